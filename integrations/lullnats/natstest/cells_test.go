@@ -4,19 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 )
 
-// programs builds lull and lull-queue, and returns their folder.
+// programs builds lull and lull-queue once for all tests, and returns their folder. TestMain removes it.
 func programs(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -25,15 +27,29 @@ func programs(t *testing.T) string {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program lull starts another one in its place, and that cannot be done here")
 	}
-	folder := t.TempDir()
-	if out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-o", folder,
-		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("go build: %v\n%s", err, out)
+	built.once.Do(func() {
+		if built.folder, built.err = os.MkdirTemp("", "lullnats"); built.err != nil {
+			return
 		}
-		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
+		out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", built.folder,
+			"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(built.err)
+		}
+		t.Skipf("the program cannot be built here, outside of its workspace: %v", built.err)
 	}
-	return folder
+	return built.folder
+}
+
+var built struct {
+	once   sync.Once
+	folder string
+	err    error
 }
 
 // A cellWorker is lull worker in a process of its own.
@@ -152,7 +168,7 @@ func TestCellsOfAnotherBuild(t *testing.T) {
 	folder := programs(t)
 	t.Parallel()
 	r := own(t)
-	other := filepath.Join(folder, "other")
+	other := filepath.Join(t.TempDir(), "other")
 	program, err := os.ReadFile(filepath.Join(folder, "lull-queue"))
 	if err == nil {
 		err = os.WriteFile(other, append(program, 0), 0o755)

@@ -163,11 +163,12 @@ func TestReaperTakesNothingFromOthers(t *testing.T) {
 // or still to come are not touched.
 func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 	t.Parallel()
-	c := short
-	c.Lease = pace.Stretch(2 * time.Second) // it is extended all the time
-	b := newBench(t, shared(t), c)
+	b := newBench(t, shared(t), short)
 	b.send("poison", "poison")
 	b.exhaust(2)
+	b.c.Lease = pace.Stretch(2 * time.Second) // from here on it is extended all the time
+	b.ackWait(b.c.Lease + time.Second)
+	b.open()
 	s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
 	b.ok(err)
 	b.ok(s.Purge(bg))
@@ -257,7 +258,8 @@ func TestReapersKilled(t *testing.T) {
 	c := short
 	c.Lease = time.Second // AckWait of 2 s: all of them are delivered within it
 	b := newBench(t, r, c)
-	const n = 300
+	b.handBack(2 * time.Second)
+	const n = 150
 	for i := range n {
 		b.send(fmt.Sprint(i))
 	}
@@ -266,12 +268,14 @@ func TestReapersKilled(t *testing.T) {
 	b.ok(err)
 	kills := 0
 	draw := seed.Rand(t)
-	for deadline := time.Now().Add(patience); len(b.letters()) < n*9/10 && time.Now().Before(deadline); kills++ {
+	letters := func() int { return b.msgs(b.c.WithDefaults().DeadStream) }
+	for deadline := time.Now().Add(patience); letters() < n*9/10 && time.Now().Before(deadline); kills++ {
 		p := exec.Command(self, "-test.run=^TestReapersKilled$")
 		p.Env = append(os.Environ(), reapHere+"="+r.url()+" "+b.c.Stream)
-		before := len(b.letters())
+		before := letters()
 		b.ok(p.Start())
-		for time.Now().Before(deadline) && len(b.letters()) == before {
+		for time.Now().Before(deadline) && letters() == before {
+			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(draw.Int64N(int64(10 * time.Millisecond))))
 		p.Process.Kill()
@@ -284,6 +288,21 @@ func TestReapersKilled(t *testing.T) {
 	})
 	t.Logf("%d reapers were killed over %d messages", kills, n)
 	whole(b, n)
+}
+
+// handBack sets after how long the server hands out the advisories again that a reaper had which was killed.
+func (b *bench) handBack(after time.Duration) {
+	b.Helper()
+	s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
+	b.ok(err)
+	all := s.ListConsumers(bg)
+	for c := range all.Info() {
+		config := c.Config
+		config.AckWait = after
+		_, err := s.UpdateConsumer(bg, config)
+		b.ok(err)
+	}
+	b.ok(all.Err())
 }
 
 func victim(t *testing.T, at, stream string) {

@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 		main.r.stop()
 		os.RemoveAll(main.r.dir)
 	}
+	if built.folder != "" {
+		os.RemoveAll(built.folder)
+	}
 	os.Exit(code)
 }
 
