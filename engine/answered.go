@@ -65,16 +65,20 @@ func (a *answered) usualClass() uint { return uint(a.word.Load()) & classMask }
 // quick reports whether there is no line, given how long attempts may take: successes usually take
 // a small part of that, and the latest answer did not take most of it.
 func (a *answered) quick(given time.Duration) bool {
-	w := uint(a.word.Load())
-	usual, last := w&classMask, w>>classBits&classMask
-	return usual > 0 && last > 0 && classTop(usual) < given/quickParts && classTop(last) < given/2
+	usual, last := a.usual(), a.last()
+	return usual > 0 && last > 0 && usual < given/quickParts && last < given/2
+}
+
+// last is the time that the latest answer took, rounded up to its class. 0: it was no success.
+func (a *answered) last() time.Duration {
+	return classTop(uint(a.word.Load()) >> classBits & classMask)
 }
 
 // oneByOne reports whether a process makes one call after the other, of which one began now and the one
 // before was quick, given how long they may take: it was idle meanwhile for less time than that one
 // took. (Classes round up, by a fifth at most.)
 func (a *answered) oneByOne(now, given time.Duration) bool {
-	took := classTop(uint(a.word.Load()) >> classBits & classMask)
+	took := a.last()
 	idle := now - a.latest() - took
 	return 0 < took && took < given/quickParts && -took/4 <= idle && idle < max(took, 2*noteStep)
 }
