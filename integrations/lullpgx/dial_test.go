@@ -48,14 +48,23 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 	const statements = 60
 	p := dbserver.NewProxy(t, at(t), 0, 0)
 	d := newDependency(t, lull.Policy{})
-	anew := func(c *pgxpool.Config) { // a statement needs a dial, also in normal operation
-		c.AfterRelease = func(*pgx.Conn) bool { return false }
-	}
 	prefer := strings.Replace(url(p.Addr()), "disable", "prefer", 1)
-	bare := open(t, prefer, nil, lullpgx.Config{}, anew)
-	with := open(t, prefer, d, lullpgx.Config{}, anew)
-	calls := func(exec func(ctx context.Context) error) (made, succeeded int) {
-		before := p.Dials.Load()
+	// Each pool counts its own dials: pgx makes some after the statement has returned.
+	counted := func(d *lull.Dependency) (*pgxpool.Pool, *atomic.Int64) {
+		dials := new(atomic.Int64)
+		return open(t, prefer, d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			c.AfterRelease = func(*pgx.Conn) bool { return false } // a statement needs a dial, also in normal operation
+			dial := c.ConnConfig.DialFunc
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return dial(ctx, network, addr)
+			}
+		}), dials
+	}
+	bare, bareDials := counted(nil)
+	with, withDials := counted(d)
+	calls := func(dials *atomic.Int64, exec func(ctx context.Context) error) (made, succeeded int) {
+		before := dials.Load()
 		for range statements {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			if exec(ctx) == nil {
@@ -63,20 +72,20 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 			}
 			cancel()
 		}
-		return int(p.Dials.Load() - before), succeeded
+		return int(dials.Load() - before), succeeded
 	}
 	alone := func(ctx context.Context) error { _, err := bare.Exec(ctx, "SELECT 1"); return err }
 	calling := func(ctx context.Context) error { _, err := lullpgx.Exec(ctx, d, with, "SELECT 1"); return err }
 	plain := func(ctx context.Context) error { _, err := with.Exec(ctx, "SELECT 1"); return err }
 	// The server has no TLS: pgx dials for a connection with it, and then one without.
-	normal, ok := calls(calling)
+	normal, ok := calls(withDials, calling)
 	if ok != statements || normal < statements || normal > 2*statements+2 {
 		t.Fatalf("in normal operation %d of %d succeeded, with %d dials", ok, statements, normal)
 	}
 	p.Down.Store(true)
-	aloneDials, _ := calls(alone)
-	down, ok := calls(calling)
-	plainDials, _ := calls(plain)
+	aloneDials, _ := calls(bareDials, alone)
+	down, ok := calls(withDials, calling)
+	plainDials, _ := calls(withDials, plain)
 	t.Logf("dials for %d statements: normal %d; down: pgx alone %d, lullpgx.Exec %d, then the pool under the policy %d",
 		statements, normal, aloneDials, down, plainDials)
 	if ok != 0 {
@@ -99,16 +108,16 @@ func (h *held) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	for m := h.most.Load(); n > m && !h.most.CompareAndSwap(m, n); m = h.most.Load() {
 	}
 	client, _ := net.Pipe()
-	return &counted{Conn: client, h: h}, nil
+	return &heldConn{Conn: client, h: h}, nil
 }
 
-type counted struct {
+type heldConn struct {
 	net.Conn
 	h    *held
 	once sync.Once
 }
 
-func (c *counted) Close() error {
+func (c *heldConn) Close() error {
 	c.once.Do(func() { c.h.now.Add(-1); c.h.ended <- struct{}{} })
 	return c.Conn.Close()
 }
