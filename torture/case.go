@@ -22,12 +22,13 @@ type Case struct {
 	// timeout is how long the client is given for the call. Zero leaves it its own.
 	timeout time.Duration
 	plan    plan
-	limit   time.Duration // the client is ended after it; defaultLimit if zero
-	door    door
-	doors   []arrival     // what becomes of the first connections
-	script  []answer      // the answers to the attempts of a call, in order; the last one repeats
-	alone   bool          // it measures short times: no other case runs beside it
-	usual   time.Duration // how long a good answer takes that is not in the script
+	// limit is the time from the client's first connection on after which it is ended; defaultLimit if zero.
+	limit  time.Duration
+	door   door
+	doors  []arrival     // what becomes of the first connections
+	script []answer      // the answers to the attempts of a call, in order; the last one repeats
+	alone  bool          // it measures short times: no other case runs beside it
+	usual  time.Duration // how long a good answer takes that is not in the script
 	// reported: what the client made of it shows in its own report alone.
 	reported bool
 	judge    func(*Seen) Verdict

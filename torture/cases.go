@@ -27,7 +27,7 @@ func statusCases() []Case {
 		return Case{
 			Name: "status-" + strconv.Itoa(status), Group: "statuses", method: "GET",
 			Does:  fmt.Sprintf("answers a GET with %d, and then with 200", status),
-			Right: right, Source: source, script: failing(status), judge: repeated(expected),
+			Right: right, Source: source, script: failing(status), judge: repeated(expected), hidden: mayOnlyBeBusy(repeated(expected)), stands: true,
 		}
 	}
 	const may, ought = "may repeat it; if it does, takes the 200", "repeats it, and takes the 200"
@@ -74,7 +74,7 @@ func brokenCases() []Case {
 	broken := func(name, does string, f fault, expected bool, source string) Case {
 		return Case{Name: "broken-" + name, Group: group, method: "GET", Does: does + ", and answers the next attempt with 200",
 			Right: "may repeat the GET, and never takes the broken answer for a good one", Source: source,
-			script: []answer{{fault: f}, good}, judge: repeated(expected)}
+			script: []answer{{fault: f}, good}, judge: repeated(expected), hidden: mayOnlyBeBusy(repeated(expected)), stands: true}
 	}
 	const nine = "RFC 9112, 9.5: a client may repeat idempotent requests of a connection that was closed"
 	const incomplete = "RFC 9112, 8: an incomplete response"
@@ -91,12 +91,12 @@ func brokenCases() []Case {
 		broken("chunk", "closes the connection in the middle of a chunked body", faultCutChunk, false, incomplete),
 	} {
 		c.Right = "does not report success with half an answer; it may repeat the GET"
-		c.judge, c.reported = cutOff, true
+		c.judge, c.reported, c.hidden = cutOff, true, nil
 		cases = append(cases, c)
 	}
 	accept := func(name, does string, d door, a arrival) Case {
 		return Case{Name: "broken-" + name, Group: group, method: "GET", door: d, doors: []arrival{a}, Does: does + "; the next one is good",
-			Right: "connects again: the request was not answered, and may be repeated", Source: nine, script: []answer{good}, judge: connectsAgain}
+			Right: "connects again: the request was not answered, and may be repeated", Source: nine, script: []answer{good}, judge: connectsAgain, hidden: mayOnlyBeBusy(connectsAgain), stands: true}
 	}
 	cases = append(cases,
 		accept("accept-reset", "resets the first connection as soon as it is accepted", doorPlain, arriveReset),
@@ -104,13 +104,13 @@ func brokenCases() []Case {
 		accept("handshake", "resets the first connection within the handshake of TLS", doorTLS, arriveHello),
 		Case{Name: "broken-idle", Group: group, method: "GET", plan: plan{calls: 2}, Does: "answers a GET, and resets the connection when the next GET comes on it",
 			Right: "repeats the GET on a new connection: idle connections may be closed at any time", Source: "RFC 9112, 9.5 and 9.3.1",
-			script: []answer{{status: 200, fault: faultIdle}}, judge: idle},
+			script: []answer{{status: 200, fault: faultIdle}}, judge: idle, hidden: mayHideAnIdleConnection, stands: true},
 		Case{Name: "broken-refused", Group: group, method: "GET", door: doorClosed, Does: "does not listen", script: []answer{good},
 			Right: "reports the failure after a few attempts", Source: "SRE book, Addressing Cascading Failures: limit retries a request", judge: failsSafely, reported: true},
 	)
 	frames := func(name, does, method string, f fault, right string, source string, judge func(*Seen) Verdict) Case {
 		c := Case{Name: "h2-" + name, Group: group, method: method, door: doorFrames, Does: does, Right: right, Source: source,
-			script: []answer{{fault: f}, good}, judge: overHTTP2(judge)}
+			script: []answer{{fault: f}, good}, judge: overHTTP2(judge), hidden: mayOnlyBeBusy(overHTTP2(judge)), stands: true}
 		if method == "POST" {
 			c.body = 100
 		}
@@ -227,6 +227,7 @@ func hintCases() []Case {
 	overflow := odd("overflow", "99999999999999999999", "gives up, or takes the value for malformed; it does not come back at once", overflowHint, "")
 	overflow.Does += "; forty clients" // one that came back soon could have drawn a short wait
 	overflow.plan = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
+	overflow.hidden, overflow.stands = mayHideAnOverflow, true
 	base := hinted("seconds-503", "answers with 503 and Retry-After: 2", 503, 2*time.Second, field, hint(Warn), "Retry-After: 2")
 	cases := []Case{
 		base,
@@ -262,6 +263,7 @@ func hintCases() []Case {
 	ok.Right = "takes the answer"
 	moved := hinted("301", "answers with 301 and Retry-After: 2", 301, 2*time.Second, "RFC 9110, 10.2.3: the minimum wait before the redirected request", dialect("Retry-After of a redirect"), "Retry-After: 2", "Location: ?moved")
 	moved.Right = "may wait before it follows"
+	moved.hidden, moved.stands = mayHideThatItReadsNoHint, true
 	return append(cases, ok, moved)
 }
 
@@ -273,7 +275,7 @@ func waitCases() []Case {
 		{Name: "wait-growth", Group: "waits", method: "GET", plan: plan{calls: 100, fresh: true, every: 20 * time.Millisecond}, Does: "answers every GET of a hundred clients with 503",
 			Right: "waits longer before each further retry", Source: backoff + "; gRFC A6", script: []answer{{status: 503}}, judge: growth, hidden: mayHideThatTheyGrow, limit: 40 * time.Second},
 		{Name: "wait-cap", Group: "waits", method: "GET", plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, Does: "answers every GET of two hundred clients with 503, for forty seconds",
-			Right: "draws its waits at random, also where they have reached their longest", Source: backoff + ": the cap must not end the jitter", script: []answer{{status: 503}}, judge: capped, limit: 40 * time.Second},
+			Right: "draws its waits at random, also where they have reached their longest", Source: backoff + ": the cap must not end the jitter", script: []answer{{status: 503}}, judge: capped, hidden: mayHideThatTheLongestAreConstant, stands: true, limit: 40 * time.Second},
 		{Name: "wait-jitter", Group: "waits", method: "GET", alone: true, plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, Does: "answers a GET with 503, and then with 200; two hundred clients",
 			Right: "draws its waits at random", Source: backoff + "; gRFC A6: ±20 %", script: failing(503), judge: jitter, hidden: mayHideThatNothingIsRandom},
 		{Name: "wait-herd", Group: "waits", method: "GET", alone: true, plan: plan{calls: 120, fresh: true, rounds: 6}, Does: "fails twenty clients at the same moment with 503, six times",
@@ -334,7 +336,7 @@ func recoveryCases() []Case {
 		{Name: "recovery-back", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Right: "lets calls succeed again, three seconds after the end at the latest",
 			Source: "Nygard, Release It!, Circuit Breaker: the half-open state", script: []answer{outage}, judge: back, limit: 30 * time.Second, reported: true},
 		{Name: "recovery-herd", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Right: "does not come back with a herd of retries",
-			Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)", script: []answer{outage}, judge: afterwards, hidden: mayMakeAHerd, stands: true, limit: 30 * time.Second},
+			Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)", script: []answer{outage}, judge: afterwards, hidden: mayOnlyBeBusy(afterwards), stands: true, limit: 30 * time.Second},
 	}
 }
 
@@ -361,15 +363,15 @@ func connectionCases() []Case {
 	const source = "RFC 9112, 9.3 (persistence)"
 	return []Case{
 		{Name: "connection-retries", Group: "connections", method: "GET", Does: "answers a GET twice with 503 and a small body, and then with 200", Right: "uses one connection: it reads the bodies of failures",
-			Source: source, script: failing(503, 503), judge: reuse},
+			Source: source, script: failing(503, 503), judge: reuse, hidden: mayOnlyBeBusy(reuse), stands: true},
 		{Name: "connection-large", Group: "connections", method: "GET", Does: "answers a GET with 503 and a body of 32 KB, and then with 200", Right: "uses one connection: it reads the bodies of failures",
-			Source: source, script: []answer{{status: 503, body: 32 << 10}, good}, judge: reuse},
+			Source: source, script: []answer{{status: 503, body: 32 << 10}, good}, judge: reuse, hidden: mayOnlyBeBusy(reuse), stands: true},
 		{Name: "connection-calls", Group: "connections", method: "GET", plan: plan{calls: 10}, Does: "takes ten calls of one process, one after the other", Right: "uses one connection", Source: source,
 			script: []answer{good}, judge: reuseByCalls},
 		{Name: "connection-close", Group: "connections", method: "GET", Does: "answers with 200 and Connection: close", Right: "takes the answer", Source: "RFC 9112, 9.6",
 			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works, reported: true},
-		{Name: "connection-storm", Group: "connections", method: "GET", door: doorTLS, plan: plan{calls: 20, together: true}, Does: "answers twenty calls of one process over TLS, all at once, twice with 503", Right: "makes hardly more handshakes than calls",
-			Source: source, script: failing(503, 503), judge: handshakes, limit: 40 * time.Second},
+		{Name: "connection-storm", Group: "connections", method: "GET", door: doorTLS, plan: plan{calls: 20, together: true}, Does: "answers twenty calls of one process over TLS, all at once, twice with 503", Right: "keeps connections for the retries: at most half of them need a new handshake",
+			Source: source, script: failing(503, 503), judge: handshakes, hidden: mayOnlyBeBusy(handshakes), stands: true, limit: 40 * time.Second},
 		{Name: "connection-tls", Group: "connections", method: "GET", door: doorTLS, Does: "answers with 200, over TLS", Right: "takes the answer", Source: "RFC 9110, 4.3.4", script: []answer{good}, judge: overTLS, reported: true},
 	}
 }

@@ -459,15 +459,8 @@ func capped(s *Seen) Verdict {
 	if v, ok := s.noWaits(); ok {
 		return v
 	}
-	const needed, apart = 150, 3
-	var lists [][]time.Duration
-	for n := 1; ; n++ {
-		w := s.waits(n)
-		if len(w) < needed {
-			break
-		}
-		lists = append(lists, w)
-	}
+	const apart = 3
+	lists := s.waitsOfMost()
 	n := len(lists)
 	if n < apart+2 {
 		return notApplicable("%s of most calls: too few to see the longest wait", words.Plural(n, "retry"))
@@ -485,10 +478,37 @@ func capped(s *Seen) Verdict {
 	return pass("from retry %d on the waits are %s in the middle, and random", n-apart, words.Rounded(last))
 }
 
+// waitsOfMost returns the waits before each retry that at least 150 calls made.
+func (s *Seen) waitsOfMost() [][]time.Duration {
+	var lists [][]time.Duration
+	for n := 1; ; n++ {
+		waits := s.waits(n)
+		if len(waits) < 150 {
+			return lists
+		}
+		lists = append(lists, waits)
+	}
+}
+
 // constant reports whether nothing in sorted waits is random. Time that a machine adds can only
 // make a wait longer, so it compares the quartile with the shortest ones.
 func constant(waits []time.Duration) bool {
 	return apart(waits) < max(5*time.Millisecond, waits[len(waits)/4]/40)
+}
+
+// mayHideThatTheLongestAreConstant reports whether a busy machine can be why the longest waits seem to be
+// random.
+func mayHideThatTheLongestAreConstant(s *Seen) bool {
+	if s.Late <= punctual || capped(s).Grade != Pass {
+		return false
+	}
+	lists := s.waitsOfMost()
+	return barelyApart(lists[len(lists)-1])
+}
+
+// barelyApart reports whether waits are no further apart than what a busy machine may add.
+func barelyApart(waits []time.Duration) bool {
+	return apart(waits) < max(20*time.Millisecond, waits[len(waits)/4]/10)
 }
 
 // apart returns the time between the shortest of sorted waits and the quartile.
@@ -501,7 +521,7 @@ func mayHideThatNothingIsRandom(s *Seen) bool {
 		return false
 	}
 	waits := s.waits(1)
-	return len(waits) >= fewest && !constant(waits) && apart(waits) < max(20*time.Millisecond, waits[len(waits)/4]/10)
+	return len(waits) >= fewest && !constant(waits) && barelyApart(waits)
 }
 
 // jitter is the judge of randomness. Time that a machine adds can only make a wait longer, so
@@ -900,8 +920,10 @@ func afterwards(s *Seen) Verdict {
 	return pass("at most %d retries within %s after the end of the outage; %d calls is normal", worst, words.Rounded(window), normal)
 }
 
-// mayMakeAHerd reports whether a busy machine can be why retries came in a crowd.
-func mayMakeAHerd(s *Seen) bool { return s.Late > punctual && afterwards(s).Grade == Warn }
+// mayOnlyBeBusy returns what reports whether a busy machine can be why a client is warned.
+func mayOnlyBeBusy(judge func(*Seen) Verdict) func(*Seen) bool {
+	return func(s *Seen) bool { return s.Late > punctual && judge(s).Grade == Warn }
+}
 
 // hedged reports whether a second attempt came beside the first.
 func hedged(s *Seen) bool {
@@ -953,11 +975,26 @@ func hedgedPost(s *Seen) Verdict {
 	return pass("one attempt")
 }
 
+// hedgedSlow is the judge of a server that has become slow. Only the calls since then count: how many they
+// are depends on the machine.
 func hedgedSlow(s *Seen) Verdict {
 	if !s.hedges {
 		return notApplicable("the client does not hedge")
 	}
-	ratio := float64(len(s.Attempts)) / float64(len(s.Finished))
+	slow := map[int]int{} // attempts of each call
+	for _, a := range s.Attempts {
+		if _, ok := slow[a.Call]; ok || a.Number == 1 && a.Arrived >= s.Case.script[0].from {
+			slow[a.Call]++
+		}
+	}
+	if len(slow) < fewest {
+		return notApplicable("%s arrived while all were slow: too few to judge", words.Plural(len(slow), "call"))
+	}
+	requests := 0
+	for _, n := range slow {
+		requests += n
+	}
+	ratio := float64(requests) / float64(len(slow))
 	if ratio > 1.5 {
 		return warn("%.2f requests a call where all are slow", ratio)
 	}
@@ -996,13 +1033,15 @@ func reuseByCalls(s *Seen) Verdict {
 	return verdict("%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(calls, "call"))
 }
 
-// handshakes is the judge of TLS while many calls fail.
+// handshakes is the judge of TLS while many calls fail. A pool may have no room for the connections of all
+// calls. Then a retry needs a new one if many others are under way, and on a busy machine more of them are.
+// With room for half of the calls, no machine makes it more than half of the retries.
 func handshakes(s *Seen) Verdict {
 	calls := len(s.Finished)
 	if len(s.Attempts) == 0 {
 		return notApplicable("no request: %s", words.Short(s.call().Text))
 	}
-	if s.Accepted > calls+calls/4 {
+	if s.Accepted > calls+max(calls/4, (len(s.Attempts)-calls)/2) {
 		return warn("%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 	}
 	return pass("%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
@@ -1107,6 +1146,13 @@ func idle(s *Seen) Verdict {
 	return warn("the second call failed: %s", words.Short(s.Finished[1].Text))
 }
 
+// mayHideAnIdleConnection reports whether a busy machine can be why the second call came on a connection of
+// its own: the first one was not back in its pool.
+func mayHideAnIdleConnection(s *Seen) bool {
+	first, second := s.of(0), s.of(1)
+	return s.Late > punctual && len(first) > 0 && len(second) > 0 && first[0].Conn != second[0].Conn
+}
+
 // repeatedHTTP2 is repeated for what HTTP/2 says was not processed.
 func repeatedHTTP2(expected bool) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
@@ -1125,6 +1171,11 @@ func repeatedHTTP2(expected bool) func(*Seen) Verdict {
 		}
 		return pass("one attempt: it may be repeated, and need not be")
 	}
+}
+
+// mayHideAnOverflow reports whether a busy machine can be why clients do not seem to come back at once.
+func mayHideAnOverflow(s *Seen) bool {
+	return s.hints && !s.atOnce && mayHideThatThereWasNoWait(s)
 }
 
 // overflowHint is the judge of a number that no machine can hold.

@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,6 +89,36 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "not hedged, and quick before", of: "hedge-get", seen: calls(25*ms, false), late: busy},
 		{name: "not hedged, and slow before", of: "hedge-get", seen: calls(400*ms, false), late: busy, want: true},
 		{name: "hedged, and slow before", of: "hedge-get", seen: calls(400*ms, true), late: busy},
+		{name: "it followed in time", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, want: true},
+		{name: "it followed at once", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, ms)}, late: busy},
+
+		{name: "short waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), claims), late: busy, want: true},
+		{name: "short waits of who reads no hints", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), late: busy},
+		{name: "no waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...), claims), late: busy},
+
+		{name: "a refused stream, and its time was up", of: "h2-refused", seen: refused(1), late: busy, want: true},
+		{name: "a refused stream, not repeated on a machine that has time", of: "h2-refused", seen: refused(1), late: quiet},
+		{name: "a refused stream, repeated", of: "h2-refused", seen: refused(2), late: busy},
+		{name: "a reset, not repeated", of: "broken-reset", seen: withTraits(refused(1), claims), late: busy, want: true},
+		{name: "a 503, not repeated", of: "status-503", seen: withTraits(refused(1), claims), late: busy, want: true},
+		{name: "a handshake, not made again", of: "broken-handshake", seen: withTraits(Seen{Accepted: 1, Finished: ended(false, ms)}, claims), late: busy, want: true},
+
+		{name: "a second connection for a retry", of: "connection-retries", seen: onConnections(1, 2), late: busy, want: true},
+		{name: "a second connection for a retry, on a machine that has time", of: "connection-retries", seen: onConnections(1, 2), late: quiet},
+		{name: "one connection", of: "connection-retries", seen: onConnections(1, 1), late: busy},
+		{name: "a second connection after a large body", of: "connection-large", seen: onConnections(1, 2), late: busy, want: true},
+		{name: "many handshakes", of: "connection-storm", seen: storm(41, 60), late: busy, want: true},
+		{name: "many handshakes on a machine that has time", of: "connection-storm", seen: storm(41, 60), late: quiet},
+		{name: "few handshakes", of: "connection-storm", seen: storm(40, 60), late: busy},
+		{name: "a second call on a connection of its own", of: "broken-idle", seen: idleOn(2), late: busy, want: true},
+		{name: "a second call on a connection of its own, on a machine that has time", of: "broken-idle", seen: idleOn(2), late: quiet},
+		{name: "a second call on the same connection", of: "broken-idle", seen: idleOn(1), late: busy},
+
+		{name: "a cap with little jitter", of: "wait-cap", seen: capWithin(0.08), late: busy, want: true},
+		{name: "a cap with little jitter, on a machine that has time", of: "wait-cap", seen: capWithin(0.08), late: quiet},
+		{name: "a cap with much jitter", of: "wait-cap", seen: capWithin(0.5), late: busy},
+		{name: "a cap without jitter", of: "wait-cap", seen: capWithin(0), late: busy},
+
 		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
 	} {
 		s := c.seen
@@ -96,6 +127,41 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 			t.Errorf("%s: %s: %v, want %v", c.of, c.name, got, c.want)
 		}
 	}
+}
+
+func withTraits(s Seen, t traits) Seen {
+	s.traits = t
+	return s
+}
+
+// onConnections is a call whose attempts came on those connections.
+func onConnections(numbers ...int) Seen {
+	var s Seen
+	for i, n := range numbers {
+		s.Attempts = append(s.Attempts, Attempt{Number: i + 1, Conn: n})
+	}
+	return s
+}
+
+// refused is a call over HTTP/2 of so many attempts, of which the second succeeds.
+func refused(attempts int) Seen {
+	return Seen{Proto2: true, Attempts: tries(0, make([]time.Duration, attempts)...), Finished: ended(attempts > 1, ms)}
+}
+
+// idleOn is two calls, the second one on that connection.
+func idleOn(number int) Seen {
+	return Seen{Attempts: []Attempt{{Number: 1, Conn: 1}, {Call: 1, Number: 1, Conn: number}}, Finished: make([]Finished, 2)}
+}
+
+// storm is twenty calls with so many handshakes and attempts.
+func storm(accepted, attempts int) Seen {
+	return Seen{Accepted: accepted, Attempts: make([]Attempt, attempts), Finished: make([]Finished, 20)}
+}
+
+// capWithin is waits that double up to 8 s, with so much jitter.
+func capWithin(jitter float64) Seen {
+	const s = time.Second
+	return growing(200, jitter, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s)
 }
 
 // slow is a client of which each call begins and ends late: a program that is slow to start and to exit.
@@ -131,6 +197,19 @@ func TestASlowStart(t *testing.T) {
 		cases[i].timeout = time.Second
 	}
 	check(t, slow{Lull("lullhttp", lull.Policy{}), 1100 * ms, 100 * ms}, cases, func(string) Grade { return Pass })
+}
+
+// The time of a case begins when the client comes: what it needed until then is no part of it.
+func TestTheLimitBeginsWhenTheClientComes(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"once-success"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases[0].limit, cases[0].script = 4*time.Second, []answer{{status: 200, delay: 2 * time.Second}}
+	check(t, slow{NetHTTP(), 2500 * ms, 0}, cases, func(string) Grade { return Pass })
+	cases[0].limit, cases[0].script = time.Second, []answer{{status: 200, fault: faultSilent}}
+	check(t, slow{NetHTTP(), 0, 0}, cases, func(string) Grade { return Fail })
 }
 
 // tardy is a client of which the machine takes a share: a timeout of less than so long is up before its
@@ -266,6 +345,46 @@ func TestReuseOnABusyMachine(t *testing.T) {
 		}
 		if v := reuseByCalls(&s); v.Grade != want {
 			t.Errorf("%d connections: %s (%s), want %s", connections, v.Grade, v.Why, want)
+		}
+	}
+}
+
+// A pool that has room for half of the calls makes a new handshake for at most half of the retries, however
+// many of them meet. One that keeps nothing makes one for each.
+func TestHandshakesOnABusyMachine(t *testing.T) {
+	for _, x := range []struct {
+		accepted, attempts int
+		want               Grade
+	}{{1, 60, Pass}, {20, 60, Pass}, {30, 60, Pass}, {40, 60, Pass}, {41, 60, Warn}, {56, 60, Warn}, {60, 60, Warn}, {25, 20, Pass}, {26, 20, Warn}, {30, 40, Pass}, {31, 40, Warn}} {
+		s := storm(x.accepted, x.attempts)
+		if v := handshakes(&s); v.Grade != x.want {
+			t.Errorf("%d handshakes for %d attempts of 20 calls: %s (%s), want %s", x.accepted, x.attempts, v.Grade, v.Why, x.want)
+		}
+	}
+}
+
+// How many calls come while the server is slow depends on the machine, and how many requests each of them
+// is does not.
+func TestASlowServerOnABusyMachine(t *testing.T) {
+	c := Case{script: []answer{{from: time.Second}}}
+	for _, x := range []struct {
+		before, slow, hedged int
+		want                 Grade
+	}{{125, 95, 95, Warn}, {125, 95, 47, Pass}, {125, 95, 48, Warn}, {60, 160, 80, Pass}, {60, 160, 81, Warn}, {200, 14, 14, NotApplicable}} {
+		s := Seen{Case: c, traits: traits{hedges: true}}
+		for i := range x.before + x.slow {
+			at := time.Duration(0)
+			if i >= x.before {
+				at = time.Second
+			}
+			s.Finished = append(s.Finished, Finished{Call: i})
+			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Arrived: at})
+			if i < x.before || i < x.before+x.hedged { // a hedge before is no sign
+				s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: time.Second})
+			}
+		}
+		if v := hedgedSlow(&s); v.Grade != x.want {
+			t.Errorf("%d calls before and %d while it is slow, %d of those hedged: %s (%s), want %s", x.before, x.slow, x.hedged, v.Grade, v.Why, x.want)
 		}
 	}
 }

@@ -22,8 +22,8 @@ type Options struct {
 	// Together is how many cases run beside each other. They wait more than they work. Zero
 	// means 16.
 	Together int
-	// Limit is the most time that a case gives the client. Zero means what each case has chosen, which
-	// is 24 seconds for most.
+	// Limit is the most time that a case gives the client, from its first connection on, and the most
+	// that it may need until then. Zero means what each case has chosen, which is 24 seconds for most.
 	Limit time.Duration
 	// Progress is called when a case is over, one call at a time.
 	Progress func(done, all int, last Result)
@@ -256,8 +256,14 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	}
 	l.began = time.Now()
 	timer := time.AfterFunc(limit, func() { cancel(errLimit) })
+	l.mu.Lock()
+	l.came = func() { timer.Reset(limit) } // what the client needed to begin is no matter
+	l.mu.Unlock()
 	finished := g.calls(ctx, c, s, session, single)
+	l.mu.Lock()
 	timer.Stop()
+	l.came = nil
+	l.mu.Unlock()
 	g.settle(ctx, l)
 	seen, events := l.seen(c)
 	seen.Late = g.watch.late(l.began)

@@ -148,6 +148,7 @@ type log struct {
 	accepted int
 	hello    int
 	proto2   bool
+	came     func() // called when the first connection or request comes; may be nil
 	flood    func() // called once there are more than most attempts
 	most     int
 	flooded  bool
@@ -183,6 +184,7 @@ func (l *log) noteLocked(call int, format string, args ...any) {
 func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.meet()
 	l.arrived++
 	if l.arrived > l.most && !l.flooded {
 		l.flooded = true
@@ -205,6 +207,14 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 	}
 	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
 	return len(l.attempts) - 1, a.Number, reused
+}
+
+// meet is called with each connection and request, with l.mu held.
+func (l *log) meet() {
+	if l.came != nil {
+		l.came()
+		l.came = nil
+	}
 }
 
 // change changes a recorded attempt.

@@ -147,6 +147,7 @@ func (g *gate) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		g.log.mu.Lock()
+		g.log.meet()
 		g.log.accepted++
 		c := &counted{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
 		what := "is accepted"
