@@ -32,7 +32,7 @@ type Verdict struct {
 	Why   string `json:"why"`
 }
 
-// A Result is what became of a case.
+// A Result is the verdict on a case, and what it rests on.
 type Result struct {
 	Case     string `json:"case"`
 	Group    string `json:"group"`
@@ -47,29 +47,29 @@ type Result struct {
 	Events   []Event       `json:"events"`
 }
 
-// A Card is what became of all cases of a client, or of a server (package probe).
+// A Card has the results of a client, or of a server (package probe).
 type Card struct {
 	Name    string        `json:"name"`
 	Version string        `json:"version,omitempty"`
-	Server  bool          `json:"server,omitempty"` // a server is graded, by a client
+	Server  bool          `json:"server,omitempty"` // the card is that of a server
 	Began   time.Time     `json:"began"`
 	Took    time.Duration `json:"took"` // nanoseconds
 	Results []Result      `json:"results"`
 }
 
-// A Line of a card sums a group up.
+// A Line is the sum of a group of cases in a card.
 type Line struct {
 	Group                        string
 	Pass, Warn, Fail, NotApplies int
 	Grade                        Grade  // the worst of the group; NotApplicable if nothing applies
-	Why                          string // of the first with that grade, after the name of its case
+	Why                          string // the first case with that grade, and its reason; empty for a pass
 }
 
-// Lines returns the lines of the card: the twelve Groups of a client; of a server those that
-// it has results of.
+// Lines returns the lines of the card: for a client one for each of Groups, for a server one for
+// each group that has results.
 func (c *Card) Lines() []Line { return c.lines(groupsOf([]*Card{c})) }
 
-// Matrix returns the groups of several cards, and for each card a line of each group.
+// Matrix returns the groups of several cards, and for each card its line for each group.
 func Matrix(cards []*Card) (groups []string, lines [][]Line) {
 	groups = groupsOf(cards)
 	for _, c := range cards {

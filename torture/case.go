@@ -8,7 +8,8 @@ import (
 	"github.com/lullgo/lull/torture/internal/words"
 )
 
-// A Case is one thing that happens to a client, what ought to follow, and who says so.
+// A Case is one thing that the server does to a client, what the client ought to do then, and
+// the source of that.
 type Case struct {
 	Name   string // such as status-503, part of the address
 	Group  string // one of Groups

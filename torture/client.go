@@ -14,16 +14,16 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// A Client is what is graded.
+// A Client is graded by Run.
 type Client interface {
-	// Name is what the client is called in a card.
+	// Name returns the client's name for a card.
 	Name() string
-	// Start returns a session for one case. A session that stays up takes many calls, side by
-	// side, in one process.
+	// Start returns a session for one case. A session that stays up takes many calls at the same
+	// time in one process.
 	Start(ctx context.Context, e Env, stayUp bool) (Session, error)
 }
 
-// Env is what a client may need to know of the server.
+// Env is what a client may need to know about the server.
 type Env struct {
 	CA     []byte // the certificate, as PEM, that signs those of the cases
 	CAFile string // a file with the same
@@ -32,8 +32,8 @@ type Env struct {
 // A Session makes calls. Call may be called concurrently if the session stays up.
 type Session interface {
 	Call(ctx context.Context, c Call) Outcome
-	// Close ends the session. It returns what was wrong with how the client ended, and nothing
-	// if nothing was.
+	// Close ends the session. It returns what was wrong with the end of the client, such as a
+	// process that did not exit. Empty means nothing.
 	Close() string
 }
 
@@ -45,7 +45,7 @@ type Call struct {
 	URL     string
 	Body    []byte
 	File    string        // a file with the same bytes; empty if there is no body
-	Timeout time.Duration // the most that the call may take; zero leaves the client its own
+	Timeout time.Duration // the most that the call may take; zero means the client's own timeout
 	Key     string        // to be sent as Idempotency-Key; empty for none
 }
 
@@ -57,8 +57,8 @@ type Outcome struct {
 	Ended  string // why the client was ended from outside; empty if it was not
 }
 
-// HTTP returns a client that is in this process. New returns what stands for a process of its
-// own: nothing is shared between two of them. base knows the certificates of the cases.
+// HTTP returns a client in this process. New makes a Doer that shares nothing with another one,
+// as if it were in a process of its own. base trusts the certificates of the cases.
 func HTTP(name string, New func(base *http.Transport) (Doer, error)) Client {
 	return inProcess{name, New}
 }
@@ -167,12 +167,12 @@ func (s *inSession) Close() string {
 	return ""
 }
 
-// NetHTTP is an http.Client alone.
+// NetHTTP returns a client that is an http.Client alone.
 func NetHTTP() Client {
 	return HTTP("net/http", func(base *http.Transport) (Doer, error) { return &http.Client{Transport: base}, nil })
 }
 
-// Lull is lullhttp under a policy.
+// Lull returns a client that is lullhttp with a policy.
 func Lull(name string, p lull.Policy) Client {
 	return HTTP(name, func(base *http.Transport) (Doer, error) {
 		client, err := lullhttp.NewClient(p, lullhttp.WithBase(base))

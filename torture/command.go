@@ -19,7 +19,7 @@ import (
 // Command returns a client that is a program: an adapter around the client that is graded.
 //
 // An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
-// {timeout-ms} (0 if the client is left its own) and {key} (empty for none). The program makes
+// {timeout-ms} (0 for the client's own timeout) and {key} (empty for none). The program makes
 // one logical call and exits with 0 if that succeeded.
 //
 // A program without {url} among its arguments stays up for a case: it prints the line "ready",
@@ -27,17 +27,17 @@ import (
 //
 //	ID  CLIENT  METHOD  URL  BODY-FILE  TIMEOUT-MS  KEY
 //
-// where BODY-FILE and KEY are "-" if there is none. Calls may come while others are under way,
-// and calls of different CLIENTs share nothing: they stand for different processes. It answers
-// each when it is over, in any order, with a line of its own:
+// BODY-FILE and KEY are "-" if there is none. New calls may come while others run. Calls of
+// different CLIENTs stand for different processes, and share nothing. When a call is over, the
+// program prints a line. The order does not matter:
 //
 //	ID  ok  STATUS          or          ID  failed  STATUS  TEXT
 //
-// with 0 as the STATUS that is not known. At the end of its input it exits. Its standard error
-// is not read as part of the protocol.
+// A STATUS that is not known is 0. The program exits at the end of its input. What it writes to
+// its standard error is not part of the protocol.
 //
-// Both find the certificate of the cases in the file that LULL_TORTURE_CA names, and also by
-// the variables that the common libraries read.
+// The environment variable LULL_TORTURE_CA names the file with the certificate of the cases, and
+// so do the variables that the common libraries read.
 func Command(name string, args []string) (Client, error) {
 	switch {
 	case len(args) == 0 || args[0] == "":

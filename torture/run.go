@@ -19,7 +19,7 @@ import (
 // Options are how a client is graded. The zero Options are the recommended ones.
 type Options struct {
 	Cases []Case // nil means all
-	// Together is how many cases run beside each other. They wait more than they work. Zero
+	// Together is how many cases run at the same time. They wait more than they work. Zero
 	// means 16.
 	Together int
 	// Limit is the most time that a case gives the client, from its first connection on, and the most
@@ -29,8 +29,8 @@ type Options struct {
 	Progress func(done, all int, last Result)
 }
 
-// Run puts a client to the cases, and returns its card. If ctx ends, the cases that had not
-// ended are missing from the card, and the error is that of ctx.
+// Run runs the cases with a client, and returns its card. If ctx ends, Run returns the error of
+// ctx and a card without the cases that were not over.
 func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	if o.Cases == nil {
 		o.Cases = Cases()

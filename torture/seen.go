@@ -23,12 +23,12 @@ type Attempt struct {
 	Number  int // 1 is the first attempt of the call
 	Conn    int // which connection it came on, in the order in which they were accepted
 	Arrived time.Duration
-	// Answered is when the answer was begun. Zero if there was none yet.
+	// Answered is when the answer began. Zero if there was none yet.
 	Answered time.Duration
-	// NotBefore is the earliest time at which the server has asked for another attempt. Zero
-	// if it has asked for nothing.
+	// NotBefore is the earliest time for the next attempt that the server has asked for. Zero
+	// if it has asked for none.
 	NotBefore time.Duration
-	// Gone is when the client left before it was answered. Zero if it did not.
+	// Gone is when the client left, if that was before the answer. Zero if it did not.
 	Gone   time.Duration
 	Method string
 	Proto  string
@@ -40,14 +40,14 @@ type Attempt struct {
 	Whole  bool   // the body was read to its end
 }
 
-// A Finished is what the client reported of a call.
+// A Finished is what the client reported about a call.
 type Finished struct {
 	Call       int
 	Start, End time.Duration
 	OK         bool
 	Status     int    // if the client reported one
 	Text       string // its error
-	Ended      string // why it was ended from here; empty if it ended by itself
+	Ended      string // why torture ended the client; empty if the call ended by itself
 }
 
 // why is what the client reported of a call that failed.
@@ -104,7 +104,7 @@ func (t traits) with(basic string) traits {
 	return t
 }
 
-// Seen is all that was seen of a case.
+// Seen is all that was recorded in a case.
 type Seen struct {
 	Case     Case
 	Attempts []Attempt
@@ -113,9 +113,9 @@ type Seen struct {
 	Hello    int // handshakes of TLS that were completed
 	Flood    bool
 	Took     time.Duration
-	// Late is how late timers were meanwhile: nine of ten were less late.
+	// Late shows how busy the machine was: nine of ten timers were less late than this.
 	Late    time.Duration
-	Without string // why nothing was done; empty if something was
+	Without string // why there is no verdict; empty if there is one
 	traits
 	Single bool // each call is a process of its own
 	Proto2 bool // a request came by HTTP/2

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// A Server stands by itself: it starts no client, and grades whoever comes.
+// A Server starts no client. It grades every client that calls it.
 //
-// A client is pointed at /t/CASE/RUN. RUN is a word that its user chooses, such as the client's
-// name: it is the name of a card. For cases of many calls a further part of the path is the
-// number of the call, counted from 0. The page at / has the results so far, /cards.json the
-// same for programs, and /cases/RUN the addresses of all cases, those that have a port of
-// their own too.
+// The address of a case is /t/CASE/RUN. RUN is a word that the user of the client chooses, such as
+// the client's name. It is the name of the card. In cases with many calls, the number of the call
+// follows, counted from 0: /t/CASE/RUN/0. The page at / has the results so far, and /cards.json
+// has them for programs. /cases/RUN lists the addresses of all cases. Some of them have ports of
+// their own.
 //
 // Its methods may be called concurrently.
 type Server struct {
@@ -46,8 +46,8 @@ const mostRuns = 64
 // reported is why a case is not judged without the client's own report.
 const reported = "only the client's own report shows it: give lull torture a command that makes the calls"
 
-// Listen returns a server for cases, all of them if there are none, at an address of this
-// machine, such as 127.0.0.1:8555.
+// Listen returns a server at an address of this machine, such as 127.0.0.1:8555. Nil cases means
+// all cases.
 func Listen(address string, cases []Case) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -78,7 +78,7 @@ func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + 
 // CA returns the certificate, as PEM, that signs those of the cases with TLS.
 func (s *Server) CA() []byte { return slices.Clone(s.authority.pem) }
 
-// Close ends the server and all connections. Cards still returns what was seen.
+// Close ends the server and all connections. Cards may still be called.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Cards returns a card for each run, with the cases that it has met so far.
+// Cards returns a card for each run, with the cases that were called so far.
 func (s *Server) Cards() []*Card {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *Server) site(c Case, name string) (*site, error) {
 // plain reports whether the case needs no port of its own.
 func (c Case) plain() bool { return c.door == doorPlain && len(c.doors) == 0 }
 
-// ServeHTTP answers an attempt, or shows what was seen.
+// ServeHTTP answers an attempt, or shows the results so far.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {

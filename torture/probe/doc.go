@@ -1,31 +1,33 @@
-// Package probe grades an HTTP server that one owns: what it does with retries, idempotency
-// keys, overload, deadlines and clients that have gone.
+// Package probe grades your own HTTP server: how it treats retries, idempotency keys, overload,
+// deadlines and clients that have gone.
 //
 //	card, err := probe.Run(ctx, probe.Target{URL: "https://api.example.com/orders"}, probe.Options{})
 //
-// It is the other half of package torture, which grades clients, and gives the same cards.
+// Package torture grades clients. The results of both are cards of the same kind.
 //
 // # What is sent
 //
-// GETs to the URL, and POSTs with Idempotency-Keys to it or to another path. Each POST may be
-// carried out: some sixty of them ([Target.NoPost] sends none). Nothing is sent to another
-// host or port, redirects are not followed, and no proxy is used. [Options] bound how many
-// requests are made, how many a second, and how many at once.
+// GETs to the URL, and some sixty POSTs with Idempotency-Keys to it or to another path. The server
+// may carry each POST out. [Target.NoPost] sends none. Nothing is sent to another host or port,
+// redirects are not followed, and no proxy is used. [Options] bound how many requests are sent in
+// all, how many in a second, and how many at once.
 //
 // # What is seen
 //
-// A server is a closed box. Refusals are seen if it refuses: [Target.Busy] names a path that
-// does, or [Options.Together] requests at once make it. Whether it stops work that nobody
-// waits for is seen on a path that takes a second ([Target.Slow]). What could not be seen is
-// not applicable, and the verdict names what would show it.
+// Only the server's answers are seen. To grade its refusals, the server must refuse something:
+// [Target.Busy] names a path that does, or the server refuses some of [Options.Together] requests
+// that come at once. A path that takes a second ([Target.Slow]) shows whether the server stops
+// work that nobody waits for. A case that could not be seen is not applicable. Its verdict names
+// what would show it.
 //
-// A server is not failed for what it does not claim: one that ignores Idempotency-Key altogether
-// is not graded by it. It claims it if a key changes what it answers.
+// A server does not fail for what it does not claim. If a key does not change its answers, it
+// does not claim Idempotency-Key, and is not graded for it.
 //
 // # Grades
 //
-// As in package torture: a fail breaks a specification or does harm (a request carried
-// out twice under one key), a warning is allowed but not recommended (fifty clients that are
-// all asked to come back at the same moment). Whether retries are refused more often than first
-// attempts is decided by a test with a chance of error below 1 in 10,000.
+// As in package torture, a fail is for what breaks a specification or does harm, such as a request
+// that is carried out twice under one key. A warning is for what is allowed but not recommended,
+// such as asking fifty clients to come back at the same moment. A statistical test decides whether
+// the server refuses retries more often than first attempts. Its chance of error is below 1 in
+// 10,000.
 package probe

@@ -13,7 +13,8 @@ import (
 	"github.com/lullgo/lull/torture/internal/words"
 )
 
-// A Case is one thing that is asked of a server, what is right, and who says so.
+// A Case is one thing that the client does, what the server ought to do then, and the source of
+// that.
 type Case struct {
 	Name   string // such as key-again
 	Group  string
@@ -104,8 +105,8 @@ type prober struct {
 	start  time.Time
 }
 
-// Run puts a server to the cases, and returns its card. An error is about the target or the
-// options, or that the server cannot be reached at all, or that of ctx.
+// Run runs the cases against a server, and returns its card. It returns an error if the target or
+// the options are wrong, if the server cannot be reached at all, and if ctx ends.
 func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 	t, u, o, err := check(t, o)
 	if err != nil {

@@ -10,35 +10,35 @@ import (
 	"github.com/lullgo/lull/torture"
 )
 
-// A Target is a server, and what is known of it. Only URL is needed.
+// A Target is a server, and what you know about it. Only URL is required.
 type Target struct {
-	// URL is asked by GET. No other scheme, host or port is ever asked for anything.
+	// URL is the address of the GETs. No request goes to another scheme, host or port.
 	URL string
-	// Post is the path that POSTs go to, with a query if need be. Empty: that of URL.
+	// Post is the path of the POSTs, and may have a query. Empty means that of URL.
 	Post string
-	// NoPost sends no POSTs. Then nothing is seen of idempotency keys.
+	// NoPost means that no POSTs are sent. Then idempotency keys are not graded.
 	NoPost bool
-	// Body is that of the POSTs, and Other is another one that the server takes as well. Nil
-	// means {"lull":"probe"} and {"lull":"probe again"}. With a Body alone there is no other.
+	// Body is the body of the POSTs. Other is a second one that the server accepts, too. Nil
+	// means {"lull":"probe"} and {"lull":"probe again"}. If only Body is set, there is no second one.
 	Body, Other []byte
-	// Type is the Content-Type of both. Empty: application/json.
+	// Type is the Content-Type of both. Empty means application/json.
 	Type string
-	// Busy is a path that refuses requests by GET, if many come at once or always. Empty: that of URL.
+	// Busy is a path that refuses GETs, always or if many come at once. Empty means that of URL.
 	Busy string
-	// Slow is a path whose GET takes a second or longer. Empty: there is none.
+	// Slow is a path where a GET takes a second or longer. Empty means that there is none.
 	Slow string
-	// Fail is a path whose POST is answered with 500 or above. Empty: there is none.
+	// Fail is a path where a POST is answered with 500 or above. Empty means that there is none.
 	Fail string
-	// Header is sent with every request, such as Authorization. It does not show in cards.
+	// Header is sent with every request, such as Authorization. Cards do not show it.
 	Header http.Header
 }
 
 // Options are how a server is graded. The zero Options are the recommended ones.
 type Options struct {
 	Cases    []Case  // nil means all
-	Requests int     // the most that are made; zero: DefaultRequests
-	Rate     float64 // the most a second, beyond Together at once; zero: DefaultRate
-	Together int     // at once; zero: DefaultTogether
+	Requests int     // the most in all; zero means DefaultRequests
+	Rate     float64 // the most in a second, after Together at once; zero means DefaultRate
+	Together int     // the most at once; zero means DefaultTogether
 	// Progress is called when a case is over, one call at a time.
 	Progress func(done, all int, last torture.Result)
 }
@@ -62,13 +62,13 @@ const (
 	defaultOther = `{"lull":"probe again"}`
 )
 
-// Check returns what is wrong with a target and options, as Run does before it sends anything.
+// Check returns an error if a target or options are wrong. It sends nothing. Run checks the same.
 func Check(t Target, o Options) error {
 	_, _, _, err := check(t, o)
 	return err
 }
 
-// check returns the target with its defaults, its URL, and what is wrong with both.
+// check returns the target with its defaults, its URL, the options with theirs, and what is wrong.
 func check(t Target, o Options) (Target, *url.URL, Options, error) {
 	var l problem.List
 	u, err := url.Parse(t.URL)

@@ -1,5 +1,5 @@
-// Package words is what grading clients and grading servers have in common of words: counts and
-// times for people, and cases that are chosen by their names.
+// Package words has what the grading of clients and of servers share: counts and times as text, and
+// the choice of cases by their names.
 package words
 
 import (
