@@ -26,10 +26,44 @@ type Bounded struct {
 	mu       sync.Mutex
 	until    time.Duration // when it ends; engine.Never: with the caller's
 	done     chan struct{} // made by the first Done
-	timer    *time.Timer   // made with done
-	unhook   func() bool   // takes our hook off the caller's context
+	watcher  *watcher      // made with done, until it has ended
 	first    func()        // a function of AfterFunc: mostly there is one at a time
 	hooks    *hook         // those that there was no room for, a list
+}
+
+// A watcher ends a context in time, and with the caller's. It is used again for another context
+// when nothing can call wake any more.
+type watcher struct {
+	c      *Bounded
+	wake   func()      // c.wake, for the timer and for the caller's end
+	timer  *time.Timer // nil: none, or Detach has stopped it
+	unhook func() bool // takes wake off the caller's context
+}
+
+var watchers sync.Pool
+
+func newWatcher(c *Bounded) *watcher {
+	w, _ := watchers.Get().(*watcher)
+	if w == nil {
+		made := new(watcher)
+		made.wake = func() { made.c.wake() }
+		w = made
+	}
+	w.c = c
+	return w
+}
+
+// release lets go of the timer and of the caller's context. The timer itself is not used again: it
+// would panic in another bubble of testing/synctest.
+func (w *watcher) release() {
+	silent := w.timer == nil || w.timer.Stop()
+	if w.unhook != nil && !w.unhook() {
+		silent = false
+	}
+	if silent {
+		w.c, w.timer, w.unhook = nil, nil, nil
+		watchers.Put(w)
+	}
 }
 
 // lastTurn is how often Bounded.first is used.
@@ -117,13 +151,13 @@ func (c *Bounded) watch() chan struct{} {
 		close(c.done)
 		return c.done
 	}
-	// One function for the caller's end and for the time: each would be an allocation.
-	wake := c.wake
+	w := newWatcher(c)
+	c.watcher = w
 	if c.Context.Done() != nil {
-		c.unhook = context.AfterFunc(c.Context, wake)
+		w.unhook = context.AfterFunc(c.Context, w.wake)
 	}
 	if c.until != engine.Never && !c.detached {
-		c.timer = time.AfterFunc(c.until-c.Clock.Now(), wake)
+		w.timer = time.AfterFunc(c.until-c.Clock.Now(), w.wake)
 	}
 	return c.done
 }
@@ -197,11 +231,8 @@ func (c *Bounded) close(how ended, always bool) {
 		return
 	}
 	close(c.done)
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	unhook, first, hooks := c.unhook, c.first, c.hooks
-	c.unhook, c.first, c.hooks = nil, nil, nil
+	w, first, hooks := c.watcher, c.first, c.hooks
+	c.watcher, c.first, c.hooks = nil, nil, nil
 	if first != nil {
 		go first()
 	}
@@ -210,29 +241,27 @@ func (c *Bounded) close(how ended, always bool) {
 		h.f = nil
 	}
 	c.mu.Unlock()
-	if unhook != nil {
-		unhook()
-	}
+	w.release()
 }
 
 // wake is called when the caller's context has ended, and by the timer, which may have fired before
 // Detach could stop it, or after Extend.
 func (c *Bounded) wake() {
 	c.mu.Lock()
-	if c.timer == nil || c.Context.Err() != nil {
-		c.mu.Unlock()
-		c.close(byCaller, true)
-		return
-	}
-	if c.ended == notYet && !c.detached {
+	how := timedOut
+	switch w := c.watcher; {
+	case w == nil: // it has ended
+	case w.timer == nil || c.Context.Err() != nil:
+		how = byCaller
+	case !c.detached:
 		if left := c.until - c.Clock.Now(); left > 0 {
-			c.timer.Reset(left)
+			w.timer.Reset(left)
 			c.mu.Unlock()
 			return
 		}
 	}
 	c.mu.Unlock()
-	c.close(timedOut, false)
+	c.close(how, how == byCaller)
 }
 
 // Extend makes the context end no earlier than d from now, up to its limit. It
@@ -257,8 +286,8 @@ func (c *Bounded) Detach() bool {
 		return false
 	}
 	c.detached = true
-	if c.timer != nil {
-		c.timer.Stop()
+	if w := c.watcher; w != nil && w.timer != nil && w.timer.Stop() {
+		w.timer = nil
 	}
 	return true
 }

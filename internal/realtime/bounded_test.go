@@ -96,9 +96,46 @@ func TestAfterFuncManyTimes(t *testing.T) {
 	}
 }
 
-// What watches a context costs as little as can be: the channel, one function for the caller's end
-// and for the timer, what the context package keeps of it (two), and the timer. A child that package
-// context hooks on costs it three more than under a context of its own.
+// A watcher is used again if nothing can call it any more, and only then: its late call would end
+// another context.
+func TestWatcherUsedAgain(t *testing.T) {
+	for name, e := range map[string]struct {
+		end   func(c *Bounded, cancel func())
+		again bool
+	}{
+		"by the caller":   {func(_ *Bounded, cancel func()) { cancel() }, false},
+		"by its time":     {func(*Bounded, func()) { time.Sleep(time.Second) }, false},
+		"by End":          {func(c *Bounded, _ func()) { c.End() }, true},
+		"Detach, Cancel":  {func(c *Bounded, _ func()) { c.Detach(); c.Cancel() }, true},
+		"both at once":    {func(c *Bounded, cancel func()) { cancel(); c.End() }, false},
+		"after extension": {func(c *Bounded, _ func()) { c.Extend(2 * time.Second); time.Sleep(3 * time.Second / 2); c.End() }, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var clock Clock
+			clock.Start()
+			c := &Bounded{Limit: engine.Never}
+			c.Init(ctx, &clock, clock.Now()+time.Second)
+			c.Done()
+			c.mu.Lock()
+			w := c.watcher
+			c.mu.Unlock()
+			e.end(c, cancel)
+			synctest.Wait()
+			if c.Err() == nil {
+				t.Errorf("%s: the context has not ended", name)
+			}
+			if again := w.c == nil; again != e.again {
+				t.Errorf("%s: the watcher is used again: %v, want %v", name, again, e.again)
+			}
+		})
+	}
+}
+
+// What watches a context costs as little as can be, as much as context.WithTimeout: the channel, what
+// the context package keeps of the function for the caller's end (two), and the timer. A child that
+// package context hooks on costs it three more than under a context of its own.
 func TestCost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -116,8 +153,8 @@ func TestCost(t *testing.T) {
 		}
 	}
 	measure("nobody watches", 1, func(c *Bounded) { c.Err() })
-	measure("Done", 6, func(c *Bounded) { c.Done() })
+	measure("Done", 5, func(c *Bounded) { c.Done() })
 	child := func(c *Bounded) { _, cancel := context.WithCancel(c); cancel() }
-	measure("a child", 6+2+3, child)
-	measure("one child after another", 6+2*(2+3), func(c *Bounded) { child(c); child(c) })
+	measure("a child", 5+2+3, child)
+	measure("one child after another", 5+2*(2+3), func(c *Bounded) { child(c); child(c) })
 }
