@@ -66,7 +66,9 @@ func TestWhatAWorldIs(t *testing.T) {
 		{"err20-180s-p1", false, false, 60 * s, 240 * s},
 		{"sick1of20-p1-at3s", false, false, 60 * s, 120 * s},
 		{"spike3x60-p1", false, false, 60 * s, 120 * s},
-		{"twostalls-p1", false, true, 60 * s, 90 * s},
+		{"twostalls-p1", false, false, 60 * s, 90 * s}, // between them attempts succeed
+		{"to200ms-p1-l0.8-stall10", false, false, 60 * s, 70 * s},
+		{"flap-stall2of10-p1", true, false, 10 * s, 12 * s},
 		{"peace-err0.2-r50-p1", true, false, 0, 0},
 		{"bursts2x3s-p1", true, false, 0, 0},
 		{"diurnal-p1", true, false, 0, 0},

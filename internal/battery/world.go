@@ -16,7 +16,8 @@ type World struct {
 	From, To time.Duration
 	// Stationary: nothing changes, or it repeats itself from the beginning to the end.
 	Stationary bool
-	// Total: during the outage no attempt succeeds, and nothing else goes wrong.
+	// Total: there is one outage, in which no attempt succeeds, and nothing else goes wrong:
+	// no errors, lost requests or rate limit, and no timeout that cuts off healthy answers.
 	Total bool
 	// Floor is the least share of calls that has to succeed. Zero: none is asked.
 	Floor float64
@@ -82,19 +83,13 @@ func (f Family) worlds(z Size) []World {
 func (w *World) finish(z Size) {
 	s := &w.Scenario
 	s.Name, s.Step = w.Name, time.Second
-	total := len(s.Services) == 1 && len(s.Fleets) == 1
 	for _, service := range s.Services {
-		total = total && service.Errors == 0 && service.Rate.PerSecond == 0
 		for _, f := range service.Faults {
 			w.outage(f.At, f.At+f.For)
-			total = total && f.Hosts == 0 && (f.Kind == sim.Stall || f.Kind == sim.Crash || f.Kind == sim.Errors && f.Share == 0)
 		}
 	}
-	for _, f := range s.Fleets {
-		total = total && f.Network.Loss == 0
-	}
 	w.Stationary = w.Stationary || w.To == 0
-	w.Total = total && w.To > 0 && len(s.Services[0].Faults) > 0
+	w.Total = total(s)
 	s.Horizon = cmp.Or(s.Horizon, w.To+z.After)
 	if w.To == 0 {
 		s.Horizon = max(s.Horizon, z.Peace)
@@ -113,6 +108,22 @@ func (w *World) finish(z Size) {
 		p.Name, p.Horizon = fmt.Sprintf("%v %% errors", 100*share), min(z.Peace, s.Horizon)
 		w.Peace = append(w.Peace, p)
 	}
+}
+
+// total reports whether the scenario is of the kind that World.Total describes.
+func total(s *sim.Scenario) bool {
+	v, f := &s.Services[0], &s.Fleets[0]
+	if len(s.Services) != 1 || len(s.Fleets) != 1 || len(v.Faults) != 1 {
+		return false
+	}
+	switch fault := &v.Faults[0]; {
+	case fault.Every > 0 || fault.Hosts > 0:
+		return false
+	case fault.Kind != sim.Stall && fault.Kind != sim.Crash && (fault.Kind != sim.Errors || fault.Share > 0):
+		return false
+	}
+	quiet := v.Errors == 0 && v.Rate.PerSecond == 0 && f.Network.Loss == 0
+	return quiet && f.AttemptTimeout > 4*v.Time.Mean // of exponential times, 2 % take longer than four times the mean
 }
 
 func (w *World) outage(from, to time.Duration) {
