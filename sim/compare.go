@@ -130,6 +130,12 @@ func Summarize(c Contender, rs []Result) Summary {
 	s.Amplification = estimate(func(r *Result) (float64, bool) { return r.Totals.Amplification, r.Totals.Calls > 0 })
 	s.PeakOverNormal = estimate(func(r *Result) (float64, bool) { return r.Totals.PeakOverNormal, r.Totals.NormalRate > 0 })
 	s.P99 = estimate(func(r *Result) (float64, bool) { return r.Latency.P99.Seconds(), r.Latency.Count > 0 })
+	s.Wasted = estimate(func(r *Result) (float64, bool) {
+		return float64(r.Totals.Wasted) / float64(r.Totals.Attempts), r.Totals.Attempts > 0
+	})
+	s.Refused = estimate(func(r *Result) (float64, bool) {
+		return float64(r.Totals.Refused) / float64(r.Totals.Calls), r.Totals.Calls > 0
+	})
 	s.Recovery = estimate(func(r *Result) (float64, bool) { return r.Recovery.Time.Seconds(), r.Recovery.Recovered })
 	for i := range rs {
 		if rs[i].Recovery.Recovered {

@@ -161,8 +161,9 @@ type Summary struct {
 	Contender Contender
 	Results   []Result // one for each seed, in their order
 	// Of the seeds, with the half width of a 95 % confidence interval (Student's
-	// t; zero for a single seed).
-	Success, Amplification, PeakOverNormal, P99, Recovery Estimate
+	// t; zero for a single seed). Wasted is a share of the attempts, Success and Refused are
+	// shares of the calls.
+	Success, Amplification, PeakOverNormal, P99, Wasted, Refused, Recovery Estimate
 	// Recovered is how many of the seeds recovered; Recovery.Mean is over those.
 	Recovered int
 }

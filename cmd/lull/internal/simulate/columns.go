@@ -64,7 +64,7 @@ var (
 		"time from the end of the last fault to the moment from which on, to the end of the run, of the calls of any five windows " +
 			"95 % of the share succeed that did before the first fault, as far as chance allows to say; \"2/5\" is how many of the seeds " +
 			"came back, if not all"}
-	successColumn = column{"", "success", successCell, "success", "share of calls that succeeded, of those that ended"}
+	successColumn = column{"", "success", success, "success", "share of calls that succeeded, of those that ended"}
 	perCallColumn = column{"attempts", "per call", func(m sim.Summary) string { return estimated(m, m.Amplification, 2) }, "per call",
 		"attempts for each call"}
 	peakColumn = column{"peak /", "normal", peakCell, "peak",
@@ -73,8 +73,8 @@ var (
 	peakRateColumn = column{"peak", "per s", peakRateCell, "peak", "attempts per second in the busiest window"}
 	medianColumn   = column{"", "p50", medianCell, "", ""}
 	p99Column      = column{"", "p99", latencyCell, "p50, p99", "time of calls that succeeded, from their first attempt on"}
-	wastedColumn   = column{"", "wasted", wastedCell, "wasted", "share of attempts that were worked on for a caller that had gone"}
-	refusedColumn  = column{"", "refused", refusedCell, "refused",
+	wastedColumn   = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
+	refusedColumn  = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
 	twiceColumn = column{"done", "twice", func(m sim.Summary) string { return grouped(float64(duplicates(m))) }, "done twice",
 		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
@@ -85,7 +85,7 @@ var (
 
 // Columns of messages, which are calls in the figures of package sim.
 var (
-	handledColumn    = column{"", "handled", successCell, "handled", "share of messages that were handled, of those that were handled or are dead"}
+	handledColumn    = column{"", "handled", success, "handled", "share of messages that were handled, of those that were handled or are dead"}
 	perMessageColumn = column{"attempts", "per msg", perCallColumn.cell, "per msg", "attempts for each message"}
 	deadColumn       = column{"dead", "letters", topicCell(func(t sim.TopicResult) int64 { return t.Dead }), "dead", "messages that were given up on, of all seeds"}
 	leftColumn       = column{"not", "done", topicCell(func(t sim.TopicResult) int64 { return t.Left }), "not done", "messages that were still there at the end, of all seeds"}
@@ -143,7 +143,7 @@ func allAtOnce(s sim.Scenario) bool {
 // recoveryCell is the time to recover: "12.3 s", "never", of several seeds
 // "3/5 12.3 s"; "-" if there is nothing to recover from, "few calls" if they are too few for a
 // verdict, and "?" if the run was interrupted before it recovered. Where few calls are made, it
-// is known less exactly: "18 ± 40 s".
+// is known less exactly: "18 ±40 s".
 func recoveryCell(m sim.Summary) string {
 	measured, cut, few := 0, 0, 0
 	half := m.Recovery.Half
@@ -173,7 +173,7 @@ func recoveryCell(m sim.Summary) string {
 	case m.Recovered < measured:
 		return fmt.Sprintf("%d/%d %s", m.Recovered, measured, took)
 	case half > 0:
-		return fmt.Sprintf("%s ± %s s", trimmed(m.Recovery.Mean, 3), trimmed(half, 2))
+		return fmt.Sprintf("%s ±%s s", trimmed(m.Recovery.Mean, 3), trimmed(half, 2))
 	}
 	return took
 }
@@ -181,10 +181,13 @@ func recoveryCell(m sim.Summary) string {
 // exactly is how well a time to recover is known where enough calls are made.
 const exactly = 5 * time.Second
 
-func successCell(m sim.Summary) string {
-	text := percentOf(m.Success.Mean)
+func success(m sim.Summary) string { return shareCell(m, m.Success) }
+
+// shareCell is a share and, for several seeds, the half width of its interval in points.
+func shareCell(m sim.Summary, e sim.Estimate) string {
+	text := percentOf(e.Mean)
 	if len(m.Results) > 1 {
-		text += fmt.Sprintf(" ± %.1f", 100*m.Success.Half)
+		text += fmt.Sprintf(" ±%.1f", 100*e.Half)
 	}
 	return text
 }
@@ -219,7 +222,7 @@ func latencyCell(m sim.Summary) string {
 	}
 	text := inWords(time.Duration(m.P99.Mean * float64(time.Second)))
 	if len(m.Results) > 1 {
-		text += fmt.Sprintf(" ± %.0f %%", 100*m.P99.Half/m.P99.Mean)
+		text += fmt.Sprintf(" ±%.0f %%", 100*m.P99.Half/m.P99.Mean)
 	}
 	return text
 }
@@ -228,7 +231,7 @@ func latencyCell(m sim.Summary) string {
 func estimated(m sim.Summary, e sim.Estimate, digits int) string {
 	text := fmt.Sprintf("%.*f", digits, e.Mean)
 	if len(m.Results) > 1 {
-		text += fmt.Sprintf(" ± %.*f", digits, e.Half)
+		text += fmt.Sprintf(" ±%.*f", digits, e.Half)
 	}
 	return text
 }
@@ -242,19 +245,6 @@ func meanOf(m sim.Summary, of func(sim.Result) float64) time.Duration {
 	return time.Duration(sum / float64(max(1, len(m.Results))))
 }
 
-// shareOf is a share of the totals over all seeds.
-func shareOf(m sim.Summary, of func(sim.Totals) (part, whole int64)) string {
-	var part, whole int64
-	for _, r := range m.Results {
-		p, w := of(r.Totals)
-		part, whole = part+p, whole+w
-	}
-	if whole == 0 {
-		return "-"
-	}
-	return percentOf(float64(part) / float64(whole))
-}
-
 // duplicates is the number of operations that were repeated, over all seeds.
 func duplicates(m sim.Summary) int64 {
 	var n int64
@@ -262,14 +252,6 @@ func duplicates(m sim.Summary) int64 {
 		n += r.Totals.Duplicates
 	}
 	return n
-}
-
-func wastedCell(m sim.Summary) string {
-	return shareOf(m, func(t sim.Totals) (int64, int64) { return t.Wasted, t.Attempts })
-}
-
-func refusedCell(m sim.Summary) string {
-	return shareOf(m, func(t sim.Totals) (int64, int64) { return t.Refused, t.Calls })
 }
 
 // oldestCell is the longest wait of a user.

@@ -88,6 +88,8 @@ type jsonSummary struct {
 	Amplification  jsonEstimate  `json:"amplification"`
 	PeakOverNormal jsonEstimate  `json:"peak_over_normal"`
 	P99            jsonEstimate  `json:"p99_s"`
+	Wasted         jsonEstimate  `json:"wasted"`     // share of the attempts
+	Refused        jsonEstimate  `json:"refused"`    // share of the calls
 	Recovery       *jsonEstimate `json:"recovery_s"` // null if no seed recovered
 	Recovered      int           `json:"recovered"`  // seeds
 	Runs           []jsonSeed    `json:"runs"`
@@ -238,7 +240,7 @@ func jsonSummaries(all []sim.Summary) []jsonSummary {
 	for _, m := range all {
 		s := jsonSummary{
 			Name: m.Contender.Name, Success: estimateOf(m.Success), Amplification: estimateOf(m.Amplification),
-			PeakOverNormal: estimateOf(m.PeakOverNormal), P99: estimateOf(m.P99), Recovered: m.Recovered, Runs: []jsonSeed{},
+			PeakOverNormal: estimateOf(m.PeakOverNormal), P99: estimateOf(m.P99), Wasted: estimateOf(m.Wasted), Refused: estimateOf(m.Refused), Recovered: m.Recovered, Runs: []jsonSeed{},
 		}
 		if m.Recovered > 0 {
 			e := estimateOf(m.Recovery)

@@ -60,6 +60,7 @@ func fixedSummaries(seeds int) []sim.Summary {
 			Contender: sim.Contender{Name: name, Title: "the policy called " + name, Policy: lull.Policy{}},
 			Success:   sim.Estimate{Mean: success, Half: 0.012 * half}, Amplification: sim.Estimate{Mean: amplification, Half: 0.1 * half},
 			PeakOverNormal: sim.Estimate{Mean: amplification * 1.5, Half: 0.3 * half}, Recovered: recovered,
+			Wasted: sim.Estimate{Mean: 100 / (25000 * amplification), Half: 0.002 * half}, Refused: sim.Estimate{Mean: 3. / 25000, Half: 0.001 * half},
 		}
 		if recovered > 0 {
 			m.Recovery = sim.Estimate{Mean: took, Half: 0.53 * half}
@@ -228,7 +229,7 @@ func TestVerdictsHideNothing(t *testing.T) {
 		want string
 	}{
 		{summary(well), "18 s"},
-		{summary(sparse), "18 ± 40 s"},
+		{summary(sparse), "18 ±40 s"},
 		{summary(again), "18 s"},
 		{summary(sim.Recovery{Few: true}), "few calls"},
 		{summary(sim.Recovery{Measured: true, Within: 5 * time.Second}), "never"},
@@ -270,7 +271,7 @@ func TestFleetsInTheTable(t *testing.T) {
 	var out strings.Builder
 	writeFleets(&out, s, columnsFor(s, all), all)
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"Of each fleet", "lull ours 100% ± 0.0 1.00 ± 0.00", "lull theirs 0% ± 0.0 1.00 ± 0.00"} {
+	for _, want := range []string{"Of each fleet", "lull ours 100% ±0.0 1.00 ±0.00", "lull theirs 0% ±0.0 1.00 ±0.00"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}

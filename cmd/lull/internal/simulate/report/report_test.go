@@ -261,7 +261,7 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 	if len(n.Fleets) != 2 || n.Fleets[0].Name != "lull" {
 		t.Fatalf("%+v", n.Fleets)
 	}
-	want := []string{"theirs", "–", "–", percent(0.4), ratio(2), "–", "3"}
+	want := []string{"theirs", "–", "–", percent(0.4), ratio(2), "–", percent(0.3)}
 	if got := n.Fleets[1].Cells; !slices.Equal(got, want) || len(got) != len(n.FleetColumns()) {
 		t.Errorf("%q, want %q", got, want)
 	}

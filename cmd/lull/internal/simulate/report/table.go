@@ -98,8 +98,7 @@ func fleetCells(name string, s sim.Summary) []string {
 	if s.P99.Mean > 0 {
 		late = lasting(s.P99).text()
 	}
-	refused, _ := over(s, func(r sim.Result) float64 { return float64(r.Totals.Refused) })
-	return []string{name, recovered.text(), took, estimated(s.Success, percent).text(), estimated(s.Amplification, ratio).text(), late, whole(refused)}
+	return []string{name, recovered.text(), took, estimated(s.Success, percent).text(), estimated(s.Amplification, ratio).text(), late, estimated(s.Refused, percent).text()}
 }
 
 // text is all of a cell in one line.

@@ -163,10 +163,16 @@ func measures(p Page) []measure {
 			}),
 		timed("p99", "99 of 100 calls that succeeded took no longer.",
 			func(s sim.Summary) (sim.Estimate, bool) { return s.P99, s.P99.Mean > 0 }),
-		counted("Wasted", "Attempts that were worked on for a caller that had gone, and their share of all attempts.",
-			func(r sim.Result) (float64, int64) { return float64(r.Totals.Wasted), r.Totals.Attempts }),
-		counted("Refused", "Calls that made no attempt (the breaker or a limit refused them), and their share of all calls.",
-			func(r sim.Result) (float64, int64) { return float64(r.Totals.Refused), r.Totals.Calls }),
+		measure{
+			column: column{"Wasted", "Attempts that were worked on for a caller that had gone: their share of all attempts."},
+			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Wasted, true },
+			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
+		},
+		measure{
+			column: column{"Refused", "Calls that made no attempt (the breaker or a limit refused them): their share of all calls."},
+			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Refused, true },
+			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
+		},
 	)
 	if p.any(func(r sim.Result) bool { return r.Totals.Duplicates > 0 }) {
 		ms = append(ms, counted("Duplicates", "Operations carried out once more than they should have been, and their share of all that were carried out.",
