@@ -157,7 +157,7 @@ type resident struct {
 
 // readyWithin is how long a process may take to begin: a machine that starts thirty of them
 // is busy.
-const readyWithin = 30 * time.Second
+const readyWithin = time.Minute
 
 func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}

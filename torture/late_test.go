@@ -199,6 +199,38 @@ func TestASlowStart(t *testing.T) {
 	check(t, slow{Lull("lullhttp", lull.Policy{}), 1100 * ms, 100 * ms}, cases, func(string) Grade { return Pass })
 }
 
+// A client that has not come yet has three times as long, if the machine is busy.
+func TestAClientThatComesLate(t *testing.T) {
+	const limit = 24 * time.Second
+	for _, x := range []struct {
+		name  string
+		door  door
+		late  time.Duration // of the machine
+		comes time.Duration // zero: never
+		want  time.Duration
+	}{
+		{name: "a machine that has time", late: punctual, want: limit},
+		{name: "a busy one", late: punctual + 1, want: 3 * limit},
+		{name: "a busy one, and it comes", late: punctual + 1, comes: limit + 5*time.Second, want: 2*limit + 5*time.Second},
+		{name: "it comes in time", late: punctual + 1, comes: 5 * time.Second, want: limit + 5*time.Second},
+		{name: "nobody listens", door: doorClosed, late: punctual + 1, want: limit},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &grader{watch: &watch{began: time.Now(), list: []tick{{at: time.Second, late: x.late}}}}
+			l := newLog(1, func() {})
+			ended := make(chan time.Duration, 1)
+			timer := g.limited(Case{door: x.door}, l, limit, func() { ended <- time.Since(l.began) })
+			defer timer.Stop()
+			if x.comes > 0 {
+				time.AfterFunc(x.comes, func() { l.arrive(Attempt{}) })
+			}
+			if got := <-ended; got != x.want {
+				t.Errorf("%s: it is ended after %v, want %v", x.name, got, x.want)
+			}
+		})
+	}
+}
+
 // The time of a case begins when the client comes: what it needed until then is no part of it.
 func TestTheLimitBeginsWhenTheClientComes(t *testing.T) {
 	t.Parallel()

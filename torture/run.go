@@ -22,8 +22,9 @@ type Options struct {
 	// Together is how many cases run at the same time. They wait more than they work. Zero
 	// means 16.
 	Together int
-	// Limit is the most time that a case gives the client, from its first connection on, and the most
-	// that it may need until then. Zero means what each case has chosen, which is 24 seconds for most.
+	// Limit is the most time that a case gives the client, from its first connection on. It is also the
+	// most until that connection, but three times as long on a busy machine. Zero means what each case
+	// has chosen, which is 24 seconds for most.
 	Limit time.Duration
 	// Progress is called when a case is over, one call at a time.
 	Progress func(done, all int, last Result)
@@ -255,10 +256,7 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 		return result, &Seen{Case: c, Without: "each call is a process of its own, and they share nothing"}
 	}
 	l.began = time.Now()
-	timer := time.AfterFunc(limit, func() { cancel(errLimit) })
-	l.mu.Lock()
-	l.came = func() { timer.Reset(limit) } // what the client needed to begin is no matter
-	l.mu.Unlock()
+	timer := g.limited(c, l, limit, func() { cancel(errLimit) })
 	finished := g.calls(ctx, c, s, session, single)
 	l.mu.Lock()
 	timer.Stop()
@@ -276,6 +274,27 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	result.Attempts, result.Took, result.Events = l.arrived, seen.Took, events
 	result.Calls = len(finished)
 	return result, seen
+}
+
+// limited returns a timer that ends a case. The time of the case begins when the client comes. A client
+// that has not come yet has three times as long on a busy machine.
+func (g *grader) limited(c Case, l *log, limit time.Duration, end func()) *time.Timer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	longer := c.door != doorClosed // there nobody is seen to come
+	var timer *time.Timer
+	timer = time.AfterFunc(limit, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if longer && l.came != nil && g.watch.late(l.began) > punctual {
+			longer = false
+			timer.Reset(2 * limit)
+			return
+		}
+		end()
+	})
+	l.came = func() { timer.Reset(limit) }
+	return timer
 }
 
 // calls makes the calls of a case, and returns how they ended.

@@ -3,6 +3,7 @@ package torture
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -23,7 +24,7 @@ func standingServer(t testing.TB) *Server {
 	return s
 }
 
-func fetch(t *testing.T, url string) (int, string) {
+func fetch(t testing.TB, url string) (int, string) {
 	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
@@ -70,65 +71,81 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 		"lullhttp": Lull("lullhttp", lull.Policy{}), "net-http": NetHTTP(),
 		"greedy": HTTP("greedy", func(base *http.Transport) (Doer, error) { return greedy{&http.Client{Transport: base}}, nil }),
 	}
+	// differences makes the calls of all cases at the standing server, and returns the verdicts that are not
+	// those of a card.
+	differences := func(t *testing.T, client Client, run string, card *Card) (differ []string) {
+		_, list := fetch(t, s.URL()+"cases/"+run)
+		addresses := map[string]string{}
+		for line := range strings.Lines(list) {
+			f := strings.Split(strings.TrimSpace(line), "\t")
+			addresses[f[0]] = f[2]
+		}
+		session, err := client.Start(t.Context(), Env{CA: s.CA()}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		g := grader{folder: t.TempDir()}
+		var calls sync.WaitGroup
+		room := make(chan struct{}, 16) // as Run has
+		for i, c := range cases {
+			calls.Go(func() {
+				room <- struct{}{}
+				defer func() { <-room }()
+				body, file := g.body(c)
+				key := ""
+				if c.key {
+					key = newKey()
+				}
+				// A process for each case, as Run has. The time is one that a busy machine has, too.
+				call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: 4 * c.timeout, Key: key}
+				for n := range c.plan.count() {
+					call.URL = addresses[c.Name] + "/" + strconv.Itoa(n)
+					session.Call(t.Context(), call)
+				}
+			})
+		}
+		calls.Wait()
+		s.settled(t, run)
+		var got *Card
+		for _, card := range s.Cards() {
+			if card.Name == run {
+				got = card
+			}
+		}
+		same := 0
+		for _, w := range card.Results {
+			r, ok := got.Result(w.Case)
+			switch {
+			case !ok:
+				differ = append(differ, w.Case+" is missing")
+			case r.Why == reported:
+			case r.Grade != w.Grade:
+				differ = append(differ, fmt.Sprintf("%s is %s (%s), and %s (%s) if lull torture makes the call\n%s", w.Case, r.Grade, r.Why, w.Grade, w.Why, timeline(r)))
+			default:
+				same++
+			}
+		}
+		if len(differ) == 0 && same < 60 {
+			differ = append(differ, fmt.Sprintf("only %d verdicts", same))
+		}
+		return differ
+	}
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, list := fetch(t, s.URL()+"cases/"+name)
-			addresses := map[string]string{}
-			for line := range strings.Lines(list) {
-				f := strings.Split(strings.TrimSpace(line), "\t")
-				addresses[f[0]] = f[2]
-			}
-			session, err := client.Start(t.Context(), Env{CA: s.CA()}, true)
+			card, err := Run(t.Context(), client, Options{Cases: cases})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer session.Close()
-			g := grader{folder: t.TempDir()}
-			var calls sync.WaitGroup
-			for i, c := range cases {
-				calls.Go(func() {
-					body, file := g.body(c)
-					key := ""
-					if c.key {
-						key = newKey()
-					}
-					// A process for each case, as Run has. No case is tried again, so the time is one that a busy machine has, too.
-					call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: 4 * c.timeout, Key: key}
-					for n := range c.plan.count() {
-						call.URL = addresses[c.Name] + "/" + strconv.Itoa(n)
-						session.Call(t.Context(), call)
-					}
-				})
-			}
-			want, err := Run(t.Context(), client, Options{Cases: cases})
-			calls.Wait()
-			s.settled(t, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got *Card
-			for _, card := range s.Cards() {
-				if card.Name == name {
-					got = card
+			// What a busy machine has done once is seen again, as Run would.
+			var differ []string
+			for try := range mostTries {
+				if differ = differences(t, client, fmt.Sprintf("%s-%d", name, try), card); len(differ) == 0 {
+					return
 				}
 			}
-			same := 0
-			for _, w := range want.Results {
-				r, ok := got.Result(w.Case)
-				switch {
-				case !ok:
-					t.Errorf("%s is missing", w.Case)
-				case r.Why == reported:
-				case r.Grade != w.Grade:
-					t.Errorf("%s is %s (%s), and %s (%s) if lull torture makes the call\n%s", w.Case, r.Grade, r.Why, w.Grade, w.Why, timeline(r))
-				default:
-					same++
-				}
-			}
-			if same < 60 {
-				t.Errorf("only %d verdicts", same)
-			}
+			t.Error(strings.Join(differ, "\n"))
 		})
 	}
 }
