@@ -374,14 +374,13 @@ func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
 	return err
 }
 
+// deathsMixNothingUp begins a test that goes on when the server was killed and started again: then the caller calls back.
 // Readings and workers are killed with many messages out, and others remove some of these
 // afterwards. If the server was killed too, the removed messages are gone and the rest is there.
 // RabbitMQ before 4.1 gives back the messages of more than 32 consumers of one channel (each
 // basic.get is one) in an order that changes when it reads its log after a crash. Then other
 // messages are removed than before.
-func TestRule21DeathsMixNothingUp(t *testing.T) {
-	t.Parallel()
-	n := mortal(t, &forDeaths)
+func deathsMixNothingUp(t *testing.T) (back func()) {
 	ch := raw(t)
 	began := time.Now()
 	forLetters, forWorkers := declared(t, Config{}), declared(t, Config{})
@@ -390,48 +389,49 @@ func TestRule21DeathsMixNothingUp(t *testing.T) {
 	// RabbitMQ 3.10 writes its list of queues to the disk three seconds later. If it is killed
 	// before, it loses their messages.
 	time.Sleep(time.Until(began.Add(6 * time.Second)))
-	n.restart(t, n.Kill)
-	ch = raw(t)
-	for _, x := range []struct {
-		name string
-		want map[string]int
-	}{{letters, wantLetters}, {messages, wantMessages}} {
-		q, err := ch.QueueDeclarePassive(x.name, true, false, false, false, nil)
-		for end := time.Now().Add(testPatience); (err != nil || q.Messages != len(x.want)) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if err != nil {
-				ch = raw(t) // the queue has no leader yet
+	return func() {
+		ch := raw(t)
+		for _, x := range []struct {
+			name string
+			want map[string]int
+		}{{letters, wantLetters}, {messages, wantMessages}} {
+			q, err := ch.QueueDeclarePassive(x.name, true, false, false, false, nil)
+			for end := time.Now().Add(testPatience); (err != nil || q.Messages != len(x.want)) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				if err != nil {
+					ch = raw(t) // the queue has no leader yet
+				}
+				q, err = ch.QueueDeclarePassive(x.name, true, false, false, false, nil)
 			}
-			q, err = ch.QueueDeclarePassive(x.name, true, false, false, false, nil)
+			if err != nil || q.Messages != len(x.want) {
+				t.Fatalf("%d messages are ready in %s, want %d: %v", q.Messages, x.name, len(x.want), err)
+			}
+			got := map[string]int{}
+			for range x.want {
+				d, ok, err := ch.Get(x.name, true)
+				if err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				got[string(d.Body)]++
+			}
+			if !reflect.DeepEqual(got, x.want) {
+				t.Errorf("%s: of %d messages %d are there", x.name, len(x.want), common(got, x.want))
+			}
 		}
-		if err != nil || q.Messages != len(x.want) {
-			t.Fatalf("%d messages are ready in %s, want %d: %v", q.Messages, x.name, len(x.want), err)
-		}
-		got := map[string]int{}
-		for range x.want {
-			d, ok, err := ch.Get(x.name, true)
+		// RabbitMQ 3.10 stops working if a queue is deleted in the moment in which its dead-lettering
+		// starts.
+		for _, config := range []Config{forLetters, forWorkers} {
+			config = config.WithDefaults()
+			publish(t, ch, "", config.Queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
+			readable(t, ch, config.Queue, 1)
+			d, ok, err := ch.Get(config.Queue, false)
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			got[string(d.Body)]++
+			if err := d.Nack(false, false); err != nil {
+				t.Fatal(err)
+			}
+			readable(t, ch, config.DeadLetters, 1)
 		}
-		if !reflect.DeepEqual(got, x.want) {
-			t.Errorf("%s: of %d messages %d are there", x.name, len(x.want), common(got, x.want))
-		}
-	}
-	// RabbitMQ 3.10 stops working if a queue is deleted in the moment in which its dead-lettering
-	// starts.
-	for _, config := range []Config{forLetters, forWorkers} {
-		config = config.WithDefaults()
-		publish(t, ch, "", config.Queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
-		readable(t, ch, config.Queue, 1)
-		d, ok, err := ch.Get(config.Queue, false)
-		if err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		if err := d.Nack(false, false); err != nil {
-			t.Fatal(err)
-		}
-		readable(t, ch, config.DeadLetters, 1)
 	}
 }
 

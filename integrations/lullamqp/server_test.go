@@ -66,6 +66,13 @@ func mortal(t *testing.T, s *lazy) *node {
 
 func (s *lazy) need(t testing.TB) *node {
 	t.Helper()
+	s.start()
+	there(t, s.err)
+	return s.node
+}
+
+// start starts it, unless that was done before.
+func (s *lazy) start() {
 	s.once.Do(func() {
 		if s.node, s.err = newNode("1GB"); s.err == nil && s == &server {
 			s.err = s.Manage()
@@ -78,8 +85,6 @@ func (s *lazy) need(t testing.TB) *node {
 			s.node = nil
 		}
 	})
-	there(t, s.err)
-	return s.node
 }
 
 // there skips the test if RabbitMQ is not installed. With CI set it fails, as it does for any other err.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// short is a server with a consumer_timeout that a test can wait for.
+// short is a server with a consumer_timeout that a test can wait for. Two servers that other tests will need start beside
+// it: a start is the work of one core.
 func short(t *testing.T) (url string, timeout time.Duration) {
 	n, err := newNode("1GB")
 	there(t, err)
@@ -25,7 +27,12 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 	if err := n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Start(); err != nil {
+	var others sync.WaitGroup
+	others.Go(server.start)
+	others.Go(forConformance.start)
+	err = n.Start()
+	others.Wait()
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Kill)

@@ -128,7 +128,9 @@ func (n *Server) launch() error {
 		"RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_PID_FILE="+in("pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+in("gen"),
 		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ADVANCED_CONFIG_FILE="+in("advanced.config"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
 		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_LOGS=-",
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
+		// +stbt u: otherwise the threads of all servers that run at a time would be bound to the same cores, and most
+		// work of a start is done by the first thread.
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +stbt u +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
 	)
 	log := &tail.Tail{}
 	n.cmd.Stdout, n.cmd.Stderr = log, log
