@@ -40,13 +40,17 @@ func flood(tb testing.TB, address string, connections int) int {
 	return int(answered.Load())
 }
 
+// addressOf returns the host and the port of a server.
+func addressOf(s *Server) string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/")
+}
+
 // A flood of connections is answered. What is kept of it is bounded, and the server goes on.
 func TestAFloodOfConnections(t *testing.T) {
 	t.Parallel()
 	const connections = mostAttempts / 10
 	s := standingServer(t)
-	address := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/")
-	if got := flood(t, address, connections); got != connections {
+	if got := flood(t, addressOf(s), connections); got != connections {
 		t.Errorf("%d of %d connections were answered", got, connections)
 	}
 	if status, text := fetch(t, s.URL()+"t/once-400/after"); status != 400 {
@@ -96,13 +100,3 @@ func (f *full) Accept() (net.Conn, error) {
 type passing struct{ error }
 
 func (passing) Temporary() bool { return true }
-
-func BenchmarkConnections(b *testing.B) {
-	s := standingServer(b)
-	address := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/")
-	b.ResetTimer()
-	if got := flood(b, address, b.N); got != b.N {
-		b.Errorf("%d of %d connections were answered", got, b.N)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Minutes(), "connections/minute")
-}

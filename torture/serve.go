@@ -26,6 +26,7 @@ type Server struct {
 	cases     []Case
 	authority *authority
 	listener  net.Listener
+	gate      *gate
 	http      *http.Server
 
 	mu     sync.Mutex
@@ -68,7 +69,8 @@ func Listen(address string, cases []Case) (*Server, error) {
 	s.http = &http.Server{Handler: s, ErrorLog: stdlog.New(io.Discard, "", 0), ConnContext: numbered, Protocols: new(http.Protocols)}
 	s.http.Protocols.SetHTTP1(true)
 	s.http.Protocols.SetUnencryptedHTTP2(true)
-	go s.http.Serve(&gate{Listener: listener, log: newLog(0, nil)})
+	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
+	go s.http.Serve(s.gate)
 	return s, nil
 }
 
