@@ -45,15 +45,15 @@ func (refused) HTTPStatusCode() int { return http.StatusServiceUnavailable }
 // that the library has.
 type looper struct {
 	name string
-	open func(t *testing.T) func(context.Context, func(context.Context) error) error
+	open func(t testing.TB) func(context.Context, func(context.Context) error) error
 }
 
 func loopers(wait time.Duration) []looper {
-	ready := func(call func(context.Context, func(context.Context) error) error) func(*testing.T) func(context.Context, func(context.Context) error) error {
-		return func(*testing.T) func(context.Context, func(context.Context) error) error { return call }
+	ready := func(call func(context.Context, func(context.Context) error) error) func(testing.TB) func(context.Context, func(context.Context) error) error {
+		return func(testing.TB) func(context.Context, func(context.Context) error) error { return call }
 	}
-	overHTTP := func(open func(http.RoundTripper) func(*http.Request) error) func(*testing.T) func(context.Context, func(context.Context) error) error {
-		return func(*testing.T) func(context.Context, func(context.Context) error) error {
+	overHTTP := func(open func(http.RoundTripper) func(*http.Request) error) func(testing.TB) func(context.Context, func(context.Context) error) error {
+		return func(testing.TB) func(context.Context, func(context.Context) error) error {
 			send := open(roundTripper(func(r *http.Request) (*http.Response, error) {
 				if op := r.Context().Value(operation{}).(func(context.Context) error); op(r.Context()) != nil {
 					return reply(r, http.StatusServiceUnavailable, ""), nil
@@ -70,7 +70,7 @@ func loopers(wait time.Duration) []looper {
 		}
 	}
 	return []looper{
-		{name: "lull", open: func(t *testing.T) func(context.Context, func(context.Context) error) error {
+		{name: "lull", open: func(t testing.TB) func(context.Context, func(context.Context) error) error {
 			d, err := lull.NewDependency("api", lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Jitter: backoff.None}}, lull.WithRand(seed.Source(t)))
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func loopers(wait time.Duration) []looper {
 			_, err := cenkalti.Retry(ctx, func() (struct{}, error) { return struct{}{}, op(ctx) }, cenkalti.WithMaxTries(attempts), cenkalti.WithBackOff(cenkalti.NewConstantBackOff(wait)))
 			return err
 		})},
-		{name: "avast/retry-go", open: func(*testing.T) func(context.Context, func(context.Context) error) error {
+		{name: "avast/retry-go", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{})
 			return func(ctx context.Context, op func(context.Context) error) error {
 				return avast.New(avast.Context(ctx), avast.Attempts(attempts), avast.Delay(wait), avast.DelayType(avast.FixedDelay), avast.WithThrottle(throttle)).
@@ -98,7 +98,7 @@ func loopers(wait time.Duration) []looper {
 		{name: "net/http", open: overHTTP(func(base http.RoundTripper) func(*http.Request) error {
 			return carry(&http.Client{Transport: base})
 		})},
-		{name: "failsafe-go", open: func(*testing.T) func(context.Context, func(context.Context) error) error {
+		{name: "failsafe-go", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
 			retries := retrypolicy.NewBuilder[any]().WithMaxAttempts(attempts).WithDelay(wait).WithBudget(budget.New()).Build()
 			executor := failsafe.With[any](retries)
 			return func(ctx context.Context, op func(context.Context) error) error {
@@ -116,7 +116,7 @@ func loopers(wait time.Duration) []looper {
 				return err
 			}
 		})},
-		{name: "AWS SDK", open: func(*testing.T) func(context.Context, func(context.Context) error) error {
+		{name: "AWS SDK", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
 			standard := awsretry.NewStandard(func(o *awsretry.StandardOptions) {
 				o.MaxAttempts = attempts
 				o.Backoff = awsretry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return wait, nil })
@@ -370,10 +370,24 @@ func TestComparisonBreaker(t *testing.T) {
 	})
 }
 
+// BenchmarkComparison measures the time of the same calls as TestComparisonAllocations.
+func BenchmarkComparison(b *testing.B) {
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	for _, l := range loopers(time.Millisecond) {
+		b.Run(l.name, func(b *testing.B) {
+			call := l.open(b)
+			for b.Loop() {
+				_ = call(ctx, func(context.Context) error { return nil })
+			}
+		})
+	}
+}
+
 var raced bool // by the race detector
 
 // What a call costs whose first attempt succeeds, with a context that can end. Allocations are
-// exact on any machine; for nanoseconds see go run ./bench.
+// exact on any machine; for nanoseconds see BenchmarkComparison.
 func TestComparisonAllocations(t *testing.T) {
 	if raced {
 		t.Skip("the race detector changes what is allocated")

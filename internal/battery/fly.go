@@ -53,7 +53,7 @@ type Plan struct {
 	Progress func(done, of int)
 }
 
-// Rivals are the presets that a policy is held against by default.
+// Rivals are the presets that a policy is compared with by default.
 var Rivals = []string{
 	None, "full-jitter", "token-bucket", "aws-standard-2.1", "grpc", "breaker-5s",
 	"budget10+breaker5s", "dotnet-standard", "finagle",

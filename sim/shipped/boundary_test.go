@@ -19,17 +19,17 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// The map of metastability (lull simulate --map) is held against real clients and a real server. Five points of its
+// The map of metastability (lull simulate --map) is compared with real clients and a real server. Five points of its
 // boundary are chosen: a policy, and the length of an outage. At each the boundary is the number of loads at which
-// everything comes back. The load below the last of these must come back in earnest too, and the load above the first
-// that does not must not: then the two boundaries are within one step of the grid. Who does not come back by himself is
-// flown once more with help. All is judged by sim.Scenario.Judge, the rule of the map.
+// everything comes back. The load below the last of these must come back with real clients too, and the load above the first
+// that does not must not: then the two boundaries are within one step of the grid. What does not come back by
+// itself runs once more with help. All is judged by sim.Scenario.Judge, the rule of the map.
 //
-// It is flown twice: on sockets and the real clock, and in virtual time, over connections in memory, where no other
-// work of the machine matters. On sockets the capacity of the server is a plan of when its workers are free, and no
-// processor; callers wait for ten times what the work takes; and the points are so far from the boundary that no seed is
-// on the other side (TestBoundaryIsNoMatterOfChance). A flight on sockets in which timers were late proves nothing, and
-// one that disagrees though they were not is repeated.
+// It runs twice: on sockets and the real clock, and in virtual time, over connections in memory, where no other
+// work of the machine matters. On sockets the capacity of the server is a plan of when its workers are free. It takes no
+// processor time; callers wait for ten times what the work takes; and the points are so far from the boundary that no seed is
+// on the other side (TestBoundaryIsNoMatterOfChance). If timers were late, a run on sockets proves nothing. If they
+// were not, and it disagrees, it is repeated.
 var whole = flag.Bool("whole", false, "fly the loads at the boundary too, and print a table of what came back")
 
 // TestMain lets others compute while the flight on sockets waits.
@@ -143,7 +143,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s, an outage of %v, %.0f %% of the capacity", p.of.contender.Name, p.of.outage, 100*boundaryLoads()[p.load])
 }
 
-// places are those that are flown. The last is where no help helps.
+// places are those that are compared. In the last, help changes nothing.
 func places(t *testing.T, edges bool) (all []place) {
 	t.Helper()
 	for i, b := range boundaries() {
@@ -200,14 +200,14 @@ func (p place) state(fly func(s sim.Scenario, c sim.Contender) (back bool, err e
 	return never, nil
 }
 
-// A landing is what became of a flight in earnest.
+// A landing is the result of a run with real clients.
 type landing struct {
 	state string
 	late  time.Duration // the longest that anything was late
 	err   error
 }
 
-// land flies places in earnest, side by side.
+// land runs places with real clients, side by side.
 func land(t *testing.T, w wire, ps []place, n uint64) []landing {
 	all := make([]landing, len(ps))
 	var wg sync.WaitGroup
@@ -316,7 +316,7 @@ func table(t *testing.T, ps []place, ls []landing) {
 	t.Logf("\n%s", b.String())
 }
 
-// No seed has a place that is compared on the other side, and a policy that is not the one of the map is found out.
+// With every seed each place is on its side of the boundary, and a policy that is not the one of the map is noticed.
 func TestBoundaryIsNoMatterOfChance(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(40)

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A ledger is a budget that pays for everything and notes what for.
+// A ledger is a budget that grants every retry and notes its cause.
 type ledger struct {
 	mu   sync.Mutex
 	seen map[string]bool

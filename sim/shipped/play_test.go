@@ -18,7 +18,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// play is sim.Run in earnest: the fleet calls the service over a wire, on the clock of package time. It knows one fleet, one service, and of these what the cases need;
+// play is sim.Run with real clients: the fleet calls the service over a wire, on the clock of package time. It knows one fleet, one service, and of these what the cases need;
 // a scenario that asks for more is refused.
 func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uint64) flight {
 	if err := plays(s, c); err != nil {
@@ -70,7 +70,7 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 	}, log.failed()}
 }
 
-// plays refuses what play would not play.
+// plays returns an error for a scenario with something that play does not have.
 func plays(s sim.Scenario, c sim.Contender) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func plays(s sim.Scenario, c sim.Contender) error {
 	return nil
 }
 
-// steps reports whether a ramp knows nothing but all and nothing.
+// steps reports whether all factors of a ramp are 1 or 0.
 func steps(ramp []sim.RampPoint) bool {
 	for i, p := range ramp {
 		if p.Factor != 0 && p.Factor != 1 || i > 0 && p.Factor != ramp[i-1].Factor && p.At != ramp[i-1].At {

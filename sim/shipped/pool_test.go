@@ -92,7 +92,7 @@ func (f poolFigures) same(other poolFigures) bool {
 	return f == other
 }
 
-// A backend is the service in earnest, in virtual time.
+// A backend is the real service, in virtual time.
 type backend struct {
 	s       *sim.Scenario
 	clock   func() time.Duration
@@ -465,7 +465,7 @@ func realPool(t *testing.T, s sim.Scenario, open func(*backend) client) (f poolF
 	return f
 }
 
-// net/http's pool and the simulated one are the same: dials and those that come to nothing, attempts that wait, for how long,
+// net/http's pool and the simulated one are the same: dials, dials without a result, attempts that wait, for how long,
 // and what becomes of them.
 func TestPoolOfHTTP(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// What play does not know it must not leave out in silence: it would no longer be
-// the same experiment.
+// If a scenario has something that play does not have, play must refuse it. Without it the
+// experiment would be another one.
 func TestPlayRefusesWhatItDoesNotPlay(t *testing.T) {
 	plain := func() sim.Scenario { return world(time.Second, 2*time.Second, 10, sim.Service{}, sim.Fleet{}) }
 	if err := plays(plain(), sim.Contender{}); err != nil {

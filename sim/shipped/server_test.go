@@ -15,8 +15,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A server is a sim.Service in earnest: an HTTP server. Work takes time, by a timer, and no processor, so that its capacity
-// is its own and not the machine's. Like the simulated one it does not look
+// A server is a sim.Service as an HTTP server. Its work is a timer and takes no processor time, so its capacity does
+// not depend on the machine. Like the simulated one it does not look
 // whether its caller still waits.
 type server struct {
 	def   *sim.Service
