@@ -40,15 +40,15 @@ func AddTo(cfg *aws.Config, r *lull.Registry) error {
 		}
 	}
 	var mu sync.Mutex
-	retryers := map[string]aws.Retryer{}
-	of := func(ctx context.Context) (*lull.Dependency, aws.Retryer) {
+	steps := map[string]*retry.Attempt{}
+	of := func(ctx context.Context) (*lull.Dependency, *retry.Attempt) {
 		key := awsmiddleware.GetServiceID(ctx) + "/" + awsmiddleware.GetRegion(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		once, ok := retryers[key]
+		once, ok := steps[key]
 		if !ok {
-			once = single{asV2(newRetryer())}
-			retryers[key] = once
+			once = onceOnly(newRetryer())
+			steps[key] = once
 		}
 		return r.Get(key), once
 	}
@@ -71,8 +71,8 @@ func Retry(d *lull.Dependency, r aws.Retryer) func(*middleware.Stack) error {
 	if r == nil {
 		r = retry.NewStandard()
 	}
-	var once aws.Retryer = single{asV2(r)}
-	return replace(func(context.Context) (*lull.Dependency, aws.Retryer) { return d, once })
+	once := onceOnly(r)
+	return replace(func(context.Context) (*lull.Dependency, *retry.Attempt) { return d, once })
 }
 
 type optionsKey struct{}
@@ -88,7 +88,7 @@ const retryStep = "Retry"
 
 // replace returns the option that replaces the step. A stack without the step makes no request that
 // may be repeated (one that presigns).
-func replace(of func(context.Context) (*lull.Dependency, aws.Retryer)) func(*middleware.Stack) error {
+func replace(of func(context.Context) (*lull.Dependency, *retry.Attempt)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		m, ok := stack.Finalize.Get(retryStep)
 		if !ok {
@@ -105,14 +105,14 @@ func replace(of func(context.Context) (*lull.Dependency, aws.Retryer)) func(*mid
 
 // step is the step that repeats.
 type step struct {
-	sdks *retry.Attempt                                        // as the client has configured it
-	of   func(context.Context) (*lull.Dependency, aws.Retryer) // which allows one attempt
+	sdks *retry.Attempt                                           // as the client has configured it
+	of   func(context.Context) (*lull.Dependency, *retry.Attempt) // which makes one attempt
 }
 
 func (*step) ID() string { return retryStep }
 
 func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-	d, retryer := s.of(ctx)
+	d, once := s.of(ctx)
 	spec := engine.Spec{Operation: awsmiddleware.GetOperationName(ctx)}
 	opts, _ := ctx.Value(optionsKey{}).([]lull.CallOption)
 	for i := range opts {
@@ -120,14 +120,13 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 	}
 	request, _ := in.Request.(*smithyhttp.Request)
 	spec.NotReplayable = request != nil && request.GetStream() != nil && !request.IsStreamSeekable()
-	c := call{request: request, next: next, most: d.Plan().Attempts()}
-	once := retry.NewAttemptMiddleware(retryer, smithyhttp.RequestCloner)
-	once.LogAttempts, once.ClientSkew = s.sdks.LogAttempts, s.sdks.ClientSkew
+	c := call{once: *once, request: request, next: next, most: d.Plan().Attempts()}
+	c.once.LogAttempts, c.once.ClientSkew = s.sdks.LogAttempts, s.sdks.ClientSkew
 	if m := s.sdks.OperationMeter; m != nil {
-		once.OperationMeter = m
+		c.once.OperationMeter = m
 	}
-	once.DisableClockSkewCorrection = s.sdks.DisableClockSkewCorrection
-	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict { return c.attempt(ctx, once, in) }, nil, func() error { return c.err })
+	c.once.DisableClockSkewCorrection = s.sdks.DisableClockSkewCorrection
+	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict { return c.attempt(ctx, in) }, nil, func() error { return c.err })
 	if r.Reason == engine.Success {
 		return c.out, c.metadata, nil
 	}
@@ -136,6 +135,7 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 
 // call is one call of a client.
 type call struct {
+	once    retry.Attempt // the SDK's step, a copy: one allocation with the call
 	request *smithyhttp.Request
 	next    middleware.FinalizeHandler
 	most    int
@@ -146,14 +146,14 @@ type call struct {
 	err      error
 }
 
-func (c *call) attempt(ctx context.Context, once *retry.Attempt, in middleware.FinalizeInput) lull.Verdict {
+func (c *call) attempt(ctx context.Context, in middleware.FinalizeInput) lull.Verdict {
 	if c.number++; c.number > 1 && c.request != nil {
 		if err := c.request.RewindStream(); err != nil {
 			c.err = errors.Join(fmt.Errorf("lullaws: the body of the request cannot be read again: %w", err), c.err)
 			return lull.Verdict{Kind: lull.KindPermanent}
 		}
 	}
-	c.out, c.metadata, c.err = once.HandleFinalize(ctx, in, c)
+	c.out, c.metadata, c.err = c.once.HandleFinalize(ctx, in, c)
 	if c.err == nil {
 		detach(ctx, c.out.Result)
 		return lull.Verdict{Kind: lull.KindSuccess}
@@ -172,12 +172,33 @@ func (c *call) HandleFinalize(ctx context.Context, in middleware.FinalizeInput) 
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		const header = "Amz-Sdk-Request"
 		if h := r.Header[header]; len(h) == 1 { // which the step has just made
-			if ttl, ok := strings.CutPrefix(h[0], "attempt=1; max=1"); ok {
-				h[0] = fmt.Sprintf("attempt=%d; max=%d%s", c.number, c.most, ttl)
+			if ttl, ok := strings.CutPrefix(h[0], firsts[1]); ok {
+				h[0] = attemptOf(c.number, c.most) + ttl
 			}
 		}
 	}
 	return c.next.HandleFinalize(ctx, in)
+}
+
+// firsts are the headers of first attempts, by the number of attempts that the call may make.
+var firsts [10]string
+
+func init() {
+	for most := range firsts {
+		firsts[most] = fmt.Sprintf("attempt=1; max=%d", most)
+	}
+}
+
+func attemptOf(number, most int) string {
+	if number == 1 && most < len(firsts) {
+		return firsts[most]
+	}
+	return fmt.Sprintf("attempt=%d; max=%d", number, most)
+}
+
+// onceOnly returns the SDK's step, for one attempt. What is retryable is decided by r.
+func onceOnly(r aws.Retryer) *retry.Attempt {
+	return retry.NewAttemptMiddleware(single{asV2(r)}, smithyhttp.RequestCloner)
 }
 
 // single is a Retryer that allows one attempt. That the SDK's step would have made another shows in
