@@ -15,12 +15,12 @@ import (
 // connection for which the server's queue has no room is lost. Since a reset frees its port, no port runs out.
 func offer(tb testing.TB, address string, connections int) {
 	to := netip.MustParseAddrPort(address)
-	at := &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}
 	var left atomic.Int64
 	left.Store(int64(connections))
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
+			at := &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())} // Connect writes to it
 			for left.Add(-1) >= 0 {
 				s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
 				if err != nil {
