@@ -38,8 +38,8 @@
 //   - Time that the simulator does not have. Timers are late, and sockets and the scheduler take
 //     time. During the run, requests that need no work are made forty times a second, and timed. The
 //     simulator runs with a network as slow as nine in ten of them, and with none. The real figure
-//     must lie between the two, within the tolerance. If a machine cannot keep to the schedule at
-//     all, nothing is compared.
+//     must lie between the two, within the tolerance. If a machine cannot keep to the schedule,
+//     the run is repeated, up to five times. If it never can, nothing is compared.
 //
 // If a figure is outside, the run is repeated. A figure that is outside twice on the same side fails
 // the test. So chance fails it in one run of several thousand.
