@@ -81,6 +81,9 @@ fleets:
     arrivals: {kind: closed, each: 2, think: {kind: normal, mean: 1s, deviation: 100ms}}
   - calls: cache
     arrivals: {kind: periodic, every: 4s, within: 1s}
+  - calls: cache
+    redial: true
+    link: {on: true}
 topics:
   - name: orders
     calls: api

@@ -157,13 +157,25 @@ func (b *builder) gates(s *service) {
 
 func (b *builder) fleet(i int, f *Fleet) {
 	w := b.w
-	o := b.origin(fmt.Sprintf("Fleets[%d].Policy", i), f.Name, f.Calls, f.Policy, max(f.Processes, 1), f.AttemptTimeout, f.Network)
+	processes := max(f.Processes, 1)
+	from := b.services[f.Link.From]
+	if from != nil {
+		processes = len(from.hosts)
+	}
+	o := b.origin(fmt.Sprintf("Fleets[%d].Policy", i), f.Name, f.Calls, f.Policy, processes, f.AttemptTimeout, f.Network)
+	if from != nil && o.processes > 0 {
+		o.processes = max(f.Processes, 1)
+	}
 	o.fleet, o.patient, o.tally = f, f.Deadline, w.rec.tallyOf(f)
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
 	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp
 	o.redials = newRedials(f)
-	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial
+	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial || f.Link.On
+	if f.Link.On {
+		o.hedges = false // a process dials once at a time
+		o.links = w.newLinks(o, from, b.seed)
+	}
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
 	s.first()

@@ -125,6 +125,9 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		withConnections(d, &s)
 	}
 	if d(3) == 0 {
+		withLinks(d, &s)
+	}
+	if d(3) == 0 {
 		p.Attempts = 0
 		p.Hedge = hedge.Config{Attempts: 2 + d(4), Delay: d.ms(1, 5, 50), Share: -1, InFlight: d.one(0, 1)}
 	}
@@ -168,6 +171,57 @@ func withConnections(d dice, s *Scenario) {
 	for i := range s.Fleets {
 		s.Fleets[i].Network.Pool = pool()
 		s.Fleets[i].Network.Endpoints.On = d.yes()
+	}
+}
+
+// withLinks has fleets of s keep connections. Nobody has Redial: who dials for ever may never end.
+func withLinks(d dice, s *Scenario) {
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		if f.Arrivals.Kind == Closed {
+			continue
+		}
+		f.NotIdempotent, f.Keyed, f.Arrivals.Each = false, false, 0
+		f.Network.Pool, f.Network.Endpoints, f.Link = Pool{}, Endpoints{}, Link{On: true}
+		if from := &s.Services[d(len(s.Services))]; from.Name != f.Calls && d.yes() {
+			f.Link.From = from.Name
+			if from.Heap.Size > 0 {
+				f.Link.PerSecond, f.Link.Buffer = d.one(1000, 1e6), d.one(0, 1000)
+			}
+		}
+		if d.yes() {
+			f.Arrivals = Arrivals{}
+		}
+	}
+	for i := range s.Services {
+		for k := range s.Services[i].Faults {
+			s.Services[i].Faults[k].Silent = false
+		}
+	}
+}
+
+// linksAgree counts the connections that are kept, and the buffers.
+func linksAgree(t testing.TB, w *world) {
+	for _, s := range w.services {
+		for h := range s.hosts {
+			kept, buffers := 0, 0
+			for _, o := range s.links {
+				for p, k := range o.links.each {
+					if o.target == s && k.host == uint32(h)+1 {
+						kept++
+					}
+					if o.links.from == s && o.links.home(uint32(p)) == uint32(h) && k.filled {
+						buffers++
+					}
+					if k.host != 0 && (k.dials || k.filled) || k.full && !k.filled {
+						t.Fatalf("at %v process %d: %+v", w.now, p, k)
+					}
+				}
+			}
+			if host := &s.hosts[h]; host.kept != kept || host.box.buffers != buffers || host.box.bytes < 0 || host.box.perSecond < 0 || host.box.dropping < 0 {
+				t.Fatalf("at %v %s keeps %d connections and has %d buffers: %d, %+v", w.now, s.def.Name, kept, buffers, host.kept, host.box)
+			}
+		}
 	}
 }
 
@@ -219,6 +273,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			}
 			within(t, w)
 			if events%64 == 0 {
+				linksAgree(t, w)
 				connectionsAgree(t, w)
 			}
 			if look {
@@ -246,6 +301,12 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			if open {
 				return // what stands still then never moves again
 			}
+		}
+	}
+
+	for i := range s.Fleets {
+		if l := &s.Fleets[i].Link; l.PerSecond > 0 && l.Buffer == 0 {
+			return // hosts may crash for want of memory for ever
 		}
 	}
 

@@ -22,7 +22,8 @@
 //
 // Connections are simulated where a [Network] has a [Pool]: dials, handshakes, attempts
 // that wait for a free connection, limits, backlogs, ports that run out, and half-open
-// peers. Without a Pool connections cost nothing. A service may have a [Heap], which is
+// peers. Without a Pool connections cost nothing. A [Link] is a connection that each process of a
+// fleet keeps, and messages that wait while it is down. A service may have a [Heap], which is
 // collected, and a [Cache] before the service that it calls. Processes may choose among the
 // hosts of a service by package outlier ([Endpoints]).
 //

@@ -12,7 +12,8 @@ import (
 type FleetResult struct {
 	Name string
 	// Totals are those that belong to a fleet: Calls, Succeeded, Refused, Unfinished, Reasons,
-	// Attempts and Retries (those of the fleet itself, of whichever service), and Amplification.
+	// Attempts and Retries (those of the fleet itself, of whichever service), Disconnects, and
+	// Amplification.
 	Totals   Totals
 	Recovery Recovery
 	Latency  Latency

@@ -33,6 +33,7 @@ type origin struct {
 	pools    []uint32 // by process and host: indices of world.pools, plus one
 	reload   sampler
 	redials  []engine.Redial // by process; nil: calls are made
+	links    *links          // nil: connections are not kept
 	think    sampler
 	spec     engine.Spec
 	patient  time.Duration                   // the callers' own deadline
@@ -42,6 +43,14 @@ type origin struct {
 	verdicts []lull.Verdict                  // by index
 	counted  bool                            // effects are: the operation should be carried out once
 	tally    *fleetTally                     // nil unless the fleet is counted apart
+}
+
+// home is the number under which dependency knows process p.
+func (o *origin) home(p uint32) uint32 {
+	if o.links == nil {
+		return p
+	}
+	return o.links.home(p)
 }
 
 // dependency is what one process remembers of it.
@@ -79,7 +88,11 @@ type flight struct {
 type place struct{ waiter bulkhead.Waiter }
 
 // begin starts a call of process p of o, with its own key of randomness.
-func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (uint32, *flight) {
+func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) {
+	if o.links != nil {
+		w.disturb(o, p)
+		return
+	}
 	i, f := w.flights.take()
 	f.origin, f.key = o.index, key
 	if o.counted {
@@ -89,11 +102,10 @@ func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (
 		f.process, f.reloads = p, 0
 	}
 	if o.redials != nil {
-		w.lose(i, f, o, p)
-		return i, f
+		w.lose(i, f, o, p, false)
+		return
 	}
 	w.start(i, f, o, p, deadline)
-	return i, f
 }
 
 // start starts the call that f stands for, maybe not its first.
@@ -175,18 +187,23 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
 	case again:
 		o := w.origins[f.origin]
+		if o.strayed(f) {
+			w.retire(i, f, o, o.redials != nil) // otherwise it is to begin
+			return
+		}
 		if o.redials != nil {
 			w.redial(i, f, o)
 			return
 		}
-		w.start(i, f, o, f.process, w.patience(o))
+		w.start(i, f, o, o.home(f.process), w.patience(o))
 	}
 }
 
 // orphaned reports whether f is a service's own call, made for an attempt that has
-// been cancelled or lost: it makes no more attempts.
+// been cancelled or lost, or that of a process that is gone: it makes no more attempts.
 func (w *world) orphaned(f *flight) bool {
-	return w.origins[f.origin].hop != nil && w.jobs.at(f.parent).gen != f.parentGen
+	o := w.origins[f.origin]
+	return o.hop != nil && w.jobs.at(f.parent).gen != f.parentGen || o.strayed(f)
 }
 
 // patience is the callers' own deadline for a call that begins now.
@@ -410,12 +427,22 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 // end ends a call.
 func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
+	if o.strayed(f) {
+		if why == engine.Success {
+			w.rec.lost(w.now)
+		}
+		w.retire(i, f, o, true)
+		return
+	}
 	if o.redials != nil {
 		if why != engine.Success { // refused by the client's own limits
 			w.redialFailed(i, f, o, lull.Verdict{})
 			return
 		}
 		o.redials[f.process].Connected(w.now)
+	}
+	if o.links != nil && why == engine.Success {
+		w.linked(o, f)
 	}
 	w.callEnds(o, f.began, why, f.call.Attempts())
 	if o.chooses {
@@ -447,12 +474,12 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	}
 	began := f.began
 	if o.again {
-		if at, came := w.rec.users[i]; came {
-			began = at
-			delete(w.rec.users, i)
-		}
+		began = w.userBegan(i, f)
 	}
 	w.rec.left(w.now, began)
+	if o.links != nil && why != engine.Success {
+		o.links.each[f.process].dials = false
+	}
 	if o.fleet.Arrivals.Kind == Closed {
 		src := draw.From(draw.Mix(f.key, 1<<33))
 		f.key, f.reloads = src.Uint64(), 0
@@ -462,4 +489,14 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		return
 	}
 	w.flights.give(i)
+}
+
+// userBegan is when the user began to call whose last call is f, and forgets it.
+func (w *world) userBegan(i uint32, f *flight) time.Duration {
+	began, came := w.rec.users[i]
+	if !came {
+		return f.began
+	}
+	delete(w.rec.users, i)
+	return began
 }

@@ -15,7 +15,7 @@ type Heap struct {
 	// Size is how many bytes there are. Zero: memory costs nothing.
 	Size int
 	// Live is how many are in use without any work, PerAttempt how many for each attempt that
-	// waits or is worked on, PerConnection for each open connection of a [Pool].
+	// waits or is worked on, PerConnection for each open connection of a [Pool] or [Link].
 	Live, PerAttempt, PerConnection int
 	// Garbage is how many bytes each attempt leaves behind beside these.
 	Garbage int
@@ -48,10 +48,10 @@ type memory struct {
 	down   time.Duration // the end of the restart after it ran out of memory
 }
 
-// live is how many bytes h has in use.
+// live is how many bytes h has in use, without the messages that wait.
 func (h *host) live(d *Heap) int {
 	inHand := h.busy + h.queue.len() + h.stand
-	return d.Live + d.PerAttempt*inHand + d.PerConnection*h.accepts.open
+	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.accepts.open+h.kept)
 }
 
 // allocate takes memory for one attempt. It reports false if there is not enough: the host has
@@ -62,22 +62,29 @@ func (w *world) allocate(s *service, i uint32) bool {
 	if h.heap.used == 0 {
 		h.heap.used = d.Live
 	}
-	if h.heap.used += d.PerAttempt + d.Garbage; h.heap.used <= d.Size {
+	buffered := w.buffered(h)
+	if h.heap.used += d.PerAttempt + d.Garbage; h.heap.used+buffered <= d.Size {
 		return true
 	}
-	live := h.live(d) + d.PerAttempt
+	live := h.live(d) + d.PerAttempt + buffered
 	if live > d.Size {
-		w.rec.outOfMemory(w.now)
-		h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(d.Restart, 10*time.Second))}
-		s.crash(w, int(i), false)
+		w.exhaust(s, i)
 		return false
 	}
-	h.heap.used = live
+	h.heap.used = live - buffered
 	pause := duration(float64(d.Pause) * (float64(live) / 1e6))
 	w.rec.collected(w.now, pause)
 	h.heap.pauses = saturating.Add(h.heap.pauses, pause)
 	h.heap.until = saturating.Add(max(h.heap.until, w.now), pause)
 	return true
+}
+
+// exhaust crashes a host that has no memory left.
+func (w *world) exhaust(s *service, i uint32) {
+	h := &s.hosts[i]
+	w.rec.outOfMemory(w.now)
+	h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(s.def.Heap.Restart, 10*time.Second))}
+	s.crash(w, int(i), false)
 }
 
 // paused reports whether the work on j, which should be done, is not, because of pauses since it

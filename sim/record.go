@@ -27,6 +27,8 @@ type recorder struct {
 	fleets  []*fleetTally            // none if there is one fleet
 	users   map[uint32]time.Duration // when users who came back called first, by flight
 	conns   ConnectionTotals
+	links   LinkTotals
+	dropped float64 // of links
 	reasons [reasons]int64
 	all     latency.Histogram
 
@@ -284,7 +286,8 @@ func (r *recorder) result(end time.Duration) Result {
 	t.MeanCompletion = r.all.Mean()
 	t.Oldest = max(t.Oldest, r.waiting(end))
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns}
+	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns, Links: r.links}
+	res.Links.Dropped = int64(r.dropped)
 	for _, f := range r.fleets {
 		res.Fleets = append(res.Fleets, f.result(r, end))
 	}

@@ -38,8 +38,10 @@ type Result struct {
 	Series   Series
 	// Connections are zero without pools.
 	Connections ConnectionTotals
-	Fleets      []FleetResult // one for each, in the order of the scenario; nil if it has only one
-	Topics      []TopicResult // one for each, in the order of the scenario; nil if it has none
+	// Links are zero without messages that wait for a [Link].
+	Links  LinkTotals
+	Fleets []FleetResult // one for each, in the order of the scenario; nil if it has only one
+	Topics []TopicResult // one for each, in the order of the scenario; nil if it has none
 }
 
 // Totals count what happened after the warm-up. Calls are counted when they
@@ -77,6 +79,8 @@ type Totals struct {
 	// Collections of garbage on all hosts took Paused together. OutOfMemory is crashes.
 	Collections, OutOfMemory int64
 	Paused                   time.Duration
+	// Disconnects is how many connections of a [Link] were lost.
+	Disconnects int64
 	// Ejections is how often a process has left out a host.
 	Ejections int64
 	// Amplification is Attempts / Calls: below 1 where calls were refused.

@@ -59,7 +59,9 @@ type Fleet struct {
 	// call is then what it takes to be connected again. engine.Redial decides when to dial; of the
 	// policy the timeout of an attempt, the breaker and the limits count. It excludes Reload, and
 	// Closed arrivals.
-	Redial  bool
+	Redial bool
+	// Link is the connection that each process keeps.
+	Link    Link
 	Network Network
 	// Policy is the fleet's own, for a bystander whose policy is not under
 	// comparison: the name of a contender, such as "none". Empty: the policy under

@@ -19,6 +19,7 @@ type service struct {
 	shake  sampler   // the handshakes
 	calls  []*origin // its own hops
 	caches []*cache  // by hop; nil: none
+	links  []*origin // fleets that keep connections to it, or from it
 	// plain: as many workers as it takes, and nothing else that needs a job.
 	plain  bool
 	random bool // chance plays a part in what it does
@@ -46,6 +47,8 @@ type host struct {
 
 	accepts acceptor
 	heap    memory
+	kept    int // connections of a Link
+	box     outbox
 }
 
 // line is the jobs that wait at a host. Those that were cancelled meanwhile leave
@@ -302,13 +305,16 @@ func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Du
 
 // reply is the arrival of the response.
 func (w *world) reply(i uint32, j *job) {
-	flight, verdict := j.flight, int(j.verdict)
+	flight, verdict, host := j.flight, int(j.verdict), j.host
 	there := !w.gone(j)
 	w.drop(i, j)
 	if there {
 		f := w.flights.at(flight)
-		if w.origins[f.origin].pooled {
+		switch o := w.origins[f.origin]; {
+		case o.pooled:
 			w.handBack(flight, verdict)
+		case o.links != nil:
+			f.parent = host
 		}
 		f.gen++
 		w.answered(flight, f, verdict)
@@ -563,6 +569,9 @@ func (s *service) crash(w *world, i int, silent bool) {
 	}
 	if len(w.pools) > 0 {
 		w.cutOff(s, i, silent)
+	}
+	if len(s.links) > 0 {
+		w.cutLinks(s, uint32(i))
 	}
 	for _, k := range lost {
 		j := w.jobs.at(k)

@@ -65,6 +65,9 @@ const (
 	overdueDial        // connection: it was dialled for long enough
 	hangedUp           // connection: the service learns that the process has closed it
 	expire             // pool: connections have had no work for too long
+	restart            // host; the generation is its service: it is up again
+	memoryFull         // the same: messages may have filled its memory
+	bufferFull         // process; the generation is its origin: its buffer may be full
 
 	happeningBits = 4
 )
@@ -100,6 +103,12 @@ func (w *world) handleTopic(gen, i uint32) {
 		w.revive(w.consumers[i])
 	case expire:
 		w.expire(w.pools[i])
+	case restart:
+		w.restart(w.services[gen], i)
+	case memoryFull:
+		w.memoryFull(w.services[gen], i)
+	case bufferFull:
+		w.bufferFull(w.origins[gen], i)
 	default:
 		if c := w.conns.at(i); same(c.gen) {
 			w.happens(what, i, c)

@@ -57,7 +57,7 @@ func (s Scenario) Validate() error {
 	}
 	s.loops(&l, names.index)
 	for i := range s.Fleets {
-		l.In(fmt.Sprintf("Fleets[%d]", i), s.Fleets[i].validate(&names))
+		l.In(fmt.Sprintf("Fleets[%d]", i), s.Fleets[i].validate(&s, &names))
 	}
 	for i := range s.Topics {
 		l.In(fmt.Sprintf("Topics[%d]", i), s.Topics[i].validate(&s, &names))
@@ -197,11 +197,14 @@ func (f *Fault) validate(s *Service, horizon time.Duration) error {
 	return l.Err()
 }
 
-func (f *Fleet) validate(names *services) error {
+func (f *Fleet) validate(in *Scenario, names *services) error {
 	var l problem.List
 	names.check(&l, "Calls", f.Calls)
 	l.Check(f.Processes >= 0 && f.Processes <= maxProcesses, "Processes", f.Processes, "zero (1) to 134217728")
-	l.In("Arrivals", f.Arrivals.validate())
+	if !f.Link.On || !f.Arrivals.none() {
+		l.In("Arrivals", f.Arrivals.validate())
+	}
+	l.In("Link", f.Link.validate(f, in, names))
 	if n := max(f.Processes, 1); n <= maxProcesses {
 		l.Check(f.Arrivals.Each <= maxAtOnce/n, "Arrivals.Each", f.Arrivals.Each, "no more than 2147483647 callers of all processes together")
 	}

@@ -80,6 +80,7 @@ var wrong = map[string][]any{
 	"Topics.Consumers.Network.Endpoints.On": nil,
 
 	"Fleets.Name": nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil, "Fleets.Redial": nil,
+	"Fleets.Link.On": nil, "Fleets.Link.From": {"nobody", "api"},
 	"Fleets.Calls":               {"", "nobody"},
 	"Fleets.Keyed":               {true}, // of what is idempotent
 	"Fleets.Reload.Times":        {-1, 256},

@@ -53,6 +53,10 @@ func columnsFor(s sim.Scenario, all []sim.Summary) []column {
 	if pooled(s) {
 		columns = append(columns, dialsColumn)
 	}
+	if linked(s) {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == medianColumn.head }) // no room beside these
+		columns = append(columns, lostColumn, memoryColumn)
+	}
 	if mustNotRepeat(s) || slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 }) {
 		columns = append(columns, twiceColumn)
 	}

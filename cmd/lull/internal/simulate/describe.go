@@ -59,6 +59,9 @@ func fleetInWords(f sim.Fleet) string {
 		processes = grouped(float64(n)) + " processes call"
 	}
 	phrases := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
+	if f.Link.On {
+		phrases = linkInWords(f)
+	}
 	phrases.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
 	phrases.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
 	switch {

@@ -19,7 +19,7 @@ func writeFleets(out io.Writer, s sim.Scenario, columns []column, all []sim.Summ
 	var some []column
 	for _, c := range columns {
 		switch c.name {
-		case backColumn.name, successColumn.name, perCallColumn.name, p99Column.name, refusedColumn.name:
+		case backColumn.name, successColumn.name, perCallColumn.name, p99Column.name, refusedColumn.name, lostColumn.name:
 			some = append(some, c)
 		}
 	}

@@ -114,6 +114,8 @@ type jsonSeed struct {
 	Topics      []jsonTopic  `json:"topics,omitempty"` // if the scenario has any
 	// Connections are there if they are simulated.
 	Connections *jsonConnections `json:"connections,omitempty"`
+	// Links are there if messages wait for the links of fleets.
+	Links *jsonLinks `json:"links,omitempty"`
 }
 
 // jsonTotals count what happened after the warm-up.
@@ -142,6 +144,7 @@ type jsonTotals struct {
 	Paused           figure           `json:"paused_s,omitempty"`
 	OutOfMemory      int64            `json:"out_of_memory,omitempty"`
 	Ejections        int64            `json:"ejections,omitempty"`
+	Disconnects      int64            `json:"disconnects,omitempty"`
 	Amplification    figure           `json:"amplification"`
 	PeakRate         figure           `json:"peak_rate"`
 	PeakAt           figure           `json:"peak_at_s"`
@@ -179,6 +182,7 @@ type jsonFleet struct {
 	Reasons       map[string]int64 `json:"reasons"`
 	Attempts      int64            `json:"attempts"`
 	Retries       int64            `json:"retries"`
+	Disconnects   int64            `json:"disconnects,omitempty"`
 	Amplification figure           `json:"amplification"`
 	Recovery      jsonRecovery     `json:"recovery"`
 	Latency       jsonLatency      `json:"latency"`
@@ -269,7 +273,7 @@ func jsonResult(r sim.Result) jsonSeed {
 			Attempts: t.Attempts, Retries: t.Retries, AttemptsTimedOut: t.AttemptsTimedOut, AttemptsFailed: t.AttemptsFailed,
 			Wasted: t.Wasted, QueueFull: t.QueueFull, RateLimited: t.RateLimited, Errors: t.Errors, Dropped: t.Dropped, Shed: t.Shed,
 			Effects: t.Effects, Duplicates: t.Duplicates, Reloads: t.Reloads,
-			Hits: t.Hits, Misses: t.Misses, Collections: t.Collections, Paused: figure(t.Paused.Seconds()), OutOfMemory: t.OutOfMemory, Ejections: t.Ejections,
+			Hits: t.Hits, Misses: t.Misses, Collections: t.Collections, Paused: figure(t.Paused.Seconds()), OutOfMemory: t.OutOfMemory, Ejections: t.Ejections, Disconnects: t.Disconnects,
 			Amplification: figure(t.Amplification),
 			PeakRate:      figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
 			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Oldest: figure(t.Oldest.Seconds()), Last: figure(t.Last.Seconds()),
@@ -282,11 +286,11 @@ func jsonResult(r sim.Result) jsonSeed {
 		t := f.Totals
 		out.Fleets = append(out.Fleets, jsonFleet{
 			Name: f.Name, Calls: t.Calls, Succeeded: t.Succeeded, Refused: t.Refused, Unfinished: t.Unfinished, Reasons: t.Reasons,
-			Attempts: t.Attempts, Retries: t.Retries, Amplification: figure(t.Amplification),
+			Attempts: t.Attempts, Retries: t.Retries, Disconnects: t.Disconnects, Amplification: figure(t.Amplification),
 			Recovery: recoveryOf(f.Recovery), Latency: latencyOf(f.Latency),
 		})
 	}
-	out.Connections = connectionsOf(r.Connections)
+	out.Connections, out.Links = connectionsOf(r.Connections), linksOf(r.Links)
 	for _, t := range r.Topics {
 		v := jsonTopic{
 			Name: t.Name, Sent: t.Sent, Handled: t.Handled, Dead: t.Dead, Left: t.Left, Reasons: t.Reasons,

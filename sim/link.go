@@ -1,0 +1,392 @@
+package sim
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// A Link is a connection that each process of a fleet keeps to one host of the service that the
+// fleet calls. Chance decides which host. All processes are connected at the beginning. A process
+// loses its connection when that host crashes, and at each of the fleet's Arrivals, which may be
+// left out. A call is what it takes to be connected again. With Fleet.Redial package engine decides
+// when to dial, otherwise the policy and Fleet.Reload do.
+//
+// The zero Link is off: the processes keep no connection.
+type Link struct {
+	On bool
+	// From names the service on whose hosts the processes run, spread evenly. The processes of one
+	// host share a Dependency. When the host crashes, they lose their connections and their buffers.
+	// They dial when it is up again. Empty: the processes run elsewhere, and do not crash.
+	From string
+	// PerSecond is how many bytes of messages a second a process has for its connection. While it is
+	// not connected, they wait in the memory of its host (Heap). When the memory is full, the host
+	// crashes.
+	PerSecond int
+	// Buffer is how many bytes wait for one connection at most. What comes then is dropped. Zero: no
+	// limit.
+	Buffer int
+}
+
+func (l *Link) validate(f *Fleet, in *Scenario, names *services) error {
+	var p problem.List
+	p.Check(l.On || *l == Link{}, "On", l.On, "true for a link with other settings")
+	p.Check(!l.On || f.Arrivals.Kind != Closed && f.Arrivals.Each <= 1, "On", l.On, "false with closed arrivals and with Arrivals.Each: a process has one connection")
+	p.Check(!l.On || !f.NotIdempotent, "On", l.On, "false where NotIdempotent is set: to dial is safe to repeat")
+	p.Check(!l.On || !f.Network.Pool.On && !f.Network.Endpoints.On, "On", l.On, "false with a Pool or Endpoints")
+	p.Check(l.From != f.Calls || l.From == "", "From", quoted(l.From), "another service than the one that is called")
+	var heap Heap
+	if l.From != "" {
+		names.check(&p, "From", l.From)
+		if i, ok := names.index[l.From]; ok {
+			heap = in.Services[i].Heap
+		}
+	}
+	const most = 1 << 40
+	p.Check(l.PerSecond >= 0 && l.PerSecond <= most && (l.PerSecond == 0 || heap.Size > 0), "PerSecond", l.PerSecond, "0 to 2^40, and 0 without a service in From that has a Heap")
+	p.Check(l.Buffer >= 0 && l.Buffer <= most && (l.Buffer == 0 || l.PerSecond > 0), "Buffer", l.Buffer, "0 (no limit) to 2^40, and 0 without PerSecond")
+	for _, name := range []string{f.Calls, l.From} {
+		if i, ok := names.index[name]; ok {
+			for k := range in.Services[i].Faults {
+				p.Check(!l.On || !in.Services[i].Faults[k].Silent, "On", l.On, "false where a service crashes silently")
+			}
+		}
+	}
+	return p.Err()
+}
+
+// none reports whether there are no arrivals.
+func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
+
+// LinkTotals count what happened to the messages of fleets with a [Link], in bytes. What happened
+// in the warm-up counts, too.
+type LinkTotals struct {
+	// Most is how many waited at one host at most.
+	Most int64
+	// Dropped came while the buffer of their connection was full.
+	Dropped int64
+	// Lost were in the memory of a host that crashed.
+	Lost int64
+}
+
+// links are the connections of a fleet with a Link.
+type links struct {
+	def  *Link
+	from *service // nil: none
+	key  uint64   // of their randomness
+	each []link   // by process
+}
+
+// link is the connection of one process.
+type link struct {
+	since  time.Duration // its messages wait
+	host   uint32        // to which it is connected, plus one; 0: to none
+	epoch  uint32        // goes up when its own host crashes; a call of an earlier one is nobody's
+	losses uint32
+	dials  bool // a call is under way
+	filled bool // its messages wait
+	full   bool // and no more can
+}
+
+// outbox is the messages that wait in the memory of a host, as a volume that grows steadily.
+type outbox struct {
+	bytes     float64
+	at        time.Duration // until which bytes are counted
+	buffers   int           // that hold something, or will
+	perSecond int64         // what comes into those that are not full
+	dropping  int64         // and what comes for those that are
+	alarm     time.Duration // when the memory may be full; zero: no event is under way for that
+	restart   time.Duration // when the host is up again after its latest crash
+}
+
+// newLinks connects the processes of a fleet.
+func (w *world) newLinks(o *origin, from *service, key uint64) *links {
+	l := &links{def: &o.fleet.Link, from: from, key: draw.Mix(key, 1<<41+uint64(o.index)), each: make([]link, o.processes)}
+	for p := range l.each {
+		src := draw.From(draw.Mix(l.key, uint64(p)))
+		host := uint32(src.Below(uint64(len(o.target.hosts))))
+		l.each[p].host = host + 1
+		o.target.hosts[host].kept++
+	}
+	o.target.plain = false // it matters which host has answered
+	o.target.links = append(o.target.links, o)
+	if from != nil {
+		from.links = append(from.links, o)
+	}
+	return l
+}
+
+// home is the process whose Dependency process p uses: the host that it runs on, or itself.
+func (l *links) home(p uint32) uint32 {
+	if l.from == nil {
+		return p
+	}
+	return p % uint32(len(l.from.hosts))
+}
+
+// up reports whether the host works that process p runs on.
+func (l *links) up(w *world, p uint32) bool { return l.from == nil || w.up(l.from, l.home(p)) }
+
+func (w *world) up(s *service, host uint32) bool {
+	h := &s.hosts[host]
+	return !h.now(w.now).down && h.heap.down <= w.now
+}
+
+// upAt is when a host that is down will work again; never: not before the end.
+func (s *service) upAt(host uint32, now time.Duration) time.Duration {
+	h := &s.hosts[host]
+	at := max(now, h.heap.down)
+	h.now(at)
+	for _, x := range h.stretches[h.timeline.at:] {
+		if !x.down {
+			return max(at, x.from)
+		}
+	}
+	return never
+}
+
+// disturb is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
+// it dials again.
+func (w *world) disturb(o *origin, p uint32) {
+	switch k := &o.links.each[p]; {
+	case k.host != 0:
+		w.loseLink(o, p)
+	case !k.dials && o.links.up(w, p):
+		w.dialLink(o, p, false)
+	}
+}
+
+// loseLink ends the connection of process p, which dials again.
+func (w *world) loseLink(o *origin, p uint32) {
+	w.unlink(o, p)
+	w.fillBuffer(o, p)
+	w.dialLink(o, p, false)
+}
+
+// unlink is the end of the connection of process p for the service.
+func (w *world) unlink(o *origin, p uint32) {
+	if k := &o.links.each[p]; k.host != 0 {
+		o.target.hosts[k.host-1].kept--
+		k.host = 0
+		n := w.rec.afterWarmup(w.now)
+		w.rec.t.Disconnects += n
+		if o.tally != nil {
+			o.tally.t.Disconnects += n
+		}
+	}
+}
+
+// dialLink begins the call that connects process p again. It is fresh if the process has just begun.
+// The first dial is an event, since many processes may lose their connections at once.
+func (w *world) dialLink(o *origin, p uint32, fresh bool) {
+	k := &o.links.each[p]
+	k.dials = true
+	k.losses++
+	i, f := w.flights.take()
+	f.origin, f.process, f.reloads, f.parentGen, f.began = o.index, p, 0, k.epoch, w.now
+	f.key = draw.Mix(draw.Mix(o.links.key, 1<<40+uint64(p)), uint64(k.losses))
+	f.call = engine.Call{}
+	if o.redials == nil {
+		w.at(w.now, again, f.gen, i)
+		return
+	}
+	if fresh {
+		o.redials[p] = redialPlan.Redial()
+	}
+	w.lose(i, f, o, p, fresh)
+}
+
+// linked is the success of a dial, at host f.parent. That may have crashed meanwhile.
+func (w *world) linked(o *origin, f *flight) {
+	k := &o.links.each[f.process]
+	k.dials = false
+	if !w.up(o.target, f.parent) {
+		w.dialLink(o, f.process, false)
+		return
+	}
+	w.emptyBuffer(o, f.process)
+	k.host = f.parent + 1
+	o.target.hosts[f.parent].kept++
+}
+
+// strayed reports whether the host on which the process of f runs has crashed since the call began.
+func (o *origin) strayed(f *flight) bool {
+	return o.links != nil && o.links.each[f.process].epoch != f.parentGen
+}
+
+// retire gives up the place of a process that is gone. A call of it may be under way, which ends.
+func (w *world) retire(i uint32, f *flight, o *origin, calls bool) {
+	if calls {
+		w.callEnds(o, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)))
+	}
+	w.rec.left(w.now, w.userBegan(i, f))
+	f.gen++
+	w.flights.give(i)
+}
+
+// cutLinks is the crash of a host: the connections to it are lost, and the processes on it.
+func (w *world) cutLinks(s *service, host uint32) {
+	from := false
+	for _, o := range s.links {
+		l := o.links
+		if l.from != s {
+			for p := range l.each {
+				if l.each[p].host == host+1 {
+					w.loseLink(o, uint32(p))
+				}
+			}
+			continue
+		}
+		from = true
+		for p := int(host); p < len(l.each); p += len(s.hosts) {
+			k := &l.each[p]
+			w.unlink(o, uint32(p))
+			k.epoch++
+			k.dials, k.filled, k.full = false, false, false
+		}
+	}
+	if !from {
+		return
+	}
+	b := &s.hosts[host].box
+	b.settle(w)
+	w.rec.links.Lost += int64(b.bytes)
+	*b = outbox{at: w.now, restart: s.upAt(host, w.now)}
+	if b.restart < never {
+		w.scheduleTopic(b.restart, restart, s.index, host)
+	}
+}
+
+// restart has the processes dial that run on a host, which is up again.
+func (w *world) restart(s *service, host uint32) {
+	b := &s.hosts[host].box
+	if b.restart != w.now {
+		return // it has crashed again, or it is the second event of crashes that overlap
+	}
+	b.restart = 0
+	for _, o := range s.links {
+		if o.links.from != s {
+			continue
+		}
+		for p := int(host); p < len(o.links.each); p += len(s.hosts) {
+			w.fillBuffer(o, uint32(p))
+			w.dialLink(o, uint32(p), true)
+		}
+	}
+}
+
+// settle counts what has come until now.
+func (b *outbox) settle(w *world) {
+	if b.at == w.now {
+		return
+	}
+	seconds := (w.now - b.at).Seconds()
+	b.at = w.now
+	b.bytes += float64(float64(b.perSecond) * seconds)
+	w.rec.dropped += float64(float64(b.dropping) * seconds)
+	w.rec.links.Most = max(w.rec.links.Most, int64(b.bytes))
+}
+
+// buffered is how many bytes of messages wait at h.
+func (w *world) buffered(h *host) int {
+	if h.box.perSecond > 0 {
+		h.box.settle(w)
+	}
+	return int(h.box.bytes)
+}
+
+// fullFor is how long it takes to fill the buffer of a connection.
+func (l *Link) fullFor() time.Duration {
+	if l.Buffer == 0 {
+		return never
+	}
+	return max(duration(float64(l.Buffer)/float64(l.PerSecond)*1e9), 1)
+}
+
+// fillBuffer has the messages of process p wait from now on.
+func (w *world) fillBuffer(o *origin, p uint32) {
+	l := o.links
+	if l.def.PerSecond == 0 {
+		return
+	}
+	k, host := &l.each[p], l.home(p)
+	k.since, k.filled = w.now, true
+	b := &l.from.hosts[host].box
+	b.settle(w)
+	b.buffers++
+	b.perSecond += int64(l.def.PerSecond)
+	if full := l.def.fullFor(); full < never {
+		w.scheduleTopic(saturating.Add(w.now, full), bufferFull, uint32(o.index), p)
+	}
+	w.watch(l.from, host, 0)
+}
+
+// bufferFull is the time at which the buffer of process p may be full.
+func (w *world) bufferFull(o *origin, p uint32) {
+	l := o.links
+	k := &l.each[p]
+	if !k.filled || k.full || saturating.Add(k.since, l.def.fullFor()) != w.now {
+		return
+	}
+	k.full = true
+	b := &l.from.hosts[l.home(p)].box
+	b.settle(w)
+	b.perSecond -= int64(l.def.PerSecond)
+	b.dropping += int64(l.def.PerSecond)
+}
+
+// emptyBuffer sends the messages of process p that waited.
+func (w *world) emptyBuffer(o *origin, p uint32) {
+	l := o.links
+	k := &l.each[p]
+	if !k.filled {
+		return
+	}
+	b := &l.from.hosts[l.home(p)].box
+	b.settle(w)
+	took := min(w.now-k.since, l.def.fullFor())
+	b.bytes = max(b.bytes-float64(float64(l.def.PerSecond)*took.Seconds()), 0)
+	if k.full {
+		b.dropping -= int64(l.def.PerSecond)
+	} else {
+		b.perSecond -= int64(l.def.PerSecond)
+	}
+	if b.buffers--; b.buffers == 0 {
+		b.bytes = 0 // what was rounded
+	}
+	k.filled, k.full = false, false
+}
+
+// watch makes an event of the time at which the messages will have filled the memory of a host, as
+// things are now. It is at least a pause away.
+func (w *world) watch(s *service, host uint32, pause time.Duration) {
+	h, d := &s.hosts[host], &s.def.Heap
+	b := &h.box
+	if b.perSecond == 0 {
+		return
+	}
+	room := max(float64(d.Size-h.live(d))-b.bytes, 0)
+	at := saturating.Add(w.now, max(saturating.Add(duration(room/float64(b.perSecond)*1e9), 1), pause))
+	if b.alarm == 0 || at < b.alarm {
+		b.alarm = at
+		w.scheduleTopic(at, memoryFull, s.index, host)
+	}
+}
+
+// memoryFull is the time at which the memory of a host may be full of messages.
+func (w *world) memoryFull(s *service, host uint32) {
+	h, d := &s.hosts[host], &s.def.Heap
+	if h.box.alarm != w.now {
+		return
+	}
+	h.box.alarm = 0
+	if h.live(d)+w.buffered(h) > d.Size {
+		w.exhaust(s, host)
+		return
+	}
+	w.watch(s, host, time.Millisecond)
+}
