@@ -111,15 +111,20 @@ func consumerOutcomes(b *bench) {
 }
 
 // An error that will stay is a dead letter after its first delivery.
-func consumerTerminal(b *bench) {
+func consumerTerminal(b *bench) { b.inTime(consumerTerminalInTime) }
+
+func consumerTerminalInTime(b *bench, w *watch) {
 	b.send("bad")
 	var seen tally
-	r := b.start(b.Connection, plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+	r := b.start(w.on(b.Connection), plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
 		seen.add(m)
 		return lull.Permanent(errBlip)
 	})
-	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 })
+	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 || w.wasLate() })
 	r.stop()
+	if w.wasLate() {
+		return
+	}
 	b.equal("attempts", seen.attempts("bad"), []int{1})
 	l := b.letter()
 	b.equal("reason", l.Reason, "permanent")

@@ -1,8 +1,11 @@
 package queuetest
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/queue"
 )
 
 // A watch notes whether this process, or a server beside it, was too late to keep a lease.
@@ -11,7 +14,28 @@ type watch struct{ was atomic.Bool }
 func (w *watch) late()         { w.was.Store(true) }
 func (w *watch) wasLate() bool { return w.was.Load() }
 
-// inTime runs a check that has to extend a lease before it ends. On a busy machine a process may not run for that
+// on returns c with a broker that notes it when a settlement is not answered in time. It may have been carried out, and is
+// tried again: then there are two dead letters of one message, which is allowed.
+func (w *watch) on(c *Connection) *Connection {
+	watched := *c
+	watched.Broker = timed{c.Broker, w}
+	return &watched
+}
+
+type timed struct {
+	queue.Broker
+	w *watch
+}
+
+func (t timed) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	err := t.Broker.Settle(ctx, d, s)
+	if err != nil && ctx.Err() != nil {
+		t.w.late()
+	}
+	return err
+}
+
+// inTime runs a check that has to extend or settle before a lease ends. On a busy machine a process may not run for that
 // long: what it sees then is not the broker's fault, and says nothing. It returns without a verdict, and is run once
 // more, with a queue of its own and a lease that is twice as long.
 func (b *bench) inTime(check func(b *bench, w *watch)) {
