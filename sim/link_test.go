@@ -109,7 +109,7 @@ func TestLinksAreChecked(t *testing.T) {
 	}
 }
 
-// storm is the scenario discord-2017, with a fifth of its processes and of what they meet.
+// storm is the scenario discord-2017. Its session hosts have no memory in use at rest, and that much less.
 func storm() Scenario {
 	heap := func(room, restart int) Heap {
 		return Heap{Size: room, PerAttempt: 200_000, PerConnection: 10_000, Restart: time.Duration(restart) * second}
