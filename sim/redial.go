@@ -48,8 +48,13 @@ func (w *world) redial(i uint32, f *flight, o *origin) {
 	f.key = draw.Mix(f.key, 1<<34) // each has its own randomness
 	spec := o.spec
 	spec.Once = true
-	if no := o.dependency(o.home(f.process)).StartIn(&f.call, w.now, &spec); no != engine.Success {
-		w.redialFailed(i, f, o, lull.Verdict{})
+	d := o.dependency(o.home(f.process))
+	if no := d.StartIn(&f.call, w.now, &spec); no != engine.Success {
+		var v lull.Verdict
+		if no == engine.CircuitOpen {
+			v.After = max(d.Breaker().RetryAt(w.now)-w.now, 0)
+		}
+		w.redialFailed(i, f, o, v)
 		return
 	}
 	w.attempt(i, f)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 )
 
 // herd is the scenario reconnect-herd, with a tenth of its clients: a gateway that admits a
@@ -66,5 +67,17 @@ func TestRedialIsOneConnection(t *testing.T) {
 	s.Fleets[0].Arrivals = Arrivals{Kind: Closed, Each: 1}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "Redial") {
 		t.Error(err)
+	}
+}
+
+// While the circuit is open nobody dials, and nobody asks again before it may let a probe pass, as
+// with package redial.
+func TestRedialWaitsForAnOpenCircuit(t *testing.T) {
+	s := herd(1)
+	s.Horizon = 10 * time.Hour
+	s.Services[0].Faults = []Fault{{Kind: Errors, For: s.Horizon}}
+	r := play(t, s, lull.Policy{Breaker: breaker.Config{Consecutive: 1, OpenFor: time.Hour, OpenMax: time.Hour}})
+	if r.Totals.Attempts < 5 || r.Totals.Events > 10*r.Totals.Attempts {
+		t.Errorf("%d dials, %d events in ten hours", r.Totals.Attempts, r.Totals.Events)
 	}
 }
