@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -268,5 +269,27 @@ func TestConnectionsAreNotLost(t *testing.T) {
 	r := play(t, s, once())
 	if c := r.Connections; c.Broken == 0 || c.Dials < c.Broken || c.Dials > c.Broken+20 || r.Totals.AttemptsTimedOut > c.Broken+5 {
 		t.Errorf("%+v, %d timed out", c, r.Totals.AttemptsTimedOut)
+	}
+}
+
+// A handshake bears its connection's number where an attempt bears its flight's: what cancels
+// an attempt leaves the handshake alone that has the same number.
+func TestCancellingAnAttemptLeavesHandshakesAlone(t *testing.T) {
+	s := pooledCalls(Pool{}, Connections{}, time.Second)
+	w, err := newWorld(&s, Contender{Policy: once()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, f := w.flights.take()
+	k, j := w.jobs.take()
+	f.gen, f.job = 8, k
+	for _, c := range []struct {
+		hop  uint16
+		left jobState
+	}{{0, empty}, {shaking, inService}} {
+		*j = job{flight: at, flightGen: 7, hop: c.hop}
+		w.serve(k, j)
+		w.cancel(f)
+		want(t, fmt.Sprintf("hop %d", c.hop), j.state, c.left)
 	}
 }
