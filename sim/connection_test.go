@@ -272,8 +272,8 @@ func TestConnectionsAreNotLost(t *testing.T) {
 	}
 }
 
-// A handshake bears its connection's number where an attempt bears its flight's: what cancels
-// an attempt leaves the handshake alone that has the same number.
+// The job of a handshake has the number of a connection, and the job of an attempt that of a
+// flight. If the two numbers are equal, the end of the attempt does not end the handshake.
 func TestCancellingAnAttemptLeavesHandshakesAlone(t *testing.T) {
 	s := pooledCalls(Pool{}, Connections{}, time.Second)
 	w, err := newWorld(&s, Contender{Policy: once()}, Options{})

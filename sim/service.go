@@ -504,8 +504,8 @@ func (w *world) cancel(f *flight) {
 		return
 	}
 	j := w.jobs.at(f.job)
-	// fly has moved the flight on by one. What has become of an earlier job's place may be
-	// somebody else's: a handshake, whose number is a connection's.
+	// fly has moved the flight on by one. The place of an earlier job may have a handshake now,
+	// whose number is that of a connection.
 	if j.hop == shaking || &w.flights.at(j.flight).gen != &f.gen || j.flightGen != f.gen-1 {
 		return
 	}
