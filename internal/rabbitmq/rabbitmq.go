@@ -30,7 +30,6 @@ type Server struct {
 
 	ready         func(url string) error
 	program, epmd string
-	others        [2]int
 	cmd           *exec.Cmd
 	stdin         io.WriteCloser
 	ended         chan struct{}
@@ -51,13 +50,8 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 		return nil, err
 	}
 	n := &Server{Dir: dir, ready: ready, program: program, epmd: epmd}
-	for _, port := range []*int{&n.Port, &n.Management, &n.others[0], &n.others[1]} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // after all have one
-		*port = l.Addr().(*net.TCPAddr).Port
+	if err := free(&n.Port, &n.Management); err != nil {
+		return nil, err
 	}
 	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
 		"log.console.level = warning\ndisk_free_limit.absolute = 50MB\nvm_memory_high_watermark.absolute = %s\n", n.Port, n.Management, memory)
@@ -72,6 +66,19 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 		}
 	}
 	return n, nil
+}
+
+// free gives each a port of its own that nobody listens on.
+func free(ports ...*int) error {
+	for _, port := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close() // after all have one
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	return nil
 }
 
 // Set changes settings of the application rabbit that rabbitmq.conf may not know, each an Erlang term such as
@@ -117,14 +124,19 @@ func (n *Server) Start() error {
 
 func (n *Server) launch() error {
 	in := func(name string) string { return filepath.Join(n.Dir, name) }
+	// Nobody else needs to know these two, so each start has new ones: somebody may have taken the last.
+	var mapper, nodes int
+	if err := free(&mapper, &nodes); err != nil {
+		return err
+	}
 	n.cmd = exec.Command("sh", "-c", script, "sh", n.epmd, n.program)
 	n.cmd.Dir = n.Dir
 	n.cmd.SysProcAttr = ownGroup()
 	n.cmd.Env = append(os.Environ(),
 		"HOME="+in("home"),
-		fmt.Sprint("ERL_EPMD_PORT=", n.others[0]), "ERL_EPMD_ADDRESS=127.0.0.1",
+		fmt.Sprint("ERL_EPMD_PORT=", mapper), "ERL_EPMD_ADDRESS=127.0.0.1",
 		fmt.Sprintf("RABBITMQ_NODENAME=lull%d@localhost", n.Port), fmt.Sprint("RABBITMQ_NODE_PORT=", n.Port), "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
-		fmt.Sprint("RABBITMQ_DIST_PORT=", n.others[1]),
+		fmt.Sprint("RABBITMQ_DIST_PORT=", nodes),
 		"RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_PID_FILE="+in("pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+in("gen"),
 		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ADVANCED_CONFIG_FILE="+in("advanced.config"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
 		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_LOGS=-",
