@@ -124,7 +124,7 @@ func (n *Server) Start() error {
 
 func (n *Server) launch() error {
 	in := func(name string) string { return filepath.Join(n.Dir, name) }
-	// Nobody else needs to know these two, so each start has new ones: somebody may have taken the last.
+	// Each start has new ones: another process may have taken those of the start before.
 	var mapper, nodes int
 	if err := free(&mapper, &nodes); err != nil {
 		return err
