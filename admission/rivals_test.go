@@ -131,6 +131,9 @@ func TestRivals(t *testing.T) {
 			t.Errorf("%d workers: %+v", workers, ours)
 		}
 		if !all {
+			if workers > 4 {
+				continue // the rival's flight is the longest of all
+			}
 			if gradient := fly("Gradient2", must(t, Config{}), newGradient2(), workers); ours.slow < gradient.slow+0.2 {
 				t.Errorf("%d workers: while slow, goodput is %.2f of the capacity, and %.2f with Gradient2's defaults", workers, ours.slow, gradient.slow)
 			}

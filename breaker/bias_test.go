@@ -21,7 +21,7 @@ const (
 	biasRate    = 600
 	biasService = 100 * time.Millisecond
 	biasHorizon = 5 * time.Minute
-	biasSeeds   = 20
+	biasSeeds   = 8
 )
 
 var biasRated = Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}

@@ -33,7 +33,7 @@ func rounds() uint64 {
 	case testing.Short():
 		return 50
 	}
-	return 300
+	return 100
 }
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }

@@ -17,7 +17,7 @@ func TestFixesFix(t *testing.T) {
 	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	fixed := map[string]bool{}
-	files := 800
+	files := 300
 	if testing.Short() {
 		files = 200
 	}

@@ -19,7 +19,7 @@ func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 			continue // the race detector sees the same in some of them
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			clients, horizon := "100", min(s.Horizon, 3*time.Minute) // the faults begin after two minutes at most
+			clients, horizon := "40", min(s.Horizon, 3*time.Minute) // the faults begin after two minutes at most
 			if testing.Short() || raced {
 				clients, horizon = "20", min(s.Horizon, 125*time.Second)
 			}
