@@ -94,6 +94,9 @@ type Broker interface {
 	// If Capabilities.Order is PerGroup or Total, at most one message of a group is out
 	// at a time, over all connections, and no other message of the group is handed out
 	// while one is waiting.
+	//
+	// A broker that is asked for each answer returns an error with ErrUnanswered in it if ctx has
+	// ended and the server has not answered at all: nobody knows whether there are messages.
 	Receive(ctx context.Context, w Want) ([]*Delivery, error)
 
 	// Extend gives the delivery a lease of the given length from now on, or of what the
@@ -233,6 +236,9 @@ const GiveBackAfter = time.Minute
 // ErrLost is a broker's answer to one who does not hold the delivery any more: its
 // lease has lapsed, its connection has ended, or it was settled.
 var ErrLost = errors.New("queue: the delivery is not held any more")
+
+// ErrUnanswered is in the error of a Receive whose ctx ended before the server had answered.
+var ErrUnanswered = errors.New("queue: the server has not answered")
 
 // A Sender puts messages into a queue. It is safe for concurrent use.
 type Sender interface {

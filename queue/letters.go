@@ -205,7 +205,7 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 			return nil, ErrTooMany
 		}
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
-		idle := patience.Err() != nil
+		idle := patience.Err() != nil && !errors.Is(err, ErrUnanswered)
 		var letters []*Letter
 		s.mu.Lock()
 		for _, d := range got {

@@ -522,6 +522,37 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	})
 }
 
+// slow is a broker whose first answers take longer than anybody waits, and come to nobody.
+type slow struct {
+	*queue.Memory
+	unanswered int
+}
+
+func (s *slow) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if s.unanswered--; s.unanswered < 0 {
+		return s.Memory.Receive(ctx, w)
+	}
+	s.Memory.Receive(ctx, w)
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, ctx.Err())
+}
+
+// A server that has not answered has not reported that there are no letters.
+func TestScanOfASlowServer(t *testing.T) {
+	for unanswered, want := range map[int]string{1: "12 12, read to the end: true", 100: "0 0, read to the end: false"} {
+		bubble(t, func(t *testing.T) {
+			m := morgue(t, queue.MemoryConfig{}, 12)
+			from, err := queue.Scan(&slow{m.DeadLetters(), unanswered}, queue.ScanConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
+			wantEqual(t, "letters", fmt.Sprintf("%d %d, read to the end: %t", n, p.Seen, err == nil), want)
+		})
+	}
+}
+
 // Letters that could not be given back are an error of Close.
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -44,6 +44,8 @@ type attempt struct {
 // for nobody here knows when in that time they were handed out. Delivery.Lease is counted from when
 // the request was sent, so it never ends later than SQS'.
 //
+// If ctx ends before any poll has been answered, the error has queue.ErrUnanswered in it.
+//
 // It takes one message at a time from a FIFO queue. SQS would return several of one group. If one
 // fails, those behind it would have been received in vain, and SQS counts that.
 //
@@ -51,6 +53,7 @@ type attempt struct {
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
 // (OverLimit) it waits likewise, and returns none.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	answered := false
 	for polled := false; ; polled = true {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -61,6 +64,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			return nil, ctx.Err()
 		}
 		got, err := q.receive(ctx, w, max(wait, time.Second))
+		answered = answered || !unanswered(err)
 		if !isRateLimited(err) {
 			q.rateLimited = 0
 		}
@@ -70,6 +74,8 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		switch {
 		case len(got) > 0:
 			return got, nil
+		case ctx.Err() != nil && !answered:
+			return nil, lull.Transient(fmt.Errorf("%w: %w", queue.ErrUnanswered, err))
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case isOverLimit(err):

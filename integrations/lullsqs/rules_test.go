@@ -211,7 +211,7 @@ func TestReceiveIsAnswered(t *testing.T) {
 		q.client = &hangs{Client: f}
 		began := time.Now()
 		got, err := q.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
-		if len(got) != 0 || !errors.Is(err, context.DeadlineExceeded) {
+		if len(got) != 0 || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, queue.ErrUnanswered) || lull.Classify(err).Kind != lull.KindTransient {
 			t.Errorf("%d messages, %v", len(got), err)
 		}
 		if took := time.Since(began); took > 5*time.Second {
