@@ -896,6 +896,10 @@ func back(s *Seen) Verdict {
 	return pass("three seconds after the end of the outage all %d calls succeed", total)
 }
 
+// mayHideThatItIsBack reports whether a busy machine can be why calls fail after the outage: it has no time for them,
+// and its clients and their callers do not wait.
+func mayHideThatItIsBack(s *Seen) bool { return s.Late > punctual && back(s).Grade == Fail }
+
 // afterwards is the judge of the retries that come when the outage is over. A client for which the machine
 // has no time catches up later, with retries and with the first attempts of its calls alike: where those
 // come in a crowd, too, that is no herd of retries.

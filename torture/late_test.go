@@ -40,6 +40,14 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// afterTheOutage is what is seen of fifty calls after it, of which that many succeed.
+func afterTheOutage(succeed int) (s Seen) {
+	for i := range 50 {
+		s.Finished = append(s.Finished, Finished{Call: i, Start: 7 * time.Second, End: 8 * time.Second, OK: i < succeed})
+	}
+	return s
+}
+
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
 	const quiet, busy = punctual, punctual + 1
@@ -118,6 +126,10 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "a cap with little jitter, on a machine that has time", of: "wait-cap", seen: capWithin(0.08), late: quiet},
 		{name: "a cap with much jitter", of: "wait-cap", seen: capWithin(0.5), late: busy},
 		{name: "a cap without jitter", of: "wait-cap", seen: capWithin(0), late: busy},
+
+		{name: "calls that fail after the outage", of: "recovery-back", seen: afterTheOutage(10), late: busy, want: true},
+		{name: "calls that fail after the outage, on a machine that has time", of: "recovery-back", seen: afterTheOutage(10), late: quiet},
+		{name: "calls that succeed after the outage", of: "recovery-back", seen: afterTheOutage(40), late: busy},
 
 		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
 	} {
