@@ -18,6 +18,7 @@ func (w *world) share(end time.Duration, mean time.Duration) float64 {
 }
 
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}
@@ -69,6 +70,7 @@ func TestOverload(t *testing.T) {
 // three times what was possible before, with four attempts each. The capacity falls to a
 // fifth; what there is of it must be used, then and afterwards.
 func TestSlowdown(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}
@@ -242,6 +244,7 @@ func TestNoOverloadNoComparison(t *testing.T) {
 // A server that can bear the load is left alone, at a tenth of its capacity as at nine
 // tenths: from a few seconds after its start on hardly anything is refused.
 func TestNoOverloadNoRefusals(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}

@@ -96,6 +96,7 @@ func (w *windowed) done(took time.Duration, inFlight int) int {
 // ones. All of the table takes 15 s of computing, so it is only made if -run names this test. -v alone is
 // not enough: go test -json implies it.
 func TestRivals(t *testing.T) {
+	t.Parallel()
 	if raced {
 		t.Skip("single-threaded, and long with the race detector")
 	}

@@ -371,6 +371,7 @@ func TestPolicyFilesThatCannotBeWritten(t *testing.T) {
 
 // Any file at all, of valid policies or not, is written and read as the same.
 func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
+	t.Parallel()
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	cut := 0

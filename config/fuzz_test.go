@@ -87,6 +87,7 @@ func FuzzSet(f *testing.F) {
 
 // Any scenario and policy at all, valid or not, is written and read as the same.
 func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
+	t.Parallel()
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	n := 2000

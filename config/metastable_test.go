@@ -22,6 +22,7 @@ var naive = sim.Contender{Name: "naive", Policy: lull.Policy{
 // OSDI 2022), and the blip of 200 ms that becomes half an hour. Each has a trigger that is too small,
 // a load that is too low, and something that ends it. docs/study.md has the figures.
 func TestMetastableFailures(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: long flights on one goroutine, the same every time")
 	}

@@ -229,6 +229,7 @@ func TestStudyPlayers(t *testing.T) {
 }
 
 func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}

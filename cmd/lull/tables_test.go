@@ -89,6 +89,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 				runs[table.command] = run
 			}
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				began := time.Now()
 				out, err := run()
 				if err != nil {

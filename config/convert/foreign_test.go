@@ -221,6 +221,7 @@ func TestIstioStaysIstio(t *testing.T) {
 // A service config that a policy can express completely is exactly the same after a conversion
 // there and back. The only loss is that its methods may be unsafe to repeat.
 func TestServiceConfigsComeBack(t *testing.T) {
+	t.Parallel()
 	for seed := range rounds() {
 		r := rand.New(rand.NewPCG(seed, 9))
 		method := func(name *tree.Node) *tree.Node {

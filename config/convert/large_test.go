@@ -8,6 +8,7 @@ import (
 
 // Reading stops where there are more dependencies than anybody can use, in each format.
 func TestFilesWithTooManyDependencies(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: the same every time, on one goroutine")
 	}

@@ -74,6 +74,7 @@ func withoutPlaces(docs []*tree.Node, to Format) string {
 // Rule 21: nothing is lost without a word. If any single value is removed from a file, the output
 // changes or the report does.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: the same every time, on one goroutine")
 	}

@@ -202,6 +202,7 @@ func convert(t testing.TB, f File, to Format, o Options) Output {
 // reported, a second conversion writes the same as the first, and every change that is reported is
 // real.
 func TestPoliciesGoThereAndBack(t *testing.T) {
+	t.Parallel()
 	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway, Dapr} {
 		t.Run(to.String(), func(t *testing.T) {
 			for seed := range rounds() {

@@ -328,6 +328,7 @@ func TestFailuresInARow(t *testing.T) {
 
 // What would be too large to be read is not written.
 func TestPolicyFilesThatAreTooLarge(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: the same every time, on one goroutine")
 	}

@@ -14,6 +14,7 @@ import (
 
 // A fix ends its finding, and leaves a file that can be read.
 func TestFixesFix(t *testing.T) {
+	t.Parallel()
 	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	fixed := map[string]bool{}

@@ -342,6 +342,7 @@ func TestCircles(t *testing.T) {
 
 // A graph as large as a file can hold is done in a moment.
 func TestLargeGraphs(t *testing.T) {
+	t.Parallel()
 	services := 3000
 	if testing.Short() {
 		services = 1500

@@ -139,6 +139,7 @@ var witnesses = []string{
 // content changes or the file is refused. Each field of a policy file changes the findings of some
 // example.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
+	t.Parallel()
 	files := examples(t)
 	addFiles(t, files, "../../docs/study/*.yaml", "../../cmd/lull/internal/simulate/testdata/*.yaml", "../scenarios/*.yaml", "../testdata/*.yaml")
 	for i, text := range witnesses {

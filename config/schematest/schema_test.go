@@ -314,6 +314,7 @@ func TestSchemaTakesTheFilesThatTheReaderTakes(t *testing.T) {
 // Every value of a file that has every field is replaced by things that somebody may write, a
 // quarter of all in each run, and every mapping gets a key that there is not.
 func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
+	t.Parallel()
 	s := compiled(t)
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -356,6 +357,7 @@ func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
 // Files in which several things are replaced, left out or moved, by numbers and durations
 // among others that are made of any characters which such have.
 func TestSchemaAgreesWithTheReaderOnAnyFile(t *testing.T) {
+	t.Parallel()
 	s, data := compiled(t), everything(t)
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
