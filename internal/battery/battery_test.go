@@ -73,6 +73,9 @@ func TestWhatAWorldIs(t *testing.T) {
 		{"bursts2x3s-p1", true, false, 0, 0},
 		{"diurnal-p1", true, false, 0, 0},
 		{"diurnal-p1-stall10", false, true, 60 * s, 70 * s}, // the day is no outage
+		{"choose3-p1-stall10", false, true, 60 * s, 70 * s},
+		{"low-r5-p100-errors5", false, true, 120 * s, 125 * s},  // answers take 800 ms, with the wait in line
+		{"low-r0.5-p1-errors5", false, false, 240 * s, 245 * s}, // they take 2 s: one in twelve takes more than 5 s
 	} {
 		found := false
 		for _, w := range Worlds(Full) {

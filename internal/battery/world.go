@@ -3,6 +3,7 @@ package battery
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/lullgo/lull/sim"
@@ -17,7 +18,8 @@ type World struct {
 	// Stationary: nothing changes, or it repeats itself from the beginning to the end.
 	Stationary bool
 	// Total: there is one outage, in which no attempt succeeds, and nothing else goes wrong:
-	// no errors, lost requests or rate limit, and no timeout that cuts off healthy answers.
+	// no errors, lost requests or rate limit, and no timeout that cuts off healthy answers, which
+	// may have waited in line.
 	Total bool
 	// Floor is the least share of calls that has to succeed. Zero: none is asked.
 	Floor float64
@@ -123,7 +125,23 @@ func total(s *sim.Scenario) bool {
 		return false
 	}
 	quiet := v.Errors == 0 && v.Rate.PerSecond == 0 && f.Network.Loss == 0
-	return quiet && f.AttemptTimeout > 4*v.Time.Mean // of exponential times, 2 % take longer than four times the mean
+	return quiet && f.AttemptTimeout.Seconds() > 4*answer(v, f) // of exponential times, 2 % take longer than four times the mean
+}
+
+// answer is how many seconds an answer takes on average while all is well, with the wait in line: exactly
+// where a host has one worker, and at most where it has more. (Of the calls to c workers with a load of l
+// a share waits, by Erlang's formula C, that is at most l, and is l where c is 1. These wait for 1/(c(1-l))
+// times the time of a call.)
+func answer(v *sim.Service, f *sim.Fleet) float64 {
+	mean, c := v.Time.Mean.Seconds(), float64(v.Workers)
+	if c == 0 { // no limit: nobody waits
+		return mean
+	}
+	load := f.Arrivals.Rate * mean / (c * float64(max(v.Hosts, 1)))
+	if load >= 1 {
+		return math.Inf(1)
+	}
+	return mean + load*mean/(c*(1-load))
 }
 
 func (w *World) outage(from, to time.Duration) {
