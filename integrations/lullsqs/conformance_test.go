@@ -25,8 +25,7 @@ func conforms(t *testing.T, order queue.Order) {
 	t.Parallel()
 	e := emulators.need(t, order.String()) // one for each: it uses no more than one core
 	queuetest.Run(t, queuetest.Target{
-		Declare: e.declare, Connect: connect, Restart: e.restart,
-		Orders: []queue.Order{order}, Lease: lease(),
+		Declare: e.declare, Connect: connect, Restart: e.restart, Orders: []queue.Order{order},
 	})
 }
 

@@ -28,6 +28,8 @@ type bench struct {
 	o       Options
 	address string
 	ctx     context.Context // ends when patience does
+	giveUp  func()          // ends it
+	*watch
 	*Connection
 	can queue.Capabilities
 
@@ -38,9 +40,11 @@ func newBench(t testing.TB, target Target, order queue.Order) *bench {
 	t.Helper()
 	b := &bench{TB: t, target: target, o: Options{Lease: target.Lease, Order: order, Attempts: 20}}
 	b.address = target.Declare(t, b.o)
-	var cancel context.CancelFunc
-	b.ctx, cancel = context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
+	b.ctx, b.giveUp = ctx, cancel
+	b.watch = newWatch(target.Lease)
+	t.Cleanup(b.pulse())
 	b.Connection = b.connect()
 	b.can = b.Broker.Capabilities()
 	if b.can.Order != order {
@@ -66,6 +70,7 @@ func (b *bench) connect() *Connection {
 	shut := sync.OnceValue(c.Close)
 	mine := *c
 	mine.Close = shut
+	b.on(&mine)
 	b.Cleanup(func() { shut() })
 	return &mine
 }
@@ -128,7 +133,7 @@ func (b *bench) some(c *Connection, most int) []*queue.Delivery {
 			}
 			return got
 		case b.ctx.Err() != nil:
-			b.Fatalf("no message came within %v", patience)
+			b.Fatalf("no message came in time")
 		case b.passes(err):
 		case err != nil:
 			b.Fatalf("Receive: %v", err)
@@ -314,7 +319,7 @@ func (b *bench) reading(c *Connection) queue.DeadLetters {
 	if err != nil {
 		b.Fatalf("Letters: %v", err)
 	}
-	r := &reading{DeadLetters: from}
+	r := &reading{DeadLetters: from, watch: b.watch}
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -326,8 +331,22 @@ func (b *bench) reading(c *Connection) queue.DeadLetters {
 // reading is closed once.
 type reading struct {
 	queue.DeadLetters
+	*watch
 	once sync.Once
 	err  error
+}
+
+func (r *reading) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
+	got, err := r.DeadLetters.Next(ctx, most)
+	r.answered(err, time.Now()) // it may wait
+	return got, err
+}
+
+func (r *reading) Remove(ctx context.Context, l *queue.Letter) error {
+	began := time.Now()
+	err := r.DeadLetters.Remove(ctx, l)
+	r.answered(err, began)
+	return err
 }
 
 func (r *reading) Close(ctx context.Context) error {
@@ -456,12 +475,17 @@ func (r *running) stop() {
 	}
 }
 
+// gaveUp reports whether what was waited for since then will never be.
+func (b *bench) gaveUp(since time.Time) bool {
+	return time.Since(since) > patience || b.ctx.Err() != nil
+}
+
 // until waits until something is so.
 func (b *bench) until(what string, so func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); !so(); {
-		if time.Now().After(deadline) {
-			b.Fatalf("%s: not within %v", what, patience)
+	for began := time.Now(); !so(); {
+		if b.gaveUp(began) {
+			b.Fatalf("%s: not within %v", what, time.Since(began))
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,63 +16,6 @@ import (
 
 	"github.com/lullgo/lull/queue"
 )
-
-// recorder is a testing.TB that records results instead of failing a test.
-type recorder struct {
-	testing.TB // of which nothing is called but what is not here: nothing
-
-	mu       sync.Mutex
-	failed   bool
-	skipped  bool
-	said     []string
-	cleanups []func()
-}
-
-func (r *recorder) note(failed bool, text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = r.failed || failed
-	r.said = append(r.said, strings.TrimSpace(text))
-}
-
-func (r *recorder) Helper()                   {}
-func (r *recorder) Name() string              { return "recorder" }
-func (r *recorder) Log(a ...any)              { r.note(false, fmt.Sprintln(a...)) }
-func (r *recorder) Logf(f string, a ...any)   { r.note(false, fmt.Sprintf(f, a...)) }
-func (r *recorder) Error(a ...any)            { r.note(true, fmt.Sprintln(a...)) }
-func (r *recorder) Errorf(f string, a ...any) { r.note(true, fmt.Sprintf(f, a...)) }
-func (r *recorder) Fail()                     { r.note(true, "Fail") }
-func (r *recorder) FailNow()                  { r.note(true, "FailNow"); runtime.Goexit() }
-func (r *recorder) Fatal(a ...any)            { r.note(true, fmt.Sprintln(a...)); runtime.Goexit() }
-func (r *recorder) Fatalf(f string, a ...any) { r.note(true, fmt.Sprintf(f, a...)); runtime.Goexit() }
-func (r *recorder) SkipNow()                  { r.skipped = true; runtime.Goexit() }
-func (r *recorder) Skip(a ...any)             { r.Log(a...); r.SkipNow() }
-func (r *recorder) Skipf(f string, a ...any)  { r.Logf(f, a...); r.SkipNow() }
-
-func (r *recorder) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
-
-func (r *recorder) Cleanup(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cleanups = append(r.cleanups, f)
-}
-
-// run runs f as a test.
-func (r *recorder) run(f func(t testing.TB)) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f(r)
-	}()
-	<-done
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		r.cleanups[i]()
-	}
-}
 
 // faulty is a Memory in front of which something is wrong.
 type faulty struct {
@@ -637,12 +579,12 @@ func TestBroken(t *testing.T) {
 					t.Fatalf("no subtest %q", name)
 				}
 				never[name] = false
-				var r recorder
+				r := &recorder{TB: t}
 				synctest.Test(t, func(t *testing.T) {
 					r.run(func(t testing.TB) { c.run(newBench(t, target, order)) })
 				})
 				if !r.failed {
-					t.Errorf("%s finds nothing wrong (skipped: %v)\n%s", name, r.skipped, strings.Join(r.said, "\n"))
+					t.Errorf("%s finds nothing wrong (skipped: %v)\n%s", name, r.skipped, r.text())
 				} else if testing.Verbose() {
 					t.Logf("%s: %s", name, r.said[0])
 				}
@@ -666,9 +608,9 @@ func TestBrokenPoison(t *testing.T) {
 	t.Parallel()
 	s := serve(t, true)
 	s.forget = true
-	var r recorder
+	r := &recorder{TB: t}
 	r.run(func(t testing.TB) { consumerPoison(newBench(t, s.target().withDefaults(), queue.Unordered), "exit") })
-	if !r.failed || !strings.Contains(strings.Join(r.said, "\n"), "is not a dead letter") {
+	if !r.failed || !strings.Contains(r.text(), "is not a dead letter") {
 		t.Errorf("poison that is tried for ever is not found: %q", r.said)
 	}
 }
@@ -681,9 +623,9 @@ func TestBrokenNothingLost(t *testing.T) {
 	target := s.target().withDefaults()
 	target.Messages, target.stall = 200, 4*time.Second
 	target.Restart = nil
-	var r recorder
+	r := &recorder{TB: t}
 	r.run(func(t testing.TB) { nothingLost(t, target, queue.Unordered) })
-	if !r.failed || !strings.Contains(strings.Join(r.said, "\n"), "nothing has happened") {
+	if !r.failed || !strings.Contains(r.text(), "nothing has happened") {
 		t.Errorf("lost messages are not found: %q", r.said)
 	}
 }

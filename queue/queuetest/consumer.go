@@ -111,20 +111,15 @@ func consumerOutcomes(b *bench) {
 }
 
 // An error that will stay is a dead letter after its first delivery.
-func consumerTerminal(b *bench) { b.inTime(consumerTerminalInTime) }
-
-func consumerTerminalInTime(b *bench, w *watch) {
+func consumerTerminal(b *bench) {
 	b.send("bad")
 	var seen tally
-	r := b.start(w.on(b.Connection), plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+	r := b.start(b.Connection, plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
 		seen.add(m)
 		return lull.Permanent(errBlip)
 	})
-	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 || w.wasLate() })
+	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 })
 	r.stop()
-	if w.wasLate() {
-		return
-	}
 	b.equal("attempts", seen.attempts("bad"), []int{1})
 	l := b.letter()
 	b.equal("reason", l.Reason, "permanent")
@@ -178,9 +173,7 @@ func consumerRestarts(b *bench) {
 
 // A handler that is three times longer than its lease keeps its message; where the lease
 // cannot be extended its context ends in time.
-func consumerLong(b *bench) { b.inTime(consumerLongInTime) }
-
-func consumerLongInTime(b *bench, w *watch) {
+func consumerLong(b *bench) {
 	b.send("long")
 	var seen tally
 	var ended []time.Duration // how long before the end of its lease the context did
@@ -210,9 +203,6 @@ func consumerLongInTime(b *bench, w *watch) {
 	})
 	r.stop()
 	other.stop()
-	if w.wasLate() {
-		return
-	}
 	if fixed {
 		b.equal("attempts", seen.attempts("long"), []int{1, 2})
 		if len(ended) != 1 || ended[0] <= 0 {
@@ -310,8 +300,7 @@ func consumerPoison(b *bench, how string) {
 		if workers++; workers > 10 {
 			b.Fatalf("after %d workers and %d runs of the handler the poison is not a dead letter", workers, runs)
 		}
-		w := startWorker(b, job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: 3})
-		for line := range w.lines {
+		b.work(job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: 3}, func(line string) {
 			switch line {
 			case "run " + how:
 				runs++
@@ -320,8 +309,7 @@ func consumerPoison(b *bench, how string) {
 			default:
 				b.Logf("a worker says %q", line)
 			}
-		}
-		w.wait()
+		})
 	}
 	b.equal("runs of the handler", runs, 3)
 	l := b.letter()

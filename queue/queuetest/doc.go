@@ -22,7 +22,8 @@
 // handled, and counts the messages.
 //
 // A message that comes early is an error. A message that comes late is logged, and is an error only
-// after a minute. So a slow machine makes the tests slow and not red.
+// after three minutes. A subtest that fails while timers or answers are late by a quarter of a lease is repeated
+// with longer leases, up to five times. So a slow machine makes the tests slow and not red.
 //
 // The subtests wait more than they work, and run in parallel. Main raises -test.parallel
 // for that, unless it was given.

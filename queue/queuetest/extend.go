@@ -24,49 +24,44 @@ func (b *bench) extends() {
 // A lease that is extended in time does not lapse, and the attempt stays.
 func extendKeeps(b *bench) {
 	b.extends()
-	b.inTime(func(b *bench, w *watch) {
-		b.send("hello")
-		d := b.one()
-		other := b.connect()
-		quiet := make(chan struct{})
-		end := time.Now().Add(3 * b.o.Lease)
-		if limit := b.can.MaxLease; limit > 0 && limit < 4*b.o.Lease {
-			end = time.Now().Add(limit - b.o.Lease)
-		}
-		came := false
-		go func() {
-			defer close(quiet)
-			ctx, cancel := context.WithDeadline(b.ctx, end)
-			defer cancel()
-			for ctx.Err() == nil && !came {
-				got, err := other.Broker.Receive(ctx, b.want(10))
-				came = len(got) > 0
-				if err != nil && ctx.Err() == nil {
-					b.Errorf("Receive: %v", err)
-					return
-				}
-			}
-		}()
-		var failed error
-		for until := d.Lease; failed == nil && time.Now().Before(end); {
-			time.Sleep(b.o.Lease / 4)
-			before, held := time.Now(), until
-			if until, failed = b.Broker.Extend(b.ctx, d, b.o.Lease); failed == nil && !until.After(before) {
-				b.Errorf("Extend says until %v before it was called", before.Sub(until))
-			}
-			if time.Now().After(held) {
-				w.late()
+	b.send("hello")
+	d := b.one()
+	other := b.connect()
+	quiet := make(chan struct{})
+	end := time.Now().Add(3 * b.o.Lease)
+	if limit := b.can.MaxLease; limit > 0 && limit < 4*b.o.Lease {
+		end = time.Now().Add(limit - b.o.Lease)
+	}
+	came := false
+	go func() {
+		defer close(quiet)
+		ctx, cancel := context.WithDeadline(b.ctx, end)
+		defer cancel()
+		for ctx.Err() == nil && !came {
+			got, err := other.Broker.Receive(ctx, b.want(10))
+			came = len(got) > 0
+			if err != nil && ctx.Err() == nil {
+				b.Errorf("Receive: %v", err)
+				return
 			}
 		}
-		<-quiet
-		if w.wasLate() {
-			return
+	}()
+	var failed error
+	for until := d.Lease; failed == nil && time.Now().Before(end); {
+		time.Sleep(b.o.Lease / 4)
+		before, held := time.Now(), until
+		if until, failed = b.Broker.Extend(b.ctx, d, b.o.Lease); failed == nil && !until.After(before) {
+			b.Errorf("Extend says until %v before it was called", before.Sub(until))
 		}
-		b.equal("the error of Extend", failed, nil)
-		b.equal("a message whose lease is extended came again", came, false)
-		b.ack(d)
-		b.empty("after Ack of a message whose lease was extended")
-	})
+		if time.Now().After(held) {
+			b.late()
+		}
+	}
+	<-quiet
+	b.equal("the error of Extend", failed, nil)
+	b.equal("a message whose lease is extended came again", came, false)
+	b.ack(d)
+	b.empty("after Ack of a message whose lease was extended")
 }
 
 func extendLost(b *bench) {

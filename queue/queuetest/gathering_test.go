@@ -35,7 +35,7 @@ func TestGathering(t *testing.T) {
 		var failed atomic.Int64
 		run := func(f func(t testing.TB)) {
 			all.Go(func() {
-				r := &recorder{}
+				r := &recorder{TB: t}
 				r.run(func(t testing.TB) {
 					g.enter(t)
 					f(t)

@@ -75,7 +75,7 @@ func nothingLost(t testing.TB, target Target, order queue.Order) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	b := &bench{TB: t, target: target, o: o, ctx: ctx}
+	b := &bench{TB: t, target: target, o: o, ctx: ctx, watch: newWatch(o.Lease)}
 	b.address = target.Declare(t, o)
 	b.Connection = b.connect()
 	b.can = b.Broker.Capabilities()

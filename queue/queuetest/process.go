@@ -65,6 +65,35 @@ type worker struct {
 	err   error // when it has ended
 }
 
+// lineLate is what a worker prints when it was too late for a lease.
+const lineLate = "late"
+
+// work has a worker do j, and calls f with each line that it prints, until it has ended. It is killed if b ends.
+func (b *bench) work(j job, f func(line string)) {
+	b.Helper()
+	w := startWorker(b, j)
+	defer context.AfterFunc(b.ctx, w.kill)()
+	for line := range w.lines {
+		if line == lineLate {
+			b.late()
+		} else {
+			f(line)
+		}
+	}
+	w.wait()
+	if b.ctx.Err() != nil {
+		b.Fatalf("a worker was to end")
+	}
+}
+
+// watched has the worker report when it is too late for a lease.
+func (j job) watched(c *Connection) (stop func()) {
+	w := newWatch(j.Lease)
+	context.AfterFunc(w.was, func() { printLine(lineLate) })
+	w.on(c)
+	return w.pulse()
+}
+
 // startWorker starts a worker, which ends when the test does.
 func startWorker(t testing.TB, j job) *worker {
 	t.Helper()
@@ -169,6 +198,7 @@ func (j job) poison(ctx context.Context, connect func(ctx context.Context, addre
 		return err
 	}
 	defer c.Close()
+	defer j.watched(c)()
 	d, err := lull.NewDependency("backend", plain(j.Attempts, 20*time.Millisecond))
 	if err != nil {
 		return err
@@ -205,6 +235,7 @@ func (j job) redrive(ctx context.Context, connect func(ctx context.Context, addr
 	if err != nil {
 		return err
 	}
+	defer j.watched(c)()
 	from, err := c.Letters(ctx)
 	if err != nil {
 		return err

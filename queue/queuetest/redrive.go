@@ -39,20 +39,15 @@ func (b *bench) redriven(c queue.RedriveConfig) queue.Progress {
 }
 
 // A redriven message begins anew, under its old id, and its next dead letter knows.
-func redriveAll(b *bench) { b.inTime(redriveAllInTime) }
-
-func redriveAllInTime(b *bench, w *watch) {
+func redriveAll(b *bench) {
 	b.send("one", "two")
 	ids := map[string]string{}
 	bury := func(_ context.Context, m *queue.Message) error {
 		return lull.Permanent(errBlip)
 	}
-	r := b.start(w.on(b.Connection), plain(3, time.Millisecond), queue.Config{}, bury)
-	b.until("both are dead", func() bool { return r.settled(queue.DeadLetter) == 2 || w.wasLate() })
+	r := b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, bury)
+	b.until("both are dead", func() bool { return r.settled(queue.DeadLetter) == 2 })
 	r.stop()
-	if w.wasLate() {
-		return
-	}
 	b.reconnect()
 	for _, l := range b.letters(false) {
 		ids[string(l.Body)] = l.OriginalID
@@ -62,25 +57,18 @@ func redriveAllInTime(b *bench, w *watch) {
 
 	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 2 of 2 (2 seen)")
 	b.equal("dead letters after Redrive", len(b.letters(false)), 0)
-	r = b.start(w.on(b.Connection), plain(3, time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
-		if !w.wasLate() {
-			b.equal("the id of a redriven message", m.ID, ids[string(m.Body)])
-			b.equal("its attempt", m.Attempt, 1)
-			b.equal("its redrives", m.Redrives, 1)
-			b.equal("its header", m.Headers["kind"], "test")
-		}
+	r = b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+		b.equal("the id of a redriven message", m.ID, ids[string(m.Body)])
+		b.equal("its attempt", m.Attempt, 1)
+		b.equal("its redrives", m.Redrives, 1)
+		b.equal("its header", m.Headers["kind"], "test")
 		if string(m.Body) == "one" {
 			return nil
 		}
 		return lull.Permanent(errBlip)
 	})
-	b.until("both are settled", func() bool {
-		return r.settled(queue.DeadLetter) == 1 && r.settled(queue.Ack) == 1 || w.wasLate()
-	})
+	b.until("both are settled", func() bool { return r.settled(queue.DeadLetter) == 1 && r.settled(queue.Ack) == 1 })
 	r.stop()
-	if w.wasLate() {
-		return
-	}
 	l := b.letter()
 	b.equal("body", string(l.Body), "two")
 	b.equal("redrives", l.Redrives, 1)
@@ -208,7 +196,7 @@ func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 func (b *bench) moveRest(n, removed int) {
 	b.Helper()
 	moved := removed
-	for deadline := time.Now().Add(patience); moved < n && time.Now().Before(deadline); time.Sleep(b.o.Lease / 4) {
+	for began := time.Now(); moved < n && !b.gaveUp(began); time.Sleep(b.o.Lease / 4) {
 		p := b.redriven(queue.RedriveConfig{})
 		moved += p.Moved
 	}
@@ -249,11 +237,9 @@ func redriveCut(b *bench) {
 func redriveKilled(b *bench) {
 	const n = 6
 	b.die(n)
-	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease, After: 2})
-	for line := range w.lines {
+	b.work(job{Work: workRedrive, Address: b.address, Lease: b.o.Lease, After: 2}, func(line string) {
 		b.Errorf("the worker was to be killed, and says %q", line)
-	}
-	w.wait()
+	})
 	b.rest(n, 2)
 }
 

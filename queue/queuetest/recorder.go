@@ -1,0 +1,121 @@
+package queuetest
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A recorder is a testing.TB that keeps what a test reports, so that it may still be found not to count.
+type recorder struct {
+	testing.TB // may be nil, if nothing is called but what is here
+
+	mu       sync.Mutex
+	failed   bool
+	skipped  bool
+	said     []string
+	helpers  map[string]bool // names of functions
+	cleanups []func()
+}
+
+// run runs f as a test, and then its cleanups.
+func (r *recorder) run(f func(t testing.TB)) {
+	within := func(f func()) { // a goroutine that FailNow may end
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f()
+		}()
+		<-done
+	}
+	within(func() { f(r) })
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		within(r.cleanups[i])
+	}
+}
+
+// reportTo has t report what was kept, and end as the test did.
+func (r *recorder) reportTo(t testing.TB) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.said) > 0 {
+		t.Log(r.text())
+	}
+	switch {
+	case r.failed:
+		t.FailNow()
+	case r.skipped:
+		t.SkipNow()
+	}
+}
+
+func (r *recorder) text() string { return strings.Join(r.said, "\n") }
+
+// note keeps text, and the line of the test that reports it.
+func (r *recorder) note(failed bool, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = r.failed || failed
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
+	for {
+		frame, more := frames.Next()
+		if r.helpers[frame.Function] && more {
+			continue
+		}
+		r.said = append(r.said, fmt.Sprintf("%s:%d: %s", filepath.Base(frame.File), frame.Line, strings.TrimSpace(text)))
+		return
+	}
+}
+
+func (r *recorder) Helper() {
+	var caller [1]uintptr
+	runtime.Callers(2, caller[:])
+	frame, _ := runtime.CallersFrames(caller[:]).Next()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.helpers == nil {
+		r.helpers = map[string]bool{}
+	}
+	r.helpers[frame.Function] = true
+}
+
+func (r *recorder) Log(a ...any)              { r.note(false, fmt.Sprintln(a...)) }
+func (r *recorder) Logf(f string, a ...any)   { r.note(false, fmt.Sprintf(f, a...)) }
+func (r *recorder) Error(a ...any)            { r.note(true, fmt.Sprintln(a...)) }
+func (r *recorder) Errorf(f string, a ...any) { r.note(true, fmt.Sprintf(f, a...)) }
+func (r *recorder) Fail()                     { r.note(true, "Fail") }
+func (r *recorder) FailNow()                  { r.note(true, "FailNow"); runtime.Goexit() }
+func (r *recorder) Fatal(a ...any)            { r.note(true, fmt.Sprintln(a...)); runtime.Goexit() }
+func (r *recorder) Fatalf(f string, a ...any) { r.note(true, fmt.Sprintf(f, a...)); runtime.Goexit() }
+func (r *recorder) Skip(a ...any)             { r.note(false, fmt.Sprintln(a...)); r.SkipNow() }
+func (r *recorder) Skipf(f string, a ...any)  { r.note(false, fmt.Sprintf(f, a...)); r.SkipNow() }
+
+func (r *recorder) SkipNow() {
+	r.mu.Lock()
+	r.skipped = true
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+func (r *recorder) Skipped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.skipped
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}

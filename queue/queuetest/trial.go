@@ -1,0 +1,143 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// longer is how often a check is repeated, each time with leases that are twice as long.
+const longer = 5
+
+// try runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
+// it has no time to answer. What a check finds then is not the broker's fault. So a check that fails while calls or timers
+// are late has no verdict: it is repeated, with a queue of its own and longer leases.
+func (c check) try(t testing.TB, target Target, order queue.Order) {
+	t.Helper()
+	for n := 0; ; n++ {
+		r := &recorder{TB: t}
+		var b *bench
+		r.run(func(t testing.TB) {
+			b = newBench(t, target, order)
+			context.AfterFunc(b.was, func() {
+				time.AfterFunc(10*target.Lease, b.giveUp) // what has not come by then will not: other deliveries may be lost as well
+			})
+			c.run(b)
+		})
+		if !r.failed || b == nil || b.was.Err() == nil {
+			r.reportTo(t)
+			return
+		}
+		if n == longer {
+			t.Logf("leases of %v are too short for this machine", target.Lease)
+			r.reportTo(t)
+		}
+		t.Logf("no verdict, for the machine does not keep up with leases of %v just now:\n%s", target.Lease, r.text())
+		target.Lease *= 2
+	}
+}
+
+// A watch notes whether this process, or a server beside it, was too late for a lease.
+type watch struct {
+	lease time.Duration
+	was   context.Context // ends when it notes so
+	late  func()          // notes it
+}
+
+func newWatch(lease time.Duration) *watch {
+	w := &watch{lease: lease}
+	w.was, w.late = context.WithCancel(context.Background())
+	return w
+}
+
+// pulse notes when a timer is late by a quarter of a lease. Consumers extend theirs when a third of it is over.
+func (w *watch) pulse() (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := w.lease / 16
+		for last := time.Now(); ; last = time.Now() {
+			select {
+			case <-end:
+				return
+			case <-time.After(tick):
+			}
+			if time.Since(last) > tick+w.lease/4 {
+				w.late()
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// answered notes when a call is late that began then: it took a quarter of a lease, or there was no answer in time.
+func (w *watch) answered(err error, began time.Time) {
+	if time.Since(began) >= w.lease/4 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrUnanswered) {
+		w.late()
+	}
+}
+
+// on has w watch the calls over c.
+func (w *watch) on(c *Connection) {
+	b := watched{c.Broker, w}
+	if p, ok := c.Broker.(queue.Pauser); ok {
+		c.Broker = watchedPauser{b, p}
+	} else {
+		c.Broker = b
+	}
+	c.Sender = watchedSender{c.Sender, w}
+}
+
+type watched struct {
+	queue.Broker
+	w *watch
+}
+
+type watchedPauser struct {
+	watched
+	p queue.Pauser
+}
+
+func (b watchedPauser) Pause(ctx context.Context, until time.Time) error {
+	return b.p.Pause(ctx, until)
+}
+
+// A receive may wait. But a message that it returns should have most of its lease left.
+func (b watched) Receive(ctx context.Context, want queue.Want) ([]*queue.Delivery, error) {
+	got, err := b.Broker.Receive(ctx, want)
+	for _, d := range got {
+		if !d.Lease.IsZero() && time.Until(d.Lease) < want.Lease/4 {
+			b.w.late()
+		}
+	}
+	return got, err
+}
+
+func (b watched) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	began := time.Now()
+	err := b.Broker.Settle(ctx, d, s)
+	b.w.answered(err, began)
+	return err
+}
+
+func (b watched) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
+	began := time.Now()
+	until, err := b.Broker.Extend(ctx, d, lease)
+	b.w.answered(err, began)
+	return until, err
+}
+
+type watchedSender struct {
+	queue.Sender
+	w *watch
+}
+
+func (s watchedSender) Send(ctx context.Context, o queue.Outgoing) error {
+	began := time.Now()
+	err := s.Sender.Send(ctx, o)
+	s.w.answered(err, began)
+	return err
+}
