@@ -23,7 +23,7 @@ func (c check) try(t testing.TB, target Target, order queue.Order) {
 		r.run(func(t testing.TB) {
 			b = newBench(t, target, order)
 			context.AfterFunc(b.was, func() {
-				time.AfterFunc(10*target.Lease, b.giveUp) // what has not come by then will not: other deliveries may be lost as well
+				time.AfterFunc(10*b.lease, b.giveUp) // what has not come by then will not: other deliveries may be lost as well
 			})
 			c.run(b)
 		})
