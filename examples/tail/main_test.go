@@ -20,14 +20,14 @@ import (
 // one that does shows that it works, and a defect spoils all of them.
 func TestTail(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not short: takes 12 seconds of real time")
+		t.Skip("not short: takes ten seconds of real time")
 	}
 	const flights = 3
 	for n := 1; ; n++ {
 		var out strings.Builder
 		r, err := show(setting{
-			rate: 400, every: 50, duration: 2 * time.Second,
-			before: time.Second, slow: 2 * time.Second, after: 3 * time.Second,
+			rate: 400, every: 50, duration: 1500 * time.Millisecond,
+			before: time.Second, slow: 1500 * time.Millisecond, after: 2 * time.Second,
 		}, &out)
 		if err == nil {
 			err = r.promised()

@@ -45,6 +45,7 @@ func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *
 
 // One layer retries: a call is one request, whatever its outcome, and however the client is set up.
 func TestTheSDKDoesNotRetry(t *testing.T) {
+	t.Parallel()
 	var requests atomic.Int64
 	for code, kind := range map[int]engine.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindRateLimited} {
 		q := server(t, func(w http.ResponseWriter, op, body string) {
@@ -152,6 +153,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 
 // A call that is cut off returns the context's error.
 func TestCallsThatAreCutOff(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	q := server(t, func(w http.ResponseWriter, op, body string) { <-hang })
 	defer close(hang)

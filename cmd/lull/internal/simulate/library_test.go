@@ -19,11 +19,8 @@ func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 			continue // the race detector sees the same in some of them
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			clients, horizon := "40", min(s.Horizon, 3*time.Minute) // the faults begin after two minutes at most
-			if testing.Short() || raced {
-				clients, horizon = "20", min(s.Horizon, 125*time.Second)
-			}
-			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7", "--clients", clients, "--horizon", horizon.String()}
+			horizon := min(s.Horizon, 125*time.Second) // the faults begin after two minutes at most
+			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7", "--clients", "20", "--horizon", horizon.String()}
 			first := simulate(t, append(args, "--workers", "2")...)
 			if !raced {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
