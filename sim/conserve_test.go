@@ -508,7 +508,7 @@ func finiteResult(r Result) bool {
 }
 
 func TestNothingIsLost(t *testing.T) {
-	n := uint64(1500)
+	n := uint64(700)
 	if testing.Short() {
 		n = 200
 	}

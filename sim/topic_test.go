@@ -236,7 +236,7 @@ func anyTopic(d dice) Topic {
 // the engine, the flights and the places of the broker agree with that at the end. Runs of
 // one seed are alike.
 func TestEveryMessageIsAccountedFor(t *testing.T) {
-	n := 1000
+	n := 500
 	if testing.Short() {
 		n = 200
 	}
