@@ -89,13 +89,16 @@ func TestMetastableFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Recovery.Recovered != c.back {
-			t.Errorf("%s with %s, %q: back is %v, want %v (%+v)", c.scenario, c.policy.Name, c.set, r.Recovery.Recovered, c.back, r.Recovery)
-		}
+		t.Run(c.scenario, func(t *testing.T) {
+			t.Parallel()
+			r, err := sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Recovery.Recovered != c.back {
+				t.Errorf("%s, %q: back is %v, want %v (%+v)", c.policy.Name, c.set, r.Recovery.Recovered, c.back, r.Recovery)
+			}
+		})
 	}
 }
 

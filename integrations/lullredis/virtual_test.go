@@ -238,6 +238,7 @@ var fleetOf50 = Config{Floor: 5, Pool: 50}
 // The bound itself: in any stretch of time, floor × time + pool, however many instances
 // there are, in bad weather and worse.
 func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
+	t.Parallel()
 	for name, air := range map[string]weather{
 		"clear":   {latency: 2 * time.Millisecond},
 		"slow":    {latency: 400 * time.Millisecond},
@@ -274,6 +275,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 
 // In a storm the fleet really spends its floor, and the pool that it had before.
 func TestAStormGetsTheFloorAndThePool(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 50, 150} {
 		w := newWorld(t, 7, n, fleetOf50)
 		w.weather.latency = 5 * time.Millisecond
@@ -292,6 +294,7 @@ func TestAStormGetsTheFloorAndThePool(t *testing.T) {
 // After a storm, instances that have earned enough hand everything back. The others do not keep
 // all of the pool.
 func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
+	t.Parallel()
 	for _, funds := range []float64{5, 0} {
 		w := newWorld(t, 9, 50, fleetOf50)
 		w.weather.latency = 5 * time.Millisecond
@@ -322,6 +325,7 @@ func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
 // No token is lost, however often the network breaks: when all is quiet again the pool is full,
 // and Redis' records match the instances' tokens.
 func TestTokensAreNotLostOnTheWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 4, 30, Config{Floor: 1e-6, Pool: 50, Alone: -1})
 	w.redis.exists, w.redis.filled, w.redis.pool = true, (w.clock + w.now).Microseconds(), 50
 	w.weather = weather{latency: 100 * time.Millisecond, lose: 0.3, twice: 0.3}
@@ -346,6 +350,7 @@ func TestTokensAreNotLostOnTheWay(t *testing.T) {
 
 // One instance in trouble, among many without, gets the fleet's tokens.
 func TestTheFleetLendsToTheOneInNeed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, 100, fleetOf50)
 	w.weather.latency = 5 * time.Millisecond
 	w.run(30 * time.Second)
@@ -360,6 +365,7 @@ func TestTheFleetLendsToTheOneInNeed(t *testing.T) {
 // A new instance may need a token before it has earned one, and so may an old one that
 // has nothing. But never more than half of the pool goes to instances that only might need it.
 func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: long in virtual time, and the same every time on one goroutine")
 	}
@@ -392,6 +398,7 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 // Frozen and back: the tokens that instances allow themselves meanwhile are taken from the floor
 // that Redis would have counted, so the bound is the same.
 func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not short: long in virtual time, and the same every time on one goroutine")
 	}
@@ -433,6 +440,7 @@ func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
 // With shares begun by chance the fleet spends the same on average, not more, and
 // from the start and not all at once.
 func TestSharesComeToTheirPartOnAverage(t *testing.T) {
+	t.Parallel()
 	var sum, early float64
 	const runs = 20
 	for seed := range uint64(runs) {
@@ -459,6 +467,7 @@ func TestSharesComeToTheirPartOnAverage(t *testing.T) {
 // Split: part of the fleet cannot reach Redis, and spends its share of a part of the floor. The
 // others can, and spend the floor.
 func TestASplitFleetSpendsItsShareOnTop(t *testing.T) {
+	t.Parallel()
 	for _, cut := range []int{1, 25, 49} {
 		w := newWorld(t, 5, 50, fleetOf50)
 		w.zero = true
@@ -506,6 +515,7 @@ func TestASplitFleetSpendsItsShareOnTop(t *testing.T) {
 // Instances that have not been in step for long do not know how many there are, and
 // instances that never were know nothing: neither allows itself anything.
 func TestWhoDoesNotKnowTheFleetAllowsItselfNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 5, 1, fleetOf50)
 	w.zero = true
 	w.people[0].rate = 5
@@ -529,6 +539,7 @@ func TestWhoDoesNotKnowTheFleetAllowsItselfNothing(t *testing.T) {
 // Lost data: the pool begins with nothing, and what instances hold is void when they
 // hear of it. At worst they spend that before, once: one pool.
 func TestLostDataCostsOnePoolAtMost(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		w := newWorld(t, seed, 50, fleetOf50)
 		w.zero = true
@@ -558,6 +569,7 @@ func TestLostDataCostsOnePoolAtMost(t *testing.T) {
 
 // Failover to a replica that lags: the grants of that time are granted again.
 func TestAReplicaThatLagsCostsOnePoolAtMost(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		w := newWorld(t, seed, 50, fleetOf50)
 		w.zero = true
@@ -578,6 +590,7 @@ func TestAReplicaThatLagsCostsOnePoolAtMost(t *testing.T) {
 // Redis' clock is stepped: back, and nothing comes of it; forward, and the pool is full
 // at most.
 func TestASteppedClockCostsOnePoolAtMost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2, 50, fleetOf50)
 	w.zero = true
 	w.run(15 * time.Second)
@@ -594,6 +607,7 @@ func TestASteppedClockCostsOnePoolAtMost(t *testing.T) {
 // Instances that die take what they hold with them for a while; it comes back when they
 // are forgotten, and not before they would have given it up themselves.
 func TestTheTokensOfTheDeadComeBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2, 50, fleetOf50)
 	w.run(15 * time.Second)
 	for _, p := range w.people[:40] {
@@ -632,6 +646,7 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 // Random lives: instances come and go, are cut off and come back, Redis freezes and
 // thaws, and messages do as they like. Without shares the bound holds throughout.
 func TestRandomLives(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		c := Config{Floor: 3, Pool: 20, Alone: -1}
 		w := newWorld(t, seed, 20, c)
