@@ -270,7 +270,7 @@ func (j job) handleWith(ctx context.Context, connect func(ctx context.Context, a
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var failures atomic.Int64
-	consumer, err := queue.New("orders", c.Broker, d, handleNumber, queue.Config{Lease: j.Lease, Drain: 5 * time.Second},
+	consumer, err := queue.New("orders", c.Broker, d, handleNumber, queue.Config{Lease: j.Lease, Drain: time.Second},
 		queue.WithObserver(func(_ context.Context, e queue.Event) {
 			switch e.Kind {
 			case queue.EventReceiveFailed:
