@@ -8,7 +8,7 @@ exec </dev/null
 export CI=true # a test whose server is missing fails instead of skipping
 # A clone owned by someone else has no readable git state. And with -trimpath, what tests are built of is
 # what a release is built of: its proof then compiles little.
-export GOFLAGS="${GOFLAGS:-} -buildvcs=false -trimpath"
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false -trimpath -ldflags=-w"
 
 tmp=$(mktemp -d)
 current='' done_steps=()

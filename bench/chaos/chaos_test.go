@@ -30,7 +30,7 @@ func TestNothingIsLost(t *testing.T) {
 	for _, name := range []string{"rabbitmq", "nats"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := setting{brokers: name, messages: 400, time: 8 * time.Second, workers: 4, server: 2 * time.Second, seed: seed.Fresh(t)}
+			s := setting{brokers: name, messages: 300, time: 6 * time.Second, workers: 4, server: 2 * time.Second, seed: seed.Fresh(t)}
 			var out, progress bytes.Buffer
 			err := run(t.Context(), s, &out, &progress)
 			if errors.Is(err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,8 @@ func (l label) group() string {
 	return "others"
 }
 
+var whole = flag.Bool("whole", false, "also see go-retryablehttp wait for a quarter of a minute (status-always)")
+
 // endless is the group of cases in which some clients wait for as long as they may.
 const endless = "endless"
 
@@ -99,7 +102,7 @@ func TestTheVerdictsAreThoseOfTheLabels(t *testing.T) {
 				groups[l.group()] = append(groups[l.group()], l)
 			}
 			for group, labels := range groups {
-				if testing.Short() && group != "others" {
+				if testing.Short() && group != "others" || name == "go-retryablehttp" && group == "status-always" && !*whole {
 					continue
 				}
 				o := torture.Options{}
