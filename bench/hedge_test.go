@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -261,6 +262,9 @@ func TestNothingIsHedgedWhereItIsMeasured(t *testing.T) {
 // A call that is not hedged, though it might have been, takes one allocation more
 // than under a policy that does not hedge, and so at most does any other extra.
 func TestExtrasTakeOneAllocation(t *testing.T) {
+	if raced {
+		t.Skip("the race detector changes what is allocated")
+	}
 	for _, g := range groups() {
 		for _, e := range g.extras {
 			limit := 1.0
@@ -288,6 +292,8 @@ func TestExtrasTakeOneAllocation(t *testing.T) {
 	}
 }
 
+// allocations is what a call takes, at the least of five measurements: the servers and connections that it
+// goes over now and then allocate for themselves.
 func allocations(t *testing.T, g group, name string) float64 {
 	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
 	defer func() { wiring = nil }()
@@ -298,9 +304,13 @@ func allocations(t *testing.T, g group, name string) float64 {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	call := bind(ctx)
-	return testing.AllocsPerRun(1000, func() {
-		if err := call(); err != nil {
-			t.Error(err)
-		}
-	})
+	least := math.Inf(1)
+	for range 5 {
+		least = min(least, testing.AllocsPerRun(200, func() {
+			if err := call(); err != nil {
+				t.Error(err)
+			}
+		}))
+	}
+	return least
 }
