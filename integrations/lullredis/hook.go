@@ -28,7 +28,9 @@ const MaxDials = 4
 //
 // An answer of Redis is returned as it is: redis.Nil, and errors such as WRONGTYPE when nothing
 // was repeated. Any other failure is a [*lull.Error]. Commands that block on purpose (BLPOP, XREAD
-// with BLOCK, WAIT and their like) and subscriptions pass by: they are no calls.
+// with BLOCK, WAIT and their like) and subscriptions pass by: they are no calls. So do the commands
+// that go-redis greets a new connection with (HELLO, AUTH, SELECT, CLIENT SETINFO and their like):
+// they are part of the call that needs the connection.
 //
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
@@ -86,7 +88,7 @@ func (h *hook) DialHook(next redis.DialHook) redis.DialHook {
 func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		kind := kindOf(cmd)
-		if kind == blocks {
+		if kind == passes {
 			return next(ctx, cmd)
 		}
 		return h.call(ctx, cmd.Name(), kind == repeatable || declared(ctx), func(ctx context.Context) error {
@@ -102,7 +104,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		may := true
 		for _, cmd := range cmds {
 			kind := kindOf(cmd)
-			if kind == blocks {
+			if kind == passes {
 				return next(ctx, cmds)
 			}
 			may = may && kind == repeatable
@@ -195,7 +197,7 @@ type commandKind uint8
 const (
 	once       commandKind = iota // it may not be carried out twice, or nothing is known of it
 	repeatable                    // twice is the same as once, with the same result
-	blocks                        // it is meant to wait
+	passes                        // it is no call: it is meant to wait, or belongs to a new connection
 )
 
 // commands are those of which something is known. A command whose second execution has another
@@ -210,7 +212,8 @@ var commands = func() map[string]commandKind {
 			"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
 			"xlen xrange xrevrange xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
 			"ping echo time dbsize info command config lastsave role mset set setex psetex hmset",
-		blocks: "blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor",
+		passes: "blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
+			"hello auth select readonly",
 	} {
 		for _, name := range strings.Fields(names) {
 			m[name] = kind
@@ -225,7 +228,7 @@ func kindOf(cmd redis.Cmder) commandKind {
 	switch name {
 	case "xread", "xreadgroup":
 		if has(cmd, "block") {
-			return blocks
+			return passes
 		}
 		if name == "xread" {
 			return repeatable
@@ -235,11 +238,24 @@ func kindOf(cmd redis.Cmder) commandKind {
 			return once
 		}
 	case "config": // SET, RESETSTAT, REWRITE change things
-		if args := cmd.Args(); len(args) < 2 || !strings.EqualFold(fmt.Sprint(args[1]), "get") {
+		if sub(cmd) != "get" {
 			return once
+		}
+	case "client":
+		switch sub(cmd) {
+		case "setname", "setinfo", "tracking", "maint_notifications":
+			return passes
 		}
 	}
 	return kind
+}
+
+// sub is the second word of a command, in small letters.
+func sub(cmd redis.Cmder) string {
+	if args := cmd.Args(); len(args) > 1 {
+		return strings.ToLower(fmt.Sprint(args[1]))
+	}
+	return ""
 }
 
 // has reports whether an option may be among the arguments. A key or value of that name counts too,

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -63,7 +67,8 @@ func TestKindOf(t *testing.T) {
 		{"set k v nx", once}, {"set k v NX", once}, {"set k v get", once}, {"set k v xx ex 10", once}, {"incr k", once}, {"del k", once}, {"lpush k v", once},
 		{"getdel k", once}, {"getex k", once}, {"eval x 0", once}, {"hset k f v", once}, {"expire k 10", once}, {"what is this", once}, {"multi", once},
 		{"config get x", repeatable}, {"config set x y", once}, {"config", once}, {"spop k", once},
-		{"blpop k 0", blocks}, {"xread streams s 0", repeatable}, {"xread block 0 streams s 0", blocks}, {"xreadgroup group g c streams s >", once}, {"wait 1 0", blocks},
+		{"blpop k 0", passes}, {"xread streams s 0", repeatable}, {"xread block 0 streams s 0", passes}, {"xreadgroup group g c streams s >", once}, {"wait 1 0", passes},
+		{"hello 3", passes}, {"auth x", passes}, {"select 1", passes}, {"client SETINFO lib-name x", passes}, {"client kill x", once}, {"client", once},
 	} {
 		var args []any
 		for _, a := range strings.Fields(x.args) {
@@ -125,6 +130,48 @@ func TestHookAnswers(t *testing.T) {
 	}
 	if n, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil }); err != nil || len(n) != 2 || c.Get(ctx, "n").Val() != "2" {
 		t.Errorf("a transaction: %v, %v", n, err)
+	}
+}
+
+// What go-redis sends to greet a new connection is part of the call that needs it, not a call of its own.
+func TestNewConnectionsAreNoCalls(t *testing.T) {
+	t.Parallel()
+	s := needServer(t)
+	if err := s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var made calls
+	d, err := lull.NewDependency("redis", lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithRand(seed.Source(t)), lull.WithObserver(&made))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{
+		Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me",
+		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+	})
+	t.Cleanup(func() { c.Close() })
+	if err := AddTo(c, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(made.ended, []string{"set"}) {
+		t.Errorf("calls of %q, want one of set", made.ended)
+	}
+}
+
+// calls are the operations of the calls that have ended.
+type calls struct {
+	mu    sync.Mutex
+	ended []string
+}
+
+func (c *calls) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.CallEnded {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = append(c.ended, e.Operation)
 	}
 }
 
