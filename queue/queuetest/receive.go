@@ -149,6 +149,11 @@ func receiveOut(b *bench) {
 	wait := time.Second
 	if b.can.Leases {
 		wait = time.Until(d.Lease) - b.o.Lease/10
+		defer func() {
+			if time.Now().After(d.Lease) {
+				b.late()
+			}
+		}()
 	}
 	b.expectNothing(other, wait, "a message that is out with another connection")
 	b.ack(d)
