@@ -49,7 +49,7 @@ const (
 
 // Matrix starts the test binary again as a server with the middleware, the store, and
 // a handler whose effect can be counted, kills it (SIGKILL) at each step of the
-// protocol in turn, and sends the same request to a second server, with and without
+// protocol in turn, and sends the same requests to a second server, with and without
 // Config.Resume. There must never be two effects, and none that is denied. Then it
 // sends 200 requests with one key to two servers at once: one is carried out, and the
 // others get its response. It logs what happened (go test -v).
@@ -72,21 +72,21 @@ func Matrix(t *testing.T, o Outliving) {
 	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
 	points := []step.Point{step.BeforeClaim, step.AfterClaim, beforeEffect, afterEffect, step.AfterHandler, step.AfterComplete, step.AfterResponse}
 	for _, resume := range []bool{false, true} {
-		var second *child
+		type killed struct {
+			at     step.Point
+			name   string
+			before int
+		}
+		var all []killed // their leases end beside each other
 		for _, at := range points {
 			name, before := m.kill(at, resume)
-			if second == nil {
-				second = m.start("", resume, idempotency.DefaultLease)
-			}
-			m.row(second, at, resume, name, before)
-			if o.Exclusive {
-				second.stop(t)
-				second = nil
-			}
+			all = append(all, killed{at, name, before})
 		}
-		if second != nil {
-			second.stop(t)
+		second := m.start("", resume, idempotency.DefaultLease)
+		for _, k := range all {
+			m.row(second, k.at, resume, k.name, k.before)
 		}
+		second.stop(t)
 	}
 	m.w.Flush()
 	t.Logf("killed at each step:\n%s", m.out.String())
