@@ -14,7 +14,7 @@ import (
 // second makes an overload of its own, and shows nothing about the server under test.
 func TestFlight(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not short: takes a quarter of a minute of real time")
+		t.Skip("not short: takes ten seconds of real time")
 	}
 	if raced {
 		t.Skip("the race detector makes it an overload of the machine, not of the server")
@@ -22,7 +22,7 @@ func TestFlight(t *testing.T) {
 	var wrong []string
 	fair := 0
 	for range 3 {
-		parts, err := show(setting{times: 3, duration: 2 * time.Second}, io.Discard)
+		parts, err := show(setting{times: 3, duration: time.Second}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,6 +269,12 @@ func (b *bench) empty(what string) {
 		b.reconnect()
 		wait = time.Second
 	}
+	b.emptyFor(wait, what)
+}
+
+// emptyFor is empty for what was out at most until the end of wait.
+func (b *bench) emptyFor(wait time.Duration, what string) {
+	b.Helper()
 	b.expectNothing(b.Connection, wait, what)
 	if b.Depth == nil {
 		return

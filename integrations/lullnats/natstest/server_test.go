@@ -41,7 +41,7 @@ var main struct {
 }
 
 func TestMain(m *testing.M) {
-	pace.Overlap(64) // more than queuetest.Main would: most of the time they wait for leases, and seconds
+	pace.Overlap(100) // more than queuetest.Main would: most of the time they wait for leases, and seconds
 	code := queuetest.Main(m, connect)
 	if main.r != nil {
 		main.r.stop()
