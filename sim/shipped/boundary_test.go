@@ -34,7 +34,7 @@ var whole = flag.Bool("whole", false, "fly the loads at the boundary too, and pr
 
 // TestMain lets others compute while the flight on sockets waits.
 func TestMain(m *testing.M) {
-	pace.Overlap(4)
+	pace.Overlap(8)
 	os.Exit(m.Run())
 }
 

@@ -41,7 +41,7 @@ var main struct {
 }
 
 func TestMain(m *testing.M) {
-	pace.Overlap(100) // more than queuetest.Main would: most of the time they wait for leases, and seconds
+	pace.Overlap(64) // more than queuetest.Main would: most of the time they wait for leases, and seconds
 	code := queuetest.Main(m, connect)
 	if main.r != nil {
 		main.r.stop()
@@ -218,7 +218,9 @@ func target(t *testing.T, schedules bool) queuetest.Target {
 	x := queuetest.Target{
 		Declare: func(t testing.TB, o queuetest.Options) string {
 			c := fresh(lullnats.Config{Lease: o.Lease, Order: o.Order, Attempts: o.Attempts, Schedules: schedules, Source: "orders"})
-			if err := lullnats.Declare(bg, r.js(t), c); err != nil {
+			ctx, cancel := context.WithTimeout(bg, time.Minute) // many are made at once
+			defer cancel()
+			if err := lullnats.Declare(ctx, r.js(t), c); err != nil {
 				t.Fatal(err)
 			}
 			text, err := json.Marshal(address{r.url(), c})
