@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -312,7 +313,7 @@ func TestOutstanding(t *testing.T) {
 // A message that is put off is one message, whatever happens on the way, and keeps its record.
 func TestScheduled(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: 2 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
+	b := newBench(t, shared(t), lullnats.Config{Lease: pace.Stretch(2 * time.Second), Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
 	b.send("hello")
 	first := b.one()
 	failed := time.Now().Add(-time.Minute)
@@ -345,8 +346,9 @@ func TestScheduled(t *testing.T) {
 // If a message is put off, and its acknowledgement is lost, there is one copy in the end.
 func TestScheduledTwice(t *testing.T) {
 	t.Parallel()
-	for _, after := range []time.Duration{5 * time.Second, 0} {
-		b := newBench(t, shared(t), lullnats.Config{Lease: 2 * time.Second, Schedules: true})
+	lease := pace.Stretch(2 * time.Second)
+	for _, after := range []time.Duration{5 * lease / 2, 0} { // so that the message comes before its copy, or at any time
+		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
 		b.send("hello")
 		cut := newProxy(t, b.r.url(), "+ACK", false)
 		nc, js, err := dial(cut.url())
