@@ -87,11 +87,12 @@ func (t *tester) takeOver() {
 }
 
 func (t *tester) recordForgotten() {
-	c, d, e := request(), lasting(request(), short, short), request()
+	c, e := request(), request()
 	t.claimed(c, false)
 	t.completes(c, []byte("soon forgotten"), short)
-	t.claimed(d, false)
-	t.completes(d, []byte("longer than its claim"), long)
+	d := t.before(func(d idempotency.Claim) error {
+		return t.s.Complete(t.ctx, d.Key, d.Token, []byte("longer than its claim"), long)
+	})
 	t.claimed(e, false)
 	t.completes(e, []byte("asked for"), short)
 	t.o.Advance(short / 3)
@@ -110,17 +111,16 @@ func (t *tester) recordForgotten() {
 	t.replays(again(d), []byte("longer than its claim"))
 }
 
-// extended is a claim that would be forgotten soon, and was extended before. A machine may be too slow for that; then it
-// is another claim.
-func (t *tester) extended(lease, retention time.Duration) idempotency.Claim {
+// before returns a claim that would be forgotten soon, for which act was called before. A machine may be too slow for
+// that; then it is another claim.
+func (t *tester) before(act func(c idempotency.Claim) error) idempotency.Claim {
 	t.Helper()
 	for {
 		c := lasting(request(), short, short)
 		began := time.Now()
 		t.claimed(c, false)
-		err := t.s.Extend(t.ctx, c.Key, c.Token, lease, retention)
-		if err == nil || time.Since(began) < short {
-			t.must("Extend", err)
+		if err := act(c); err == nil || time.Since(began) < short {
+			t.must("with a claim that lasts", err)
 			return c
 		}
 	}
@@ -129,7 +129,10 @@ func (t *tester) extended(lease, retention time.Duration) idempotency.Claim {
 func (t *tester) ownerForgotten() {
 	c := lasting(request(), short, short)
 	t.claimed(c, false)
-	d, e := t.extended(long, 2*long), t.extended(0, long)
+	extended := func(lease, retention time.Duration) idempotency.Claim {
+		return t.before(func(c idempotency.Claim) error { return t.s.Extend(t.ctx, c.Key, c.Token, lease, retention) })
+	}
+	d, e := extended(long, 2*long), extended(0, long)
 	t.o.Advance(past)
 	t.fenced(c)
 	f := lasting(other(c), long, 2*long)
