@@ -125,7 +125,7 @@ func own(t testing.TB) *running {
 
 // dial connects to it, and waits for it patiently like a service.
 func dial(url string) (*nats.Conn, jetstream.JetStream, error) {
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectBufSize(-1))
+	nc, err := nats.Connect(url, nats.Timeout(30*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectBufSize(-1))
 	if err != nil {
 		return nil, nil, err
 	}
