@@ -72,19 +72,13 @@ func Matrix(t *testing.T, o Outliving) {
 	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
 	points := []step.Point{step.BeforeClaim, step.AfterClaim, beforeEffect, afterEffect, step.AfterHandler, step.AfterComplete, step.AfterResponse}
 	for _, resume := range []bool{false, true} {
-		type killed struct {
-			at     step.Point
-			name   string
-			before int
-		}
 		var all []killed // their leases end beside each other
 		for _, at := range points {
-			name, before := m.kill(at, resume)
-			all = append(all, killed{at, name, before})
+			all = append(all, m.kill(at, resume))
 		}
 		second := m.start("", resume, idempotency.DefaultLease)
 		for _, k := range all {
-			m.row(second, k.at, resume, k.name, k.before)
+			m.row(second, k)
 		}
 		second.stop(t)
 	}
@@ -123,11 +117,19 @@ func (m *matrix) effects(name string) int {
 	return m.o.Effects(m.T, m.place, name)
 }
 
-// kill has a server killed while it works on a request, and returns the request's key
-// and how many effects it had.
-func (m *matrix) kill(at step.Point, resume bool) (name string, effects int) {
+// killed is a server that was killed while it worked on a request.
+type killed struct {
+	at     step.Point
+	resume bool
+	name   string // the request's key
+	before int    // how many effects the request had by then
+}
+
+// kill starts a server, sends it a request, and waits until it has killed itself.
+func (m *matrix) kill(at step.Point, resume bool) killed {
 	m.Helper()
 	first := m.start(at, resume, deadLease)
+	var name string
 	for deadline := time.Now().Add(time.Minute); ; {
 		name = rand.Text()
 		got, err := post(first.url, name, name)
@@ -140,41 +142,41 @@ func (m *matrix) kill(at step.Point, resume bool) (name string, effects int) {
 		break
 	}
 	first.wait(m.T, true)
-	return name, m.effects(name)
+	return killed{at, resume, name, m.effects(name)}
 }
 
 // row asks another server.
-func (m *matrix) row(second *child, at step.Point, resume bool, name string, before int) {
+func (m *matrix) row(second *child, k killed) {
 	m.Helper()
-	got := m.final(second.url, name)
-	after := m.effects(name)
-	more := m.final(second.url, name)
-	again := m.effects(name)
-	fmt.Fprintf(m.w, "%s\t%v\t%d\t%v\t%d\t%v\n", at, resume, before, got, after, more)
+	got := m.final(second.url, k.name)
+	after := m.effects(k.name)
+	more := m.final(second.url, k.name)
+	again := m.effects(k.name)
+	fmt.Fprintf(m.w, "%s\t%v\t%d\t%v\t%d\t%v\n", k.at, k.resume, k.before, got, after, more)
 
 	if after > 1 || again > 1 {
-		m.Errorf("killed %s, resume %v: %d effects after the retry, %d after another", at, resume, after, again)
+		m.Errorf("killed %s, resume %v: %d effects after the retry, %d after another", k.at, k.resume, after, again)
 	}
 	// What each must come to.
 	var want, wantMore string
 	const ran, resumed, replayed, unknown = "201 ran", "201 resumed", "201 replayed", "409 outcome-unknown"
 	effects := 1
 	switch {
-	case at == step.AfterComplete || at == step.AfterResponse:
+	case k.at == step.AfterComplete || k.at == step.AfterResponse:
 		want, wantMore = replayed, replayed
-	case at == step.BeforeClaim || m.o.Transactional:
+	case k.at == step.BeforeClaim || m.o.Transactional:
 		want, wantMore = ran, replayed
-	case resume:
+	case k.resume:
 		want, wantMore = resumed, replayed
 	default:
 		want, wantMore = unknown, unknown
-		effects = before
+		effects = k.before
 	}
-	if m.o.Transactional && want == ran && before != 0 {
-		m.Errorf("killed %s: the effect of a transaction that was not committed is to be seen", at)
+	if m.o.Transactional && want == ran && k.before != 0 {
+		m.Errorf("killed %s: the effect of a transaction that was not committed is to be seen", k.at)
 	}
 	if got.String() != want || more.String() != wantMore || again != effects {
-		m.Errorf("killed %s, resume %v: the retry gets %v and another %v, with %d effects; want %s, %s, %d", at, resume, got, more, again, want, wantMore, effects)
+		m.Errorf("killed %s, resume %v: the retry gets %v and another %v, with %d effects; want %s, %s, %d", k.at, k.resume, got, more, again, want, wantMore, effects)
 	}
 }
 

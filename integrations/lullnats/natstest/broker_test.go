@@ -347,7 +347,7 @@ func TestScheduled(t *testing.T) {
 func TestScheduledTwice(t *testing.T) {
 	t.Parallel()
 	lease := pace.Stretch(2 * time.Second)
-	for _, after := range []time.Duration{5 * lease / 2, 0} { // so that the message comes before its copy, or at any time
+	for _, after := range []time.Duration{5 * lease / 2, 0} { // the message comes before its copy; or it may come after it
 		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
 		b.send("hello")
 		cut := newProxy(t, b.r.url(), "+ACK", false)
