@@ -60,7 +60,7 @@ func startPrometheus(t *testing.T) *server {
 		}
 	})
 	p := &server{url: "http://" + addr}
-	for range 200 {
+	for range 1200 { // a minute; beside other work, ten seconds were too few
 		if resp, err := http.Get(p.url + "/-/ready"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {

@@ -28,10 +28,11 @@ func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr 
 
 const tiny = "testdata/tiny.yaml"
 
-// simulate runs lull simulate and wants it to succeed.
+// simulate runs lull simulate and wants it to succeed. It asks for no progress, because a run
+// that takes ten seconds, as one does beside other work, would print some.
 func simulate(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate"}, args...)...)
+	code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", "--quiet"}, args...)...)
 	if code != cli.OK || stderr != "" {
 		t.Fatalf("%v: exit code %d, stderr\n%s", args, code, stderr)
 	}
