@@ -122,7 +122,8 @@ func FuzzLedger(f *testing.F) {
 
 func TestConcurrentUse(t *testing.T) {
 	s := newStub()
-	f := open(s.exchange, FleetConfig{Every: MinEvery}, draws())
+	// The timeout is that of Close too, which has nothing but the processor to wait for.
+	f := open(s.exchange, FleetConfig{Every: MinEvery, Timeout: time.Minute}, draws())
 	done := make(chan bool)
 	for i := range 8 {
 		go func() {
