@@ -137,11 +137,12 @@ func TestAnswers(t *testing.T) {
 // gives the connection back.
 func TestTheEndOfAnAttempt(t *testing.T) {
 	t.Parallel()
-	d := newDependency(t, lull.Policy{AttemptTimeout: 100 * time.Millisecond, Attempts: 1})
-	pool := open(t, url(at(t)), d, lullpgx.Config{})
+	calm := newDependency(t, lull.Policy{})
+	pool := open(t, url(at(t)), calm, lullpgx.Config{})
 	exec(t, pool, "DROP TABLE IF EXISTS late")
 	exec(t, pool, "CREATE TABLE late (n INTEGER)")
-	err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+	short := newDependency(t, lull.Policy{AttemptTimeout: 100 * time.Millisecond, Attempts: 1})
+	err := lullpgx.Tx(t.Context(), short, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		tx.Exec(ctx, "INSERT INTO late VALUES (1)")
 		<-ctx.Done()
 		return nil
@@ -151,7 +152,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 	func() {
 		defer func() { recover() }()
-		lullpgx.Tx(t.Context(), newDependency(t, lull.Policy{}), pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { panic("x") })
+		lullpgx.Tx(t.Context(), calm, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { panic("x") })
 	}()
 	var n int
 	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM late").Scan(&n); err != nil || n != 0 {
