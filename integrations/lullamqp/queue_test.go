@@ -60,10 +60,16 @@ func serverVersion(t testing.TB) Server {
 	return s
 }
 
+// send sends until the broker takes it: on a busy machine RabbitMQ refuses a message now and then.
 func send(t testing.TB, q *Queue, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
-		if err := q.Send(testContext(t), queue.Outgoing{Body: []byte(body)}); err != nil {
+		ctx := testContext(t)
+		err := ErrRefused
+		for errors.Is(err, ErrRefused) && ctx.Err() == nil {
+			err = q.Send(ctx, queue.Outgoing{Body: []byte(body)})
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
