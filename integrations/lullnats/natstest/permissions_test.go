@@ -78,11 +78,12 @@ func TestPermissions(t *testing.T) {
 		b.one()
 	}
 	b.givenUp(2)
-	r, err := lullnats.NewReaper(bg, as("reaper"), c)
-	b.ok(err)
-	got, err := r.Reap(bg)
-	b.ok(err)
-	b.equal("reaped", got, lullnats.Reaped{Letters: 1, Gone: 1})
+	reaper := as("reaper")
+	b.reaped(func() *lullnats.Reaper {
+		r, err := lullnats.NewReaper(bg, reaper, c)
+		b.ok(err)
+		return r
+	}, lullnats.Reaped{Letters: 1, Gone: 1})
 	redrive := as("redrive")
 	from, err := lullnats.Letters(bg, redrive, c)
 	b.ok(err)

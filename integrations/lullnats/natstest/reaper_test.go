@@ -77,9 +77,7 @@ func TestReaperWritesNoLetterTwice(t *testing.T) {
 		b.one()
 	}
 	b.givenUp(1)
-	if _, err := b.reaper().Reap(bg); err != nil {
-		t.Fatal(err)
-	}
+	b.reap(lullnats.Reaped{Letters: 1})
 	all := b.letters()
 	if len(all) != 1 || all[0].Reason != "schema" || all[0].Redrives != 2 {
 		t.Errorf("%d letters, the first %+v", len(all), *all[0])
@@ -221,6 +219,7 @@ func TestReapersTogether(t *testing.T) {
 		})
 	}
 	work.Wait()
+	b.reapRest()
 	whole(b, n)
 }
 
@@ -281,11 +280,7 @@ func TestReapersKilled(t *testing.T) {
 		p.Process.Kill()
 		p.Wait()
 	}
-	b.until("the rest is reaped", func() bool {
-		_, err := b.reaper().Reap(bg)
-		b.ok(err)
-		return b.msgs(b.c.WithDefaults().AdvisoryStream) == 0
-	})
+	b.reapRest()
 	t.Logf("%d reapers were killed over %d messages", kills, n)
 	whole(b, n)
 }
