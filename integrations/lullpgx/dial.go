@@ -143,9 +143,7 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 			select {
 			case <-conn.ended:
 			case <-ctx.Done():
-				if conn.end(false); !conn.accepted.Load() {
-					conn.Conn.Close()
-				}
+				conn.end(false)
 			}
 			if conn.accepted.Load() || conn.noTLS.Load() {
 				return sqlcall.Success
@@ -180,7 +178,7 @@ func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, 
 		<-k.dials
 		return nil, &sqlcall.DialError{Err: err}
 	}
-	conn := &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
+	conn := &dialled{Conn: base, k: k, addr: addr, close: sync.OnceValue(base.Close), ended: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last = conn
@@ -198,13 +196,14 @@ func (k *connecting) accepted() {
 // dialled is a connection. Its dial ends when the server accepts the user, or when it is closed.
 type dialled struct {
 	net.Conn
-	k    *connecting
-	addr string
+	k     *connecting
+	addr  string
+	close func() error // closes Conn, once
 
 	answered atomic.Bool // the server has sent something
 	noTLS    atomic.Bool // and that was only that it has no TLS: pgx dials again without
 	accepted atomic.Bool // set before ended is closed
-	once     sync.Once
+	ending   atomic.Bool
 	ended    chan struct{} // closed when the dial has ended
 }
 
@@ -219,18 +218,25 @@ func (c *dialled) Read(p []byte) (int, error) {
 
 func (c *dialled) Close() error {
 	c.end(false)
-	return c.Conn.Close()
+	return c.close()
 }
 
+// end ends the dial, once, and returns when it has ended. A connection that was not accepted is
+// closed before another dial may begin.
 func (c *dialled) end(accepted bool) {
-	c.once.Do(func() {
-		if !accepted && !c.answered.Load() {
+	if !c.ending.CompareAndSwap(false, true) {
+		<-c.ended
+		return
+	}
+	if !accepted {
+		if !c.answered.Load() {
 			c.k.fail(c.addr, &sqlcall.DialError{Err: errNoAnswer})
 		}
-		c.accepted.Store(accepted)
-		<-c.k.dials
-		close(c.ended)
-	})
+		c.close()
+	}
+	c.accepted.Store(accepted)
+	<-c.k.dials
+	close(c.ended)
 }
 
 // NetConn returns the connection below, as that of a tls.Conn.

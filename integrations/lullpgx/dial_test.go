@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,14 +97,10 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 	}
 }
 
-// held is a dialer whose connections are never answered. It counts them.
-type held struct {
-	now, most, all atomic.Int32
-	ended          chan struct{}
-}
+// held is a dialer whose connections are never answered, and take a second to close. It counts them.
+type held struct{ now, most atomic.Int32 }
 
-func (h *held) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	h.all.Add(1)
+func (h *held) dial(context.Context, string, string) (net.Conn, error) {
 	n := h.now.Add(1)
 	for m := h.most.Load(); n > m && !h.most.CompareAndSwap(m, n); m = h.most.Load() {
 	}
@@ -113,36 +110,54 @@ func (h *held) dial(ctx context.Context, network, addr string) (net.Conn, error)
 
 type heldConn struct {
 	net.Conn
-	h    *held
-	once sync.Once
+	h      *held
+	closed atomic.Bool
 }
 
 func (c *heldConn) Close() error {
-	c.once.Do(func() { c.h.now.Add(-1); c.h.ended <- struct{}{} })
+	if c.closed.CompareAndSwap(false, true) {
+		time.Sleep(time.Second)
+		c.h.now.Add(-1)
+	}
 	return c.Conn.Close()
 }
 
-// A dial is in flight until the server has answered, or the connection is closed. So many at most
-// are.
+// A dial is in flight until the server has accepted the user, or the connection is closed. So many
+// at most are, whether the call dials or the pool does.
 func TestDialsInFlight(t *testing.T) {
 	t.Parallel()
-	h := &held{ended: make(chan struct{}, 100)}
-	d := newDependency(t, lull.Policy{Attempts: 1})
-	pool := open(t, url("127.0.0.1:1")+"&connect_timeout=1", d, lullpgx.Config{Dials: 2}, func(c *pgxpool.Config) {
-		c.ConnConfig.DialFunc = h.dial
-	})
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() {
-			if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err == nil {
-				t.Error("it succeeded without a server")
-			}
+	for name, exec := range map[string]func(context.Context, *lull.Dependency, *pgxpool.Pool) error{
+		"call": func(ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool) error {
+			_, err := lullpgx.Exec(ctx, d, pool, "SELECT 1")
+			return err
+		},
+		"pool": func(ctx context.Context, _ *lull.Dependency, pool *pgxpool.Pool) error {
+			_, err := pool.Exec(ctx, "SELECT 1")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var h held
+				d := newDependency(t, lull.Policy{Attempts: 1})
+				pool := open(t, url("127.0.0.1:1")+"&connect_timeout=5", d, lullpgx.Config{Dials: 2}, func(c *pgxpool.Config) {
+					c.ConnConfig.DialFunc = h.dial
+				})
+				var wg sync.WaitGroup
+				for i := range 6 {
+					wg.Go(func() {
+						time.Sleep(time.Duration(i) * time.Second) // the last have time left when the first close
+						if exec(t.Context(), d, pool) == nil {
+							t.Error("it succeeded without a server")
+						}
+					})
+				}
+				wg.Wait()
+				if h.most.Load() != 2 {
+					t.Errorf("%d dials in flight, want 2", h.most.Load())
+				}
+			})
 		})
-	}
-	<-h.ended // of the first, and nobody has entered meanwhile
-	wg.Wait()
-	if h.most.Load() != 2 {
-		t.Errorf("%d dials in flight, want 2", h.most.Load())
 	}
 }
 
