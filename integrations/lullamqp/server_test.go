@@ -61,6 +61,11 @@ func mortal(t *testing.T, s *lazy) *node {
 	t.Cleanup(s.has.Unlock)
 	n := s.need(t)
 	mortals.Store(t.Name(), n)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("since its last start RabbitMQ has written:\n%s", n.Log)
+		}
+	})
 	return n
 }
 

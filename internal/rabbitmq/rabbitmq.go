@@ -25,8 +25,9 @@ const UseServer = "LULLAMQP_RABBITMQ_SERVER"
 // can be stopped and started again. Dir is to be removed by who has made it.
 type Server struct {
 	Dir        string
-	Port       int // of AMQP
-	Management int // of the HTTP API, if it serves that: see Manage
+	Port       int        // of AMQP
+	Management int        // of the HTTP API, if it serves that: see Manage
+	Log        *tail.Tail // the last that it has written since Start
 
 	ready         func(url string) error
 	program, epmd string
@@ -169,8 +170,8 @@ func (n *Server) launch() error {
 		// work of a start is done by the first thread.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +stbt u +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
 	)
-	log := &tail.Tail{}
-	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.Log = &tail.Tail{}
+	n.cmd.Stdout, n.cmd.Stderr = n.Log, n.Log
 	var err error
 	if n.stdin, err = n.cmd.StdinPipe(); err != nil {
 		return err
@@ -184,13 +185,13 @@ func (n *Server) launch() error {
 		defer close(ended)
 		n.cmd.Wait()
 	}()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && !strings.Contains(log.String(), "the server has ended"); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && !strings.Contains(n.Log.String(), "the server has ended"); time.Sleep(100 * time.Millisecond) {
 		if n.ready(n.URL()) == nil {
 			return nil
 		}
 	}
 	n.Kill()
-	return fmt.Errorf("%s does not answer:\n%s", n.program, log)
+	return fmt.Errorf("%s does not answer:\n%s", n.program, n.Log)
 }
 
 // Stop ends the server as one should.
