@@ -22,7 +22,8 @@ type where struct {
 
 var names atomic.Int64
 
-// declared makes a new queue for the test.
+// declared makes a new queue for the test. It stays until the server ends: deleted too soon, such a
+// queue can take all others with it (see docs/queues.md, "If all answers are 541").
 func declared(t testing.TB, config Config) Config {
 	t.Helper()
 	n := rabbit(t)
@@ -32,7 +33,6 @@ func declared(t testing.TB, config Config) Config {
 	c := New(Dial(n.url()))
 	defer c.Close(context.Background())
 	declare(t, c, config)
-	t.Cleanup(func() { removed(t, n, config) })
 	return config
 }
 
@@ -48,29 +48,6 @@ func declare(t testing.TB, c *Client, config Config) {
 		if !answered(err, amqp.InternalError) || ctx.Err() != nil {
 			t.Error(err)
 			return
-		}
-	}
-}
-
-func removed(t testing.TB, n *node, config Config) {
-	c := New(Dial(n.url()))
-	defer c.Close(context.Background())
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	conn, err := c.in.get(ctx)
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	config = config.WithDefaults()
-	for _, name := range []string{config.Queue, config.DeadLetters} {
-		if _, err := ch.QueueDelete(name, false, false, false); err != nil {
-			t.Log(err)
 		}
 	}
 }
