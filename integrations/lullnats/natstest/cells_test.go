@@ -165,10 +165,7 @@ func (r *running) msgs(t *testing.T, stream string) int {
 
 // A worker of another build would give other results. What it refuses is a dead letter, which ends the run.
 func TestCellsOfAnotherBuild(t *testing.T) {
-	folder := programs(t)
-	t.Parallel()
-	r := own(t)
-	other := filepath.Join(t.TempDir(), "other")
+	folder, other := programs(t), filepath.Join(t.TempDir(), "other")
 	program, err := os.ReadFile(filepath.Join(folder, "lull-queue"))
 	if err == nil {
 		err = os.WriteFile(other, append(program, 0), 0o755)
@@ -176,6 +173,10 @@ func TestCellsOfAnotherBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Only now: a process that another test started meanwhile would have the file open for a moment, and a program
+	// that is open for writing cannot be started (ETXTBSY).
+	t.Parallel()
+	r := own(t)
 	work(t, other, r.url(), nil)
 	var errs bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
