@@ -35,10 +35,17 @@ func TestTailOnRealSockets(t *testing.T) {
 	var names []string
 	for _, f := range got.Clients {
 		names = append(names, f.Name)
-		if f.Before == nil || f.Slow == nil || f.After == nil || f.Whole == nil {
+		// A machine that stands still for the whole of a part has no calls to show for it, and reports how late it was.
+		if f.After == nil || f.Whole == nil || (f.Before == nil || f.Slow == nil) && got.Run.Late < got.Setting["slow_ms"].(float64)/2 {
 			t.Fatalf("%s: parts are missing in\n%s", f.Name, stdout)
 		}
-		if f.Whole.Calls+got.Run.Unfinished < f.Calls || f.Whole.Calls > f.Calls || f.Before.Calls+f.Slow.Calls+f.After.Calls > f.Calls || f.Attempts == 0 {
+		calls := 0
+		for _, part := range []*periodFigures{f.Before, f.Slow, f.After} {
+			if part != nil {
+				calls += part.Calls
+			}
+		}
+		if f.Whole.Calls+got.Run.Unfinished < f.Calls || f.Whole.Calls > f.Calls || calls > f.Calls || f.Attempts == 0 {
 			t.Errorf("%s: the parts do not agree: %+v", f.Name, f)
 		}
 		if f.Whole.AttemptsPerCall < 1 || f.Whole.AttemptsPerCall > 2 || f.Name == "no hedging" && (f.Whole.AttemptsPerCall != 1 || f.Whole.WorstSecond != 0) {
@@ -52,7 +59,7 @@ func TestTailOnRealSockets(t *testing.T) {
 		t.Fatalf("clients %v, want %v", names, want)
 	}
 	// A request takes longer than its delay, however busy the machine is.
-	if naive := got.Clients[1]; naive.Slow.AttemptsPerCall < 1.5 {
+	if naive := got.Clients[1]; naive.Slow != nil && naive.Slow.AttemptsPerCall < 1.5 {
 		t.Errorf("while everything takes 350 ms and more, the naive client makes %v requests a call after 20 ms", naive.Slow.AttemptsPerCall)
 	}
 }
