@@ -30,4 +30,4 @@ func network(err error) Verdict {
 	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, Code: c.Code}
 }
 
-var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindCanceled}
+var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindUnclassified}

@@ -151,9 +151,6 @@ func (r *run) retry(op *operation, v Verdict) engine.Result {
 	for {
 		now := r.d.Now()
 		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
-		if v.Kind != KindSuccess {
-			v = v.Failed(r.callerGone())
-		}
 		step := r.call.Next(now, v, random)
 		if step.Done {
 			return r.ended(op, now, step, v)
@@ -179,12 +176,6 @@ func (r *run) retry(op *operation, v Verdict) engine.Result {
 		r.times.attemptBegan(now)
 		v = r.try(op, now)
 	}
-}
-
-// callerGone reports whether the caller has cancelled the call.
-func (r *run) callerGone() bool {
-	err := r.ctx.Err()
-	return err != nil && endedBy(err) == engine.Canceled
 }
 
 // queued is a call for whose first attempt there was no room at once, or may be none.
@@ -219,10 +210,18 @@ func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
 func (r *run) try(op *operation, now time.Duration) Verdict {
 	in := r.attemptContext(now)
 	if in == nil {
-		return op.attempt(r.ctx)
+		return r.judged(r.ctx, op.attempt(r.ctx))
 	}
 	defer in.End()
-	return op.attempt(in)
+	return r.judged(in, op.attempt(in))
+}
+
+// judged returns the verdict on the attempt with that context, given the operation's own.
+func (r *run) judged(ctx context.Context, v Verdict) Verdict {
+	if v.Kind == KindSuccess {
+		return v
+	}
+	return v.Failed(attempt.CutOff(ctx, r.ctx))
 }
 
 // endedBy is the reason that goes with the error of an ended context.

@@ -142,7 +142,7 @@ func (r *race) compete(slot int, spawned bool) (next int, over bool) {
 // attempt makes an attempt in a context that ends with it.
 func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 	defer in.End()
-	return r.op.Attempt(in, slot)
+	return r.judged(in, r.op.Attempt(in, slot))
 }
 
 // returned continues after an attempt that has returned, as compete does.
@@ -176,9 +176,6 @@ func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next i
 		lost := racer.Live()
 		r.hedged.Release(now, racer)
 		return -1, true, lost
-	}
-	if v.Kind != KindSuccess {
-		v = v.Failed(r.callerGone())
 	}
 	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)
@@ -294,7 +291,7 @@ func (r *race) hedge() (slot int) {
 func (r *race) broke(slot int, p any) {
 	if p == nil {
 		racer, _ := r.entry(slot)
-		r.returned(racer, slot, Verdict{Kind: KindUnclassified, Code: engine.CodeUnclassified}, true)
+		r.returned(racer, slot, r.judged(r.ctx, Verdict{}), true)
 		return
 	}
 	if !r.abandon(r.d.Now(), slot, p) {

@@ -145,9 +145,9 @@ type Handled struct {
 	Chosen Redelivery
 	// Panicked: a bug of the handler shows nothing of the dependency.
 	Panicked bool
-	// Interrupted: it failed because the consumer ended its context, Drained because the
-	// consumer stops.
-	Interrupted, Drained bool
+	// CutOff is who ended its context before it returned. The consumer is its caller: it does that
+	// when the lease ends and when the consumer stops.
+	CutOff CutOff
 	// Behind: it failed because the circuit breaker of something that it calls is open,
 	// until RetryAt from now. Called: that was called before the breaker opened.
 	Behind, Called bool
@@ -157,8 +157,9 @@ type Handled struct {
 // FromBelow returns the verdict on an attempt of a message whose handler failed because a call
 // that it made has ended for the reason why, after attempts of which v is the verdict on the
 // last. To a caller further up that end is final, for that layer has made the retries. A
-// message comes again after a wait of another order: what the call gave up on is transient
-// here, and so is a call that found no room.
+// message comes again after a wait of another order. So what the call gave up on is transient
+// here, and so is what it could not repeat safely, and a call that found no room. It is permanent
+// only if the dependency refused the request for good.
 func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 	below := Verdict{Kind: KindTransient, Code: why.String(), NeverSent: attempts == 0}
 	switch why {
@@ -168,15 +169,17 @@ func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 		below.Kind = KindOverloaded
 	case Deadline, Unanswered:
 		below.Code = CodeTimeout
-	case Canceled:
-		return Verdict{Kind: KindCanceled, Code: below.Code}
+	case Canceled: // by whom is not known here
+		below.Kind = KindUnclassified
+	case Permanent:
+		below.Kind, below.Code = KindUnclassified, CodeRetriedBelow
+		if v.Kind == KindPermanent && !v.NeverSent {
+			below.Kind = KindPermanent
+		}
 	case Limited:
 	default:
-		switch {
-		case v.Kind == KindRateLimited:
+		if v.Kind == KindRateLimited {
 			below.Kind = KindRateLimited
-		case !why.GaveUp():
-			return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
 		}
 	}
 	return below
@@ -189,11 +192,17 @@ func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 // is asked last.
 func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
 	s := c.s
+	stopped := d.Stopping && h.CutOff == CutByCaller // of which a panic may be a result, too
 	if h.Panicked {
 		c.Abandon(now)
+		if stopped {
+			return Redelivery{Outcome: Defer}
+		}
 		return s.abandoned(h.Verdict, 0, d, random)
 	}
-	h.Verdict = h.Verdict.Failed(h.Interrupted)
+	if h.Verdict.Kind != KindSuccess {
+		h.Verdict = h.Verdict.Failed(h.CutOff)
+	}
 	step := c.Next(now, h.Verdict, random)
 	if c.looks > 0 { // a message does not wait here to see more
 		step = done(Unanswered)
@@ -206,11 +215,13 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 		return Redelivery{Outcome: Ack}
 	case h.Chosen.Outcome != 0:
 		return s.Plan().bound(h.Chosen, d)
-	case h.Drained: // it is no failure of the message
+	case stopped || d.Stopping && h.Verdict.Kind != KindPermanent:
+		// What it uses may end at the same time as the consumer, or before (a child process, a
+		// database's pool): it is no failure of the message.
 		return Redelivery{Outcome: Defer}
 	}
 	r := s.redeliver(h.Verdict, step, d, random)
-	if h.Interrupted {
+	if h.CutOff == CutByCaller {
 		return r
 	}
 	if c.Probe() {
@@ -249,13 +260,14 @@ func (p *Plan) quick(r Redelivery, d Delivery) Redelivery {
 }
 
 // redeliver decides what happens to a message whose attempt ended with v, which the engine
-// answered with step.
+// answered with step. Only a failure that is known to be permanent shows that no attempt can
+// succeed. A call ends with a failure of which nothing is known; a message comes again, for as many
+// attempts as the policy allows.
 func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64) Redelivery {
 	p := s.Plan()
 	r := Redelivery{Outcome: Retry}
 	if step.Done {
-		switch step.Reason {
-		case Permanent, HintTooLong:
+		if step.Reason == HintTooLong || step.Reason == Permanent && v.Kind == KindPermanent {
 			return deadLetter(step.Reason)
 		}
 		if v.After > p.policy.HintLimit { // another reason came before this one
@@ -271,7 +283,7 @@ func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64
 	switch {
 	case !step.Done:
 		r.After, r.Wait, r.Here = step.Wait, step.Wait, true
-	case step.Reason == Canceled, step.Reason == CircuitOpen:
+	case step.Reason == Canceled, step.Reason == CircuitOpen, step.Reason == Permanent: // of the last nothing is known
 		r.After = s.Wait(d.Attempt, v, random)
 	case step.Reason == BudgetExhausted, step.Reason == Unanswered:
 		r.After = max(p.afterBudget(d.Attempt, random), v.After)

@@ -57,6 +57,7 @@ func TestHandled(t *testing.T) {
 		f(&d)
 		return d
 	}
+	stopping := func(n int) engine.Delivery { return change(n, func(d *engine.Delivery) { d.Stopping = true }) }
 	const cap = 8 * time.Second // the longest wait that the schedule comes to
 	for _, c := range []struct {
 		name string
@@ -69,7 +70,9 @@ func TestHandled(t *testing.T) {
 		{"a third failure", delivered(3), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: 4 * time.Second, Wait: 4 * time.Second}},
 		{"the last failure", delivered(5), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
 		{"permanent", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
-		{"unknown", delivered(1), engine.Handled{}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
+		{"unknown", delivered(2), engine.Handled{}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
+		{"unknown to the last", delivered(5), engine.Handled{}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
+		{"unknown, its time was over", delivered(2), engine.Handled{CutOff: engine.CutByTime}, engine.Redelivery{Outcome: engine.Retry, After: cap * 3 / 4}},
 		{"a hint too long", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, After: 2 * time.Hour}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.HintTooLong}},
 		{"do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded}}, engine.Redelivery{Outcome: engine.Retry, After: cap * 3 / 4}},
 		{"a hint as long as is allowed, and do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}}, engine.Redelivery{Outcome: engine.Retry, After: time.Hour}},
@@ -79,8 +82,16 @@ func TestHandled(t *testing.T) {
 
 		{"a panic", delivered(2), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
 		{"the last panic", delivered(5), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
-		{"interrupted", delivered(2), engine.Handled{Verdict: transient, Interrupted: true}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
-		{"drained", delivered(5), engine.Handled{Verdict: transient, Interrupted: true, Drained: true}, engine.Redelivery{Outcome: engine.Defer}},
+		{"interrupted", delivered(2), engine.Handled{Verdict: transient, CutOff: engine.CutByCaller}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
+		{"stopping, and cut off", stopping(5), engine.Handled{Verdict: transient, CutOff: engine.CutByCaller}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and cut off, whatever it returned", stopping(5), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, CutOff: engine.CutByCaller}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and cut off, and a panic", stopping(5), engine.Handled{Verdict: transient, CutOff: engine.CutByCaller, Panicked: true}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and cut off, but handled", stopping(5), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}, CutOff: engine.CutByCaller}, engine.Redelivery{Outcome: engine.Ack}},
+		{"stopping, and failed before it was cut off", stopping(5), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and failed in an unknown way", stopping(5), engine.Handled{}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and its time was over", stopping(5), engine.Handled{CutOff: engine.CutByTime}, engine.Redelivery{Outcome: engine.Defer}},
+		{"stopping, and permanent", stopping(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
+		{"stopping, and a panic", stopping(1), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.Retry, After: time.Second}},
 
 		{"deferred by its handler", delivered(5), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer, After: 24 * time.Hour}}, engine.Redelivery{Outcome: engine.Defer, After: 12 * time.Hour}},
 		{"dropped by its handler", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, Chosen: engine.Redelivery{Outcome: engine.Drop}}, engine.Redelivery{Outcome: engine.Drop}},
@@ -97,7 +108,7 @@ func TestHandled(t *testing.T) {
 		{"the lease is too short for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 10*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
 		{"the lease is just long enough for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 11*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
 		{"half of a short lease is enough", change(1, func(d *engine.Delivery) { d.Runs, d.Kept, d.Lease = 1, 3*time.Second, 4*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
-		{"no quick run when stopping", change(1, func(d *engine.Delivery) { d.Runs, d.Stopping = 1, true }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"no quick run when stopping", change(1, func(d *engine.Delivery) { d.Runs, d.Stopping = 1, true }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Defer}},
 	} {
 		got := handled(t, newDependency(t, messages()).State(), 0, c.d, c.h, nil)
 		if got != c.want {
@@ -110,8 +121,8 @@ func TestHandled(t *testing.T) {
 func TestHandledOpensNoCircuit(t *testing.T) {
 	for _, h := range []engine.Handled{
 		{Verdict: transient, Panicked: true},
-		{Verdict: transient, Interrupted: true},
-		{Verdict: transient, Interrupted: true, Drained: true},
+		{Verdict: transient, CutOff: engine.CutByCaller},
+		{},
 		{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer}},
 	} {
 		s := newDependency(t, messages()).State()
@@ -246,41 +257,41 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// A message whose handler's own call gave up comes again; one whose handler learned that the
-// work is wrong, or must not be repeated, does not.
+// A message comes again after whatever a call of its handler ended with, but for an answer that refuses
+// the request for good. What was not repeated because that was not safe may be repeated later: the broker's
+// contract is at least once.
 func TestFromBelow(t *testing.T) {
-	for why := engine.Reason(0); int(why) < engine.Reasons; why++ {
-		if why == engine.Success {
-			continue
+	for why := engine.Permanent; int(why) < engine.Reasons; why++ {
+		for _, last := range []engine.Verdict{
+			{Kind: engine.KindTransient, Code: "503", After: time.Minute},
+			{Kind: engine.KindRateLimited, Code: "429", After: time.Minute},
+			{Kind: engine.KindUnclassified, Code: "mystery"},
+			{Kind: engine.KindPermanent, Code: "400"},
+			{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true},
+		} {
+			want := engine.KindTransient
+			switch {
+			case why == engine.Canceled:
+				want = engine.KindUnclassified
+			case why == engine.Permanent && last.Code == "400":
+				want = engine.KindPermanent
+			case why == engine.Permanent:
+				want = engine.KindUnclassified
+			case why == engine.Overloaded:
+				want = engine.KindOverloaded
+			case why == engine.HintTooLong, last.Kind == engine.KindRateLimited && why != engine.Limited && why != engine.Deadline && why != engine.Unanswered:
+				want = engine.KindRateLimited
+			}
+			v := engine.FromBelow(why, last, 1)
+			if v.Kind != want || v.NeverSent {
+				t.Errorf("%v of %+v: %+v, want %v", why, last, v, want)
+			}
+			if hinted := v.After == time.Minute; hinted && why != engine.HintTooLong {
+				t.Errorf("%v: wait %v", why, v.After)
+			}
 		}
-		want := engine.KindPermanent
-		switch {
-		case why == engine.Canceled:
-			want = engine.KindCanceled
-		case why == engine.Overloaded:
-			want = engine.KindOverloaded
-		case why == engine.HintTooLong:
-			want = engine.KindRateLimited
-		case why == engine.Limited || why.GaveUp():
-			want = engine.KindTransient
-		}
-		last := engine.Verdict{Kind: engine.KindTransient, Code: "503", After: time.Minute}
-		v := engine.FromBelow(why, last, 1)
-		if v.Kind != want || v.NeverSent {
-			t.Errorf("%v: %+v, want %v", why, v, want)
-		}
-		if hinted := v.After == last.After; hinted != (why == engine.HintTooLong) {
-			t.Errorf("%v: wait %v", why, v.After)
-		}
-		if final := v.Code == engine.CodeRetriedBelow; final != (want == engine.KindPermanent) {
-			t.Errorf("%v: code %q", why, v.Code)
-		}
-		if v := engine.FromBelow(why, engine.Verdict{}, 0); want == engine.KindTransient && !v.NeverSent {
+		if v := engine.FromBelow(why, engine.Verdict{}, 0); v.Kind == engine.KindTransient && !v.NeverSent {
 			t.Errorf("%v before the first attempt: %+v", why, v)
-		}
-		limited := engine.FromBelow(why, engine.Verdict{Kind: engine.KindRateLimited}, 3)
-		if why == engine.AttemptsExhausted && limited.Kind != engine.KindRateLimited {
-			t.Errorf("%v, of a 429: %+v", why, limited)
 		}
 	}
 }

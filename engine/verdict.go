@@ -53,15 +53,33 @@ type Verdict struct {
 	Code string
 }
 
-// Failed is v, the verdict on a failure, as the engine and the observers learn of it. One of
-// which nothing is known gets a code. If the caller has gone away the attempt was cut off,
-// whatever it failed with, and v is canceled.
-func (v Verdict) Failed(callerGone bool) Verdict {
-	if v.Kind == KindUnclassified && v.Code == "" {
-		v.Code = CodeUnclassified
-	}
-	if callerGone {
+// A CutOff is who ended an attempt before it was over. The driver reads it from the contexts that
+// it has made, never from the error of the attempt: a client may return an error of its own when
+// its context ends.
+type CutOff uint8
+
+const (
+	// NotCutOff: nobody did. The failure is what its verdict says.
+	NotCutOff CutOff = iota
+	// CutByCaller: the caller has gone away.
+	CutByCaller
+	// CutByTime: the time of the attempt, or of its call, was over.
+	CutByTime
+)
+
+// Failed returns v, the verdict on the failure of an attempt that was cut off by that, as the engine
+// and the observers learn of it. If the caller has gone away v is canceled, whatever the attempt
+// returned. If its time was over it is a timeout, unless the verdict is that of an answer (permanent,
+// rate-limited, overloaded), or the request was never sent. A failure of which nothing is known gets a code.
+func (v Verdict) Failed(by CutOff) Verdict {
+	switch {
+	case by == CutByCaller:
 		v.Kind = KindCanceled
+	case by == CutByTime && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
+		v.Kind, v.Code = KindTransient, CodeTimeout
+	}
+	if v.Code == "" && (v.Kind == KindUnclassified || v.Kind == KindCanceled) {
+		v.Code = CodeUnclassified
 	}
 	return v
 }

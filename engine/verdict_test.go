@@ -16,21 +16,24 @@ func TestVerdictsOfFailures(t *testing.T) {
 	missing := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
 	named := lull.Verdict{Code: "mystery"}
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+	reset := lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset"}
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	canceled := func(v lull.Verdict) lull.Verdict { v.Kind = lull.KindCanceled; return v }
-	for _, c := range []struct{ v, failed, gone, committed lull.Verdict }{
-		{lull.Verdict{}, unknown, canceled(unknown), lull.Verdict{}},
-		{named, named, canceled(named), named},
-		{blip, blip, canceled(blip), lull.Verdict{Code: engine.CodeUnclassified, NeverSent: true}},
-		{busy, busy, canceled(busy), unknown},
-		{missing, missing, canceled(missing), missing},
-		{stop, stop, canceled(stop), stop},
-		{canceled(unknown), canceled(unknown), canceled(unknown), canceled(unknown)},
+	for _, c := range []struct{ v, failed, gone, late, committed lull.Verdict }{
+		{lull.Verdict{}, unknown, canceled(unknown), timeout, lull.Verdict{}},
+		{named, named, canceled(named), timeout, named},
+		{blip, blip, canceled(blip), blip, lull.Verdict{Code: engine.CodeUnclassified, NeverSent: true}},
+		{reset, reset, canceled(reset), timeout, unknown},
+		{timeout, timeout, canceled(timeout), timeout, unknown},
+		{busy, busy, canceled(busy), busy, unknown},
+		{missing, missing, canceled(missing), missing, missing},
+		{stop, stop, canceled(stop), stop, stop},
+		{canceled(unknown), canceled(unknown), canceled(unknown), timeout, canceled(unknown)},
 	} {
-		if got := c.v.Failed(false); got != c.failed {
-			t.Errorf("%+v has failed: %+v, want %+v", c.v, got, c.failed)
-		}
-		if got := c.v.Failed(true); got != c.gone {
-			t.Errorf("%+v has failed, and the caller has gone away: %+v, want %+v", c.v, got, c.gone)
+		for by, want := range map[engine.CutOff]lull.Verdict{engine.NotCutOff: c.failed, engine.CutByCaller: c.gone, engine.CutByTime: c.late} {
+			if got := c.v.Failed(by); got != want {
+				t.Errorf("%+v, cut off by %v: %+v, want %+v", c.v, by, got, want)
+			}
 		}
 		if got := c.v.Committed(); got != c.committed {
 			t.Errorf("%+v has failed after a part of the answer was received: %+v, want %+v", c.v, got, c.committed)

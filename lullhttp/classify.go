@@ -16,8 +16,10 @@ import (
 // ClassifyError returns what an error of an http.RoundTripper, or of an
 // http.Client, means. It knows what [lull.Classify] knows, and in addition:
 //
-//   - certificates that are not accepted, TLS alerts, and a peer that does not
-//     speak TLS: permanent;
+//   - certificates that are not accepted, and a peer that does not speak TLS: permanent, and never
+//     sent. A TLS alert: unclassified;
+//   - a context that was cancelled: unclassified. Whether the caller has gone away is decided by the
+//     call's own context;
 //   - a connection that ended or was closed under the request: transient;
 //   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
 //     rate-limited if its code is ENHANCE_YOUR_CALM. A refused stream was not looked
@@ -44,8 +46,8 @@ func classifyError(err error) lull.Verdict {
 	if _, known := neterr.Classify(err); known {
 		return lull.Classify(err)
 	}
-	if code := tlsCode(err); code != "" {
-		return lull.Verdict{Kind: lull.KindPermanent, Code: code}
+	if v, ok := classifyTLS(err); ok {
+		return v
 	}
 	if v, ok := classifyHTTP2(err); ok {
 		return v
@@ -69,25 +71,24 @@ func classifyError(err error) lull.Verdict {
 	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 }
 
-// tlsCode names a failure of TLS that another attempt would meet again; "" if
-// err is none.
-func tlsCode(err error) string {
+// classifyTLS returns the verdict on a failure of TLS, if err is one. What this side finds wrong with
+// the server's certificate or first bytes shows that nothing was sent. An alert of the server may come
+// after the request (it may refuse the client's certificate), and is about how the two are configured.
+func classifyTLS(err error) (lull.Verdict, bool) {
 	if is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
 		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
 		is[x509.SystemRootsError](err) {
-		return "certificate"
+		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "certificate"}, true
 	}
 	if is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
-		return "not_tls"
-	}
-	if is[tls.AlertError](err) || is[*tls.ECHRejectionError](err) {
-		return "tls_alert"
+		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "not_tls"}, true
 	}
 	// crypto/tls reports an alert as the error of an operation of that name.
-	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
-		return "tls_alert"
+	op, _ := errors.AsType[*net.OpError](err)
+	if is[tls.AlertError](err) || is[*tls.ECHRejectionError](err) || op != nil && (op.Op == "remote error" || op.Op == "local error") {
+		return lull.Verdict{Kind: lull.KindUnclassified, Code: "tls_alert"}, true
 	}
-	return ""
+	return lull.Verdict{}, false
 }
 
 func is[E error](err error) bool {

@@ -161,7 +161,7 @@ func TestErrorCanceled(t *testing.T) {
 		cancel()
 		io.Copy(io.Discard, c)
 	})
-	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindCanceled, false, "canceled")
+	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindUnclassified, false, "canceled")
 }
 
 func TestErrorDNS(t *testing.T) {
@@ -201,13 +201,13 @@ func TestErrorTLS(t *testing.T) {
 		"expired":           {RootCAs: pool, Time: func() time.Time { return time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkError(t, do(with(c), secure.URL), lull.KindPermanent, false, "certificate")
+			checkError(t, do(with(c), secure.URL), lull.KindPermanent, true, "certificate")
 		})
 	}
 	t.Run("a peer without TLS", func(t *testing.T) {
-		checkError(t, do(&http.Transport{}, "https"+strings.TrimPrefix(plain.URL, "http")), lull.KindPermanent, false, "not_tls")
-		checkError(t, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, lull.KindPermanent, false, "not_tls")
-		checkError(t, http.ErrSchemeMismatch, lull.KindPermanent, false, "not_tls")
+		checkError(t, do(&http.Transport{}, "https"+strings.TrimPrefix(plain.URL, "http")), lull.KindPermanent, true, "not_tls")
+		checkError(t, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, lull.KindPermanent, true, "not_tls")
+		checkError(t, http.ErrSchemeMismatch, lull.KindPermanent, true, "not_tls")
 	})
 	t.Run("alert", func(t *testing.T) {
 		picky := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -216,13 +216,13 @@ func TestErrorTLS(t *testing.T) {
 		picky.StartTLS()
 		defer picky.Close()
 		c := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}
-		checkError(t, do(with(c), picky.URL), lull.KindPermanent, false, "tls_alert")
+		checkError(t, do(with(c), picky.URL), lull.KindUnclassified, false, "tls_alert")
 	})
 	for _, err := range []error{
 		x509.UnknownAuthorityError{}, x509.HostnameError{Certificate: &x509.Certificate{}}, x509.CertificateInvalidError{}, x509.SystemRootsError{},
 		&tls.CertificateVerificationError{Err: errors.New("refused by VerifyConnection")},
 	} {
-		checkError(t, fmt.Errorf("wrapped: %w", err), lull.KindPermanent, false, "certificate")
+		checkError(t, fmt.Errorf("wrapped: %w", err), lull.KindPermanent, true, "certificate")
 	}
 }
 

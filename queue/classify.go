@@ -7,15 +7,21 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// Classify is [lull.Classify] but for one thing: the error of a call that was made with
-// lull inside the handler. Elsewhere such an error is final, as the layer that knows
-// the dependency has retried already, and to retry once more from further up would
-// multiply. A message cannot be given back to a caller; to take that for final would
-// dead-letter every message that comes while a dependency is down. And its next attempt
-// is not one more of the same moment but one after a wait of another order. So what the
-// call gave up on (lull.Reason.GaveUp) is transient here, and so is a call that found
-// no room. Calls inside the handler are not multiplied even so: at the second attempt
-// of a message they are not retried (lull.Policy.Nested).
+// Classify returns the verdict on an error of a handler. It is that of [lull.Classify], with two
+// exceptions.
+//
+// The first is the error of a call that was made with lull inside the handler. Elsewhere such an
+// error is final, because the layer that knows the dependency has made the retries. A message comes
+// again after a wait of another order, and no attempt of it may be lost to an outage. So the error is
+// transient here if the call gave up ([lull.Reason.GaveUp]), could not be repeated safely, or found no
+// room. It is permanent if the dependency refused the request for good. Calls inside the handler
+// are not multiplied: at the second attempt of a message they are not retried (lull.Policy.Nested).
+//
+// The second is a permanent failure of the network before anything was sent, such as a name that does
+// not exist. It says nothing about the message, and is unclassified here.
+//
+// A permanent error is a dead letter. An unclassified one counts as an attempt, and the message
+// comes again.
 //
 // What a classifier of yours (WithClassifier) is asked about are the other errors. To add
 // to what is known of them, fall back on Classify.
@@ -23,11 +29,17 @@ func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
 // classified returns the verdict on err, an error of the handler.
 func classified(err error, classify lull.Classifier) lull.Verdict {
-	v := lull.VerdictOf(err, classify)
+	v := lull.VerdictOf(err, func(err error) lull.Verdict {
+		v := classify(err)
+		if v.Kind == lull.KindPermanent && v.NeverSent {
+			v.Kind = lull.KindUnclassified
+		}
+		return v
+	})
 	if v.Code == engine.CodeRetriedBelow {
 		if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil {
 			return engine.FromBelow(inner.Reason, inner.Verdict, inner.Attempts)
 		}
 	}
-	return v.Failed(false)
+	return v.Failed(engine.NotCutOff)
 }

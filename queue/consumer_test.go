@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -69,7 +70,7 @@ func TestOutcomes(t *testing.T) {
 		{"no retries", plain(1), func(*queue.Message) error { return lull.Transient(errBlip) },
 			"dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"permanent", plain(3), func(*queue.Message) error { return lull.Permanent(errBlip) }, "dead-letter permanent", "permanent", "permanent"},
-		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "dead-letter permanent", "permanent", "unclassified"},
+		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
 		{"a panic, until the deadline", func() lull.Policy {
 			p := plain(9)
 			p.Deadline, p.AttemptTimeout = 2500*time.Millisecond, time.Second
@@ -106,8 +107,20 @@ func TestOutcomes(t *testing.T) {
 			return &lull.Error{Reason: engine.AttemptsExhausted, Attempts: 3, Last: errBlip}
 		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "attempts_exhausted"},
 		{"a call that failed for good is not", plain(2), func(*queue.Message) error {
-			return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip}
+			return &lull.Error{Reason: engine.Permanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}, Attempts: 1, Last: errBlip}
 		}, "dead-letter permanent", "permanent", engine.CodeRetriedBelow},
+		{"a call of whose failure nothing is known", plain(2), func(*queue.Message) error {
+			return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip}
+		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", engine.CodeRetriedBelow},
+		{"a call that must not be repeated", plain(2), func(*queue.Message) error {
+			return &lull.Error{Reason: engine.NotIdempotent, Verdict: lull.Verdict{Kind: lull.KindTransient}, Attempts: 1, Last: errBlip}
+		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "not_idempotent"},
+		{"a name that does not exist", plain(2), func(*queue.Message) error {
+			return &net.DNSError{Name: "ledger", IsNotFound: true}
+		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "nxdomain"},
+		{"the same, and the handler knows better", plain(2), func(*queue.Message) error {
+			return lull.Permanent(&net.DNSError{Name: "ledger", IsNotFound: true})
+		}, "dead-letter permanent", "permanent", "nxdomain"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -24,7 +24,9 @@
 //	transient, the last attempt  dead letter, "attempts_exhausted"
 //	the server asks for a wait   delivered again, not earlier; dead letter, "hint_too_long", if
 //	                             the policy does not allow so long a wait
-//	permanent, or unknown        dead letter at once, "permanent"
+//	permanent                    dead letter at once, "permanent"
+//	unknown                      as transient, but it says nothing about the dependency
+//	stopping, and it failed      given back, and no attempt
 //	a panic, a killed worker     an attempt; after the last one a dead letter, "panicked" or
 //	                             "crashed"
 //	DeferFor, DropMessage, DeadLetterAs

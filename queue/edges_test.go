@@ -19,8 +19,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What a handler returns when this consumer has ended its context is no failure, however it
-// puts that. Any other error is its own, and is an attempt.
+// What a handler returns when this consumer has ended its context is no failure, whatever it is. Only
+// a decision of the handler stands.
 func TestInterrupted(t *testing.T) {
 	transient := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }
 	canceled := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindCanceled} }
@@ -29,11 +29,15 @@ func TestInterrupted(t *testing.T) {
 		err      func(context.Context) error
 		want     string
 	}{
-		"context.Canceled":     {transient, func(ctx context.Context) error { return ctx.Err() }, "defer"},
-		"its cause":            {transient, func(ctx context.Context) error { return context.Cause(ctx) }, "defer"},
-		"a lost lease":         {transient, func(context.Context) error { return fmt.Errorf("stopped: %w", queue.ErrLeaseLost) }, "defer"},
-		"classified as such":   {canceled, func(context.Context) error { return errBlip }, "defer"},
-		"a failure of its own": {transient, func(context.Context) error { return errBlip }, "retry 1s"},
+		"context.Canceled":   {transient, func(ctx context.Context) error { return ctx.Err() }, "defer"},
+		"its cause":          {transient, func(ctx context.Context) error { return context.Cause(ctx) }, "defer"},
+		"a lost lease":       {transient, func(context.Context) error { return fmt.Errorf("stopped: %w", queue.ErrLeaseLost) }, "defer"},
+		"classified as such": {canceled, func(context.Context) error { return errBlip }, "defer"},
+		"another error":      {transient, func(context.Context) error { return errBlip }, "defer"},
+		"an unknown one":     {lull.Classify, func(ctx context.Context) error { return fmt.Errorf("charge: %v", ctx.Err()) }, "defer"},
+		"a permanent one":    {lull.Classify, func(context.Context) error { return lull.Permanent(errBlip) }, "defer"},
+		"a failed call":      {lull.Classify, func(context.Context) error { return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip} }, "defer"},
+		"a decision":         {transient, func(context.Context) error { return queue.DropMessage(nil) }, "drop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
 )
 
 // work is one delivery in the hands of the consumer.
@@ -25,7 +26,8 @@ type work struct {
 	elapsed time.Duration
 	err     error // of the last try
 	verdict lull.Verdict
-	failed  bool // a try has failed
+	cut     engine.CutOff // who ended the handler's context in the last try, before it returned
+	failed  bool          // a try has failed
 }
 
 // A disposition is what happens to a message.
@@ -153,9 +155,11 @@ func (w *work) ended() (h engine.Handled, label string) {
 	if w.err == nil {
 		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}}, ""
 	}
+	h.CutOff = w.cut
 	if p, ok := errors.AsType[*PanicError](w.err); ok && p == w.err {
 		w.failed = true
-		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}, Panicked: true}, ReasonPanicked
+		h.Verdict, h.Panicked = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}, true
+		return h, ReasonPanicked
 	}
 	by, decides := errors.AsType[*decided](w.err)
 	w.failed = !decides || by.outcome != Defer || w.d.Attempt > 1 || w.tries > 1
@@ -167,19 +171,11 @@ func (w *work) ended() (h engine.Handled, label string) {
 		h.Chosen = engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}
 		return h, by.reason
 	}
-	h.Verdict = classified(w.err, w.c.classify)
-	h.Drained = w.c.handlers.Err() != nil && w.interrupted(h.Verdict)
-	h.Interrupted = h.Drained || w.lease.isEnding() && w.interrupted(h.Verdict)
+	h.Verdict = classified(w.err, w.c.classify).Failed(w.cut)
 	if inner, ok := errors.AsType[*lull.Error](w.err); ok && inner != nil && inner.Reason == engine.CircuitOpen {
 		h.Behind, h.RetryAt, h.Called = true, inner.RetryAt, inner.Attempts > 0
 	}
 	return h, ""
-}
-
-// interrupted reports whether the handler failed because its context ended, and not
-// because its time was over.
-func (w *work) interrupted(v lull.Verdict) bool {
-	return errors.Is(w.err, context.Canceled) || errors.Is(w.err, ErrDraining) || errors.Is(w.err, ErrLeaseLost) || v.Kind == lull.KindCanceled
 }
 
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
@@ -278,7 +274,10 @@ func (w *work) run() (err error) {
 		err = c.handler(ctx, w.m)
 		normal = true
 	}()
-	defer func() { w.elapsed += time.Since(began) }()
+	defer func() {
+		w.cut = attempt.CutOff(ctx, cause)
+		w.elapsed += time.Since(began)
+	}()
 	select {
 	case err := <-returned:
 		return err

@@ -128,7 +128,7 @@ func doWith(e Event) string {
 	case e.Reason == ReasonPanicked:
 		return "fix the handler: the stack says where; then put it back (lull queue redrive)"
 	case e.Code == engine.CodeUnclassified:
-		return "nothing is known of this error, so it was final: if it was worth another attempt mark it (lull.Transient) or teach the classifier; then put it back (lull queue redrive)"
+		return "nothing is known of this error: mark it (lull.Permanent, lull.Transient) or teach the classifier; if it was worth another attempt put it back (lull queue redrive)"
 	}
 	return "see lull queue inspect; when it is mended put it back (lull queue redrive)"
 }

@@ -65,7 +65,7 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 			"a message is a dead letter|reason:panicked|code:panicked|error:the handler panicked: a bug|attempt:2",
 		}},
 		"an error that nothing is known of": {handle: func(context.Context, *queue.Message) error { return errors.New("cannot parse") }, want: []string{
-			"a message is a dead letter|reason:permanent|code:unclassified|error:cannot parse|attempt:1",
+			"a message is a dead letter|reason:attempts_exhausted|code:unclassified|error:cannot parse|attempt:2",
 		}},
 		"the last attempt": {handle: func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, want: []string{
 			"a message is a dead letter|reason:attempts_exhausted|code:transient|error:blip|attempt:2",

@@ -163,7 +163,7 @@ func (c *call) attempt(ctx context.Context, in middleware.FinalizeInput) lull.Ve
 	if retryable {
 		c.err = again.Err
 	}
-	return judge(ctx, c.err, retryable)
+	return judge(c.err, retryable)
 }
 
 // HandleFinalize makes the attempt, after the SDK's step has prepared it. For that step each attempt is

@@ -20,11 +20,8 @@ import (
 )
 
 // judge returns the verdict on an attempt that ended with err.
-func judge(ctx context.Context, err error, retryable bool) lull.Verdict {
+func judge(err error, retryable bool) lull.Verdict {
 	return lull.VerdictOf(err, func(err error) lull.Verdict {
-		if ended := ctx.Err(); ended != nil && !answered(err) {
-			return lull.Classify(ended)
-		}
 		v := lull.Classify(err)
 		if v.Code == "" || answered(err) {
 			v.Code = code(err)

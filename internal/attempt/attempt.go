@@ -40,3 +40,17 @@ type Probe struct {
 	context.Context
 	Accepted func(now time.Duration) // engine.Call.Acceptor
 }
+
+// CutOff returns who has ended the attempt with that context in a call of caller. Both may be the same
+// context. It is asked before the driver itself ends ctx.
+func CutOff(ctx, caller context.Context) engine.CutOff {
+	switch err := caller.Err(); {
+	case err == context.DeadlineExceeded:
+		return engine.CutByTime
+	case err != nil:
+		return engine.CutByCaller
+	case ctx.Err() == context.DeadlineExceeded:
+		return engine.CutByTime
+	}
+	return engine.NotCutOff
+}

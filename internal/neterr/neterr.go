@@ -26,7 +26,7 @@ const (
 	Transient Kind = iota
 	// Permanent: another attempt would fail the same way.
 	Permanent
-	// Canceled: the caller went away.
+	// Canceled: a context was cancelled. The error does not show whose.
 	Canceled
 )
 
