@@ -34,7 +34,8 @@
 //
 // Throttling (the SDK's list of codes) is rate limiting. X-Amz-Retry-After and Retry-After are
 // obeyed: the call waits for that time, or ends if the policy does not allow it. Errors that the SDK
-// would repeat are transient, timeouts too. Any other answer of the service is permanent.
+// would repeat are transient, timeouts too. A refusal of the credentials or permissions (401, 403, an expired
+// token) is unclassified: it says nothing about the service. Any other answer of the service is permanent.
 //
 // A call that fails returns the SDK's smithy.OperationError. It contains a [*lull.Error], which
 // contains the error of the last attempt.

@@ -164,7 +164,9 @@ func TestVerdicts(t *testing.T) {
 		{429, "Odd", "", 3, lull.KindRateLimited, lull.ErrAttemptsExhausted},
 		{400, "RequestTimeout", "X-Amz-Retry-After", 3, lull.KindTransient, lull.ErrAttemptsExhausted},
 		{400, "QueueDoesNotExist", "", 1, lull.KindPermanent, lull.ErrPermanent},
-		{403, "AccessDenied", "", 1, lull.KindPermanent, lull.ErrPermanent},
+		{403, "AccessDenied", "", 1, lull.KindUnclassified, lull.ErrPermanent},
+		{400, "ExpiredToken", "", 1, lull.KindUnclassified, lull.ErrPermanent},
+		{401, "Odd", "", 1, lull.KindUnclassified, lull.ErrPermanent},
 	} {
 		s := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {
 			if x.header != "" {

@@ -31,6 +31,8 @@ func judge(err error, retryable bool) lull.Verdict {
 			v.Kind, v.After = lull.KindRateLimited, hint(err)
 		case retryable:
 			v.Kind, v.After = lull.KindTransient, hint(err)
+		case refusesCredentials(err):
+			v.Kind = lull.KindUnclassified
 		case answered(err):
 			v.Kind = lull.KindPermanent
 		}
@@ -42,6 +44,18 @@ var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
 func throttled(err error) bool {
 	return throttles.IsErrorThrottle(err) == aws.TrueTernary || status(err) == http.StatusTooManyRequests
+}
+
+// refusesCredentials reports whether the service has refused the credentials or permissions of the
+// caller. That says nothing about the service, nor about the request: other credentials may succeed.
+// The codes are those of the common errors of AWS that come with status 400.
+func refusesCredentials(err error) bool {
+	switch code(err) {
+	case "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidSignatureException", "MissingAuthenticationToken",
+		"RequestExpired", "UnrecognizedClientException":
+		return true
+	}
+	return status(err) == http.StatusUnauthorized || status(err) == http.StatusForbidden
 }
 
 // answered reports whether the service has answered.
