@@ -42,7 +42,7 @@ type Consumer struct {
 	handlers  context.Context // ends when handlers must, with ErrDraining
 	endAll    context.CancelCauseFunc
 	calls     context.Context // of the calls to the broker about what is out; ends when Run has returned
-	stopping  chan struct{}   // closed when nothing new may begin
+	stopping  <-chan struct{} // closed when nothing new may begin
 	abandoned atomic.Bool     // Run has returned, and handlers have not
 	counts    counts
 }
@@ -101,7 +101,6 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		random:   d.Rand(),
 		slots:    make(chan struct{}, config.Concurrency),
 		ended:    make(chan struct{}, 1),
-		stopping: make(chan struct{}),
 	}
 	for _, o := range options {
 		if o != nil {
@@ -134,8 +133,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 	var over context.CancelFunc
 	c.calls, over = context.WithCancel(context.WithoutCancel(ctx))
 	defer over()
+	ctx, stop := context.WithCancel(ctx)
+	c.stopping = ctx.Done()
 	err := c.fetch(ctx)
-	close(c.stopping)
+	stop()
 	if drainErr := c.drain(); drainErr != nil && err == nil {
 		err = drainErr
 	}

@@ -2,9 +2,12 @@ package queuetest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -254,38 +257,74 @@ func consumerBreaker(b *bench) {
 	b.empty("after Ack")
 }
 
-// A consumer that is stopped lets its handlers end; what does not end is given back.
+// A consumer that is stopped lets its handlers end; what does not end is given back, whatever its handler
+// returns then: what a handler uses ends with the process, each in its own way.
 func consumerStops(b *bench) {
-	for round, end := range []bool{true, false} {
-		b.send(fmt.Sprint(end))
-		running := make(chan struct{})
-		drain := time.Minute
-		if !end {
-			drain = -1
-		}
-		r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: drain}, func(ctx context.Context, m *queue.Message) error {
-			close(running)
-			if !end {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}
+	cut := map[string]func(context.Context) error{
+		"its context's cause":   context.Cause,
+		"a text of it":          func(ctx context.Context) error { return fmt.Errorf("charge: %v", ctx.Err()) },
+		"a child process":       func(context.Context) error { return errors.New("signal: killed") },
+		"a transaction":         func(context.Context) error { return sql.ErrTxDone },
+		"a closed connection":   func(context.Context) error { return net.ErrClosed },
+		"marked as permanent":   func(context.Context) error { return lull.Permanent(errBlip) },
+		"a panic":               func(context.Context) error { panic(errBlip) },
+		"before it was cut off": nil,
+	}
+	together := slices.Collect(maps.Keys(cut))
+	if b.can.Order != queue.Total {
+		b.stops(cut, together)
+		return
+	}
+	for _, body := range together { // where one message is out at a time
+		b.stops(cut, []string{body})
+	}
+}
+
+// stops has a consumer stop while it handles messages with those bodies, and one that ends in time.
+func (b *bench) stops(cut map[string]func(context.Context) error, bodies []string) {
+	b.Helper()
+	const ends = "ends in time"
+	if len(bodies) > 1 {
+		bodies = append(bodies, ends)
+	}
+	running, stopping := make(chan struct{}, len(bodies)), make(chan struct{})
+	for _, body := range bodies {
+		b.sendOne(queue.Outgoing{Group: b.group(), Body: []byte(body)})
+	}
+	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: time.Second, Concurrency: len(bodies)}, func(ctx context.Context, m *queue.Message) error {
+		running <- struct{}{}
+		<-stopping
+		returned := cut[string(m.Body)]
+		switch {
+		case string(m.Body) == ends:
 			time.Sleep(500 * time.Millisecond)
 			return ctx.Err()
-		})
+		case returned == nil:
+			return errBlip
+		}
+		<-ctx.Done()
+		return returned(ctx)
+	})
+	for range bodies {
 		<-running
-		r.stop()
-		b.reconnect()
-		if end {
-			b.equal("acknowledged", r.settled(queue.Ack), 1)
-			continue
-		}
-		b.equal(fmt.Sprint("round ", round, ": given back"), r.settled(queue.Defer), 1)
+	}
+	r.cancel()
+	close(stopping)
+	r.stop()
+	b.reconnect()
+	back := len(bodies)
+	if back > 1 {
+		back--
+		b.equal("acknowledged", r.settled(queue.Ack), 1)
+	}
+	b.equal("given back", r.settled(queue.Defer), back)
+	n := 1
+	if !b.can.FreeDefer {
+		n++
+	}
+	for range back {
 		d := b.one()
-		n := 1
-		if !b.can.FreeDefer {
-			n++
-		}
-		b.equal("attempt of what was given back", d.Attempt, n)
+		b.equal("attempt of what was given back: "+string(d.Body), d.Attempt, n)
 		b.ack(d)
 	}
 	b.empty("after Ack")
