@@ -123,26 +123,47 @@ func TestRedialDown(t *testing.T) {
 	}
 }
 
-// What ends it: an answer that is permanent, and the caller. A name that does not exist may exist
-// later.
+// What ends it: the caller, and an answer that is permanent, as long as no connection has lasted. A name that
+// does not exist may exist later.
 func TestRedialEnds(t *testing.T) {
+	refusal := engine.Verdict{Kind: engine.KindPermanent, Code: "403"}
 	for _, x := range []struct {
-		v    engine.Verdict
-		done bool
-		why  engine.Reason
+		v               engine.Verdict
+		why, afterwards engine.Reason // why it ends before a connection has lasted, and after; Success: it goes on
 	}{
-		{engine.Verdict{Kind: engine.KindPermanent, Code: "403"}, true, engine.Permanent},
-		{engine.Verdict{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true}, false, 0},
-		{engine.Verdict{Kind: engine.KindPermanent, Code: engine.CodeRetriedBelow}, false, 0},
-		{engine.Verdict{Kind: engine.KindCanceled}, true, engine.Canceled},
-		{engine.Verdict{}, false, 0},
-		{engine.Verdict{Kind: engine.KindOverloaded}, false, 0},
+		{refusal, engine.Permanent, engine.Success},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: engine.CodeRetriedBelow}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindCanceled}, engine.Canceled, engine.Canceled},
+		{engine.Verdict{}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindOverloaded}, engine.Success, engine.Success},
 	} {
-		r := redialPlan(t, engine.RedialPolicy{}).Redial()
-		for name, step := range map[string]engine.Step{"failed": r.Failed(0, x.v, nil), "lost": r.Lost(time.Hour, x.v, 0, nil)} {
-			if step.Done != x.done || step.Reason != x.why {
-				t.Errorf("%s with %+v: %+v", name, x.v, step)
+		const minute = time.Minute
+		fresh, young, old := redialPlan(t, engine.RedialPolicy{}).Redial(), redialPlan(t, engine.RedialPolicy{}).Redial(), redialPlan(t, engine.RedialPolicy{}).Redial()
+		check := func(name string, step engine.Step, why engine.Reason) {
+			if step.Done != (why != engine.Success) || step.Reason != why {
+				t.Errorf("%s with %+v: %+v, want %v", name, x.v, step, why)
 			}
+		}
+		check("the first dial", fresh.Failed(0, x.v, nil), x.why)
+		young.Connected(0)
+		check("a young connection", young.Lost(minute-1, x.v, 0, nil), x.why)
+		young.Connected(minute)
+		check("another young connection, drained", young.Lost(2*minute-1, x.v, minute, nil), x.why)
+		check("a dial after young connections", young.Failed(2*minute, x.v, nil), x.why)
+		old.Connected(0)
+		check("a connection that has lasted", old.Lost(minute, x.v, 0, nil), x.afterwards)
+		check("a dial after it", old.Failed(minute, x.v, nil), x.afterwards)
+		old.Connected(minute)
+		check("a young connection after it", old.Lost(minute, x.v, 0, nil), x.afterwards)
+	}
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	r.Connected(0)
+	r.Lost(time.Minute, refusal, 0, nil)
+	for i := range 20 { // with backoff
+		step := r.Failed(time.Minute, refusal, func() uint64 { return math.MaxUint64 })
+		if want := min(time.Second<<i, time.Minute); (step.Wait - want).Abs() > time.Microsecond {
+			t.Errorf("refusal %d: the longest wait is %v, want %v", i, step.Wait, want)
 		}
 	}
 }

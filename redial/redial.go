@@ -57,8 +57,10 @@ func New(d *lull.Dependency, c Config) (*Group, error) {
 }
 
 // Keep dials, calls use with the connection, and dials again when use returns, until ctx ends or
-// a failure is permanent. It returns the error that ended it: what ended ctx, or the permanent
-// failure (of a dial, a [*lull.Error]).
+// a failure is permanent: one that the program has marked with lull.Permanent, or the refusal of a
+// server ([Upgrade], a close code such as 1008) as long as no connection has lasted. Later refusals
+// are dialled again like other failures. Keep returns the error that ended it: what ended ctx, or
+// the permanent failure (of a dial, a [*lull.Error]).
 //
 // Dial gets a context that ends with the attempt's timeout; the connection must outlive it. Use
 // gets ctx, owns the connection and closes it. It returns why the connection ended, nil if it does
@@ -119,7 +121,7 @@ func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) eng
 	}
 	v := r.Verdict
 	v.After = max(v.After, r.RetryAt) // of an open circuit
-	v.Kind = kind(ctx, v.Kind)
+	v.Kind = kind(ctx, k.last, v.Kind)
 	k.last = g.d.Error(spec.Operation, r, k.last)
 	return k.redial.Failed(g.d.Now(), v, g.d.Rand())
 }
@@ -134,16 +136,17 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 			drain = e.over
 		}
 	}
-	v.Kind = kind(ctx, v.Kind)
+	v.Kind = kind(ctx, k.last, v.Kind)
 	now := k.g.d.Now()
 	k.told = k.told && k.redial.Down(now, true) > 0
 	return k.redial.Lost(now, v, drain, k.g.d.Rand())
 }
 
-// kind is that of a failure: canceled if ctx has ended, and not if only somebody else's has.
-func kind(ctx context.Context, of engine.Kind) engine.Kind {
+// kind is that of a failure: canceled if ctx has ended or the program itself wants no other
+// connection, and not if only somebody else's context has ended.
+func kind(ctx context.Context, err error, of engine.Kind) engine.Kind {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, final(err):
 		return lull.KindCanceled
 	case of == lull.KindCanceled:
 		return lull.KindUnclassified

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -165,21 +166,169 @@ type CloseStatus struct{ inner CloseError }
 func (e CloseStatus) Error() string { return "closed" }
 func (e CloseStatus) Unwrap() error { return &e.inner }
 
-// What is permanent ends it: of a dial with the error of the call, of a use with its own.
+// valueClose has the form of coder/websocket's, unsignedClose that of lxzan/gws's.
+func valueClose() error {
+	type StatusCode int
+	type CloseError struct {
+		error
+		Code StatusCode
+	}
+	return CloseError{errors.New("closed"), 1008}
+}
+
+func unsignedClose() error {
+	type CloseError struct {
+		error
+		Code uint16
+	}
+	return &CloseError{errors.New("closed"), 1008}
+}
+
+func refusal(status int) error {
+	return Upgrade(errors.New("bad handshake"), &http.Response{StatusCode: status})
+}
+
+// A refusal of the server ends it before a connection has lasted, and never after that; a mark of the program always
+// does. Whatever ends it is its error: of a dial that of the call, of a use its own.
 func TestPermanent(t *testing.T) {
-	for name, x := range map[string]struct{ dial, use error }{
-		"403":  {dial: Upgrade(errors.New("bad handshake"), &http.Response{StatusCode: 403})},
-		"mark": {dial: lull.Permanent(io.EOF)},
-		"1008": {use: &CloseError{Code: 1008}},
+	never, first, always := 0, 1, 2
+	for _, x := range []struct {
+		name string
+		err  error
+		ends int
+	}{
+		{"normal closure", &CloseError{Code: 1000}, never},
+		{"going away", &CloseError{Code: 1001}, never},
+		{"protocol error", &CloseError{Code: 1002}, first},
+		{"unsupported data", &CloseError{Code: 1003}, first},
+		{"no status", &CloseError{Code: 1005}, never},
+		{"abnormal", &CloseError{Code: 1006}, never},
+		{"invalid payload", &CloseError{Code: 1007}, first},
+		{"policy violation", &CloseError{Code: 1008}, first},
+		{"policy violation, wrapped", fmt.Errorf("read: %w", CloseStatus{CloseError{Code: 1008}}), first},
+		{"policy violation, as a value", valueClose(), first},
+		{"policy violation, unsigned", unsignedClose(), first},
+		{"policy violation, joined", errors.Join(io.EOF, &CloseError{Code: 1008}), first},
+		{"too big", &CloseError{Code: 1009}, first},
+		{"an extension is missing", &CloseError{Code: 1010}, first},
+		{"internal error", &CloseError{Code: 1011}, never},
+		{"restart", &CloseError{Code: 1012}, never},
+		{"try later", &CloseError{Code: 1013}, never},
+		{"an application's code", &CloseError{Code: 4001}, never},
+		{"no code", (*CloseError)(nil), never},
+		{"400", refusal(400), first},
+		{"401", refusal(401), first},
+		{"403", fmt.Errorf("dial: %w", refusal(403)), first},
+		{"404", refusal(404), first},
+		{"408", refusal(408), never},
+		{"429", refusal(429), never},
+		{"500", refusal(500), never},
+		{"503", refusal(503), never},
+		{"a call further down", &lull.Error{Reason: engine.Permanent}, never},
+		{"unknown", errors.New("odd"), never},
+		{"somebody else's context", context.Canceled, never},
+		{"no such host", &net.DNSError{IsNotFound: true}, never},
+		{"a mark", lull.Permanent(io.EOF), always},
+		{"a mark on what is no answer", lull.Permanent(&net.DNSError{IsNotFound: true}), always},
+		{"a mark on a close code", lull.Permanent(&CloseError{Code: 1001}), always},
+		{"a mark on a refusal", lull.Permanent(refusal(403)), always},
+		{"a mark on a call further down", lull.Permanent(&lull.Error{Reason: engine.Permanent}), always},
+		{"another mark on a refusal", lull.Transient(refusal(403)), never},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			dials := 0
-			err := Keep(t.Context(), group(t, Config{}, lull.Policy{}), func(context.Context) (int, error) { dials++; return 0, x.dial },
-				func(context.Context, int) error { return x.use })
-			if want := errors.Join(x.dial, x.use).(interface{ Unwrap() []error }).Unwrap()[0]; !errors.Is(err, want) || dials != 1 {
-				t.Errorf("%s: %v after %d dials", name, err, dials)
+		for _, at := range []string{"dial", "use"} {
+			for _, story := range []string{"at first", "after one that lasted", "of one that lasted", "of a young one after one that lasted"} {
+				if at == "dial" && story == "of one that lasted" || story == "of a young one after one that lasted" && at == "dial" {
+					continue
+				}
+				t.Run(x.name+", "+at+", "+story, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						enough := errors.New("enough")
+						ctx, cancel := context.WithCancelCause(t.Context())
+						defer cancel(nil)
+						time.AfterFunc(5*time.Hour, func() { cancel(enough) })
+						dials, failures := 0, 0
+						fails := func() bool { // each time from the one on that the story has
+							if failures > 0 || story == "at first" || dials > 1 {
+								failures++
+							}
+							return failures > 0
+						}
+						err := Keep(ctx, group(t, Config{}, lull.Policy{}), func(context.Context) (int, error) {
+							if dials++; at == "dial" && fails() {
+								return 0, x.err
+							}
+							return 0, nil
+						}, func(context.Context, int) error {
+							switch {
+							case at == "use" && story == "of one that lasted":
+								time.Sleep(time.Hour)
+								failures++
+								return x.err
+							case at == "use" && fails():
+								return x.err
+							}
+							time.Sleep(time.Minute)
+							return io.EOF
+						})
+						ends := x.ends == always || x.ends == first && story == "at first"
+						switch {
+						case ends && (failures != 1 || !errors.Is(err, x.err)):
+							t.Errorf("%d failures, %v; want the first to end it", failures, err)
+						case !ends && (failures < 4 || err != enough):
+							t.Errorf("%d failures, %v; want it to go on", failures, err)
+						}
+						if _, call := errors.AsType[*lull.Error](err); ends && at == "dial" && !call {
+							t.Errorf("%#v, want the error of the call", err)
+						}
+					})
+				})
 			}
-		})
+		}
+	}
+}
+
+// Upgrade keeps the error of the library, and has one of its own if there is none.
+func TestUpgrade(t *testing.T) {
+	library := errors.New("websocket: bad handshake")
+	response := func(status int, header ...string) *http.Response {
+		r := &http.Response{StatusCode: status, Status: fmt.Sprint(status, " there"), Header: http.Header{}}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		return r
+	}
+	for _, x := range []struct {
+		name string
+		err  error
+		resp *http.Response
+		want lull.Verdict
+		text string // "": no error
+	}{
+		{"no response", library, nil, lull.Verdict{Code: engine.CodeUnclassified}, library.Error()},
+		{"neither", nil, nil, lull.Verdict{Code: engine.CodeUnclassified}, ""},
+		{"101", nil, response(101), lull.Verdict{}, ""},
+		{"200", library, response(200), lull.Verdict{}, library.Error()}, // no WebSocket is spoken there
+		{"503", library, response(503), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}, library.Error()},
+		{"503 with a hint", library, response(503, "Retry-After", "20"), lull.Verdict{Kind: lull.KindRateLimited, After: 20 * time.Second, Code: "rate_limited"}, library.Error()},
+		{"503 with a hint of nothing", library, response(503, "Retry-After", "0"), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}, library.Error()},
+		{"429 without a hint", nil, response(429), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}, "redial: the server answered with 429 there"},
+		{"403", library, response(403), lull.Verdict{Kind: lull.KindPermanent, Code: "403"}, library.Error()},
+		{"403 with a hint", nil, response(403, "Retry-After", "20"), lull.Verdict{Kind: lull.KindRateLimited, After: 20 * time.Second, Code: "rate_limited"}, "redial: the server answered with 403 there"},
+	} {
+		err := Upgrade(x.err, x.resp)
+		if x.text == "" {
+			if err != nil {
+				t.Errorf("%s: %v", x.name, err)
+			}
+			continue
+		}
+		v := verdict(err)
+		if x.want.Code == "" || x.want.Code == engine.CodeUnclassified {
+			v.Code, x.want.Code = "", ""
+		}
+		if err == nil || err.Error() != x.text || v != x.want || x.err != nil && !errors.Is(err, library) {
+			t.Errorf("%s: %v, %+v; want %q, %+v", x.name, err, v, x.text, x.want)
+		}
 	}
 }
 
@@ -190,7 +339,7 @@ func TestTheCircuit(t *testing.T) {
 		g.d.Breaker().ForceOpen(g.d.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err := Keep(ctx, g, func(context.Context) (int, error) { t.Error("dialled"); return 0, nil }, func(context.Context, int) error { return nil })
+		err := Keep(ctx, g, func(context.Context) (int, error) { t.Error("dialled"); return 0, nil }, func(context.Context, int) error { t.Error("used"); return nil })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
