@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -169,10 +171,45 @@ func TestRedialEnds(t *testing.T) {
 }
 
 func TestRedialPolicyRefuses(t *testing.T) {
-	if _, err := engine.NewRedialPlan(engine.RedialPolicy{Start: -1, Spread: 5, Lasting: -1}); err == nil {
-		t.Error("it was taken")
-	} else if p, ok := err.(engine.Problems); !ok || len(p) != 3 {
-		t.Error(err)
+	for field, p := range map[string]engine.RedialPolicy{
+		"Start": {Start: -1}, "Spread": {Spread: -1}, "Lasting": {Lasting: -1}, "Backoff.Base": {Backoff: backoff.Schedule{Base: -1}},
+	} {
+		_, err := engine.NewRedialPlan(p)
+		if problems, ok := err.(engine.Problems); !ok || len(problems) != 1 || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := engine.NewRedialPlan(engine.RedialPolicy{Start: -1, Spread: 5, Lasting: -1}); len(err.(engine.Problems)) != 3 {
+		t.Error(err) // all at once, and 5 ns may be meant as seconds
+	}
+}
+
+// The ceiling of a wait is what it is spread over: for a dial that failed that of the backoff, or the hint.
+func TestRedialCeilings(t *testing.T) {
+	const s = time.Second
+	hint := engine.Verdict{Kind: engine.KindRateLimited, After: 20 * s}
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	for _, x := range []struct {
+		name      string
+		step      engine.Step
+		wait, top time.Duration // with the least draw, and the ceiling
+	}{
+		{"failed", r.Failed(0, engine.Verdict{}, func() uint64 { return 0 }), 0, s},
+		{"with a hint", r.Failed(0, hint, func() uint64 { return 0 }), 20 * s, 20 * s},
+		{"drained, with a hint", r.Lost(0, hint, 40*s, func() uint64 { return 0 }), 20 * s, 40 * s},
+		{"drained, with a negative hint", r.Lost(0, engine.Verdict{After: -s}, 40*s, func() uint64 { return 0 }), 0, 40 * s},
+		{"lost, with a negative hint", r.Lost(2*60*s, engine.Verdict{After: -s}, 0, func() uint64 { return 0 }), 0, 15 * s},
+	} {
+		if x.step.Wait != x.wait || x.step.Ceiling != x.top {
+			t.Errorf("%s: %+v, want %v and a ceiling of %v", x.name, x.step, x.wait, x.top)
+		}
+	}
+	// Decorrelated jitter goes by the wait before.
+	d := redialPlan(t, engine.RedialPolicy{Backoff: backoff.Schedule{Jitter: backoff.Decorrelated}}).Redial()
+	for i, want := range []time.Duration{3 * s, 9 * s, 27 * s, 60 * s, 60 * s} {
+		if got := d.Failed(0, engine.Verdict{}, func() uint64 { return math.MaxUint64 }).Wait; (got - want).Abs() > time.Microsecond {
+			t.Errorf("decorrelated wait %d is %v, want %v", i, got, want)
+		}
 	}
 }
 

@@ -51,9 +51,9 @@ func Upgrade(err error, resp *http.Response) error {
 	if err == nil {
 		err = fmt.Errorf("redial: the server answered with %s", resp.Status)
 	}
-	hint, ok := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	hint, _ := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
 	switch {
-	case ok && !hint.Stop && hint.After > 0:
+	case hint.After > 0:
 		return lull.RetryAfter(err, hint.After)
 	case v.Kind == lull.KindPermanent:
 		return &refused{err, v}

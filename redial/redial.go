@@ -116,7 +116,6 @@ func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) eng
 		return verdict(k.last)
 	}, nil, func() error { return k.last })
 	if r.Reason == engine.Success {
-		k.last = nil
 		return engine.Step{}
 	}
 	v := r.Verdict

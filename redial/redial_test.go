@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -125,6 +127,7 @@ func TestHints(t *testing.T) {
 		{"RetryAfter", lull.RetryAfter(io.EOF, 20*time.Second), 20 * time.Second, 35 * time.Second},
 		{"503 to the upgrade", Upgrade(nil, response(503, "30")), 30 * time.Second, 45 * time.Second},
 		{"drain", Drain(nil, 10*time.Second), 0, 10 * time.Second},
+		{"no cause", nil, 0, 15 * time.Second},
 		{"1012", fmt.Errorf("read: %w", &CloseError{Code: 1012}), 5 * time.Second, 30 * time.Second},
 		{"1013", CloseStatus{CloseError{Code: 1013}}, 10 * time.Second, 25 * time.Second},
 		{"1006", &CloseError{Code: 1006}, 0, 15 * time.Second},
@@ -134,12 +137,16 @@ func TestHints(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				dials := 0
 				var lost time.Time
+				var longest time.Duration
 				Keep(ctx, group(t, Config{}, lull.Policy{}), func(context.Context) (int, error) {
 					if dials++; dials == 50 {
 						cancel()
 					}
-					if wait := time.Since(lost); dials > 1 && (wait < x.least || wait > x.most) {
-						t.Errorf("it waits for %v, want %v to %v", wait, x.least, x.most)
+					if wait := time.Since(lost); dials > 1 {
+						longest = max(longest, wait)
+						if wait < x.least || wait > x.most {
+							t.Errorf("it waits for %v, want %v to %v", wait, x.least, x.most)
+						}
 					}
 					return 0, nil
 				}, func(context.Context, int) error {
@@ -147,6 +154,9 @@ func TestHints(t *testing.T) {
 					lost = time.Now()
 					return x.err
 				})
+				if longest < x.least+(x.most-x.least)/4 {
+					t.Errorf("of 49 waits the longest is %v: they are not spread over %v to %v", longest, x.least, x.most)
+				}
 			})
 		})
 	}
@@ -246,6 +256,8 @@ func TestPermanent(t *testing.T) {
 						ctx, cancel := context.WithCancelCause(t.Context())
 						defer cancel(nil)
 						time.AfterFunc(5*time.Hour, func() { cancel(enough) })
+						g := group(t, Config{}, lull.Policy{})
+						time.Sleep(10 * time.Minute) // the dependency is older than the connections
 						dials, failures := 0, 0
 						fails := func() bool { // each time from the one on that the story has
 							if failures > 0 || story == "at first" || dials > 1 {
@@ -253,7 +265,7 @@ func TestPermanent(t *testing.T) {
 							}
 							return failures > 0
 						}
-						err := Keep(ctx, group(t, Config{}, lull.Policy{}), func(context.Context) (int, error) {
+						err := Keep(ctx, g, func(context.Context) (int, error) {
 							if dials++; at == "dial" && fails() {
 								return 0, x.err
 							}
@@ -346,6 +358,115 @@ func TestTheCircuit(t *testing.T) {
 	})
 }
 
+// observe is an observer.
+type observe func(context.Context, lull.Event)
+
+func (f observe) Observe(ctx context.Context, e lull.Event) { f(ctx, e) }
+
+// A circuit that other calls have opened is waited for.
+func TestTheCircuitOpensAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refusals := 0
+		p := lull.Policy{}
+		p.Breaker.OpenFor = 10 * time.Minute
+		d, err := lull.NewDependency("gateway", p, lull.WithRand(seed.Source(t)), lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
+			if e.Kind == event.CallEnded && e.Operation == "dial" && e.Reason != engine.Success {
+				refusals++
+			}
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; d.Breaker().State(d.Now()) != breaker.Open; i++ {
+			lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(io.EOF) })
+			if time.Sleep(100 * time.Millisecond); i == 1000 {
+				t.Fatal("the circuit is closed")
+			}
+		}
+		g, err := New(d, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		used := false
+		Keep(ctx, g, func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error {
+			used = true
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if !used || refusals == 0 || refusals > 3 {
+			t.Errorf("used %v, after %d refusals by the circuit; want one or two", used, refusals)
+		}
+	})
+}
+
+// A wait that is longer than Escalate is not cut short by it, and Down is not called after the end.
+func TestEscalateDuringAWait(t *testing.T) {
+	for _, ends := range []time.Duration{4 * time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			downs, dials := 0, 0
+			c := Config{Escalate: 5 * time.Minute, Down: func(time.Duration, error) { downs++ }}
+			ctx, cancel := context.WithTimeout(t.Context(), ends)
+			defer cancel()
+			var before time.Time
+			err := Keep(ctx, group(t, c, lull.Policy{}), func(context.Context) (int, error) {
+				if wait := time.Since(before); dials > 0 && wait < 20*time.Minute {
+					t.Errorf("dial %d after %v", dials, wait)
+				}
+				dials++
+				before = time.Now()
+				return 0, lull.RetryAfter(io.EOF, 20*time.Minute)
+			}, func(context.Context, int) error { return nil })
+			wantDowns := 0
+			if ends > c.Escalate {
+				wantDowns = 1
+			}
+			if err != context.DeadlineExceeded || downs != wantDowns || ends < c.Escalate && dials != 1 {
+				t.Errorf("%v after %d dials, and Down was called %d times, want %d", err, dials, downs, wantDowns)
+			}
+		})
+	}
+}
+
+// Nothing is dialled, and the dependency learns of no call, once ctx has ended.
+func TestNoDialAfterTheEnd(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			d, err := lull.NewDependency("gateway", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(observe(func(context.Context, lull.Event) { calls++ })))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := New(d, Config{Policy: engine.RedialPolicy{Start: time.Minute}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			enough := errors.New("enough")
+			cancel(enough)
+			if err := Keep(ctx, g, func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return nil }); err != enough || calls > 0 {
+				t.Errorf("%v, %d events", err, calls)
+			}
+		})
+	}
+}
+
+// A drain that takes no time changes nothing.
+func TestDrain(t *testing.T) {
+	for _, over := range []time.Duration{0, -1} {
+		if err := Drain(io.EOF, over); err != io.EOF {
+			t.Errorf("%v: %#v", over, err)
+		}
+		if err := Drain(nil, over); err == nil {
+			t.Errorf("%v: no error", over)
+		}
+	}
+	if err := Drain(io.EOF, 1); err == io.EOF || !errors.Is(err, io.EOF) {
+		t.Errorf("%#v", err)
+	}
+}
+
 // Down is called once for each outage, when it has lasted for as long as Escalate, whatever the
 // number of dials.
 func TestEscalate(t *testing.T) {
@@ -376,8 +497,8 @@ func TestEscalate(t *testing.T) {
 
 func TestParseRetry(t *testing.T) {
 	for value, want := range map[string]time.Duration{"3000": 3 * time.Second, "0": 0, "": -1, "+1": -1, "1.5": -1, "-1": -1, " 1": -1,
-		"99999999999999999999": 1<<63 - 1, "9999999999999999999": 1<<63 - 1} {
-		if d, ok := ParseRetry(value); ok != (want >= 0) || ok && d != want {
+		"9223372036854": 9223372036854 * time.Millisecond, "9223372036855": 1<<63 - 1, "99999999999999999999": 1<<63 - 1, "9999999999999999999": 1<<63 - 1} {
+		if d, ok := ParseRetry(value); ok != (want >= 0) || d != max(want, 0) {
 			t.Errorf("%q: %v %t, want %v", value, d, ok, want)
 		}
 	}
