@@ -114,6 +114,31 @@ func TestDialsInFlight(t *testing.T) {
 	})
 }
 
+// Who waits for room to dial when ctx ends has no connection.
+func TestTheEndWhileOthersDial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, Config{Dials: 1}, lull.Policy{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		used := 0
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				err := Keep(ctx, g, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }, func(context.Context, int) error { used++; return nil })
+				if err != enough {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(2 * time.Second) // all have begun, and one dials
+		cancel(enough)
+		wg.Wait()
+		if used > 0 {
+			t.Errorf("%d connections were used, of none", used)
+		}
+	})
+}
+
 // What the server asked for is what the next dial waits for at least.
 func TestHints(t *testing.T) {
 	response := func(status int, after string) *http.Response {
@@ -255,7 +280,7 @@ func TestPermanent(t *testing.T) {
 						enough := errors.New("enough")
 						ctx, cancel := context.WithCancelCause(t.Context())
 						defer cancel(nil)
-						time.AfterFunc(5*time.Hour, func() { cancel(enough) })
+						time.AfterFunc(30*time.Minute, func() { cancel(enough) })
 						g := group(t, Config{}, lull.Policy{})
 						time.Sleep(10 * time.Minute) // the dependency is older than the connections
 						dials, failures := 0, 0
@@ -273,7 +298,7 @@ func TestPermanent(t *testing.T) {
 						}, func(context.Context, int) error {
 							switch {
 							case at == "use" && story == "of one that lasted":
-								time.Sleep(time.Hour)
+								time.Sleep(2 * time.Minute)
 								failures++
 								return x.err
 							case at == "use" && fails():
@@ -398,6 +423,25 @@ func TestTheCircuitOpensAgain(t *testing.T) {
 		if !used || refusals == 0 || refusals > 3 {
 			t.Errorf("used %v, after %d refusals by the circuit; want one or two", used, refusals)
 		}
+	})
+}
+
+// An outage in which the circuit stays open has one error, with the failure that there was, however long it is.
+func TestTheErrorOfALongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g *Group
+		g = group(t, Config{Escalate: 24 * time.Hour, Down: func(_ time.Duration, last error) {
+			call, ok := errors.AsType[*lull.Error](last)
+			if !ok || call.Reason != engine.CircuitOpen || call.Last != io.ErrUnexpectedEOF {
+				t.Errorf("%.300q", last)
+			}
+		}}, lull.Policy{})
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Hour)
+		defer cancel()
+		Keep(ctx, g, func(context.Context) (int, error) {
+			g.d.Breaker().ForceOpen(g.d.Now())
+			return 0, io.ErrUnexpectedEOF
+		}, func(context.Context, int) error { return nil })
 	})
 }
 
