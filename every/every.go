@@ -45,7 +45,8 @@ func Phase(name string, period time.Duration) time.Duration {
 
 // Next returns the first moment after now at which the thing with that name is due. Of a period
 // that is not positive it returns now. The moment is one of the clock of the machine: it has no
-// monotonic reading.
+// monotonic reading. Next knows of no earlier run. If the clock is set back just before the moment, a loop
+// that sleeps until Next runs twice; [Run] does not.
 func Next(now time.Time, name string, period time.Duration) time.Time {
 	if period <= 0 {
 		return now
