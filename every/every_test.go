@@ -148,6 +148,8 @@ func TestTheClockIsSet(t *testing.T) {
 		{"forward over a moment", map[time.Duration]time.Duration{90 * time.Minute: 40 * time.Minute}, 0, 3, map[int]int{1: 1, 2: 1, 3: 1}, 1},
 		{"forward over ten moments", map[time.Duration]time.Duration{90 * time.Minute: 10 * period}, 0, 3, map[int]int{1: 1, 11: 1, 12: 1, 13: 1}, 1},
 		{"forward by a year and back", map[time.Duration]time.Duration{90 * time.Minute: 8760 * period, 95 * time.Minute: -8760 * period}, 0, 4, map[int]int{1: 1, 8761: 1, 2: 1, 3: 1, 4: 1}, 1},
+		{"back to 1970 and forward again", map[time.Duration]time.Duration{90 * time.Minute: -30 * 8760 * period, 150 * time.Minute: 30 * 8760 * period}, 0, 4, map[int]int{1: 1, 1 - 30*8760: 1, 2 - 30*8760: 1, 2: 1, 3: 1, 4: 1}, 2},
+		{"forward by 290 years and back", map[time.Duration]time.Duration{90 * time.Minute: 290 * 8760 * period, 150 * time.Minute: -290 * 8760 * period}, 0, 4, map[int]int{1: 1, 1 + 290*8760: 1, 2 + 290*8760: 1, 2: 1, 3: 1, 4: 1}, 2},
 		{"a run that covers moments", nil, 150 * time.Minute, 7, map[int]int{1: 1, 4: 1, 7: 1}, 0},
 		{"a run that covers moments, then back by 3 ms", map[time.Duration]time.Duration{4*period - 500*time.Microsecond: -3 * time.Millisecond}, 2*period + 59*time.Minute + 59*time.Second + 999*time.Millisecond, 5, map[int]int{1: 1, 4: 1}, 0},
 	} {
