@@ -107,11 +107,11 @@ func (r *Redial) Start(now time.Duration, random func() uint64) time.Duration {
 // Connected notes that a dial has succeeded.
 func (r *Redial) Connected(now time.Duration) { r.up = now }
 
-// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away, and for
-// a permanent failure that is an answer, as long as no connection has lasted. After one has lasted, this side is known to
-// be right. A refusal is then a state of the server, such as a deployment, or of a token that has
-// run out and is renewed. A permanent failure of the network, such as a name that does not exist,
-// is not an answer: the network may be repaired.
+// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away.
+// It is also Done for a permanent failure that is an answer, as long as no connection has lasted.
+// One that has lasted shows that this side is right. Later refusals are due to the state of the
+// server, such as a deployment, or to a token that has run out. A permanent failure of the network,
+// such as a name that does not exist, is not an answer: the network may be repaired.
 func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step {
 	switch {
 	case v.Kind == KindCanceled:

@@ -15,8 +15,9 @@
 //
 // [Run] does not catch up: a run that takes longer than the period skips the moments that it covers.
 // It goes by the clock of the machine, and a period has one run at most. If the clock is set back,
-// periods that have had their run get no other. If it is set forward, or the machine was suspended, over a
-// moment, the run follows within a minute. Package every retries nothing. Let f make calls of package lull.
+// periods that have had their run get no other. If the clock is set forward over a moment, or the
+// machine is suspended over it, the run follows within a minute. Package every retries nothing. Let
+// f make calls of package lull.
 package every
 
 import (
@@ -45,8 +46,8 @@ func Phase(name string, period time.Duration) time.Duration {
 
 // Next returns the first moment after now at which the thing with that name is due. Of a period
 // that is not positive it returns now. The moment is one of the clock of the machine: it has no
-// monotonic reading. Next knows of no earlier run. If the clock is set back just before the moment, a loop
-// that sleeps until Next runs twice; [Run] does not.
+// monotonic reading. Next knows of no earlier run: if the clock is set back just before the moment,
+// a loop that sleeps until Next runs twice. [Run] does not.
 func Next(now time.Time, name string, period time.Duration) time.Time {
 	if period <= 0 {
 		return now
@@ -54,7 +55,8 @@ func Next(now time.Time, name string, period time.Duration) time.Time {
 	return latest(now, Phase(name, period), period).Add(period)
 }
 
-// latest returns the last moment, up to now, that is phase more than a multiple of the period since 1970.
+// latest returns the last moment, up to now, at which the time since 1970 is phase more than a
+// multiple of the period.
 func latest(now time.Time, phase, period time.Duration) time.Time {
 	seconds := now.Unix() % int64(period) // nanoseconds since 1970 fit into 64 bits from 1678 to 2262 only
 	if seconds < 0 {
@@ -72,8 +74,8 @@ func latest(now time.Time, phase, period time.Duration) time.Time {
 	return now.Round(0).Add(-since)
 }
 
-// maxSleep is the longest time between two looks at the clock. Timers do not run while the machine is
-// suspended, and learn nothing of a clock that is set.
+// maxSleep is the longest time between two looks at the clock. Timers stand still while the machine
+// is suspended, and do not follow a clock that is set.
 const maxSleep = time.Minute
 
 // Run calls f whenever the thing with that name is due, on its caller's goroutine, until ctx ends.
@@ -86,7 +88,7 @@ func Run(ctx context.Context, name string, period time.Duration, f func(context.
 	return d.run(ctx, f)
 }
 
-// A diary has the periods that get no other run, since they have had one or passed during one.
+// A diary records the periods that get no other run: they have had one, or passed while f ran.
 type diary struct {
 	clock         func() time.Time
 	phase, period time.Duration

@@ -429,8 +429,7 @@ func TestTheCircuitOpensAgain(t *testing.T) {
 // An outage in which the circuit stays open has one error, with the failure that there was, however long it is.
 func TestTheErrorOfALongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g *Group
-		g = group(t, Config{Escalate: 24 * time.Hour, Down: func(_ time.Duration, last error) {
+		g := group(t, Config{Escalate: 24 * time.Hour, Down: func(_ time.Duration, last error) {
 			call, ok := errors.AsType[*lull.Error](last)
 			if !ok || call.Reason != engine.CircuitOpen || call.Last != io.ErrUnexpectedEOF {
 				t.Errorf("%.300q", last)
