@@ -35,7 +35,7 @@ type RedialPolicy struct {
 	// not count: the connection must last.
 	Backoff backoff.Schedule
 	// Lasting is how long a connection must have lasted for its loss to count as the first
-	// failure. Zero means DefaultLasting.
+	// failure, and for later refusals of the server to be dialled again. Zero means DefaultLasting.
 	Lasting time.Duration
 }
 

@@ -38,9 +38,8 @@ func (e *drained) Unwrap() error { return e.error }
 // Upgrade returns the error of a dial by HTTP (a WebSocket, server-sent events) with what the
 // response says: how long to wait (Retry-After and its relatives, see lullhttp.ParseHint), and
 // whether it is a refusal (a 403), which ends [Keep] before a connection has lasted. err is the
-// error of the library, which may be nil. resp is the
-// response that came with it, which may be nil as well; its body is not touched. A response that
-// is a success changes nothing.
+// error of the library, which may be nil. resp is the response that came with it, which may be nil
+// as well; its body is not touched. A response that is a success changes nothing.
 func Upgrade(err error, resp *http.Response) error {
 	if resp == nil {
 		return err
