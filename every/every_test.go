@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The names of a fleet are spread evenly, although they differ in their last letters only.
@@ -186,6 +188,40 @@ func TestTheClockIsSet(t *testing.T) {
 					t.Errorf("%d spans are kept", len(d.noted))
 				}
 			})
+		})
+	}
+}
+
+// No period has two runs, whatever becomes of the clock and however long runs take.
+func TestNoPeriodHasTwoRuns(t *testing.T) {
+	random := seed.Source(t)
+	upTo := func(d time.Duration) time.Duration { return time.Duration(random() % uint64(d)) }
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Hour)
+			defer cancel()
+			var off time.Duration
+			next := time.Now()
+			runs := map[time.Time]int{}
+			d := diary{phase: Phase("x", time.Hour), period: time.Hour, clock: func() time.Time {
+				if !time.Now().Before(next) { // the clock is set, by hours or by milliseconds
+					off += (upTo(6*time.Hour) - 3*time.Hour) / time.Duration(1+random()%2*99_999)
+					next = time.Now().Add(upTo(3 * time.Hour))
+				}
+				return time.Now().Add(off).Round(0)
+			}}
+			d.run(ctx, func(context.Context) {
+				begin := d.begin(time.Now().Add(off))
+				if runs[begin]++; runs[begin] > 1 {
+					t.Errorf("%d runs in %v", runs[begin], begin)
+				}
+				if random()%5 == 0 {
+					time.Sleep(upTo(3 * time.Hour))
+				}
+			})
+			if len(runs) == 0 {
+				t.Error("no run")
+			}
 		})
 	}
 }
