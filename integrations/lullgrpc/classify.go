@@ -27,7 +27,7 @@ type Failure struct {
 // Classify returns the verdict on a failed attempt:
 //
 //   - UNAVAILABLE: transient. By definition, calling again may help. It is rate-limited if gRPC made
-//     it of a proxy's HTTP status 429.
+//     it of a proxy's HTTP status 429, or of a GOAWAY with ENHANCE_YOUR_CALM.
 //   - DEADLINE_EXCEEDED: the engine's timeout. Either the attempt's own time ran out, or the server
 //     reports that its time ran out. See lull.Policy.Timeouts for when it is repeated.
 //   - RESOURCE_EXHAUSTED: rate-limited, so it is never repeated at once. Servers, and HTTP/2's

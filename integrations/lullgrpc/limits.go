@@ -29,6 +29,7 @@ var tooLarge = regexp.MustCompile(`(?i)message (?:after decompression )?larger t
 // Texts of grpc-go about HTTP/2 and HTTP.
 const (
 	flowControlReset = "stream terminated by RST_STREAM with error code: FLOW_CONTROL_ERROR"
+	calmGoAway       = "received prior goaway: code: ENHANCE_YOUR_CALM"
 	http429          = "unexpected HTTP status code received from server: 429 "
 )
 
@@ -39,7 +40,7 @@ func ofMachinery(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
 		return v
 	}
 	switch text := st.Message(); {
-	case st.Code() == codes.Unavailable && strings.Contains(text, http429):
+	case st.Code() == codes.Unavailable && (strings.Contains(text, http429) || strings.Contains(text, calmGoAway)):
 		v.Kind = lull.KindRateLimited
 	case st.Code() != codes.ResourceExhausted || v.Kind != lull.KindRateLimited:
 	case tooLarge.MatchString(text) && f.Trailer["content-type"] != nil: // trailers alone: the server has answered

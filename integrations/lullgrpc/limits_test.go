@@ -1,13 +1,13 @@
 package lullgrpc_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,13 +219,21 @@ func TestTextsOfMessagesTooLarge(t *testing.T) {
 // What gRPC itself reports of a stream that a server has reset, and of an answer that is HTTP's, with the
 // code of something else (RFC 9113, section 7; the tables in internal/transport/http_util.go).
 func TestResetsAndHTTPStatuses(t *testing.T) {
-	reset := func(code byte) []byte { return []byte{0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, code} }
-	http := func(status string) []byte {
-		return append([]byte{0, 0, 5, 1, 5, 0, 0, 0, 0, 8, 3}, status...)
+	type frame func(id []byte) []byte // with the id of the stream
+	reset := func(code byte) frame {
+		return func(id []byte) []byte { return slices.Concat([]byte{0, 0, 4, 3, 0}, id, []byte{0, 0, 0, code}) }
+	}
+	http := func(status string) frame {
+		return func(id []byte) []byte { return slices.Concat([]byte{0, 0, 5, 1, 5}, id, []byte{8, 3}, []byte(status)) }
+	}
+	goAway := func(code byte) frame { // of which the stream is the last; then the connection ends
+		return func(id []byte) []byte {
+			return slices.Concat([]byte{0, 0, 22, 7, 0, 0, 0, 0, 0}, id, []byte{0, 0, 0, code}, []byte("too_many_pings"))
+		}
 	}
 	for _, c := range []struct {
 		name  string
-		frame []byte
+		frame frame
 		code  codes.Code
 		kind  engine.Kind
 	}{
@@ -239,6 +247,8 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 		{"ENHANCE_YOUR_CALM", reset(0xb), codes.ResourceExhausted, lull.KindRateLimited},
 		{"INADEQUATE_SECURITY", reset(0xc), codes.PermissionDenied, lull.KindPermanent},
 		{"an unknown reset", reset(0x77), codes.Unknown, lull.KindUnclassified},
+		{"GOAWAY, then the end", goAway(0), codes.Unavailable, lull.KindTransient},
+		{"GOAWAY with ENHANCE_YOUR_CALM, then the end", goAway(0xb), codes.Unavailable, lull.KindRateLimited}, // this side's keepalive, maybe
 		{"400", http("400"), codes.Internal, lull.KindUnclassified},
 		{"401", http("401"), codes.Unauthenticated, lull.KindPermanent},
 		{"403", http("403"), codes.PermissionDenied, lull.KindPermanent},
@@ -265,9 +275,7 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 						go func() {
 							defer conn.Close()
 							onHeaders(conn, func(id []byte) ([]byte, bool) {
-								frame := bytes.Clone(c.frame)
-								copy(frame[5:], id)
-								return frame, true
+								return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
 							})
 						}()
 					}
