@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -277,6 +278,8 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 							onHeaders(conn, func(id []byte) ([]byte, bool) {
 								return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
 							})
+							conn.(*net.TCPConn).CloseWrite() // a reset could overtake what was sent
+							io.Copy(io.Discard, conn)
 						}()
 					}
 				}()
