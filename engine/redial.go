@@ -35,7 +35,7 @@ type RedialPolicy struct {
 	// not count: the connection must last.
 	Backoff backoff.Schedule
 	// Lasting is how long a connection must have lasted for its loss to count as the first
-	// failure. Zero means DefaultLasting.
+	// failure, and for later refusals of the server to be dialled again. Zero means DefaultLasting.
 	Lasting time.Duration
 }
 
@@ -92,6 +92,7 @@ type Redial struct {
 	down     time.Duration // since when there was no connection that has lasted
 	wait     time.Duration // the last one drawn, for decorrelated jitter
 	failures int32
+	lasted   bool // a connection has lasted
 }
 
 // Redial returns the decisions about one connection.
@@ -106,14 +107,16 @@ func (r *Redial) Start(now time.Duration, random func() uint64) time.Duration {
 // Connected notes that a dial has succeeded.
 func (r *Redial) Connected(now time.Duration) { r.up = now }
 
-// Failed returns what follows a dial that failed with v. It is Done for a permanent failure that
-// is an answer, and when the caller has gone away. A permanent failure of the network, such as a
-// name that does not exist, is not an answer: the network may be repaired.
+// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away.
+// It is also Done for a permanent failure that is an answer, as long as no connection has lasted.
+// One that has lasted shows that this side is right. Later refusals are due to the state of the
+// server, such as a deployment, or to a token that has run out. A permanent failure of the network,
+// such as a name that does not exist, is not an answer: the network may be repaired.
 func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step {
 	switch {
 	case v.Kind == KindCanceled:
 		return done(Canceled)
-	case v.answers():
+	case v.answers() && !r.lasted:
 		return done(Permanent)
 	}
 	r.failures = min(r.failures+1, 1<<30)
@@ -130,16 +133,16 @@ func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step
 // known. Drain is positive if the server has announced the end and gives its clients that long to
 // move. That is no failure, and the dials are spread over that time. A connection that has lasted
 // (RedialPolicy.Lasting) sets the count of failures back. One that has not is one more failure:
-// a server that accepts and then closes is not well.
+// a server that accepts and then closes is not well. A permanent answer ends it as after Failed.
 func (r *Redial) Lost(now time.Duration, v Verdict, drain time.Duration, random func() uint64) Step {
 	lasted := now-r.up >= r.plan.policy.Lasting
 	if lasted {
-		r.failures, r.wait, r.down = 0, 0, now
+		r.failures, r.wait, r.down, r.lasted = 0, 0, now, true
 	}
 	switch {
 	case v.Kind == KindCanceled:
 		return done(Canceled)
-	case v.answers():
+	case v.answers() && !r.lasted:
 		return done(Permanent)
 	case drain > 0:
 		return Step{Wait: saturating.Add(max(v.After, 0), time.Duration(chance.UpTo(uint64(drain), random))), Ceiling: drain}

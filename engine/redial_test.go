@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -123,35 +125,91 @@ func TestRedialDown(t *testing.T) {
 	}
 }
 
-// What ends it: an answer that is permanent, and the caller. A name that does not exist may exist
-// later.
+// What ends it: the caller, and an answer that is permanent, as long as no connection has lasted. A name that
+// does not exist may exist later.
 func TestRedialEnds(t *testing.T) {
+	refusal := engine.Verdict{Kind: engine.KindPermanent, Code: "403"}
 	for _, x := range []struct {
-		v    engine.Verdict
-		done bool
-		why  engine.Reason
+		v               engine.Verdict
+		why, afterwards engine.Reason // why it ends before a connection has lasted, and after; Success: it goes on
 	}{
-		{engine.Verdict{Kind: engine.KindPermanent, Code: "403"}, true, engine.Permanent},
-		{engine.Verdict{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true}, false, 0},
-		{engine.Verdict{Kind: engine.KindPermanent, Code: engine.CodeRetriedBelow}, false, 0},
-		{engine.Verdict{Kind: engine.KindCanceled}, true, engine.Canceled},
-		{engine.Verdict{}, false, 0},
-		{engine.Verdict{Kind: engine.KindOverloaded}, false, 0},
+		{refusal, engine.Permanent, engine.Success},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: engine.CodeRetriedBelow}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindCanceled}, engine.Canceled, engine.Canceled},
+		{engine.Verdict{}, engine.Success, engine.Success},
+		{engine.Verdict{Kind: engine.KindOverloaded}, engine.Success, engine.Success},
 	} {
-		r := redialPlan(t, engine.RedialPolicy{}).Redial()
-		for name, step := range map[string]engine.Step{"failed": r.Failed(0, x.v, nil), "lost": r.Lost(time.Hour, x.v, 0, nil)} {
-			if step.Done != x.done || step.Reason != x.why {
-				t.Errorf("%s with %+v: %+v", name, x.v, step)
+		const minute = time.Minute
+		fresh, young, old := redialPlan(t, engine.RedialPolicy{}).Redial(), redialPlan(t, engine.RedialPolicy{}).Redial(), redialPlan(t, engine.RedialPolicy{}).Redial()
+		check := func(name string, step engine.Step, why engine.Reason) {
+			if step.Done != (why != engine.Success) || step.Reason != why {
+				t.Errorf("%s with %+v: %+v, want %v", name, x.v, step, why)
 			}
+		}
+		check("the first dial", fresh.Failed(0, x.v, nil), x.why)
+		young.Connected(0)
+		check("a young connection", young.Lost(minute-1, x.v, 0, nil), x.why)
+		young.Connected(minute)
+		check("another young connection, drained", young.Lost(2*minute-1, x.v, minute, nil), x.why)
+		check("a dial after young connections", young.Failed(2*minute, x.v, nil), x.why)
+		old.Connected(0)
+		check("a connection that has lasted", old.Lost(minute, x.v, 0, nil), x.afterwards)
+		check("a dial after it", old.Failed(minute, x.v, nil), x.afterwards)
+		old.Connected(minute)
+		check("a young connection after it", old.Lost(minute, x.v, 0, nil), x.afterwards)
+	}
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	r.Connected(0)
+	r.Lost(time.Minute, refusal, 0, nil)
+	for i := range 20 { // with backoff
+		step := r.Failed(time.Minute, refusal, func() uint64 { return math.MaxUint64 })
+		if want := min(time.Second<<i, time.Minute); (step.Wait - want).Abs() > time.Microsecond {
+			t.Errorf("refusal %d: the longest wait is %v, want %v", i, step.Wait, want)
 		}
 	}
 }
 
 func TestRedialPolicyRefuses(t *testing.T) {
-	if _, err := engine.NewRedialPlan(engine.RedialPolicy{Start: -1, Spread: 5, Lasting: -1}); err == nil {
-		t.Error("it was taken")
-	} else if p, ok := err.(engine.Problems); !ok || len(p) != 3 {
-		t.Error(err)
+	for field, p := range map[string]engine.RedialPolicy{
+		"Start": {Start: -1}, "Spread": {Spread: -1}, "Lasting": {Lasting: -1}, "Backoff.Base": {Backoff: backoff.Schedule{Base: -1}},
+	} {
+		_, err := engine.NewRedialPlan(p)
+		if problems, ok := err.(engine.Problems); !ok || len(problems) != 1 || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := engine.NewRedialPlan(engine.RedialPolicy{Start: -1, Spread: 5, Lasting: -1}); len(err.(engine.Problems)) != 3 {
+		t.Error(err) // all at once, and 5 ns may be meant as seconds
+	}
+}
+
+// The ceiling of a wait is what it is spread over: for a dial that failed that of the backoff, or the hint.
+func TestRedialCeilings(t *testing.T) {
+	const s = time.Second
+	hint := engine.Verdict{Kind: engine.KindRateLimited, After: 20 * s}
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	for _, x := range []struct {
+		name      string
+		step      engine.Step
+		wait, top time.Duration // with the least draw, and the ceiling
+	}{
+		{"failed", r.Failed(0, engine.Verdict{}, func() uint64 { return 0 }), 0, s},
+		{"with a hint", r.Failed(0, hint, func() uint64 { return 0 }), 20 * s, 20 * s},
+		{"drained, with a hint", r.Lost(0, hint, 40*s, func() uint64 { return 0 }), 20 * s, 40 * s},
+		{"drained, with a negative hint", r.Lost(0, engine.Verdict{After: -s}, 40*s, func() uint64 { return 0 }), 0, 40 * s},
+		{"lost, with a negative hint", r.Lost(2*60*s, engine.Verdict{After: -s}, 0, func() uint64 { return 0 }), 0, 15 * s},
+	} {
+		if x.step.Wait != x.wait || x.step.Ceiling != x.top {
+			t.Errorf("%s: %+v, want %v and a ceiling of %v", x.name, x.step, x.wait, x.top)
+		}
+	}
+	// Decorrelated jitter goes by the wait before.
+	d := redialPlan(t, engine.RedialPolicy{Backoff: backoff.Schedule{Jitter: backoff.Decorrelated}}).Redial()
+	for i, want := range []time.Duration{3 * s, 9 * s, 27 * s, 60 * s, 60 * s} {
+		if got := d.Failed(0, engine.Verdict{}, func() uint64 { return math.MaxUint64 }).Wait; (got - want).Abs() > time.Microsecond {
+			t.Errorf("decorrelated wait %d is %v, want %v", i, got, want)
+		}
 	}
 }
 

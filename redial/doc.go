@@ -39,9 +39,11 @@
 // dial that fails uses nothing of the retry budget: a connection that must last is dialled again
 // in any case, and the waits bound the rate.
 //
-// Two things end the dials: a permanent answer (a 403, lull.Permanent, the close code 1008) and
-// the end of the context. All other errors count as transient, also unknown ones, and a name that
-// does not exist.
+// Three things end the dials: the end of the context, an error that the program itself has marked
+// with lull.Permanent, and a server that refuses (a 403, the close code 1008) before any connection
+// has lasted. After one has lasted, a refusal may be due to a deployment, a missed ping or a token
+// that has run out, so it is dialled again. Let dial get a new token. All other errors count as
+// transient, also unknown ones, and a name that does not exist.
 //
 // Cost: nothing while a connection lasts. Keep uses its caller's goroutine and one timer.
 package redial

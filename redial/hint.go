@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/neterr"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -36,9 +37,9 @@ func (e *drained) Unwrap() error { return e.error }
 
 // Upgrade returns the error of a dial by HTTP (a WebSocket, server-sent events) with what the
 // response says: how long to wait (Retry-After and its relatives, see lullhttp.ParseHint), and
-// whether it is permanent (a 403). err is the error of the library, which may be nil. resp is the
-// response that came with it, which may be nil as well; its body is not touched. A response that
-// is a success changes nothing.
+// whether it is a refusal (a 403), which ends [Keep] before a connection has lasted. err is the
+// error of the library, which may be nil. resp is the response that came with it, which may be nil
+// as well; its body is not touched. A response that is a success changes nothing.
 func Upgrade(err error, resp *http.Response) error {
 	if resp == nil {
 		return err
@@ -50,15 +51,23 @@ func Upgrade(err error, resp *http.Response) error {
 	if err == nil {
 		err = fmt.Errorf("redial: the server answered with %s", resp.Status)
 	}
-	hint, ok := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	hint, _ := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
 	switch {
-	case ok && !hint.Stop && hint.After > 0:
+	case hint.After > 0:
 		return lull.RetryAfter(err, hint.After)
 	case v.Kind == lull.KindPermanent:
-		return lull.Permanent(err)
+		return &refused{err, v}
 	}
 	return lull.Transient(err)
 }
+
+// refused is the refusal of a server. It is no mark of the program: the server may change its mind.
+type refused struct {
+	error
+	verdict lull.Verdict
+}
+
+func (e *refused) Unwrap() error { return e.error }
 
 // ParseRetry returns the reconnection time of a retry field of server-sent events: the value of a
 // line "retry: 3000". As the standard has it, a value that is not made of digits alone is
@@ -86,7 +95,16 @@ func classify(err error) lull.Verdict {
 	if code, ok := closeCode(err); ok {
 		return ofClose(code)
 	}
+	if e, ok := errors.AsType[*refused](err); ok {
+		return e.verdict
+	}
 	return lull.Classify(err)
+}
+
+// final reports whether the program itself has marked err as permanent.
+func final(err error) bool {
+	v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{} })
+	return v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow
 }
 
 // closeCode is the status of a WebSocket's close frame: the field Code of a type CloseError.
@@ -99,8 +117,11 @@ func closeCode(err error) (code int, ok bool) {
 		if v.Kind() != reflect.Struct || v.Type().Name() != "CloseError" {
 			return false
 		}
-		if f := v.FieldByName("Code"); f.IsValid() && f.CanInt() {
+		switch f := v.FieldByName("Code"); {
+		case f.CanInt():
 			code, ok = int(f.Int()), true
+		case f.CanUint():
+			code, ok = int(f.Uint()), true
 		}
 		return ok
 	})

@@ -57,8 +57,10 @@ func New(d *lull.Dependency, c Config) (*Group, error) {
 }
 
 // Keep dials, calls use with the connection, and dials again when use returns, until ctx ends or
-// a failure is permanent. It returns the error that ended it: what ended ctx, or the permanent
-// failure (of a dial, a [*lull.Error]).
+// a failure is permanent: one that the program has marked with lull.Permanent, or the refusal of a
+// server ([Upgrade], a close code such as 1008) as long as no connection has lasted. Later refusals
+// are dialled again like other failures. Keep returns the error that ended it: what ended ctx, or
+// the permanent failure (of a dial, a [*lull.Error]).
 //
 // Dial gets a context that ends with the attempt's timeout; the connection must outlive it. Use
 // gets ctx, owns the connection and closes it. It returns why the connection ended, nil if it does
@@ -72,13 +74,13 @@ func Keep[C any](ctx context.Context, g *Group, dial func(context.Context) (C, e
 			return err
 		}
 		var conn C
-		step := k.dial(ctx, func(ctx context.Context) (err error) {
+		step, connected := k.dial(ctx, func(ctx context.Context) (err error) {
 			conn, err = dial(ctx)
 			return err
 		})
-		if k.last == nil {
+		if connected {
 			k.redial.Connected(g.d.Now())
-			k.last = use(ctx, conn)
+			k.cause = use(ctx, conn)
 			step = k.lost(ctx)
 		}
 		if step.Done {
@@ -92,58 +94,59 @@ func Keep[C any](ctx context.Context, g *Group, dial func(context.Context) (C, e
 type keeper struct {
 	g      *Group
 	redial engine.Redial
-	last   error // the last failure
+	cause  error // how the last dial or connection that there was ended
+	last   error // the last failure: cause, or the error of the call
 	told   bool  // Down was called for this outage
 }
 
-// dial makes one dial, when there is room. Its failure is in k.last.
-func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) engine.Step {
+// dial makes one dial, when there is room, and reports whether it succeeded. Its failure is in k.last.
+func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) (step engine.Step, connected bool) {
 	g := k.g
 	select {
 	case g.dials <- struct{}{}:
 	case <-ctx.Done():
-		k.last = context.Cause(ctx)
-		return k.redial.Failed(g.d.Now(), lull.Verdict{Kind: lull.KindCanceled}, nil)
+		return k.redial.Failed(g.d.Now(), lull.Verdict{Kind: lull.KindCanceled}, nil), false
 	}
 	defer func() { <-g.dials }()
 	spec := engine.Spec{Operation: "dial", Once: true}
 	r := g.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
-		if k.last = dial(ctx); k.last == nil {
+		if k.cause = dial(ctx); k.cause == nil {
 			return lull.Verdict{Kind: lull.KindSuccess}
 		}
-		return verdict(k.last)
-	}, nil, func() error { return k.last })
+		return verdict(k.cause)
+	}, nil, func() error { return k.cause })
 	if r.Reason == engine.Success {
-		k.last = nil
-		return engine.Step{}
+		return step, true
 	}
 	v := r.Verdict
 	v.After = max(v.After, r.RetryAt) // of an open circuit
-	v.Kind = kind(ctx, v.Kind)
-	k.last = g.d.Error(spec.Operation, r, k.last)
-	return k.redial.Failed(g.d.Now(), v, g.d.Rand())
+	v.Kind = kind(ctx, k.cause, v.Kind)
+	k.last = g.d.Error(spec.Operation, r, k.cause)
+	return k.redial.Failed(g.d.Now(), v, g.d.Rand()), false
 }
 
 // lost is what follows the end of a connection.
 func (k *keeper) lost(ctx context.Context) engine.Step {
+	k.last = k.cause
 	var v lull.Verdict
 	drain := time.Duration(0)
-	if k.last != nil {
-		v, drain = verdict(k.last), restartSpread(k.last)
-		if e, ok := errors.AsType[*drained](k.last); ok {
+	if k.cause != nil {
+		v, drain = verdict(k.cause), restartSpread(k.cause)
+		if e, ok := errors.AsType[*drained](k.cause); ok {
 			drain = e.over
 		}
 	}
-	v.Kind = kind(ctx, v.Kind)
+	v.Kind = kind(ctx, k.cause, v.Kind)
 	now := k.g.d.Now()
 	k.told = k.told && k.redial.Down(now, true) > 0
 	return k.redial.Lost(now, v, drain, k.g.d.Rand())
 }
 
-// kind is that of a failure: canceled if ctx has ended, and not if only somebody else's has.
-func kind(ctx context.Context, of engine.Kind) engine.Kind {
+// kind is that of a failure: canceled if ctx has ended or the program itself wants no other
+// connection, and not if only somebody else's context has ended.
+func kind(ctx context.Context, err error, of engine.Kind) engine.Kind {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, final(err):
 		return lull.KindCanceled
 	case of == lull.KindCanceled:
 		return lull.KindUnclassified

@@ -22,17 +22,17 @@ type Failure struct {
 	Trailer metadata.MD
 	// NeverSent: gRPC itself ended the attempt, and had no connection for it.
 	NeverSent bool
-	local     bool // RESOURCE_EXHAUSTED was made on this side
 }
 
 // Classify returns the verdict on a failed attempt:
 //
-//   - UNAVAILABLE: transient. By definition, calling again may help.
+//   - UNAVAILABLE: transient. By definition, calling again may help. It is rate-limited if gRPC made
+//     it of a proxy's HTTP status 429, or of a GOAWAY with ENHANCE_YOUR_CALM.
 //   - DEADLINE_EXCEEDED: the engine's timeout. Either the attempt's own time ran out, or the server
 //     reports that its time ran out. See lull.Policy.Timeouts for when it is repeated.
 //   - RESOURCE_EXHAUSTED: rate-limited, so it is never repeated at once. Servers, and HTTP/2's
-//     ENHANCE_YOUR_CALM, ask for fewer requests with it. It is unclassified if gRPC on this side
-//     made it, because a message is larger than is allowed here.
+//     ENHANCE_YOUR_CALM, ask for fewer requests with it. It is permanent if gRPC on the server made
+//     it because a message is too large, and unclassified if gRPC on this side did.
 //   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there: unclassified.
 //     Something broke, and nobody knows whether it would break again. Every plain error of a Go
 //     handler becomes UNKNOWN. They count neither for nor against the dependency.
@@ -100,8 +100,8 @@ func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.V
 		v.Kind = lull.KindOverloaded
 	case h.after > 0:
 		v.Kind, v.After = lull.KindRateLimited, h.after
-	case f.local && kind == lull.KindRateLimited:
-		return final(f.NeverSent)
+	default:
+		v = ofMachinery(v, f, st)
 	}
 	return v
 }
@@ -154,12 +154,6 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 		kind = lull.KindTransient
 	}
 	return verdict(kind, codeOf(code), f, st)
-}
-
-// final is the verdict on a failure that is not the request's fault, and still is not repeated. It
-// counts neither for nor against the dependency.
-func final(neverSent bool) lull.Verdict {
-	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified, NeverSent: neverSent}
 }
 
 // codeOf returns the name of a code in a verdict that has a meaning.

@@ -18,7 +18,9 @@
 //
 // [Classify] has the list of codes. A failure that is the call's own is not repeated, and
 // counts neither for nor against the dependency: credentials that cannot be had, and messages
-// that are larger than this side allows.
+// that are larger than this side allows. A message that is larger than the server takes or may
+// send is not sent again either. The text of the status decides that, if it has no details and no
+// pushback.
 //
 // A call is repeated only if it was never sent, or if its method is declared idempotent. These
 // declare it, and the first that applies decides:

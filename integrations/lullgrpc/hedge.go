@@ -121,9 +121,8 @@ func (r *race) Err(slot int) error {
 
 // observed adds the options by which gRPC reports the outcome of an attempt.
 func (r *race) observed(opts []grpc.CallOption, t *try) []grpc.CallOption {
-	opts = t.watch(r.method, opts)
-	if len(r.wanted.headers) > 0 && !t.outcome.asked {
-		t.outcome.asked = true
+	opts = t.watch(opts)
+	if len(r.wanted.headers) > 0 {
 		opts = append(opts, grpc.Header(&t.outcome.header))
 	}
 	return opts

@@ -1,59 +1,60 @@
 package lullgrpc
 
 import (
-	"math"
+	"regexp"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
-// limited reports whether gRPC on this side made the RESOURCE_EXHAUSTED of a unary attempt, because
-// a request or a reply is larger than is allowed here. That is no evidence about the server.
-//
-// The status itself does not show who made it, so limited looks at what has arrived. A server that
-// refuses a call answers with trailers alone. They have the content type, which is otherwise in the
-// header. A reply that is too large comes after a header. Without either, the request was too large
-// to be sent, or the server has reset the stream (ENHANCE_YOUR_CALM). A server that fails after a
-// header of its own has begun the work. It counts as one whose reply was too large, unless its
-// status has details.
-func (u *unary) limited(o *outcome, req any, err error, opts []grpc.CallOption) bool {
-	st, _ := status.FromError(err)
-	if st.Code() != codes.ResourceExhausted || !o.finished || o.neverSent() ||
-		o.trailer["content-type"] != nil || o.trailer[pushbackKey] != nil || len(st.Proto().GetDetails()) > 0 {
-		return false
+// This file has the failures that gRPC itself reports with the code of something else. The status
+// does not show who made it, so its text decides. A text never makes a failure repeatable: a server
+// may have passed it on from a call of its own.
+
+// tooLarge matches what implementations of gRPC report, with RESOURCE_EXHAUSTED, of a message or of
+// metadata that is larger than a limit. They are grpc-go, core (C++, Python, Ruby), java, node and dotnet.
+var tooLarge = regexp.MustCompile(`(?i)message (?:after decompression )?larger than max(?: length allowed on current machine)? (?:\(\d+ vs\.? \d+\)|\d+)` +
+	`|grpc message exceeds maximum size \d+` +
+	`|message (?:that decompresses to|with) a size larger than \d+` +
+	`|message exceeds the maximum configured message size` +
+	`|message too large (?:\(\d+ bytes\)|\d+ > \d+)` +
+	`|metadata size exceeds hard limit \(`)
+
+// Texts of grpc-go about HTTP/2 and HTTP.
+const (
+	flowControlReset = "stream terminated by RST_STREAM with error code: FLOW_CONTROL_ERROR"
+	calmGoAway       = "received prior goaway: code: ENHANCE_YOUR_CALM"
+	http429          = "unexpected HTTP status code received from server: 429 "
+)
+
+// ofMachinery returns v, the verdict on st, as it is if gRPC itself has made st. A status with
+// details or with a pushback comes from a server.
+func ofMachinery(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
+	if f.Trailer[pushbackKey] != nil || len(st.Proto().GetDetails()) > 0 {
+		return v
 	}
-	switch {
-	case u.tooLarge(req, opts):
-		return true
-	case !o.asked: // asked for the next time
-		u.method.askHeader.Store(true)
-		return true
+	switch text := st.Message(); {
+	case st.Code() == codes.Unavailable && (strings.Contains(text, http429) || strings.Contains(text, calmGoAway)):
+		v.Kind = lull.KindRateLimited
+	case st.Code() != codes.ResourceExhausted || v.Kind != lull.KindRateLimited:
+	case tooLarge.MatchString(text) && f.Trailer["content-type"] != nil: // trailers alone: the server has answered
+		v.Kind = lull.KindPermanent
+	case tooLarge.MatchString(text), strings.Contains(text, flowControlReset):
+		return final(f.NeverSent)
 	}
-	return o.header != nil
+	return v
 }
 
-// tooLarge reports whether the request may be larger than this side sends. gRPC compares the size
-// as sent, which is smaller than the size here if it is compressed.
-func (u *unary) tooLarge(req any, opts []grpc.CallOption) bool {
-	limit := math.MaxInt32 // gRPC's own
-	for _, each := range opts {
-		if o, ok := each.(grpc.MaxSendMsgSizeCallOption); ok {
-			limit = o.MaxSendMsgSize
-		}
-	}
-	if u.cc != nil {
-		if of := u.cc.GetMethodConfig(u.method.name).MaxReqSize; of != nil {
-			limit = min(limit, *of)
-		}
-	}
-	if limit == math.MaxInt32 {
-		return false
-	}
-	m, ok := asProto(req)
-	return !ok || proto.Size(m) > limit
+// final is the verdict on a failure that is not the request's fault, and still is not repeated. It
+// counts neither for nor against the dependency.
+func final(neverSent bool) lull.Verdict {
+	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified, NeverSent: neverSent}
 }
 
 // ready reports whether a call on the connection would be sent at once.

@@ -108,7 +108,6 @@ type method struct {
 	name       string
 	rule       *rule
 	idempotent bool
-	askHeader  atomic.Bool // a failure could not be classified without the header
 }
 
 // maxMethods bounds the methods that are kept. A program has as many as its stubs. Only a proxy

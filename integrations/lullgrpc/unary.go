@@ -28,7 +28,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	if d.Hedges() && mayRace(spec, req, reply) {
 		r, err = u.race(ctx, d, spec)
 	} else {
-		u.opts = u.try.watch(m, u.opts)
+		u.opts = u.try.watch(u.opts)
 		r = d.Drive(ctx, spec, u.attempt, nil, u.lastError)
 		err = u.try.err
 	}
@@ -61,15 +61,9 @@ type try struct {
 	outcome outcome
 }
 
-// watch adds the options by which gRPC reports the outcome of the attempt. The header costs three
-// allocations. It is requested for methods where it was missing before.
-func (t *try) watch(m *method, opts []grpc.CallOption) []grpc.CallOption {
-	opts = append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
-	if m.askHeader.Load() {
-		t.outcome.asked = true
-		opts = append(opts, grpc.Header(&t.outcome.header))
-	}
-	return opts
+// watch adds the options by which gRPC reports the outcome of the attempt.
+func (t *try) watch(opts []grpc.CallOption) []grpc.CallOption {
+	return append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
 }
 
 func (u *unary) attempt(ctx context.Context) lull.Verdict {
@@ -104,7 +98,6 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
-	f.local = u.limited(&t.outcome, req, t.err, opts)
 	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && ctx.Err() == nil)
 }
 
@@ -119,7 +112,6 @@ type outcome struct {
 	header   metadata.MD // if asked
 	trailer  metadata.MD
 	peer     peer.Peer
-	asked    bool // for the header
 	finished bool // gRPC itself has reported the end of the attempt
 	// connected: the connection was ready before the attempt, and again when it was over.
 	connected bool
@@ -129,7 +121,7 @@ type outcome struct {
 // nobody is the peer's address until gRPC replaces it.
 var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
 
-func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}, asked: o.asked} }
+func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}} }
 
 func (o *outcome) onFinish(err error) {
 	o.finished = true
