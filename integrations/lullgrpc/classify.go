@@ -36,8 +36,10 @@ type Failure struct {
 //   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there: unclassified.
 //     Something broke, and nobody knows whether it would break again. Every plain error of a Go
 //     handler becomes UNKNOWN. They count neither for nor against the dependency.
-//   - ABORTED: permanent. The caller must begin the larger operation again (read once more, open
-//     another transaction). Repeating the call itself does not help.
+//   - ABORTED: unclassified. The caller must begin the larger operation again (read once more, open
+//     another transaction). Repeating the call itself does not help; a message of package queue comes again.
+//   - UNAUTHENTICATED, PERMISSION_DENIED, UNIMPLEMENTED: unclassified. They are about the caller's
+//     credentials or about which release of the server runs, and say nothing about the request.
 //   - All others: permanent. They are answers.
 //
 // A server can ask for a wait, by grpc-retry-pushback-ms or by a google.rpc.RetryInfo. That makes a
@@ -81,6 +83,8 @@ func kindOf(code codes.Code) (engine.Kind, string) {
 		return lull.KindRateLimited, codeName(code)
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Canceled:
 		return lull.KindUnclassified, engine.CodeUnclassified
+	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented, codes.Aborted:
+		return lull.KindUnclassified, codeName(code)
 	}
 	if code > codes.Unauthenticated {
 		return lull.KindUnclassified, engine.CodeUnclassified // not a code of gRPC

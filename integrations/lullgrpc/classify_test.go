@@ -45,7 +45,7 @@ func TestClassify(t *testing.T) {
 		{"deadline", lullgrpc.Failure{Err: fails(codes.DeadlineExceeded)}, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
 		{"exhausted", lullgrpc.Failure{Err: fails(codes.ResourceExhausted)}, lull.Verdict{Kind: lull.KindRateLimited, Code: "resource_exhausted"}},
 		{"not found", lullgrpc.Failure{Err: fails(codes.NotFound)}, lull.Verdict{Kind: lull.KindPermanent, Code: "not_found"}},
-		{"aborted", lullgrpc.Failure{Err: detailed(codes.Aborted, durationpb.New(time.Second))}, lull.Verdict{Kind: lull.KindPermanent, Code: "aborted"}},
+		{"aborted", lullgrpc.Failure{Err: detailed(codes.Aborted, durationpb.New(time.Second))}, lull.Verdict{Kind: lull.KindUnclassified, Code: "aborted"}},
 		{"internal", lullgrpc.Failure{Err: fails(codes.Internal)}, unknown},
 		{"unknown", lullgrpc.Failure{Err: fails(codes.Unknown)}, unknown},
 		{"data loss", lullgrpc.Failure{Err: fails(codes.DataLoss)}, unknown},

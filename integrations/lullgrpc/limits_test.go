@@ -246,14 +246,14 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 		{"REFUSED_STREAM", reset(7), codes.Unavailable, lull.KindTransient},
 		{"CANCEL", reset(8), codes.Canceled, lull.KindUnclassified},
 		{"ENHANCE_YOUR_CALM", reset(0xb), codes.ResourceExhausted, lull.KindRateLimited},
-		{"INADEQUATE_SECURITY", reset(0xc), codes.PermissionDenied, lull.KindPermanent},
+		{"INADEQUATE_SECURITY", reset(0xc), codes.PermissionDenied, lull.KindUnclassified},
 		{"an unknown reset", reset(0x77), codes.Unknown, lull.KindUnclassified},
 		{"GOAWAY, then the end", goAway(0), codes.Unavailable, lull.KindTransient},
 		{"GOAWAY with ENHANCE_YOUR_CALM, then the end", goAway(0xb), codes.Unavailable, lull.KindRateLimited}, // this side's keepalive, maybe
 		{"400", http("400"), codes.Internal, lull.KindUnclassified},
-		{"401", http("401"), codes.Unauthenticated, lull.KindPermanent},
-		{"403", http("403"), codes.PermissionDenied, lull.KindPermanent},
-		{"404", http("404"), codes.Unimplemented, lull.KindPermanent},
+		{"401", http("401"), codes.Unauthenticated, lull.KindUnclassified},
+		{"403", http("403"), codes.PermissionDenied, lull.KindUnclassified},
+		{"404", http("404"), codes.Unimplemented, lull.KindUnclassified},
 		{"413", http("413"), codes.Unknown, lull.KindUnclassified},
 		{"429", http("429"), codes.Unavailable, lull.KindRateLimited},
 		{"431", http("431"), codes.Unknown, lull.KindUnclassified},
@@ -323,8 +323,8 @@ func TestRefusedByGRPCItself(t *testing.T) {
 		kind   engine.Kind
 		calls  int // that reach the handler
 	}{
-		{name: "no such method", method: "/lull.test.Echo/None", code: codes.Unimplemented, kind: lull.KindPermanent},
-		{name: "no such service", method: "/lull.test.None/Unary", code: codes.Unimplemented, kind: lull.KindPermanent},
+		{name: "no such method", method: "/lull.test.Echo/None", code: codes.Unimplemented, kind: lull.KindUnclassified},
+		{name: "no such service", method: "/lull.test.None/Unary", code: codes.Unimplemented, kind: lull.KindUnclassified},
 		{name: "no such compressor", opts: []grpc.CallOption{grpc.UseCompressor("none")}, code: codes.Internal, kind: lull.KindUnclassified},
 		{name: "no such codec", opts: []grpc.CallOption{grpc.CallContentSubtype("none")}, code: codes.Internal, kind: lull.KindUnclassified},
 		{name: "a message that cannot be marshalled", in: "\xff", code: codes.Internal, kind: lull.KindUnclassified},
@@ -335,7 +335,7 @@ func TestRefusedByGRPCItself(t *testing.T) {
 			server: []grpc.ServerOption{grpc.MaxHeaderListSize(4000)}, code: codes.Internal, kind: lull.KindUnclassified},
 		{name: "metadata of the response too large for this side", in: "long", dial: []grpc.DialOption{grpc.WithMaxHeaderListSize(4000)},
 			code: codes.Internal, kind: lull.KindUnclassified, calls: 1},
-		{name: "credentials without transport security", opts: []grpc.CallOption{grpc.PerRPCCredentials(secure{})}, code: codes.Unauthenticated, kind: lull.KindPermanent}, // never sent
+		{name: "credentials without transport security", opts: []grpc.CallOption{grpc.PerRPCCredentials(secure{})}, code: codes.Unauthenticated, kind: lull.KindUnclassified}, // never sent
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
