@@ -8,15 +8,19 @@ import (
 )
 
 // Schema makes the table for a zero Config, for programs that keep their migrations in files. For
-// another table replace its name in it. It may be run again. The roles that use the store need
+// another table replace its name in it, in double quotes if it has capitals or is a keyword, and
+// give the index a name without a schema. It may be run again. The roles that use the store need
 // SELECT, INSERT, UPDATE and DELETE.
 //
 // A key is text that is compared byte by byte. record is null as long as the key is owned. All
 // later versions of this package can read the data of this one.
-const Schema = createTable + ";\n\n" + createIndex + ";\n"
+const Schema = createTable + DefaultTable + columns + ";\n\n" +
+	createIndex + DefaultTable + indexSuffix + " ON " + DefaultTable + indexed + ";\n"
 
+// The parts of Schema around the names. A name is put between them, and nothing is replaced in text.
 const (
-	createTable = `CREATE TABLE IF NOT EXISTS lull_idempotency (
+	createTable = "CREATE TABLE IF NOT EXISTS "
+	columns     = ` (
 	key         text COLLATE "C" PRIMARY KEY,
 	fingerprint bytea NOT NULL,
 	token       bytea NOT NULL,
@@ -25,7 +29,9 @@ const (
 	forget_at   timestamptz NOT NULL,
 	record      bytea
 )`
-	createIndex = `CREATE INDEX IF NOT EXISTS lull_idempotency_forget_at ON lull_idempotency (forget_at)`
+	createIndex = "CREATE INDEX IF NOT EXISTS "
+	indexSuffix = "_forget_at"
+	indexed     = " (forget_at)"
 )
 
 // ErrNoTable is the error of a Store whose table does not exist, or has another form.
@@ -54,15 +60,15 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer s.undo(ctx, tx)
-	// CREATE ... IF NOT EXISTS fails if two run it at once.
-	statements := []string{fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")}
+	table := s.config.quoted()
 	_, bare, ok := strings.Cut(s.config.Table, ".")
 	if !ok {
 		bare = s.config.Table
 	}
-	index := strings.ReplaceAll(createIndex, "lull_idempotency_forget_at", `"`+bare+`_forget_at"`)
-	for _, q := range []string{createTable, index} {
-		statements = append(statements, strings.Replace(q, DefaultTable, s.config.quoted(), 1))
+	statements := []string{
+		fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")"), // CREATE ... IF NOT EXISTS fails if two run it at once
+		createTable + table + columns,
+		createIndex + `"` + bare + indexSuffix + `" ON ` + table + indexed,
 	}
 	for _, q := range statements {
 		if _, err := tx.exec(ctx, q); err != nil {

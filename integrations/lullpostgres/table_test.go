@@ -2,6 +2,7 @@ package lullpostgres
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/lullgo/lull/idempotency"
 )
@@ -121,6 +124,60 @@ func TestMigrate(t *testing.T) {
 	}
 	if _, err := user.Sweep(bg); err != nil {
 		t.Error(err)
+	}
+}
+
+// Migrate makes the table of any name that Config takes, for both kinds of database, and the table
+// then serves as a store. No name is replaced in a text, so none is taken for a part of another.
+func TestMigrateNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 50)
+	for _, name := range []string{
+		"", DefaultTable, "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable, DefaultTable + indexSuffix,
+		"key", "forget_at", "table", "user", "Order", "_", long,
+		"%[1]s." + DefaultTable, "%[1]s.my_" + DefaultTable, "%[1]s.select", "%[1]s." + long,
+		DefaultTable + "." + DefaultTable, "Table.Key", long + "." + long,
+	} {
+		for _, kind := range []string{"pgx", "sql"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				schema := "s_" + strings.ToLower(rand.Text())
+				name := strings.ReplaceAll(name, "%[1]s", schema)
+				at := dsn(t) + "&search_path=" + schema
+				pool := newPool(t, at)
+				in := schema
+				if before, _, ok := strings.Cut(name, "."); ok {
+					in = before
+				}
+				for _, q := range []string{schema, in} {
+					if _, err := pool.Exec(bg, `CREATE SCHEMA IF NOT EXISTS "`+q+`"`); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s, err := New(pool, Config{Table: name})
+				if kind == "sql" {
+					s, err = NewSQL(stdlib.OpenDBFromPool(pool), Config{Table: name})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { pool.Exec(bg, "DROP TABLE "+s.config.quoted()) })
+				for range 2 {
+					if err := s.Migrate(bg); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := request()
+				claims(t, s, c, idempotency.Claimed)
+				if err := s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour); err != nil {
+					t.Error(err)
+				}
+				claims(t, s, anew(c), idempotency.Replay)
+				var indexes int
+				if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
+					t.Errorf("it has %d indexes, %v; want that of the key and that of forget_at", indexes, err)
+				}
+			})
+		}
 	}
 }
 
