@@ -20,6 +20,7 @@ type exchange struct {
 	key           string
 	body          []byte
 	claim         Claim
+	until         time.Time // until then a claim whose answer was lost may be carried out; zero: there is none
 }
 
 func (x *exchange) event(e Event) {
@@ -32,11 +33,23 @@ func (x *exchange) serve() {
 	began := time.Now()
 	answer, err := lull.Do(x.r.Context(), m.claims, func(ctx context.Context) (Answer, error) {
 		began = time.Now()
-		return m.store.Claim(ctx, x.claim)
+		end := began.Add(x.claim.Lease) // an answer after the lease is worth nothing
+		if t, ok := ctx.Deadline(); ok && t.Before(end) {
+			end = t
+		} else {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, end)
+			defer cancel()
+		}
+		answer, err := m.store.Claim(ctx, x.claim)
+		if err == nil && (answer.State < Claimed || answer.State > Unknown) {
+			err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
+		}
+		if err != nil && !errors.Is(err, ErrFull) && !classify(err).NeverSent {
+			x.until = end
+		}
+		return answer, err
 	}, lull.Operation("claim"))
-	if err == nil && (answer.State < Claimed || answer.State > Unknown) {
-		err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
-	}
 	switch {
 	case err != nil:
 		x.storeFailed(err)
@@ -49,14 +62,13 @@ func (x *exchange) serve() {
 
 // storeFailed answers where it is not known whether the key could be claimed.
 func (x *exchange) storeFailed(err error) {
-	share := errors.Is(err, ErrShare)
-	if share && !x.m.config.FailOpen {
+	if errors.Is(err, ErrShare) && !x.m.config.FailOpen {
 		x.event(Event{What: RefusedShare, Err: err})
 		x.m.problem(x.w, x.m.tooManyKeys())
 		return
 	}
 	x.event(Event{What: StoreFailed, Err: err})
-	if why, ok := errors.AsType[*lull.Error](err); !share && (!ok || why.Attempts > 0) {
+	if !x.until.IsZero() {
 		x.unclaim()
 	}
 	if x.m.config.FailOpen {
@@ -67,25 +79,33 @@ func (x *exchange) storeFailed(err error) {
 }
 
 // unclaim takes back, in the background, a claim whose answer was lost: if it has
-// arrived after all, the key would stay taken though nobody works on it. What may
-// have been taken over from another is left in the state in which it was found.
+// arrived after all, the key would stay taken though nobody works on it.
 func (x *exchange) unclaim() {
-	select {
-	case x.m.undo <- struct{}{}:
-	default:
-		return
-	}
-	ctx, c := context.WithoutCancel(x.r.Context()), x.claim
-	x.m.saving.Go(func() {
-		defer func() { <-x.m.undo }()
-		ctx, cancel := context.WithTimeout(ctx, x.m.config.Lease)
-		defer cancel()
-		what := release
-		if c.Resume {
-			what = abandon
+	m, c, until := x.m, x.claim, x.until // not x, which has the body
+	ctx := context.WithoutCancel(x.r.Context())
+	m.saving.Go(func() {
+		time.Sleep(time.Until(until))
+		m.undo <- struct{}{}
+		defer func() { <-m.undo }()
+		if err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) }); err != nil && !errors.Is(err, ErrFenced) {
+			m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
 		}
-		store(ctx, x.m.store, &c, what, nil)
 	})
+}
+
+// unclaim leaves the key as c has found it. What c has taken over from another is given
+// back as an outcome that is unknown. To see whether it was, it claims the key once more.
+func unclaim(ctx context.Context, s Store, c Claim) error {
+	if c.Resume {
+		c.Resume = false
+		switch a, err := s.Claim(ctx, c); {
+		case err != nil || a.State != Claimed:
+			return err
+		case a.Resumed:
+			return s.Extend(ctx, c.Key, c.Token, 0, c.Retention)
+		}
+	}
+	return s.Release(ctx, c.Key, c.Token)
 }
 
 // refuse answers a request that is not the first.

@@ -24,7 +24,7 @@ type Middleware struct {
 	claims *lull.Dependency // the store, while a client waits
 	saves  *lull.Dependency // the store, when a response has to be stored
 	saving sync.WaitGroup   // what is stored in the background
-	undo   chan struct{}    // as many as there may be claims to be taken back at a time
+	undo   chan struct{}    // has one for each claim that is being taken back
 }
 
 // An Option wires a Middleware: what cannot be data in a Config.
@@ -75,8 +75,8 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// maxUndo is how many claims may be taken back at a time whose answer was lost. The
-// rest wait for their leases to end.
+// maxUndo is how many claims whose answer was lost are taken back at a time. The others
+// wait for their turn.
 const maxUndo = 64
 
 // New returns a Middleware over store, or an error if the configuration is wrong.

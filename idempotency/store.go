@@ -46,6 +46,15 @@ import (
 // errors.Is(err, ctx.Err()) holds unless it had its answer already; called with a
 // ctx that has ended it changes nothing. A Store is safe for concurrent use.
 //
+// # Calls that arrive late
+//
+// A server that stood still carries out what is in its connections, also for callers
+// who have given up. A claim that is carried out so would hold a key on which nobody
+// works. So a Claim changes nothing once ctx's deadline has passed, even if a server
+// comes to it only then: send the deadline with it, by the server's clock. And a
+// Release that begins after the deadlines of all claims with its token is the last
+// word: afterwards none of them has an entry.
+//
 // # Keys
 //
 // A key is 1 to MaxStoreKey bytes of printable ASCII (0x20 to 0x7e), compared byte

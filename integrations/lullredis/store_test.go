@@ -189,9 +189,10 @@ func TestAStoreWhoseKeysAreTaken(t *testing.T) {
 	if err := st.Release(t.Context(), cl.Key, cl.Token); err == nil || errors.Is(err, idempotency.ErrFenced) {
 		t.Errorf("%v", err)
 	}
-	for _, v := range []any{nil, "x", []any{}, []any{int64(0), int64(0), int64(0)}, []any{int64(6), int64(0), int64(0)}, []any{int64(1), "", int64(0)},
-		[]any{int64(3), int64(0), int64(0)}, []any{int64(3), int64(0), int64(0), int64(1)}, []any{int64(1), int64(0), int64(0), "x"}} {
-		if a, ok := answered(v); ok {
+	const n = int64(0)
+	for _, v := range []any{nil, "x", []any{}, []any{n, n, n}, []any{int64(-1), n, n, n}, []any{int64(6), n, n, n}, []any{int64(1), "", n, n}, []any{int64(1), n, n, ""},
+		[]any{int64(3), n, n, n}, []any{int64(3), n, n, n, n}, []any{int64(1), n, n, n, "x"}} {
+		if a, _, ok := answered(v); ok {
 			t.Errorf("%v was read as %+v", v, a)
 		}
 	}

@@ -1,0 +1,39 @@
+package serverclock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The deadline that a server gets is never later than the caller's own, whatever part of the round
+// trip came after the reading, and earlier by no more than the whole of it.
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := func() int64 { return time.Now().Add(-time.Hour).UnixMicro() } // its clock is wrong
+		var c Clock
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if at, ok := c.Deadline(ctx); at != 0 || !ok {
+			t.Errorf("without a reading: %d, %v; want one that has passed", at, ok)
+		}
+		if _, ok := c.Deadline(t.Context()); ok {
+			t.Error("a context without a deadline has one")
+		}
+		for _, back := range []time.Duration{0, 3 * time.Millisecond, time.Second} {
+			reading := server()
+			time.Sleep(back)
+			c.Read(reading)
+			for _, later := range []time.Duration{0, time.Hour} {
+				time.Sleep(later)
+				ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+				at, ok := c.Deadline(ctx)
+				cancel()
+				if early := server() + 700_000 - at; !ok || early != back.Microseconds() {
+					t.Errorf("an answer that took %v back, %v later: early by %d µs", back, later, early)
+				}
+			}
+		}
+	})
+}
