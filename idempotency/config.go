@@ -127,7 +127,7 @@ func savePolicy(lease time.Duration) lull.Policy {
 		Attempts:       1000,
 		AttemptTimeout: 5 * time.Second,
 		Deadline:       max(10*lease, time.Minute),
-		Backoff:        backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second},
+		Backoff:        backoff.Schedule{Base: 100 * time.Millisecond, Cap: 5 * time.Second},
 		Timeouts:       lull.TimeoutsAlways,
 		Nested:         lull.NestedAlways,
 		Budget:         budget.Config{Unlimited: true},

@@ -33,10 +33,8 @@ func (x *exchange) serve() {
 	began := time.Now()
 	answer, err := lull.Do(x.r.Context(), m.claims, func(ctx context.Context) (Answer, error) {
 		began = time.Now()
-		end := began.Add(x.claim.Lease) // an answer after the lease is worth nothing
-		if t, ok := ctx.Deadline(); ok && t.Before(end) {
-			end = t
-		} else {
+		end := x.claimEnd(ctx, began)
+		if t, ok := ctx.Deadline(); !ok || end.Before(t) {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadline(ctx, end)
 			defer cancel()
@@ -58,6 +56,16 @@ func (x *exchange) serve() {
 	default:
 		x.refuse(answer)
 	}
+}
+
+// claimEnd is when an attempt at the claim that began then must have its answer: when the attempt's
+// time is over, or the lease, after which the answer is worth nothing.
+func (x *exchange) claimEnd(attempt context.Context, began time.Time) time.Time {
+	end := began.Add(x.claim.Lease)
+	if t, ok := attempt.Deadline(); ok && t.Before(end) {
+		end = t
+	}
+	return end
 }
 
 // storeFailed answers where it is not known whether the key could be claimed.

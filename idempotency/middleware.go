@@ -188,6 +188,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 			Lease:       m.config.Lease,
 			Retention:   m.config.Retention,
 			Resume:      m.config.Resume,
+			Commit:      m.saveTimeout(),
 		},
 	}
 	rand.Read(x.claim.Token[:])

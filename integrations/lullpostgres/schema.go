@@ -59,7 +59,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.undo(ctx, tx)
+	defer undo(context.WithoutCancel(ctx), tx, ending)
 	table := s.config.quoted()
 	_, bare, ok := strings.Cut(s.config.Table, ".")
 	if !ok {
