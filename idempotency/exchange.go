@@ -92,11 +92,16 @@ func (x *exchange) unclaim() {
 	m, c, until := x.m, x.claim, x.until // not x, which has the body
 	ctx := context.WithoutCancel(x.r.Context())
 	m.saving.Go(func() {
-		time.Sleep(time.Until(until))
-		m.undo <- struct{}{}
-		defer func() { <-m.undo }()
-		if err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) }); err != nil && !errors.Is(err, ErrFenced) {
-			m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
+		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
+		for _, wait := range []time.Duration{time.Until(until), c.Lease / 3} {
+			time.Sleep(wait)
+			m.undo <- struct{}{}
+			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) })
+			<-m.undo
+			if err != nil && !errors.Is(err, ErrFenced) {
+				m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
+				return
+			}
 		}
 	})
 }

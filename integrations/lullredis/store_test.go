@@ -103,6 +103,9 @@ func TestRedisMatrix(t *testing.T) {
 		Open: func(t *testing.T, addr string) idempotency.Store {
 			return mustStore(t, storeClient(t, addr), StoreConfig{})
 		},
+		Address: func(place string) (string, func(string) string) {
+			return place, func(addr string) string { return addr }
+		},
 	})
 }
 
