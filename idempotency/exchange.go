@@ -93,7 +93,7 @@ func (x *exchange) unclaim() {
 	ctx := context.WithoutCancel(x.r.Context())
 	m.saving.Go(func() {
 		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
-		for _, wait := range []time.Duration{time.Until(until), c.Lease / 3} {
+		for _, wait := range []time.Duration{time.Until(until), min(c.Lease/3, m.saveTimeout())} {
 			time.Sleep(wait)
 			m.undo <- struct{}{}
 			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) })
