@@ -91,7 +91,7 @@ func (x *exchange) storeFailed(err error) {
 func (x *exchange) unclaim() {
 	m, c, until := x.m, x.claim, x.until // not x, which has the body
 	ctx := context.WithoutCancel(x.r.Context())
-	m.saving.Go(func() {
+	m.free(c.Key, func() {
 		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
 		for _, wait := range []time.Duration{time.Until(until), min(c.Lease/3, m.saveTimeout())} {
 			time.Sleep(wait)
@@ -102,6 +102,22 @@ func (x *exchange) unclaim() {
 				m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
 				return
 			}
+		}
+	})
+}
+
+// free calls store in the background, which tells the store that a request had no effect. Until it
+// has returned, this process knows better than to call the key's outcome unknown.
+func (m *Middleware) free(key string, store func()) {
+	m.mu.Lock()
+	m.freeing[key]++
+	m.mu.Unlock()
+	m.saving.Go(func() {
+		store()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.freeing[key]--; m.freeing[key] == 0 {
+			delete(m.freeing, key)
 		}
 	})
 }
@@ -124,6 +140,13 @@ func unclaim(ctx context.Context, s Store, c Claim) error {
 // refuse answers a request that is not the first.
 func (x *exchange) refuse(answer Answer) {
 	m := x.m
+	if answer.State == Unknown {
+		m.mu.Lock()
+		if m.freeing[x.claim.Key] > 0 {
+			answer.State = InFlight
+		}
+		m.mu.Unlock()
+	}
 	switch answer.State {
 	case InFlight:
 		x.event(Event{What: RefusedInFlight})

@@ -148,6 +148,73 @@ func TestLostClaimsAreTakenBack(t *testing.T) {
 	}
 }
 
+// A process that has still to tell its store that nothing was done calls no outcome unknown, though
+// the lease is over: the store stood still for longer.
+func TestNothingDoneIsNotUnknown(t *testing.T) {
+	for _, method := range []string{"Claim", "Release"} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			r := newRig(t, store, idempotency.Config{Lease: 2 * time.Second})
+			c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+				if method == "Release" && n == 1 {
+					idempotency.NoEffect(r.Context())
+				}
+				fmt.Fprint(w, "time ", n)
+			}}
+			h := r.m.Wrap(c)
+			store.fail(map[string]map[string]error{"Claim": store.after, "Release": store.before}[method], method, errDown)
+			store.fail(store.before, "Release", errDown)
+			send(t, h, request("k"))
+			store.fail(store.after, "Claim", nil)
+			time.Sleep(10 * time.Second)
+			send(t, h, request("k")).is(t, 409, "in-flight")
+			store.fail(store.before, "Release", nil)
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			send(t, h, request("k")).ran(t, 200, map[string]string{"Claim": "time 1", "Release": "time 2"}[method])
+		})
+	}
+}
+
+// A handler that had no effect frees its key only when no claim of the request can be carried out
+// any more: such a claim would take the key again, and nobody would work on it.
+func TestReleaseWaitsForLateClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		store := &belated{Store: memory}
+		r := newRig(t, store, idempotency.Config{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+		r.saw("released", "ran")
+	})
+}
+
+// belated is a store whose first claim seems to fail at once, and is carried out at the last moment.
+type belated struct {
+	idempotency.Store
+	once sync.Once
+}
+
+func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+	b.once.Do(func() {
+		end, _ := ctx.Deadline()
+		time.AfterFunc(time.Until(end)-1, func() { b.Store.Claim(context.WithoutCancel(ctx), c) })
+		err = errDown
+	})
+	if err != nil {
+		return a, err
+	}
+	return b.Store.Claim(ctx, c)
+}
+
 // However often the answer to a claim is lost, it is taken back.
 func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

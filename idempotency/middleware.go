@@ -25,6 +25,9 @@ type Middleware struct {
 	saves  *lull.Dependency // the store, when a response has to be stored
 	saving sync.WaitGroup   // what is stored in the background
 	undo   chan struct{}    // has one for each claim that is being taken back
+
+	mu      sync.Mutex
+	freeing map[string]int // by key: how many calls will tell the store that nothing was done
 }
 
 // An Option wires a Middleware: what cannot be data in a Config.
@@ -95,6 +98,7 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 		config:  c.WithDefaults(),
 		payload: func(_ *http.Request, body []byte) []byte { return body },
 		undo:    make(chan struct{}, maxUndo),
+		freeing: map[string]int{},
 	}
 	for _, o := range opts {
 		if err := o(m); err != nil {

@@ -81,10 +81,15 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any
 		}
 		x.event(Event{What: SaveFailed, Status: p.status, Err: err})
 	}
-	m.saving.Go(func() {
+	later := func() {
 		time.Sleep(late)
 		x.settled(e, m.save(ctx, "save", func(ctx context.Context) error { return store(ctx, m.store, &x.claim, what, record) }))
-	})
+	}
+	if what == release {
+		m.free(x.claim.Key, later)
+	} else {
+		m.saving.Go(later)
+	}
 }
 
 // settled reports e, what was to be stored, with how that ended.
