@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -92,6 +93,41 @@ func TestAClusterIsAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, c, StoreConfig{}) }, storetest.Options{Concurrent: 50})
 	if _, err := mustStore(t, c, StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond}).Claim(ctx, newClaim()); err == nil || !strings.Contains(err.Error(), "0 replicas have it") {
 		t.Errorf("a claim that waits for a replica that is not there: %v", err)
+	}
+}
+
+// A claim that comes to Redis after its caller's deadline changes nothing, whatever was there. The
+// answer has Redis' time, so the next one is in time.
+func TestLateClaims(t *testing.T) {
+	t.Parallel()
+	c := storeClient(t, needServer(t).addr)
+	s := mustStore(t, c, StoreConfig{})
+	for name, before := range map[string]func(claim idempotency.Claim) error{
+		"new":   func(idempotency.Claim) error { return nil },
+		"owned": func(claim idempotency.Claim) error { claims(t, s, claim, idempotency.Claimed); return nil },
+		"given up by another": func(claim idempotency.Claim) error {
+			claim.Token = newClaim().Token
+			claims(t, s, claim, idempotency.Claimed)
+			return s.Extend(t.Context(), claim.Key, claim.Token, 0, time.Hour)
+		},
+	} {
+		claim := newClaim()
+		claim.Resume = true
+		if err := before(claim); err != nil {
+			t.Fatal(err)
+		}
+		there := func() map[string]string { return c.HGetAll(t.Context(), s.RedisKey(claim.Key)).Val() }
+		was := there()
+		v, err := s.run(t.Context(), "claim", claimScript, claim.Key, claim.Fingerprint[:], claim.Token[:], 1, 1, "1", "1") // a deadline in 1970
+		if a, now, ok := answered(v); err != nil || !ok || a.State != late || now < 1e12 || !maps.Equal(there(), was) {
+			t.Errorf("%s: a late claim: %v, %v; %v became %v", name, v, err, was, there())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		s.clock.Read(1)
+		if a, err := s.Claim(ctx, claim); err != nil || a.State != idempotency.Claimed {
+			t.Errorf("%s: a claim after a wrong reading of the clock: %v, %v", name, a.State, err)
+		}
+		cancel()
 	}
 }
 
