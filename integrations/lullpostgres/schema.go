@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Schema makes the table for a zero Config, for programs that keep their migrations in files. For
@@ -15,7 +14,7 @@ import (
 // A key is text that is compared byte by byte. record is null as long as the key is owned. All
 // later versions of this package can read the data of this one.
 const Schema = createTable + DefaultTable + columns + ";\n\n" +
-	createIndex + DefaultTable + indexSuffix + " ON " + DefaultTable + indexed + ";\n"
+	"CREATE INDEX IF NOT EXISTS " + DefaultTable + "_forget_at ON " + DefaultTable + indexed + ";\n"
 
 // The parts of Schema around the names. A name is put between them, and nothing is replaced in text.
 const (
@@ -29,9 +28,7 @@ const (
 	forget_at   timestamptz NOT NULL,
 	record      bytea
 )`
-	createIndex = "CREATE INDEX IF NOT EXISTS "
-	indexSuffix = "_forget_at"
-	indexed     = " (forget_at)"
+	indexed = " (forget_at)"
 )
 
 // ErrNoTable is the error of a Store whose table does not exist, or has another form.
@@ -60,17 +57,16 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer undo(context.WithoutCancel(ctx), tx, ending)
-	table := s.config.quoted()
-	_, bare, ok := strings.Cut(s.config.Table, ".")
-	if !ok {
-		bare = s.config.Table
+	// Two that make a table at once would fail, even with IF NOT EXISTS.
+	if _, err := tx.exec(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")); err != nil {
+		return err
 	}
-	statements := []string{
-		fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")"), // CREATE ... IF NOT EXISTS fails if two run it at once
-		createTable + table + columns,
-		createIndex + `"` + bare + indexSuffix + `" ON ` + table + indexed,
+	table, missing := s.config.quoted(), false
+	if err := tx.row(ctx, "SELECT to_regclass($1::text) IS NULL", []any{table}, []any{&missing}); err != nil || !missing {
+		return err
 	}
-	for _, q := range statements {
+	// The server names the index: a name of ours could be somebody's table.
+	for _, q := range []string{createTable + table + columns, "CREATE INDEX ON " + table + indexed} {
 		if _, err := tx.exec(ctx, q); err != nil {
 			return err
 		}

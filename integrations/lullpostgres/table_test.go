@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,7 +134,7 @@ func TestMigrateNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 50)
 	for _, name := range []string{
-		"", DefaultTable, "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable, DefaultTable + indexSuffix,
+		"", DefaultTable, "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable, DefaultTable + "_forget_at",
 		"key", "forget_at", "table", "user", "Order", "_", long,
 		"%[1]s." + DefaultTable, "%[1]s.my_" + DefaultTable, "%[1]s.select", "%[1]s." + long,
 		DefaultTable + "." + DefaultTable, "Table.Key", long + "." + long,
@@ -177,6 +178,39 @@ func TestMigrateNames(t *testing.T) {
 					t.Errorf("it has %d indexes, %v; want that of the key and that of forget_at", indexes, err)
 				}
 			})
+		}
+	}
+}
+
+// Tables beside each other have their two indexes each, in whatever order they are made. Where a name
+// is that of another's index, Migrate reports it.
+func TestMigrateNeighbours(t *testing.T) {
+	t.Parallel()
+	names := []string{"keys", "keys_forget_at", "keys_pkey", "keys_forget_at_forget_at"}
+	for _, backwards := range []bool{false, true} {
+		schema := "s_" + strings.ToLower(rand.Text())
+		pool := newPool(t, dsn(t)+"&search_path="+schema)
+		if _, err := pool.Exec(bg, "CREATE SCHEMA "+schema); err != nil {
+			t.Fatal(err)
+		}
+		if backwards {
+			slices.Reverse(names)
+		}
+		for _, name := range names {
+			s, err := New(pool, Config{Table: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Migrate(bg); err != nil {
+				if name != "keys_pkey" || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s in the order %v: %v", name, names, err)
+				}
+				continue
+			}
+			var indexes int
+			if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
+				t.Errorf("%s in the order %v has %d indexes, %v; want 2", name, names, indexes, err)
+			}
 		}
 	}
 }
