@@ -43,11 +43,17 @@ func (x *exchange) serve() {
 		if err == nil && (answer.State < Claimed || answer.State > Unknown) {
 			err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
 		}
-		if err != nil && !errors.Is(err, ErrFull) && !classify(err).NeverSent {
-			x.until = end
+		if err != nil {
+			answer = Answer{}
+			if !errors.Is(err, ErrFull) && !classify(err).NeverSent {
+				x.until = end
+			}
 		}
 		return answer, err
 	}, lull.Operation("claim"))
+	if answer.State != Claimed && !x.until.IsZero() {
+		x.unclaim()
+	}
 	switch {
 	case err != nil:
 		x.storeFailed(err)
@@ -76,9 +82,6 @@ func (x *exchange) storeFailed(err error) {
 		return
 	}
 	x.event(Event{What: StoreFailed, Err: err})
-	if !x.until.IsZero() {
-		x.unclaim()
-	}
 	if x.m.config.FailOpen {
 		x.next.ServeHTTP(x.w, withBody(x.r, x.body))
 		return
@@ -128,6 +131,8 @@ func unclaim(ctx context.Context, s Store, c Claim) error {
 	if c.Resume {
 		c.Resume = false
 		switch a, err := s.Claim(ctx, c); {
+		case errors.Is(err, ErrFull): // so there is no entry
+			return nil
 		case err != nil || a.State != Claimed:
 			return err
 		case a.Resumed:

@@ -197,6 +197,26 @@ func TestReleaseWaitsForLateClaims(t *testing.T) {
 	})
 }
 
+// A request whose first claim was lost, and whose second one was refused, has no handler either.
+func TestLostClaimOfARequestThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				time.Sleep(500 * time.Millisecond)
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		first := begin(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request("k"))
+		r := newRig(t, &belated{Store: memory}, idempotency.Config{})
+		send(t, r.m.Wrap(c), request("k")).is(t, 409, "in-flight")
+		(<-first).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+	})
+}
+
 // belated is a store whose first claim seems to fail at once, and is carried out at the last moment.
 type belated struct {
 	idempotency.Store
