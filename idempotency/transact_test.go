@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,8 @@ type ledger struct {
 	commit error // of every commit, if not nil: nothing is written
 	lost   error // of every commit, after it was made
 	hangs  int   // so many claims get no answer
-	claims int
-	bound  time.Duration // Claim.Commit of the last that was claimed
+	claims atomic.Int64
+	bound  atomic.Int64 // Claim.Commit of the last that was claimed
 }
 
 type ledgerTx struct{ lines []string }
@@ -38,8 +39,7 @@ func write(ctx context.Context, line string) {
 }
 
 func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
-	l.claims++
-	if l.hangs >= l.claims {
+	if l.claims.Add(1) <= int64(l.hangs) {
 		<-ctx.Done()
 		return idempotency.Answer{}, ctx.Err()
 	}
@@ -47,7 +47,7 @@ func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(con
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
 	}
-	l.bound = c.Commit
+	l.bound.Store(int64(c.Commit))
 	always := context.WithoutCancel(ctx)
 	rollback := func() {
 		if a.Resumed {
@@ -269,8 +269,8 @@ func TestTransactionsAreBounded(t *testing.T) {
 			} else {
 				got.ran(t, 200, "")
 				r.saw("ran")
-				if l.bound != policy.WithDefaults().AttemptTimeout {
-					t.Errorf("the commit may take %v", l.bound)
+				if bound := time.Duration(l.bound.Load()); bound != policy.WithDefaults().AttemptTimeout {
+					t.Errorf("the commit may take %v", bound)
 				}
 			}
 			if claimed > policy.WorstCase() {
@@ -292,11 +292,11 @@ func TestTransactionsObeyTheCircuit(t *testing.T) {
 		for range 10 {
 			send(t, h, request("k")).is(t, 503, "store-unavailable")
 		}
-		before := l.claims
+		before := l.claims.Load()
 		for range 10 {
 			send(t, h, request("k")).is(t, 503, "store-unavailable")
 		}
-		if n := l.claims - before; n > 2 {
+		if n := l.claims.Load() - before; n > 2 {
 			t.Errorf("the circuit is not open: %d transactions", n)
 		}
 		l.hangs = 0
