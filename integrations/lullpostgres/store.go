@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/idempotency"
-	"github.com/lullgo/lull/internal/serverclock"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // A Store is an idempotency.Store, and a Transactor, in a table. It is safe for concurrent use, and
@@ -22,7 +22,7 @@ type Store struct {
 	db     database
 	sql    statements
 	lock   func(key string) int64
-	clock  serverclock.Clock
+	clock  storecall.Clock
 }
 
 var _ idempotency.Transactor = (*Store)(nil)
@@ -94,13 +94,14 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	return idempotency.Answer{}, s.explain(ctx, "Claim", errContended)
 }
 
-func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (a idempotency.Answer, err error) {
+func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (idempotency.Answer, error) {
+	var a idempotency.Answer
 	var state, remaining, now int64
 	var deadline any
 	if end, ok := s.clock.Deadline(ctx); ok {
 		deadline = end
 	}
-	err = q.row(ctx, query,
+	err := q.row(ctx, query,
 		[]any{c.Key, c.Fingerprint[:], c.Token[:], micros(c.Lease), micros(c.Retention), c.Resume, s.lock(c.Key), deadline},
 		[]any{&state, &a.Resumed, &remaining, &a.Record, &now})
 	if err != nil {

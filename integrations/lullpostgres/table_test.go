@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -392,5 +394,70 @@ func TestMuteServer(t *testing.T) {
 			}
 			cancel()
 		}
+	}
+}
+
+// stuck is a driver that heeds no context: from some call on it stands still, like lib/pq with a
+// server that does.
+type stuck struct {
+	at    string
+	until chan struct{}
+}
+
+func (s stuck) call(name string) {
+	if name == s.at {
+		<-s.until
+	}
+}
+
+func (s stuck) Connect(context.Context) (driver.Conn, error) { s.call("connect"); return s, nil }
+func (s stuck) Driver() driver.Driver                        { return nil }
+func (s stuck) Begin() (driver.Tx, error)                    { s.call("begin"); return s, nil }
+func (s stuck) Prepare(string) (driver.Stmt, error) {
+	s.call("statement")
+	return nil, errors.New("no")
+}
+func (s stuck) Commit() error   { s.call("commit"); return nil }
+func (s stuck) Rollback() error { s.call("rollback"); return nil }
+func (s stuck) Close() error    { return nil }
+
+// No call lasts longer than its context, whatever the driver does, and no transaction that is begun
+// too late stays open.
+func TestADriverThatHeedsNoContext(t *testing.T) {
+	for at, call := range map[string]func(context.Context, sqlDB) error{
+		"connect":   func(ctx context.Context, d sqlDB) error { _, err := d.exec(ctx, "x"); return err },
+		"statement": func(ctx context.Context, d sqlDB) error { return d.row(ctx, "x", nil, nil) },
+		"begin":     func(ctx context.Context, d sqlDB) error { _, err := d.begin(ctx, 0); return err },
+		"commit": func(ctx context.Context, d sqlDB) error {
+			tx, err := d.begin(ctx, 0)
+			if err != nil {
+				return err
+			}
+			return tx.commit(ctx)
+		},
+		"rollback": func(ctx context.Context, d sqlDB) error {
+			tx, err := d.begin(ctx, 0)
+			if err != nil {
+				return err
+			}
+			return tx.rollback(ctx)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stuck{at, make(chan struct{})}
+			db := sql.OpenDB(s)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			begun := time.Now()
+			if err := call(ctx, sqlDB{sqlConn{db}, db}); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+				t.Errorf("a driver that stands still at %s: %v after %v", at, err, time.Since(begun))
+			}
+			close(s.until)
+			synctest.Wait()
+			if n := db.Stats().InUse; n != 0 {
+				t.Errorf("after it stood still at %s, %d connections are in use", at, n)
+			}
+			db.Close()
+		})
 	}
 }

@@ -20,24 +20,27 @@ var errVanished = errors.New("the entry that this transaction has made is gone")
 // transaction.
 //
 // The result of run is committed even if ctx has ended by then, if that takes no longer than c.Commit
-// (zero: five seconds). If run has ended the transaction itself, or a statement has failed in it, and the record
-// must be kept nevertheless, Transact returns an error.
+// (zero: five seconds). If run has ended the transaction itself, or a statement has failed in it, and
+// the record must be kept nevertheless, Transact returns an error.
 func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.Answer, error) {
 	tx, a, err := s.begin(ctx, &c)
 	if err != nil || tx == nil {
 		return a, err
 	}
-	always, within, committed := context.WithoutCancel(ctx), cmp.Or(c.Commit, ending), false
+	always, committed := context.WithoutCancel(ctx), false
+	left := func() time.Duration { return cmp.Or(c.Commit, ending) }
 	// run may panic, or end its goroutine: neither is recovered.
 	defer func() {
 		if !committed {
-			undo(always, tx, within)
+			undo(always, tx, left())
 		}
 	}()
 	if err := ctx.Err(); err != nil {
 		return idempotency.Answer{}, err
 	}
 	record, keep := run(tx.with(ctx), a.Resumed)
+	until := time.Now().Add(left())
+	left = func() time.Duration { return time.Until(until) }
 	if !keep {
 		return a, nil
 	}
@@ -47,17 +50,17 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	if err := tx.checkNotRolledBack(); err != nil {
 		return idempotency.Answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(always, within)
+	end, cancel := context.WithDeadline(always, until)
 	defer cancel()
-	n, err := tx.exec(ctx, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
+	n, err := tx.exec(end, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
 	switch {
 	case err == nil && n != 1:
 		err = errVanished
 	case err == nil:
-		err = tx.commit(ctx)
+		err = tx.commit(end)
 	}
 	if err != nil {
-		return idempotency.Answer{}, s.explain(ctx, "Transact", err)
+		return idempotency.Answer{}, s.explain(end, "Transact", err)
 	}
 	committed = true
 	return a, nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/internal/serverclock"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // The defaults of zero fields.
@@ -91,7 +91,7 @@ func (c StoreConfig) Validate() error {
 type Store struct {
 	client redis.UniversalClient
 	config StoreConfig
-	clock  serverclock.Clock
+	clock  storecall.Clock
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -217,7 +217,7 @@ func (s *Store) own(ctx context.Context, what string, script *redis.Script, key 
 // tooLarge returns the answer to a record of that length. Only the owner gets ErrTooLarge.
 func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Token, n int) error {
 	var e *redis.SliceCmd
-	err := wait(ctx, func() error {
+	err := storecall.Wait(ctx, func() error {
 		e = s.client.HMGet(ctx, s.RedisKey(key), "t", "d")
 		return e.Err()
 	})
@@ -240,8 +240,8 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 		return nil, err
 	}
 	keys := []string{s.RedisKey(key)}
-	var v any // do not read it if wait returns early
-	err = wait(ctx, func() error {
+	var v any // do not read it if Wait returns early
+	err = storecall.Wait(ctx, func() error {
 		var out any
 		var err error
 		if s.config.Replicas > 0 {
@@ -258,21 +258,6 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 		return nil, failure(ctx, what, err)
 	}
 	return v, nil
-}
-
-// wait calls f, and returns early if ctx ends. f may then continue for a while.
-func wait(ctx context.Context, f func() error) error {
-	if ctx.Done() == nil {
-		return f()
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // failure returns err with the failed operation, and with the end of ctx if it has ended. A connection

@@ -1,12 +1,4 @@
-// Package serverclock says when a deadline of this process has come by the clock of a server, so
-// that a call can carry its own end with it. A server that stood still then does not carry out
-// what its caller has given up.
-//
-// The server's answers have its time. A reading is older than its answer, by an unknown part of
-// the round trip. So the deadline that is sent is early by no more than that, and never late, as
-// long as both clocks run alike. A server whose clock was set back carries out a call too late; one
-// whose clock was set forward refuses, and its refusal has the new time.
-package serverclock
+package storecall
 
 import (
 	"context"
@@ -14,7 +6,14 @@ import (
 	"time"
 )
 
-// A Clock knows the time of one server. The zero Clock knows nothing. It may be used concurrently.
+// A Clock says when a deadline of this process has come by the clock of a server, so that a call
+// can carry its own end with it. A server that stood still then does not carry out what its caller
+// has given up. The zero Clock knows nothing. It may be used concurrently.
+//
+// The server's answers have its time. A reading is older than its answer, by an unknown part of
+// the round trip. So the deadline that is sent is early by no more than that, and never late, as
+// long as both clocks run alike. A server whose clock was set back carries out a call too late; one
+// whose clock was set forward refuses, and its refusal has the new time.
 type Clock struct {
 	mu     sync.Mutex
 	micros int64     // the latest reading, in µs since 1970

@@ -1,7 +1,8 @@
-package serverclock
+package storecall
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,25 @@ func TestDeadline(t *testing.T) {
 					t.Errorf("an answer that took %v back, %v later: early by %d µs", back, later, early)
 				}
 			}
+		}
+	})
+}
+
+// A call ends with its context, and with its own result if that comes first.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		want := errors.New("its own")
+		if err := Wait(ctx, func() error { return want }); err != want {
+			t.Errorf("%v, want its own error", err)
+		}
+		begun := time.Now()
+		if err := Wait(ctx, func() error { time.Sleep(time.Hour); return want }); err != context.DeadlineExceeded || time.Since(begun) != time.Second {
+			t.Errorf("%v after %v, want the context's error at its end", err, time.Since(begun))
+		}
+		if err := Wait(t.Context(), func() error { time.Sleep(time.Hour); return want }); err != want {
+			t.Errorf("%v, want its own error", err)
 		}
 	})
 }
