@@ -76,7 +76,7 @@ type Config struct {
 	// Transactional: the handler runs in a transaction of the store, which must be a
 	// [Transactor]. All that the handler does must be done in that transaction. Then
 	// there are no unknown outcomes. A response of 500 or more, or one that releases
-	// the key, rolls back.
+	// the key, rolls back. Store bounds the claim, and the commit has as long as one attempt.
 	Transactional bool
 
 	// RetryAfter is the largest Retry-After of a request that should be sent again: 503,
@@ -102,9 +102,10 @@ type Config struct {
 	// it is not empty, problems have a Link to it (rel="describedby").
 	Documentation string
 
-	// Store is the policy for calls to the store before the handler runs. The zero Policy
-	// stands for [StorePolicy]. Its WorstCase is the longest that a request waits for
-	// an answer of 503.
+	// Store is the policy for calls to the store before the handler runs, in a transaction
+	// or not. The zero Policy stands for [StorePolicy]. Its WorstCase is the longest that a
+	// request waits for the handler or an answer of 503. After the handler it waits for the
+	// store as long as for one attempt.
 	Store lull.Policy
 }
 

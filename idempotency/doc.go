@@ -70,7 +70,8 @@
 // outcome-unknown. Under Config.Resume it runs the handler again instead
 // ([Attempt.Resumed]). With Config.Transactional the claim, the handler's writes and the
 // record are one transaction of the store ([Transactor]). Then no outcome is unknown.
-// [Memory] loses its keys when its process ends.
+// A store that stands still makes no outcome unknown: a claim whose answer was lost is taken
+// back. [Memory] loses its keys when its process ends.
 //
 // A first request costs about 7 µs and 34 allocations with the store in memory. A replay
 // costs 3 µs and 11 allocations. docs/idempotency.md has the measurement, and what the

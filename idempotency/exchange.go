@@ -20,6 +20,7 @@ type exchange struct {
 	key           string
 	body          []byte
 	claim         Claim
+	until         time.Time // until then a claim whose answer was lost may be carried out; zero: there is none
 }
 
 func (x *exchange) event(e Event) {
@@ -32,10 +33,26 @@ func (x *exchange) serve() {
 	began := time.Now()
 	answer, err := lull.Do(x.r.Context(), m.claims, func(ctx context.Context) (Answer, error) {
 		began = time.Now()
-		return m.store.Claim(ctx, x.claim)
+		end := x.claimEnd(ctx, began)
+		if t, ok := ctx.Deadline(); !ok || end.Before(t) {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, end)
+			defer cancel()
+		}
+		answer, err := m.store.Claim(ctx, x.claim)
+		if err == nil && (answer.State < Claimed || answer.State > Unknown) {
+			err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
+		}
+		if err != nil {
+			answer = Answer{}
+			if !errors.Is(err, ErrFull) && !classify(err).NeverSent {
+				x.until = end
+			}
+		}
+		return answer, err
 	}, lull.Operation("claim"))
-	if err == nil && (answer.State < Claimed || answer.State > Unknown) {
-		err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
+	if answer.State != Claimed && !x.until.IsZero() {
+		x.unclaim()
 	}
 	switch {
 	case err != nil:
@@ -47,18 +64,24 @@ func (x *exchange) serve() {
 	}
 }
 
+// claimEnd is when an attempt at the claim that began then must have its answer: when the attempt's
+// time is over, or the lease, after which the answer is worth nothing.
+func (x *exchange) claimEnd(attempt context.Context, began time.Time) time.Time {
+	end := began.Add(x.claim.Lease)
+	if t, ok := attempt.Deadline(); ok && t.Before(end) {
+		end = t
+	}
+	return end
+}
+
 // storeFailed answers where it is not known whether the key could be claimed.
 func (x *exchange) storeFailed(err error) {
-	share := errors.Is(err, ErrShare)
-	if share && !x.m.config.FailOpen {
+	if errors.Is(err, ErrShare) && !x.m.config.FailOpen {
 		x.event(Event{What: RefusedShare, Err: err})
 		x.m.problem(x.w, x.m.tooManyKeys())
 		return
 	}
 	x.event(Event{What: StoreFailed, Err: err})
-	if why, ok := errors.AsType[*lull.Error](err); !share && (!ok || why.Attempts > 0) {
-		x.unclaim()
-	}
 	if x.m.config.FailOpen {
 		x.next.ServeHTTP(x.w, withBody(x.r, x.body))
 		return
@@ -67,30 +90,68 @@ func (x *exchange) storeFailed(err error) {
 }
 
 // unclaim takes back, in the background, a claim whose answer was lost: if it has
-// arrived after all, the key would stay taken though nobody works on it. What may
-// have been taken over from another is left in the state in which it was found.
+// arrived after all, the key would stay taken though nobody works on it.
 func (x *exchange) unclaim() {
-	select {
-	case x.m.undo <- struct{}{}:
-	default:
-		return
-	}
-	ctx, c := context.WithoutCancel(x.r.Context()), x.claim
-	x.m.saving.Go(func() {
-		defer func() { <-x.m.undo }()
-		ctx, cancel := context.WithTimeout(ctx, x.m.config.Lease)
-		defer cancel()
-		what := release
-		if c.Resume {
-			what = abandon
+	m, c, until := x.m, x.claim, x.until // not x, which has the body
+	ctx := context.WithoutCancel(x.r.Context())
+	m.free(c.Key, func() {
+		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
+		for _, wait := range []time.Duration{time.Until(until), min(c.Lease/3, m.saveTimeout())} {
+			time.Sleep(wait)
+			m.undo <- struct{}{}
+			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) })
+			<-m.undo
+			if err != nil && !errors.Is(err, ErrFenced) {
+				m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
+				return
+			}
 		}
-		store(ctx, x.m.store, &c, what, nil)
 	})
+}
+
+// free calls store in the background, which tells the store that a request had no effect. Until it
+// has returned, this process knows better than to call the key's outcome unknown.
+func (m *Middleware) free(key string, store func()) {
+	m.mu.Lock()
+	m.freeing[key]++
+	m.mu.Unlock()
+	m.saving.Go(func() {
+		store()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.freeing[key]--; m.freeing[key] == 0 {
+			delete(m.freeing, key)
+		}
+	})
+}
+
+// unclaim leaves the key as c has found it. What c has taken over from another is given
+// back as an outcome that is unknown. To see whether it was, it claims the key once more.
+func unclaim(ctx context.Context, s Store, c Claim) error {
+	if c.Resume {
+		c.Resume = false
+		switch a, err := s.Claim(ctx, c); {
+		case errors.Is(err, ErrFull): // so there is no entry
+			return nil
+		case err != nil || a.State != Claimed:
+			return err
+		case a.Resumed:
+			return s.Extend(ctx, c.Key, c.Token, 0, c.Retention)
+		}
+	}
+	return s.Release(ctx, c.Key, c.Token)
 }
 
 // refuse answers a request that is not the first.
 func (x *exchange) refuse(answer Answer) {
 	m := x.m
+	if answer.State == Unknown {
+		m.mu.Lock()
+		if m.freeing[x.claim.Key] > 0 {
+			answer.State = InFlight
+		}
+		m.mu.Unlock()
+	}
 	switch answer.State {
 	case InFlight:
 		x.event(Event{What: RefusedInFlight})

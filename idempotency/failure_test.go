@@ -114,23 +114,125 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A claim that took over, and whose answer was lost, is given back as it was found: to
-// release it would be to forget that somebody had begun.
-func TestLostTakeOver(t *testing.T) {
+// A claim whose answer was lost is taken back, and the key is left as it was found. Whoever comes
+// next learns of nobody who never began: neither that the outcome is unknown, nor that it resumes.
+func TestLostClaimsAreTakenBack(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		for _, began := range []bool{false, true} { // somebody did, and was interrupted
+			synctest.Test(t, func(t *testing.T) {
+				memory := newMemory(t, idempotency.MemoryConfig{})
+				if began {
+					interrupt(t, memory, request("k"))
+				}
+				store := newFaulty(memory)
+				store.fail(store.after, "Claim", errDown)
+				r := newRig(t, store, idempotency.Config{Resume: resume})
+				c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+					fmt.Fprint(w, "resumed ", idempotency.AttemptFrom(r.Context()).Resumed)
+				}}
+				send(t, r.m.Wrap(c), request("k")).is(t, 503, "store-unavailable")
+				c.times(t, 0)
+				store.fail(store.after, "Claim", nil)
+				if err := r.m.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				r.saw("store-failed")
+				got := send(t, newRig(t, memory, idempotency.Config{Resume: resume}).m.Wrap(c), request("k"))
+				if began && !resume {
+					got.is(t, 409, "outcome-unknown")
+				} else {
+					got.ran(t, 200, fmt.Sprint("resumed ", began))
+				}
+			})
+		}
+	}
+}
+
+// A process that has still to tell its store that nothing was done calls no outcome unknown, though
+// the lease is over: the store stood still for longer.
+func TestNothingDoneIsNotUnknown(t *testing.T) {
+	for _, method := range []string{"Claim", "Release"} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			r := newRig(t, store, idempotency.Config{Lease: 2 * time.Second})
+			c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+				if method == "Release" && n == 1 {
+					idempotency.NoEffect(r.Context())
+				}
+				fmt.Fprint(w, "time ", n)
+			}}
+			h := r.m.Wrap(c)
+			store.fail(map[string]map[string]error{"Claim": store.after, "Release": store.before}[method], method, errDown)
+			store.fail(store.before, "Release", errDown)
+			send(t, h, request("k"))
+			store.fail(store.after, "Claim", nil)
+			time.Sleep(10 * time.Second)
+			send(t, h, request("k")).is(t, 409, "in-flight")
+			store.fail(store.before, "Release", nil)
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			send(t, h, request("k")).ran(t, 200, map[string]string{"Claim": "time 1", "Release": "time 2"}[method])
+		})
+	}
+}
+
+// A handler that had no effect frees its key only when no claim of the request can be carried out
+// any more: such a claim would take the key again, and nobody would work on it.
+func TestReleaseWaitsForLateClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemory(t, idempotency.MemoryConfig{})
-		interrupt(t, memory, request("k"))
-		store := newFaulty(memory)
-		store.fail(store.after, "Claim", errDown)
-		r := newRig(t, store, idempotency.Config{Resume: true})
-		c := &counter{}
-		send(t, r.m.Wrap(c), request("k")).is(t, 503, "store-unavailable")
-		if err := r.m.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		send(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request("k")).is(t, 409, "outcome-unknown")
-		c.times(t, 0)
+		store := &belated{Store: memory}
+		r := newRig(t, store, idempotency.Config{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+		r.saw("released", "ran")
 	})
+}
+
+// A request whose first claim was lost, and whose second one was refused, has no handler either.
+func TestLostClaimOfARequestThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				time.Sleep(500 * time.Millisecond)
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		first := begin(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request("k"))
+		r := newRig(t, &belated{Store: memory}, idempotency.Config{})
+		send(t, r.m.Wrap(c), request("k")).is(t, 409, "in-flight")
+		(<-first).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+	})
+}
+
+// belated is a store whose first claim seems to fail at once, and is carried out at the last moment.
+type belated struct {
+	idempotency.Store
+	once sync.Once
+}
+
+func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+	b.once.Do(func() {
+		end, _ := ctx.Deadline()
+		time.AfterFunc(time.Until(end)-1, func() { b.Store.Claim(context.WithoutCancel(ctx), c) })
+		err = errDown
+	})
+	if err != nil {
+		return a, err
+	}
+	return b.Store.Claim(ctx, c)
 }
 
 // However often the answer to a claim is lost, it is taken back.
@@ -206,7 +308,7 @@ func TestStoreHangs(t *testing.T) {
 			t.Errorf("the request waited %v, more than %v", waited, idempotency.StorePolicy().WorstCase())
 		}
 		c.times(t, 0)
-		time.Sleep(time.Minute) // the claims that are taken back
+		time.Sleep(time.Hour) // the claims that are taken back
 	})
 }
 
@@ -465,7 +567,7 @@ func TestStorePolicyIsTheCallers(t *testing.T) {
 		if n := store.called("Claim"); n != 1 {
 			t.Errorf("the store was called %d times under a policy of one attempt", n)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	})
 }
 

@@ -92,11 +92,11 @@ var _ Store = (*Memory)(nil)
 
 // Claim implements Store. The error is ErrFull, ErrShare, or that of a ctx that has ended.
 func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
-	if err := ctx.Err(); err != nil {
-		return Answer{}, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil { // with the lock: what comes after ctx's end finds all that this has made
+		return Answer{}, err
+	}
 	now := m.sweep()
 	e := m.entries[c.Key]
 	if e == nil {

@@ -24,7 +24,10 @@ type Middleware struct {
 	claims *lull.Dependency // the store, while a client waits
 	saves  *lull.Dependency // the store, when a response has to be stored
 	saving sync.WaitGroup   // what is stored in the background
-	undo   chan struct{}    // as many as there may be claims to be taken back at a time
+	undo   chan struct{}    // has one for each claim that is being taken back
+
+	mu      sync.Mutex
+	freeing map[string]int // by key: how many calls will tell the store that nothing was done
 }
 
 // An Option wires a Middleware: what cannot be data in a Config.
@@ -75,8 +78,8 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// maxUndo is how many claims may be taken back at a time whose answer was lost. The
-// rest wait for their leases to end.
+// maxUndo is how many claims whose answer was lost are taken back at a time. The others
+// wait for their turn.
 const maxUndo = 64
 
 // New returns a Middleware over store, or an error if the configuration is wrong.
@@ -95,6 +98,7 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 		config:  c.WithDefaults(),
 		payload: func(_ *http.Request, body []byte) []byte { return body },
 		undo:    make(chan struct{}, maxUndo),
+		freeing: map[string]int{},
 	}
 	for _, o := range opts {
 		if err := o(m); err != nil {
@@ -188,6 +192,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 			Lease:       m.config.Lease,
 			Retention:   m.config.Retention,
 			Resume:      m.config.Resume,
+			Commit:      m.saveTimeout(),
 		},
 	}
 	rand.Read(x.claim.Token[:])

@@ -67,33 +67,56 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any
 	// Not with the request's context: the client may be gone, or its time over, and the
 	// record is for its next attempt.
 	ctx := context.WithoutCancel(x.r.Context())
-	first, cancel := context.WithTimeout(ctx, m.saveTimeout())
-	err := store(first, m.store, &x.claim, what, record)
-	cancel()
+	late := time.Duration(0)
+	if what == release { // another claim may be under way, and would own the key again
+		late = max(time.Until(x.until), 0)
+	}
+	if late == 0 {
+		first, cancel := context.WithTimeout(ctx, m.saveTimeout())
+		err := store(first, m.store, &x.claim, what, record)
+		cancel()
+		if err == nil || errors.Is(err, ErrFenced) {
+			x.settled(e, err)
+			return
+		}
+		x.event(Event{What: SaveFailed, Status: p.status, Err: err})
+	}
+	later := func() {
+		time.Sleep(late)
+		x.settled(e, m.save(ctx, "save", func(ctx context.Context) error { return store(ctx, m.store, &x.claim, what, record) }))
+	}
+	if what == release {
+		m.free(x.claim.Key, later)
+	} else {
+		m.saving.Go(later)
+	}
+}
+
+// settled reports e, what was to be stored, with how that ended.
+func (x *exchange) settled(e Event, err error) {
 	switch {
-	case err == nil:
-		x.event(e)
-		return
 	case errors.Is(err, ErrFenced):
 		e.What = Fenced
-		x.event(e)
-		return
+	case err != nil:
+		e.What, e.Err = SaveLost, errors.Join(err, e.Err)
 	}
-	x.event(Event{What: SaveFailed, Status: p.status, Err: err})
-	m.saving.Go(func() {
-		err := lull.Run(ctx, m.saves, func(ctx context.Context) error {
-			err := store(ctx, m.store, &x.claim, what, record)
-			if errors.Is(err, ErrFenced) {
-				e.What = Fenced
-				return nil
-			}
-			return err
-		}, lull.Operation("save"))
-		if err != nil {
-			e.What, e.Err = SaveLost, errors.Join(err, e.Err)
+	x.event(e)
+}
+
+// save calls the store until it has answered: ErrFenced is an answer.
+func (m *Middleware) save(ctx context.Context, operation string, call func(context.Context) error) error {
+	fenced := false
+	err := lull.Run(ctx, m.saves, func(ctx context.Context) error {
+		err := call(ctx)
+		if fenced = errors.Is(err, ErrFenced); fenced {
+			return nil
 		}
-		x.event(e)
-	})
+		return err
+	}, lull.Operation(operation))
+	if fenced {
+		return ErrFenced
+	}
+	return err
 }
 
 // saveTimeout is how long a client waits, beyond its handler, for its response to be

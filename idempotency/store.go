@@ -46,6 +46,15 @@ import (
 // errors.Is(err, ctx.Err()) holds unless it had its answer already; called with a
 // ctx that has ended it changes nothing. A Store is safe for concurrent use.
 //
+// # Calls that arrive late
+//
+// A server that stood still carries out what is in its connections, also for callers
+// who have given up. A claim that is carried out so would hold a key on which nobody
+// works. So a Claim changes nothing once ctx's deadline has passed, even if a server
+// comes to it only then: send the deadline with it, by the server's clock. And a
+// Release that begins after the deadlines of all claims with its token is the last
+// word: afterwards none of them has an entry.
+//
 // # Keys
 //
 // A key is 1 to MaxStoreKey bytes of printable ASCII (0x20 to 0x7e), compared byte
@@ -130,11 +139,16 @@ type Transactor interface {
 	// The error may be ErrTooLarge (everything is rolled back). With any other error
 	// it is not known whether the transaction was committed; a later Claim shows it.
 	//
+	// ctx bounds the claim: Transact returns promptly when it ends before run is called,
+	// and may then be called again. run is not called after that. Once run runs, the end
+	// of ctx means nothing: the middleware gives the handler the request's own context,
+	// with the values of the one that run was called with. After run, c.Commit is the
+	// bound.
+	//
 	// The key is owned for as long as run runs; the middleware does not extend a lease
 	// meanwhile. A store whose claim is not visible before the commit cannot know the
 	// fingerprint of a request that is still running: it answers InFlight, and Remaining
-	// may be zero. It must not wait for the other transaction to end. run is not called
-	// after ctx has ended; if ctx ends while it runs, that is run's to notice.
+	// may be zero. It must not wait for the other transaction to end.
 	Transact(ctx context.Context, c Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (Answer, error)
 }
 
@@ -159,6 +173,7 @@ type Claim struct {
 	Lease       time.Duration // how long it is owned unless extended; positive
 	Retention   time.Duration // when it is forgotten; not less than Lease
 	Resume      bool          // take over from an owner whose lease has ended
+	Commit      time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
 }
 
 // An Answer is a Store's answer to a Claim. The zero Answer is none.

@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/idempotency/storetest"
 )
@@ -20,6 +23,9 @@ type ledger struct {
 	lines  []string
 	commit error // of every commit, if not nil: nothing is written
 	lost   error // of every commit, after it was made
+	hangs  int   // so many claims get no answer
+	claims atomic.Int64
+	bound  atomic.Int64 // Claim.Commit of the last that was claimed
 }
 
 type ledgerTx struct{ lines []string }
@@ -33,10 +39,15 @@ func write(ctx context.Context, line string) {
 }
 
 func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if l.claims.Add(1) <= int64(l.hangs) {
+		<-ctx.Done()
+		return idempotency.Answer{}, ctx.Err()
+	}
 	a, err := l.Claim(ctx, c)
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
 	}
+	l.bound.Store(int64(c.Commit))
 	always := context.WithoutCancel(ctx)
 	rollback := func() {
 		if a.Resumed {
@@ -210,6 +221,89 @@ func TestCommitFailsAfterFlush(t *testing.T) {
 	if len(l.lines) != 0 {
 		t.Errorf("in the ledger: %q", l.lines)
 	}
+}
+
+// A transaction obeys Config.Store, too: each attempt at its claim has a bound, another follows, and
+// all of them together have one. So has the commit. The handler has none of these, and what it
+// calls is no part of the call to the store.
+func TestTransactionsAreBounded(t *testing.T) {
+	patient := idempotency.StorePolicy()
+	patient.Attempts, patient.AttemptTimeout, patient.Deadline, patient.Timeouts = 2, 10*time.Second, 15*time.Second, lull.TimeoutsAlways
+	for _, test := range []struct {
+		policy lull.Policy
+		hangs  int
+		runs   int
+	}{
+		{lull.Policy{}, 0, 1},
+		{lull.Policy{}, 100, 0},
+		{patient, 1, 1},
+		{patient, 2, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: test.hangs}
+			config := idempotency.Config{Transactional: true, Store: test.policy}
+			r := newRig(t, l, config)
+			policy := config.WithDefaults().Store
+			begun := time.Now()
+			var claimed time.Duration
+			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+				claimed = time.Since(begun)
+				if _, has := r.Context().Deadline(); has {
+					t.Error("the handler has a deadline")
+				}
+				if in, ok := lull.AttemptFrom(r.Context()); ok {
+					t.Errorf("the handler is a part of %+v", in)
+				}
+				time.Sleep(time.Hour)
+				if err := r.Context().Err(); err != nil {
+					t.Errorf("the handler's context has ended: %v", err)
+				}
+				write(r.Context(), "paid")
+			}}
+			got := send(t, r.m.Wrap(c), request("k"))
+			c.times(t, test.runs)
+			if test.runs == 0 {
+				claimed = time.Since(begun)
+				got.is(t, 503, "store-unavailable")
+				r.saw("store-failed")
+			} else {
+				got.ran(t, 200, "")
+				r.saw("ran")
+				if bound := time.Duration(l.bound.Load()); bound != policy.WithDefaults().AttemptTimeout {
+					t.Errorf("the commit may take %v", bound)
+				}
+			}
+			if claimed > policy.WorstCase() {
+				t.Errorf("%d claims without an answer: %v passed, more than %v", test.hangs, claimed, policy.WorstCase())
+			}
+			if len(l.lines) != test.runs {
+				t.Errorf("in the ledger: %q", l.lines)
+			}
+		})
+	}
+}
+
+// While the store has been down for some time, no transaction is begun.
+func TestTransactionsObeyTheCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: 1 << 30}
+		c := &counter{}
+		h := newRig(t, l, idempotency.Config{Transactional: true}).m.Wrap(c)
+		for range 10 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+		}
+		before := l.claims.Load()
+		for range 10 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+		}
+		if n := l.claims.Load() - before; n > 2 {
+			t.Errorf("the circuit is not open: %d transactions", n)
+		}
+		l.hangs = 0
+		time.Sleep(time.Minute)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		c.times(t, 1)
+	})
 }
 
 // fickle is a Transactor that answers what it likes, whether it ran the handler or not.

@@ -10,7 +10,9 @@
 //
 // [Matrix] is for stores that outlive a process: it starts the test binary again as a
 // server, kills it at each step of the protocol, and lets another process answer the
-// retry. It must be all that its test does, as the servers run that test too:
+// retry. If the store is on a network ([Outliving.Address]) it also lets that stand still at
+// each packet, and then answer. Matrix must be all that its test does, as the servers run
+// that test too:
 //
 //	func TestMatrix(t *testing.T) {
 //		storetest.Matrix(t, storetest.Outliving{

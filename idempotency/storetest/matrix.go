@@ -30,6 +30,10 @@ type Outliving struct {
 	// Open opens the store there. It is called by each server.
 	Open func(t *testing.T, place string) idempotency.Store
 
+	// Address returns the host and port in a place, and the place with another in its stead, by which
+	// Matrix comes between. Nil: the store is not on a network.
+	Address func(place string) (addr string, through func(addr string) string)
+
 	// Exclusive: one process at a time may have it open.
 	Exclusive bool
 
@@ -52,7 +56,8 @@ const (
 // protocol in turn, and sends the same requests to a second server, with and without
 // Config.Resume. There must never be two effects, and none that is denied. Then it
 // sends 200 requests with one key to two servers at once: one is carried out, and the
-// others get its response. It logs what happened (go test -v).
+// others get its response. With Address it also lets the store stand still at each packet
+// of a request, and then answer: no outcome is unknown. It logs what happened (go test -v).
 func Matrix(t *testing.T, o Outliving) {
 	if o.Effect == nil {
 		if o.Transactional {
@@ -85,7 +90,14 @@ func Matrix(t *testing.T, o Outliving) {
 	m.w.Flush()
 	t.Logf("killed at each step:\n%s", m.out.String())
 	m.many()
+	if o.Address != nil {
+		m.out.Reset()
+		m.stalls()
+		t.Logf("the store stood still at each packet:\n%s", m.out.String())
+	}
 }
+
+func newName() string { return rand.Text() }
 
 type matrix struct {
 	*testing.T

@@ -17,6 +17,10 @@ import (
 type Remote struct{ m *idempotency.Memory }
 
 type (
+	ClaimArgs struct {
+		Claim    idempotency.Claim
+		Deadline time.Time // by the clock that both processes have; zero: none
+	}
 	ClaimReply struct {
 		Answer idempotency.Answer
 		Fault  int
@@ -41,8 +45,14 @@ func fault(err error) (int, error) {
 	return 0, err
 }
 
-func (r Remote) Claim(c idempotency.Claim, reply *ClaimReply) (err error) {
-	reply.Answer, err = r.m.Claim(context.Background(), c)
+func (r Remote) Claim(a ClaimArgs, reply *ClaimReply) (err error) {
+	ctx := context.Background()
+	if !a.Deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, a.Deadline)
+		defer cancel()
+	}
+	reply.Answer, err = r.m.Claim(ctx, a.Claim)
 	return err
 }
 
@@ -78,8 +88,11 @@ func (s remoteStore) call(ctx context.Context, method string, args, reply any) e
 }
 
 func (s remoteStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
-	reply := new(ClaimReply)
-	if err := s.call(ctx, "Claim", c, reply); err != nil {
+	reply, end := new(ClaimReply), time.Time{}
+	if t, ok := ctx.Deadline(); ok {
+		end = t
+	}
+	if err := s.call(ctx, "Claim", ClaimArgs{c, end}, reply); err != nil {
 		return idempotency.Answer{}, err
 	}
 	return reply.Answer, nil
@@ -142,6 +155,10 @@ func serveConn(t *testing.T, conn net.Conn, m *idempotency.Memory, b *book) {
 	session.close()
 }
 
+func address(place string) (string, func(string) string) {
+	return place, func(addr string) string { return addr }
+}
+
 func openRemote(t *testing.T, place string) idempotency.Store {
 	c, err := rpc.Dial("tcp", place)
 	if err != nil {
@@ -153,7 +170,7 @@ func openRemote(t *testing.T, place string) idempotency.Store {
 
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	storetest.Matrix(t, storetest.Outliving{Place: serveRemote, Open: openRemote})
+	storetest.Matrix(t, storetest.Outliving{Place: serveRemote, Open: openRemote, Address: address})
 }
 
 func TestRemoteIsAStore(t *testing.T) {

@@ -6,11 +6,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,6 +325,67 @@ func TestAbandoned(t *testing.T) {
 		if a, err := s.Claim(context.Background(), request2(c)); err != nil || a.State != idempotency.Claimed {
 			t.Errorf("call %d: %v, %v, want that it was not carried out", i, a.State, err)
 		}
+	}
+}
+
+// The file stands still during the claim, or while the handler runs, and then continues. The next
+// request with the key is carried out, or gets the response: no outcome is unknown.
+func TestAFileThatStandsStill(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"claim", "record", "release"} {
+		s := open(t, temp(t), lullbolt.Config{NoSync: true})
+		policy := idempotency.StorePolicy()
+		policy.Attempts, policy.AttemptTimeout, policy.Breaker.Off = 1, 200*time.Millisecond, true
+		keys, err := idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 3
+		var goOn [n]func() error
+		var runs [n]atomic.Int64
+		send := func(i int) *httptest.ResponseRecorder {
+			r := httptest.NewRequest("POST", "/", nil)
+			r.Header.Set("Idempotency-Key", fmt.Sprint(i))
+			w := httptest.NewRecorder()
+			keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if first := runs[i].Add(1) == 1; first && at != "claim" {
+					waitFor(t, s, 0, false)
+					goOn[i] = lullbolt.Hold(s)
+					if at == "release" {
+						idempotency.NoEffect(r.Context())
+					}
+				}
+				w.WriteHeader(201)
+			})).ServeHTTP(w, r)
+			return w
+		}
+		for i := range n {
+			if at == "claim" {
+				waitFor(t, s, 0, false)
+				goOn[i] = lullbolt.Hold(s)
+			}
+			first := send(i)
+			if want := map[bool]int{true: 503, false: 201}[at == "claim"]; first.Code != want {
+				t.Errorf("held at the %s: %d, want %d", at, first.Code, want)
+			}
+			if err := goOn[i](); err != nil {
+				t.Fatal(err)
+			}
+			var again *httptest.ResponseRecorder
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				if again = send(i); again.Header().Get("Retry-After") == "" {
+					break
+				}
+			}
+			wantRuns := map[string]int64{"claim": 1, "record": 1, "release": 2}[at]
+			if replayed := again.Header().Get("Idempotency-Replayed") == "true"; again.Code != 201 || replayed != (at == "record") || runs[i].Load() != wantRuns {
+				t.Errorf("held at the %s, and sent again: %d %s, replayed %v, after %d handlers", at, again.Code, again.Body, replayed, runs[i].Load())
+			}
+		}
+		if err := keys.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.Close()
 	}
 }
 

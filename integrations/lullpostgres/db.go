@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // The part of a database that this package uses: *pgxpool.Pool and *sql.DB both have it, under
@@ -20,6 +22,7 @@ type (
 	}
 	querier interface {
 		exec(ctx context.Context, query string, args ...any) (rows int64, err error)
+		// After an error nobody may read dest: a driver may still be at work.
 		row(ctx context.Context, query string, args, dest []any) error
 	}
 	transaction interface {
@@ -136,18 +139,27 @@ type sqlQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// Some drivers wait for a server that stands still, whatever becomes of the context (lib/pq). So no
+// call waits for its driver for longer than its context lasts.
 type sqlConn struct{ q sqlQuerier }
 
 func (c sqlConn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	r, err := c.q.ExecContext(ctx, query, args...)
+	var rows int64 // not read if Wait returns early
+	err := storecall.Wait(ctx, func() error {
+		r, err := c.q.ExecContext(ctx, query, args...)
+		if err == nil {
+			rows, err = r.RowsAffected()
+		}
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	return r.RowsAffected()
+	return rows, nil
 }
 
 func (c sqlConn) row(ctx context.Context, query string, args, dest []any) error {
-	return c.q.QueryRowContext(ctx, query, args...).Scan(dest...)
+	return storecall.Wait(ctx, func() error { return c.q.QueryRowContext(ctx, query, args...).Scan(dest...) })
 }
 
 type sqlDB struct {
@@ -160,16 +172,31 @@ func (d sqlDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction
 	// holds until the transaction has begun.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	tx, err := d.db.BeginTx(own, &sql.TxOptions{Isolation: level})
-	if !stop() && err == nil {
-		tx.Rollback()
-		err = ctx.Err()
-	}
-	if err != nil {
-		cancel()
+	begun, failed := make(chan *sql.Tx), make(chan error, 1)
+	go func() {
+		tx, err := d.db.BeginTx(own, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			cancel()
+			failed <- err
+			return
+		}
+		select {
+		case begun <- tx:
+		case <-ctx.Done():
+			tx.Rollback()
+		}
+	}()
+	select {
+	case tx := <-begun:
+		if stop() {
+			return &sqlTx{sqlConn{tx}, tx, cancel}, nil
+		}
+		go tx.Rollback()
+	case err := <-failed:
 		return nil, err
+	case <-ctx.Done():
 	}
-	return &sqlTx{sqlConn{tx}, tx, cancel}, nil
+	return nil, ctx.Err()
 }
 
 type sqlTx struct {
@@ -179,16 +206,12 @@ type sqlTx struct {
 }
 
 // commit has no context of its own: when ctx ends, the transaction's context ends.
-func (t *sqlTx) commit(ctx context.Context) error {
-	defer t.cancel()
-	defer context.AfterFunc(ctx, t.cancel)()
-	return t.tx.Commit()
-}
+func (t *sqlTx) commit(ctx context.Context) error   { return t.end(ctx, t.tx.Commit) }
+func (t *sqlTx) rollback(ctx context.Context) error { return t.end(ctx, t.tx.Rollback) }
 
-func (t *sqlTx) rollback(ctx context.Context) error {
+func (t *sqlTx) end(ctx context.Context, how func() error) error {
 	defer t.cancel()
-	defer context.AfterFunc(ctx, t.cancel)()
-	return t.tx.Rollback()
+	return storecall.Wait(ctx, how)
 }
 
 type sqlTxKey struct{}

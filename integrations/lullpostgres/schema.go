@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Schema makes the table for a zero Config, for programs that keep their migrations in files. For
-// another table replace its name in it. It may be run again. The roles that use the store need
+// another table replace its name in it, in double quotes if it has capitals or is a keyword, and
+// give the index a name without a schema. It may be run again. The roles that use the store need
 // SELECT, INSERT, UPDATE and DELETE.
 //
 // A key is text that is compared byte by byte. record is null as long as the key is owned. All
 // later versions of this package can read the data of this one.
-const Schema = createTable + ";\n\n" + createIndex + ";\n"
+const Schema = createTable + DefaultTable + columns + ";\n\n" +
+	"CREATE INDEX IF NOT EXISTS " + DefaultTable + "_forget_at ON " + DefaultTable + indexed + ";\n"
 
+// The parts of Schema around the names. A name is put between them, and nothing is replaced in text.
 const (
-	createTable = `CREATE TABLE IF NOT EXISTS lull_idempotency (
+	createTable = "CREATE TABLE IF NOT EXISTS "
+	columns     = ` (
 	key         text COLLATE "C" PRIMARY KEY,
 	fingerprint bytea NOT NULL,
 	token       bytea NOT NULL,
@@ -25,7 +28,7 @@ const (
 	forget_at   timestamptz NOT NULL,
 	record      bytea
 )`
-	createIndex = `CREATE INDEX IF NOT EXISTS lull_idempotency_forget_at ON lull_idempotency (forget_at)`
+	indexed = " (forget_at)"
 )
 
 // ErrNoTable is the error of a Store whose table does not exist, or has another form.
@@ -53,18 +56,17 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.undo(ctx, tx)
-	// CREATE ... IF NOT EXISTS fails if two run it at once.
-	statements := []string{fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")}
-	_, bare, ok := strings.Cut(s.config.Table, ".")
-	if !ok {
-		bare = s.config.Table
+	defer undo(context.WithoutCancel(ctx), tx, ending)
+	// Two that make a table at once would fail, even with IF NOT EXISTS.
+	if _, err := tx.exec(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")); err != nil {
+		return err
 	}
-	index := strings.ReplaceAll(createIndex, "lull_idempotency_forget_at", `"`+bare+`_forget_at"`)
-	for _, q := range []string{createTable, index} {
-		statements = append(statements, strings.Replace(q, DefaultTable, s.config.quoted(), 1))
+	table, missing := s.config.quoted(), false
+	if err := tx.row(ctx, "SELECT to_regclass($1::text) IS NULL", []any{table}, []any{&missing}); err != nil || !missing {
+		return err
 	}
-	for _, q := range statements {
+	// The server names the index: a name of ours could be somebody's table.
+	for _, q := range []string{createTable + table + columns, "CREATE INDEX ON " + table + indexed} {
 		if _, err := tx.exec(ctx, q); err != nil {
 			return err
 		}

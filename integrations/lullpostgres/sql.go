@@ -9,7 +9,8 @@ type statements struct {
 	completeAlone, sweep, check string
 }
 
-// again is a value of the first column of the claim's row, beside the States.
+// again is a value of the first column of the claim's row, beside the States: with another
+// snapshot, or another reading of the server's clock.
 const again = 0
 
 // All of them need the time, and whether no transaction is at work on the key. The server evaluates
@@ -21,7 +22,11 @@ const again = 0
 // unique index decides. If the two differ, because another transaction came in between, the answer
 // is "again", and the next snapshot has the new row.
 //
+// It changes nothing from the caller's deadline on. The clock is read once more under the lock, so
+// that whoever has the lock after the deadline, alone, finds all that the claim has made.
+//
 //	$1 key  $2 fingerprint  $3 token  $4 lease  $5 retention (µs)  $6 resume  $7 lock
+//	$8 deadline (µs since 1970), null for none
 const claimSQL = `
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 old AS MATERIALIZED (
@@ -29,15 +34,16 @@ old AS MATERIALIZED (
 	FROM %TABLE% AS e, clock WHERE e.key = $1::text AND e.forget_at > clock.now
 ),
 may AS MATERIALIZED (
-	SELECT now, %LOCK%($7::bigint) AS free FROM clock WHERE NOT EXISTS (
+	SELECT now, free, free AND NOT COALESCE(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 >= $8::bigint, false) AS timely
+	FROM (SELECT now, %LOCK%($7::bigint) AS free FROM clock WHERE NOT EXISTS (
 		SELECT FROM old, clock WHERE NOT (old.fingerprint = $2::bytea AND old.record IS NULL
-			AND (old.token = $3::bytea OR $6::boolean AND old.lease_end <= clock.now)))
+			AND (old.token = $3::bytea OR $6::boolean AND old.lease_end <= clock.now)))) AS locked
 ),
 new AS (
 	INSERT INTO %TABLE% AS e (key, fingerprint, token, resumed, lease_end, forget_at)
 	SELECT $1::text, $2::bytea, $3::bytea, false,
 		now + $4::bigint * interval '1 microsecond', now + $5::bigint * interval '1 microsecond'
-	FROM may WHERE free
+	FROM may WHERE timely
 	ON CONFLICT (key) DO UPDATE SET
 		fingerprint = excluded.fingerprint, token = excluded.token, record = NULL,
 		resumed = e.forget_at > (SELECT now FROM clock) AND (e.resumed OR e.token <> excluded.token),
@@ -51,11 +57,12 @@ SELECT a.state::bigint,
 	COALESCE(a.resumed, false),
 	CASE a.state WHEN 2 THEN CASE WHEN a.free IS NULL
 		THEN (EXTRACT(EPOCH FROM a.lease_end - a.now) * 1000000)::bigint ELSE 0 END ELSE 0 END,
-	CASE a.state WHEN 3 THEN a.record END
+	CASE a.state WHEN 3 THEN a.record END,
+	(EXTRACT(EPOCH FROM a.now) * 1000000)::bigint
 FROM (
 	SELECT CASE
 			WHEN new.resumed IS NOT NULL THEN 1                       -- claimed
-			WHEN may.free THEN 0                                      -- again
+			WHEN may.free THEN 0                                      -- again: too late, or changed by others
 			WHEN NOT may.free THEN 2                                  -- in flight, in a transaction
 			WHEN old.fingerprint <> $2::bytea THEN 4                  -- mismatch
 			WHEN old.record IS NOT NULL THEN 3                        -- replay
@@ -66,11 +73,12 @@ FROM (
 ) AS a`
 
 // The owner's calls return two booleans: whether no transaction is at work on the key, and whether
-// the entry was the token's.
+// the entry was the token's. A release takes the lock alone, so that no claim is being committed
+// meanwhile.
 //
 //	$1 key  $2 token  $3 lock  and then the statement's own
 const ownSQL = `
-WITH c AS MATERIALIZED (SELECT clock_timestamp() AS now, pg_try_advisory_xact_lock_shared($3::bigint) AS free),
+WITH c AS MATERIALIZED (SELECT clock_timestamp() AS now, %LOCK%($3::bigint) AS free),
 own AS (
 	%WHAT%
 	c.free AND e.key = $1::text AND e.token = $2::bytea AND e.forget_at > c.now
@@ -112,13 +120,16 @@ func statementsFor(table string) statements {
 	fill := func(q string, more ...string) string {
 		return strings.NewReplacer(append(more, "%TABLE%", table)...).Replace(q)
 	}
-	own := func(what string) string { return fill(strings.Replace(ownSQL, "%WHAT%", what, 1)) }
+	const alone, beside = "pg_try_advisory_xact_lock", "pg_try_advisory_xact_lock_shared"
+	own := func(what, lock string) string {
+		return fill(strings.Replace(ownSQL, "%WHAT%", what, 1), "%LOCK%", lock)
+	}
 	return statements{
-		claim:         fill(claimSQL, "%LOCK%", "pg_try_advisory_xact_lock_shared"),
-		claimAlone:    fill(claimSQL, "%LOCK%", "pg_try_advisory_xact_lock"),
-		extend:        own(extendSQL),
-		complete:      own(completeSQL),
-		release:       own(releaseSQL),
+		claim:         fill(claimSQL, "%LOCK%", beside),
+		claimAlone:    fill(claimSQL, "%LOCK%", alone),
+		extend:        own(extendSQL, beside),
+		complete:      own(completeSQL, beside),
+		release:       own(releaseSQL, alone),
 		completeAlone: fill(completeAloneSQL),
 		sweep:         fill(sweepSQL),
 		check:         fill(checkSQL),

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // A Store is an idempotency.Store, and a Transactor, in a table. It is safe for concurrent use, and
@@ -21,6 +22,7 @@ type Store struct {
 	db     database
 	sql    statements
 	lock   func(key string) int64
+	clock  storecall.Clock
 }
 
 var _ idempotency.Transactor = (*Store)(nil)
@@ -73,8 +75,8 @@ var errContended = errors.New("the key was changed by others each time")
 // transaction: it is not known whether it is fenced until that has ended.
 var errBusy = errors.New("a transaction is at work on the key, and will decide")
 
-// Claim implements idempotency.Store, in one statement. While a transaction is at work on the key,
-// Remaining is zero.
+// Claim implements idempotency.Store, in one statement. The first with a deadline takes two, to learn
+// the server's clock. While a transaction is at work on the key, Remaining is zero.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
 	for range rounds {
 		if err := ctx.Err(); err != nil {
@@ -92,14 +94,20 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	return idempotency.Answer{}, s.explain(ctx, "Claim", errContended)
 }
 
-func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (a idempotency.Answer, err error) {
-	var state, remaining int64
-	err = q.row(ctx, query,
-		[]any{c.Key, c.Fingerprint[:], c.Token[:], micros(c.Lease), micros(c.Retention), c.Resume, s.lock(c.Key)},
-		[]any{&state, &a.Resumed, &remaining, &a.Record})
+func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (idempotency.Answer, error) {
+	var a idempotency.Answer
+	var state, remaining, now int64
+	var deadline any
+	if end, ok := s.clock.Deadline(ctx); ok {
+		deadline = end
+	}
+	err := q.row(ctx, query,
+		[]any{c.Key, c.Fingerprint[:], c.Token[:], micros(c.Lease), micros(c.Retention), c.Resume, s.lock(c.Key), deadline},
+		[]any{&state, &a.Resumed, &remaining, &a.Record, &now})
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
+	s.clock.Read(now)
 	a.State, a.Remaining = idempotency.State(state), time.Duration(remaining)*time.Microsecond
 	return a, nil
 }
@@ -143,7 +151,12 @@ func notNull(record []byte) []byte {
 
 // Release implements idempotency.Store.
 func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
-	return s.own(ctx, "Release", s.sql.release, key, token)
+	err := s.own(ctx, "Release", s.sql.release, key, token)
+	if errors.Is(err, idempotency.ErrFenced) {
+		// A claim may have been committed after the statement's snapshot, and before it had the lock.
+		err = s.own(ctx, "Release", s.sql.release, key, token)
+	}
+	return err
 }
 
 // own runs one of the owner's statements.

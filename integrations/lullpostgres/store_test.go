@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,15 @@ func place(t *testing.T) string {
 	return at
 }
 
+// address returns the host and port in at, and at with others.
+func address(at string) (string, func(string) string) {
+	u, err := url.Parse(at)
+	if err != nil {
+		panic(err)
+	}
+	return u.Host, func(addr string) string { return strings.Replace(at, u.Host, addr, 1) }
+}
+
 func openAt(t *testing.T, at string) idempotency.Store {
 	s, err := New(newPool(t, at), Config{})
 	if err != nil {
@@ -107,7 +117,7 @@ func openAt(t *testing.T, at string) idempotency.Store {
 // Two processes are killed at each step. The handler's effect is outside the database. (Not beside
 // other tests: if the server is too slow to answer, a claim is made that is not answered.)
 func TestMatrix(t *testing.T) {
-	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt})
+	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt, Address: address})
 }
 
 func effects(t *testing.T, at, name string) int {
@@ -121,7 +131,7 @@ func effects(t *testing.T, at, name string) int {
 // The same, with the effect in the transaction of the record: it is there exactly once, always.
 func TestMatrixTransactional(t *testing.T) {
 	storetest.Matrix(t, storetest.Outliving{
-		Place: place, Open: openAt, Transactional: true, Effects: effects,
+		Place: place, Open: openAt, Address: address, Transactional: true, Effects: effects,
 		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
 			_, err := TxFrom(ctx).Exec(ctx, "INSERT INTO effects SELECT $1::text FROM pg_sleep(0.05)", name)
 			return err
@@ -131,7 +141,7 @@ func TestMatrixTransactional(t *testing.T) {
 
 func TestMatrixTransactionalSQL(t *testing.T) {
 	storetest.Matrix(t, storetest.Outliving{
-		Place: place, Transactional: true, Effects: effects,
+		Place: place, Address: address, Transactional: true, Effects: effects,
 		Open: func(t *testing.T, at string) idempotency.Store {
 			s, err := NewSQL(stdlib.OpenDBFromPool(newPool(t, at)), Config{Isolation: sql.LevelReadCommitted})
 			if err != nil {

@@ -2,13 +2,19 @@ package lullpostgres
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/lullgo/lull/idempotency"
 )
@@ -121,6 +127,93 @@ func TestMigrate(t *testing.T) {
 	}
 	if _, err := user.Sweep(bg); err != nil {
 		t.Error(err)
+	}
+}
+
+// Migrate makes the table of any name that Config takes, for both kinds of database, and the table
+// then serves as a store. No name is replaced in a text, so none is taken for a part of another.
+func TestMigrateNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 50)
+	for _, name := range []string{
+		"", DefaultTable, "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable, DefaultTable + "_forget_at",
+		"key", "forget_at", "table", "user", "Order", "_", long,
+		"%[1]s." + DefaultTable, "%[1]s.my_" + DefaultTable, "%[1]s.select", "%[1]s." + long,
+		DefaultTable + "." + DefaultTable, "Table.Key", long + "." + long,
+	} {
+		for _, kind := range []string{"pgx", "sql"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				schema := "s_" + strings.ToLower(rand.Text())
+				name := strings.ReplaceAll(name, "%[1]s", schema)
+				at := dsn(t) + "&search_path=" + schema
+				pool := newPool(t, at)
+				in := schema
+				if before, _, ok := strings.Cut(name, "."); ok {
+					in = before
+				}
+				for _, q := range []string{schema, in} {
+					if _, err := pool.Exec(bg, `CREATE SCHEMA IF NOT EXISTS "`+q+`"`); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s, err := New(pool, Config{Table: name})
+				if kind == "sql" {
+					s, err = NewSQL(stdlib.OpenDBFromPool(pool), Config{Table: name})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { pool.Exec(bg, "DROP TABLE "+s.config.quoted()) })
+				for range 2 {
+					if err := s.Migrate(bg); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := request()
+				claims(t, s, c, idempotency.Claimed)
+				if err := s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour); err != nil {
+					t.Error(err)
+				}
+				claims(t, s, anew(c), idempotency.Replay)
+				var indexes int
+				if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
+					t.Errorf("it has %d indexes, %v; want that of the key and that of forget_at", indexes, err)
+				}
+			})
+		}
+	}
+}
+
+// Tables beside each other have their two indexes each, in whatever order they are made. Where a name
+// is that of another's index, Migrate reports it.
+func TestMigrateNeighbours(t *testing.T) {
+	t.Parallel()
+	names := []string{"keys", "keys_forget_at", "keys_pkey", "keys_forget_at_forget_at"}
+	for _, backwards := range []bool{false, true} {
+		schema := "s_" + strings.ToLower(rand.Text())
+		pool := newPool(t, dsn(t)+"&search_path="+schema)
+		if _, err := pool.Exec(bg, "CREATE SCHEMA "+schema); err != nil {
+			t.Fatal(err)
+		}
+		if backwards {
+			slices.Reverse(names)
+		}
+		for _, name := range names {
+			s, err := New(pool, Config{Table: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Migrate(bg); err != nil {
+				if name != "keys_pkey" || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s in the order %v: %v", name, names, err)
+				}
+				continue
+			}
+			var indexes int
+			if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
+				t.Errorf("%s in the order %v has %d indexes, %v; want 2", name, names, indexes, err)
+			}
+		}
 	}
 }
 
@@ -301,5 +394,70 @@ func TestMuteServer(t *testing.T) {
 			}
 			cancel()
 		}
+	}
+}
+
+// stuck is a driver that heeds no context: from some call on it stands still, like lib/pq with a
+// server that does.
+type stuck struct {
+	at    string
+	until chan struct{}
+}
+
+func (s stuck) call(name string) {
+	if name == s.at {
+		<-s.until
+	}
+}
+
+func (s stuck) Connect(context.Context) (driver.Conn, error) { s.call("connect"); return s, nil }
+func (s stuck) Driver() driver.Driver                        { return nil }
+func (s stuck) Begin() (driver.Tx, error)                    { s.call("begin"); return s, nil }
+func (s stuck) Prepare(string) (driver.Stmt, error) {
+	s.call("statement")
+	return nil, errors.New("no")
+}
+func (s stuck) Commit() error   { s.call("commit"); return nil }
+func (s stuck) Rollback() error { s.call("rollback"); return nil }
+func (s stuck) Close() error    { return nil }
+
+// No call lasts longer than its context, whatever the driver does, and no transaction that is begun
+// too late stays open.
+func TestADriverThatHeedsNoContext(t *testing.T) {
+	for at, call := range map[string]func(context.Context, sqlDB) error{
+		"connect":   func(ctx context.Context, d sqlDB) error { _, err := d.exec(ctx, "x"); return err },
+		"statement": func(ctx context.Context, d sqlDB) error { return d.row(ctx, "x", nil, nil) },
+		"begin":     func(ctx context.Context, d sqlDB) error { _, err := d.begin(ctx, 0); return err },
+		"commit": func(ctx context.Context, d sqlDB) error {
+			tx, err := d.begin(ctx, 0)
+			if err != nil {
+				return err
+			}
+			return tx.commit(ctx)
+		},
+		"rollback": func(ctx context.Context, d sqlDB) error {
+			tx, err := d.begin(ctx, 0)
+			if err != nil {
+				return err
+			}
+			return tx.rollback(ctx)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stuck{at, make(chan struct{})}
+			db := sql.OpenDB(s)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			begun := time.Now()
+			if err := call(ctx, sqlDB{sqlConn{db}, db}); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+				t.Errorf("a driver that stands still at %s: %v after %v", at, err, time.Since(begun))
+			}
+			close(s.until)
+			synctest.Wait()
+			if n := db.Stats().InUse; n != 0 {
+				t.Errorf("after it stood still at %s, %d connections are in use", at, n)
+			}
+			db.Close()
+		})
 	}
 }

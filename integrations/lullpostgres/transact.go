@@ -1,6 +1,7 @@
 package lullpostgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,8 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// ending is how long storing the record and the commit, or the rollback, may take after run has
-// returned, whether or not its context has ended.
+// ending is the default of Claim.Commit: how long storing the record and the commit, or the rollback,
+// may take after run has returned, whether or not its context has ended.
 const ending = 5 * time.Second
 
 var errVanished = errors.New("the entry that this transaction has made is gone")
@@ -18,25 +19,28 @@ var errVanished = errors.New("the entry that this transaction has made is gone")
 // Transact implements idempotency.Transactor. TxFrom and SQLTxFrom give the handler its
 // transaction.
 //
-// The result of run is committed even if ctx has ended by then, if that takes no more than five
-// seconds. If run has ended the transaction itself, or a statement has failed in it, and the record
-// must be kept nevertheless, Transact returns an error.
+// The result of run is committed even if ctx has ended by then, if that takes no longer than c.Commit
+// (zero: five seconds). If run has ended the transaction itself, or a statement has failed in it, and
+// the record must be kept nevertheless, Transact returns an error.
 func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.Answer, error) {
 	tx, a, err := s.begin(ctx, &c)
 	if err != nil || tx == nil {
 		return a, err
 	}
-	committed := false
+	always, committed := context.WithoutCancel(ctx), false
+	left := func() time.Duration { return cmp.Or(c.Commit, ending) }
 	// run may panic, or end its goroutine: neither is recovered.
 	defer func() {
 		if !committed {
-			s.undo(ctx, tx)
+			undo(always, tx, left())
 		}
 	}()
 	if err := ctx.Err(); err != nil {
 		return idempotency.Answer{}, err
 	}
 	record, keep := run(tx.with(ctx), a.Resumed)
+	until := time.Now().Add(left())
+	left = func() time.Duration { return time.Until(until) }
 	if !keep {
 		return a, nil
 	}
@@ -46,17 +50,17 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	if err := tx.checkNotRolledBack(); err != nil {
 		return idempotency.Answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+	end, cancel := context.WithDeadline(always, until)
 	defer cancel()
-	n, err := tx.exec(ctx, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
+	n, err := tx.exec(end, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
 	switch {
 	case err == nil && n != 1:
 		err = errVanished
 	case err == nil:
-		err = tx.commit(ctx)
+		err = tx.commit(end)
 	}
 	if err != nil {
-		return idempotency.Answer{}, s.explain(ctx, "Transact", err)
+		return idempotency.Answer{}, s.explain(end, "Transact", err)
 	}
 	committed = true
 	return a, nil
@@ -76,7 +80,7 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 		if err == nil && a.State == idempotency.Claimed {
 			return tx, a, nil
 		}
-		s.undo(ctx, tx)
+		undo(ctx, tx, ending)
 		switch {
 		case err == nil && a.State == again, transient(err):
 			// A new transaction, not only a new statement: its snapshot may be fixed.
@@ -90,8 +94,8 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 }
 
 // undo rolls back. If that fails, the connection is closed, and the server rolls back.
-func (s *Store) undo(ctx context.Context, tx transaction) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+func undo(ctx context.Context, tx transaction, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tx.rollback(ctx)
 }

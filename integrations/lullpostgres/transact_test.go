@@ -323,6 +323,79 @@ func TestSerializationFailure(t *testing.T) {
 	})
 }
 
+// A claim that comes to the server after its caller's deadline changes nothing, whatever was there.
+// The answer has the server's time, so the next one is in time.
+func TestLateClaims(t *testing.T) {
+	t.Parallel()
+	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
+		ctx, cancel := context.WithTimeout(bg, time.Minute)
+		defer cancel()
+		for name, before := range map[string]func(c idempotency.Claim) error{
+			"new":   func(idempotency.Claim) error { return nil },
+			"owned": func(c idempotency.Claim) error { claims(t, s, c, idempotency.Claimed); return nil },
+			"given up by another": func(c idempotency.Claim) error {
+				c = anew(c)
+				claims(t, s, c, idempotency.Claimed)
+				return s.Extend(bg, c.Key, c.Token, 0, time.Hour)
+			},
+			"forgotten": func(c idempotency.Claim) error {
+				c = anew(c)
+				c.Lease, c.Retention = 1, 1
+				claims(t, s, c, idempotency.Claimed)
+				time.Sleep(time.Millisecond)
+				return nil
+			},
+		} {
+			c := request()
+			c.Resume = true
+			if err := before(c); err != nil {
+				t.Fatal(err)
+			}
+			there := func() (row string) {
+				if err := s.db.row(bg, "SELECT COALESCE(max(e::text), 'none') FROM "+s.config.quoted()+" AS e WHERE key = $1::text", []any{c.Key}, []any{&row}); err != nil {
+					t.Fatal(err)
+				}
+				return row
+			}
+			was := there()
+			for _, query := range []string{s.sql.claim, s.sql.claimAlone} {
+				s.clock.Read(1) // as if the deadline had been in 1970
+				if a, err := s.claim(ctx, s.db, query, &c); err != nil || a.State != again || there() != was {
+					t.Errorf("%s: a late claim: %v, %v; the row %q became %q", name, a.State, err, was, there())
+				}
+			}
+			if a, err := s.Claim(ctx, c); err != nil || a.State != idempotency.Claimed {
+				t.Errorf("%s: the next claim: %v, %v", name, a.State, err)
+			}
+		}
+	})
+}
+
+// A release meets no claim that is being committed: it is not known yet what there will be.
+func TestReleaseAndClaimsUnderWay(t *testing.T) {
+	t.Parallel()
+	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
+		c := request()
+		tx, err := s.db.begin(bg, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := s.claim(bg, tx, s.sql.claim, &c); err != nil || a.State != idempotency.Claimed {
+			t.Fatal(a.State, err)
+		}
+		if err := s.Release(bg, c.Key, c.Token); !errors.Is(err, errBusy) {
+			t.Errorf("Release while the claim is being committed: %v, want that it is not known yet", err)
+		}
+		if err := tx.commit(bg); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Release(bg, c.Key, c.Token); err != nil {
+			t.Errorf("Release afterwards: %v", err)
+		}
+		claims(t, s, anew(c), idempotency.Claimed)
+	})
+}
+
 // Keys that share the number of a lock block each other as long as a transaction runs. That is
 // their only effect on each other.
 func TestLockCollision(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // The defaults of zero fields.
@@ -82,12 +84,14 @@ func (c StoreConfig) Validate() error {
 // # Calls that arrive late
 //
 // A Redis that stood still later carries out the commands in its connections, also for callers who
-// have given up. Tokens protect others from that. But a claim that arrives after its caller has
-// gone, and after the attempt to take it back, holds the key for a lease, and its outcome is
-// unknown then.
+// have given up. Tokens protect others from that, and a claim carries its caller's deadline with
+// it, by Redis' clock: after that it changes nothing. A Store learns that clock from Redis' answers,
+// so its first claim takes one script more. The clocks of a cluster's nodes should agree; where they
+// differ by more than a claim may take, some claims take one script more.
 type Store struct {
 	client redis.UniversalClient
 	config StoreConfig
+	clock  storecall.Clock
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -109,7 +113,7 @@ func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
 	c.Prefix = cmp.Or(c.Prefix, DefaultStorePrefix)
 	c.MaxRecord = cmp.Or(c.MaxRecord, DefaultMaxRecord)
 	c.WaitTimeout = cmp.Or(c.WaitTimeout, DefaultWaitTimeout)
-	return &Store{client, c}, nil
+	return &Store{client: client, config: c}, nil
 }
 
 // RedisKey returns the Redis key of an entry, for an operator who reads it or deletes it. key is
@@ -124,41 +128,54 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	if c.Resume {
 		resume = "1"
 	}
-	v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), resume)
-	if err != nil {
-		return idempotency.Answer{}, err
+	for {
+		deadline := ""
+		if micros, ok := s.clock.Deadline(ctx); ok {
+			deadline = strconv.FormatInt(micros/1000, 10)
+		}
+		v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), resume, deadline)
+		if err != nil {
+			return idempotency.Answer{}, err
+		}
+		a, now, ok := answered(v)
+		if !ok {
+			return idempotency.Answer{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
+		}
+		s.clock.Read(now * 1000)
+		if a.State != late {
+			return a, nil
+		}
 	}
-	a, ok := answered(v)
-	if !ok {
-		return idempotency.Answer{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
-	}
-	return a, nil
 }
 
-// answered reads the result of the claim's script.
-func answered(v any) (a idempotency.Answer, ok bool) {
+// late is the state of a claim that came after its deadline, or before Redis' clock was known.
+const late idempotency.State = 0
+
+// answered reads the result of the claim's script. now is Redis' clock, in ms.
+func answered(v any) (a idempotency.Answer, now int64, ok bool) {
 	list, _ := v.([]any)
-	if len(list) < 3 {
-		return a, false
+	if len(list) < 4 {
+		return a, 0, false
 	}
 	state, ok1 := list[0].(int64)
 	resumed, ok2 := list[1].(int64)
 	left, ok3 := list[2].(int64)
-	if !ok1 || !ok2 || !ok3 || state < int64(idempotency.Claimed) || state > int64(idempotency.Unknown) {
-		return a, false
+	now, ok4 := list[3].(int64)
+	if !ok1 || !ok2 || !ok3 || !ok4 || state < int64(late) || state > int64(idempotency.Unknown) {
+		return a, 0, false
 	}
 	a.State = idempotency.State(state)
 	a.Resumed = resumed == 1
 	a.Remaining = duration(left)
 	if a.State != idempotency.Replay {
-		return a, len(list) == 3
+		return a, now, len(list) == 4
 	}
-	if len(list) != 4 {
-		return a, false
+	if len(list) != 5 {
+		return a, 0, false
 	}
-	record, ok := list[3].(string)
+	record, ok := list[4].(string)
 	a.Record = []byte(record)
-	return a, ok
+	return a, now, ok
 }
 
 // Extend implements idempotency.Store.
@@ -200,7 +217,7 @@ func (s *Store) own(ctx context.Context, what string, script *redis.Script, key 
 // tooLarge returns the answer to a record of that length. Only the owner gets ErrTooLarge.
 func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Token, n int) error {
 	var e *redis.SliceCmd
-	err := wait(ctx, func() error {
+	err := storecall.Wait(ctx, func() error {
 		e = s.client.HMGet(ctx, s.RedisKey(key), "t", "d")
 		return e.Err()
 	})
@@ -223,8 +240,8 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 		return nil, err
 	}
 	keys := []string{s.RedisKey(key)}
-	var v any // do not read it if wait returns early
-	err = wait(ctx, func() error {
+	var v any // do not read it if Wait returns early
+	err = storecall.Wait(ctx, func() error {
 		var out any
 		var err error
 		if s.config.Replicas > 0 {
@@ -241,21 +258,6 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 		return nil, failure(ctx, what, err)
 	}
 	return v, nil
-}
-
-// wait calls f, and returns early if ctx ends. f may then continue for a while.
-func wait(ctx context.Context, f func() error) error {
-	if ctx.Done() == nil {
-		return f()
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // failure returns err with the failed operation, and with the end of ctx if it has ended. A connection

@@ -18,29 +18,28 @@ local c = redis.call('TIME')
 local now = c[1] * 1000 + math.floor(c[2] / 1000)
 `
 
-// claimScript: ARGV fingerprint, token, lease ms, retention ms, '1' to resume. It returns state,
-// resumed, remaining ms, and the record.
+// claimScript: ARGV fingerprint, token, lease ms, retention ms, '1' to resume, the caller's
+// deadline in ms of Redis' clock, empty for none. It returns state, resumed, remaining ms, now in ms, and the
+// record. The state is late if it comes too late to change anything.
 var claimScript = redis.NewScript(clock + `
 local e = redis.call('HMGET', KEYS[1], 'f', 't', 'l', 'r', 'd')
 local fp, token, lease, retention = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-if not e[1] then
-  redis.call('HSET', KEYS[1], 'f', fp, 't', token, 'l', now + lease)
-  redis.call('PEXPIRE', KEYS[1], retention)
-  return {1, 0, 0}
-end
-if e[1] ~= fp then return {4, 0, 0} end
-if e[5] then return {3, 0, 0, e[5]} end
 local resumed = e[4] and 1 or 0
-if e[2] ~= token then
-  local left = tonumber(e[3]) - now
-  if left > 0 then return {2, 0, left} end
-  if ARGV[5] ~= '1' then return {5, 0, 0} end
-  resumed = 1
-  redis.call('HSET', KEYS[1], 't', token, 'r', 1)
+if e[1] then
+  if e[1] ~= fp then return {4, 0, 0, now} end
+  if e[5] then return {3, 0, 0, now, e[5]} end
+  if e[2] ~= token then
+    local left = tonumber(e[3]) - now
+    if left > 0 then return {2, 0, left, now} end
+    if ARGV[5] ~= '1' then return {5, 0, 0, now} end
+    resumed = 1
+  end
 end
-redis.call('HSET', KEYS[1], 'l', now + lease)
+if ARGV[6] ~= '' and now >= tonumber(ARGV[6]) then return {0, 0, 0, now} end
+redis.call('HSET', KEYS[1], 'f', fp, 't', token, 'l', now + lease)
+if resumed == 1 then redis.call('HSET', KEYS[1], 'r', 1) end
 redis.call('PEXPIRE', KEYS[1], retention)
-return {1, resumed, 0}
+return {1, resumed, 0, now}
 `)
 
 // The other scripts return 1, or 0 for a caller that does not own the key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -95,6 +96,41 @@ func TestAClusterIsAStore(t *testing.T) {
 	}
 }
 
+// A claim that comes to Redis after its caller's deadline changes nothing, whatever was there. The
+// answer has Redis' time, so the next one is in time.
+func TestLateClaims(t *testing.T) {
+	t.Parallel()
+	c := storeClient(t, needServer(t).addr)
+	s := mustStore(t, c, StoreConfig{})
+	for name, before := range map[string]func(claim idempotency.Claim) error{
+		"new":   func(idempotency.Claim) error { return nil },
+		"owned": func(claim idempotency.Claim) error { claims(t, s, claim, idempotency.Claimed); return nil },
+		"given up by another": func(claim idempotency.Claim) error {
+			claim.Token = newClaim().Token
+			claims(t, s, claim, idempotency.Claimed)
+			return s.Extend(t.Context(), claim.Key, claim.Token, 0, time.Hour)
+		},
+	} {
+		claim := newClaim()
+		claim.Resume = true
+		if err := before(claim); err != nil {
+			t.Fatal(err)
+		}
+		there := func() map[string]string { return c.HGetAll(t.Context(), s.RedisKey(claim.Key)).Val() }
+		was := there()
+		v, err := s.run(t.Context(), "claim", claimScript, claim.Key, claim.Fingerprint[:], claim.Token[:], 1, 1, "1", "1") // a deadline in 1970
+		if a, now, ok := answered(v); err != nil || !ok || a.State != late || now < 1e12 || !maps.Equal(there(), was) {
+			t.Errorf("%s: a late claim: %v, %v; %v became %v", name, v, err, was, there())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		s.clock.Read(1)
+		if a, err := s.Claim(ctx, claim); err != nil || a.State != idempotency.Claimed {
+			t.Errorf("%s: a claim after a wrong reading of the clock: %v, %v", name, a.State, err)
+		}
+		cancel()
+	}
+}
+
 // Servers are killed at each step, and others answer the retries.
 func TestRedisMatrix(t *testing.T) {
 	t.Parallel()
@@ -102,6 +138,9 @@ func TestRedisMatrix(t *testing.T) {
 		Place: func(t *testing.T) string { return needServer(t).addr },
 		Open: func(t *testing.T, addr string) idempotency.Store {
 			return mustStore(t, storeClient(t, addr), StoreConfig{})
+		},
+		Address: func(place string) (string, func(string) string) {
+			return place, func(addr string) string { return addr }
 		},
 	})
 }
@@ -189,9 +228,10 @@ func TestAStoreWhoseKeysAreTaken(t *testing.T) {
 	if err := st.Release(t.Context(), cl.Key, cl.Token); err == nil || errors.Is(err, idempotency.ErrFenced) {
 		t.Errorf("%v", err)
 	}
-	for _, v := range []any{nil, "x", []any{}, []any{int64(0), int64(0), int64(0)}, []any{int64(6), int64(0), int64(0)}, []any{int64(1), "", int64(0)},
-		[]any{int64(3), int64(0), int64(0)}, []any{int64(3), int64(0), int64(0), int64(1)}, []any{int64(1), int64(0), int64(0), "x"}} {
-		if a, ok := answered(v); ok {
+	const n = int64(0)
+	for _, v := range []any{nil, "x", []any{}, []any{n, n, n}, []any{int64(-1), n, n, n}, []any{int64(6), n, n, n}, []any{int64(1), "", n, n}, []any{int64(1), n, n, ""},
+		[]any{int64(3), n, n, n}, []any{int64(3), n, n, n, n}, []any{int64(1), n, n, n, "x"}} {
+		if a, _, ok := answered(v); ok {
 			t.Errorf("%v was read as %+v", v, a)
 		}
 	}

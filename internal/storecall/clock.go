@@ -1,0 +1,44 @@
+package storecall
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Clock says when a deadline of this process has come by the clock of a server, so that a call
+// can carry its own end with it. A server that stood still then does not carry out what its caller
+// has given up. The zero Clock knows nothing. It may be used concurrently.
+//
+// The server's answers have its time. A reading is older than its answer, by an unknown part of
+// the round trip. So the deadline that is sent is early by no more than that, and never late, as
+// long as both clocks run alike. A server whose clock was set back carries out a call too late; one
+// whose clock was set forward refuses, and its refusal has the new time.
+type Clock struct {
+	mu     sync.Mutex
+	micros int64     // the latest reading, in µs since 1970
+	read   time.Time // when it had arrived
+}
+
+// Read records a reading that has just arrived: micros is µs since 1970, and more than zero.
+func (c *Clock) Read(micros int64) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.micros, c.read = micros, now
+}
+
+// Deadline returns ctx's deadline by the server's clock, in µs since 1970. It is zero, which has
+// passed, as long as there is no reading. It returns false if ctx has none.
+func (c *Clock) Deadline(ctx context.Context) (micros int64, ok bool) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.micros == 0 {
+		return 0, true
+	}
+	return c.micros + end.Sub(c.read).Microseconds(), true
+}
