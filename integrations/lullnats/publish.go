@@ -38,7 +38,7 @@ func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) err
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	err = fmt.Errorf("lullnats: storing a message in %s: %w", stream, err)
+	err = k.failed("storing a message in "+stream, err)
 	if tooLarge(err) || is(err, codeOtherStream) {
 		return lull.Permanent(err)
 	}
