@@ -54,6 +54,8 @@ const (
 	Crashed
 	// Resumed: the retry that was granted is made by a call of its own (State.Resume).
 	Resumed
+	// Expired: a message's own time is over, or is over before it could come again.
+	Expired
 	reasons
 )
 
@@ -82,6 +84,7 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	Panicked:          {"panicked", "operation panicked"},
 	Crashed:           {"crashed", "the consumers that had it died"},
 	Resumed:           {"resumed", "the retry is made by another call"},
+	Expired:           {"expired", "the message's own time is over"},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

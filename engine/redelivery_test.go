@@ -248,6 +248,36 @@ func TestDeliver(t *testing.T) {
 
 // A message whose handler's own call gave up comes again; one whose handler learned that the
 // work is wrong, or must not be repeated, does not.
+// A message comes again in its own time, or not at all.
+func TestWithin(t *testing.T) {
+	const wait = time.Second
+	for _, x := range []struct {
+		outcome engine.Outcome
+		life    time.Duration
+		expired bool
+	}{
+		{engine.Retry, 0, false}, {engine.Defer, 0, false},
+		{engine.Retry, wait + 1, false}, {engine.Defer, wait + 1, false},
+		{engine.Retry, wait, true}, {engine.Defer, wait, true}, {engine.Retry, -1, true},
+		{engine.Ack, -1, false}, {engine.Drop, -1, false}, {engine.DeadLetter, -1, false},
+	} {
+		r := engine.Redelivery{Outcome: x.outcome, After: wait}
+		want := r
+		if x.expired {
+			want = engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Expired}
+		}
+		if got := r.Within(x.life); got != want {
+			t.Errorf("%v with %v left: %+v, want %+v", x.outcome, x.life, got, want)
+		}
+	}
+	p := newDependency(t, messages()).Plan()
+	d := delivered(1)
+	d.Life = -1
+	if r, ok := p.Deliver(d); ok || r.Outcome != engine.DeadLetter || r.Reason != engine.Expired {
+		t.Errorf("its time is over: %+v, %v", r, ok)
+	}
+}
+
 func TestFromBelow(t *testing.T) {
 	for why := engine.Reason(0); int(why) < engine.Reasons; why++ {
 		if why == engine.Success {

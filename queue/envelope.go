@@ -69,6 +69,8 @@ const (
 	// ReasonBroker: the broker dead-lettered it by itself. Adapters use it where they
 	// find a dead letter without an envelope.
 	ReasonBroker = "broker"
+	// ReasonExpired: its own time is over (Delivery.Expires), or is over before it could come again.
+	ReasonExpired = "expired"
 )
 
 // DeadLetterID is the id of a dead letter where the broker deduplicates. Its

@@ -34,6 +34,7 @@ const settleFor = 30 * time.Second
 // settle settles the message with the broker.
 func (w *work) settle(f disposition) {
 	c := w.c
+	f.Redelivery = f.Redelivery.Within(w.d.life())
 	held := w.lease.stop()
 	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
 	if c.abandoned.Load() || !held && f.Outcome != Ack && f.Outcome != Drop {
@@ -116,6 +117,10 @@ func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 		FirstFailure: first, LastFailure: now,
 		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
+	}
+	if reason == ReasonExpired && w.tries == 0 {
+		e.Attempts-- // this one was none
+		e.LastFailure = time.Time{}
 	}
 	if reason == ReasonCrashed {
 		e.Attempts-- // this one was none

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -57,8 +58,7 @@ const abandonAfter = queue.GiveBackAfter
 //
 // RabbitMQ does not confirm acknowledgements. nil means that the acknowledgement was sent on a
 // working connection. If the connection breaks before the server has carried it out, the message is
-// delivered once more. So channels, and Close, stay open for up to a second after many of them (see
-// unapplied).
+// delivered once more. Close waits for that.
 //
 // If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
@@ -69,7 +69,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if !ok {
 		return lull.Permanent(errors.New("lullamqp: the delivery is of another broker"))
 	}
-	return q.settle(ctx, r, s)
+	return q.settle(ctx, r, s.Within(d, s.After, q.config.Queue))
 }
 
 func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
@@ -234,6 +234,9 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 		m.MessageId = next.id
 	}
 	exchange, key = q.config.delayed(units(s.After))
+	if key == q.config.Queue && !next.expires.IsZero() {
+		m.Expiration = strconv.FormatInt(max(time.Until(next.expires).Milliseconds(), 1), 10)
+	}
 	return exchange, key, m
 }
 
@@ -311,9 +314,11 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 		return err
 	}
 	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
+	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	if o.Letter != nil {
 		if was, ok := o.Letter.Receipt.(*held); ok {
 			m = moved(&was.d, carried(was.d.Headers))
+			r.id = was.copyID
 		}
 	}
 	h := m.Headers
@@ -329,7 +334,6 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if len(o.ID) > 255 {
 		return lull.Permanent(fmt.Errorf("lullamqp: Outgoing.ID has %d bytes: want up to 255", len(o.ID)))
 	}
-	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	r.write(h)
 	m.MessageId = cmp.Or(m.MessageId, o.ID, r.id)
 	if m.Timestamp.IsZero() {

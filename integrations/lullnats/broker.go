@@ -25,6 +25,7 @@ type Broker struct {
 	c       Config
 	batch   int           // the most messages that the server gives at once
 	longest time.Duration // how long a request may wait for a message; zero: any time
+	maxAge  time.Duration // of the stream; zero: any
 	next    string        // the subject of requests for messages
 	there   bool          // everything was as it must be: see check
 
@@ -79,7 +80,7 @@ func (b *Broker) check(ctx context.Context) error {
 	if n := info.Config.MaxRequestBatch; n > 0 {
 		b.batch = min(b.batch, n)
 	}
-	b.longest = info.Config.MaxRequestExpires
+	b.longest, b.maxAge = info.Config.MaxRequestExpires, p.stream.Config.MaxAge
 	b.saw(before, info.TimeStamp)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,6 +114,7 @@ type receipt struct {
 	origin     string // the stream's name of the message when it was sent, which is unique
 	header     nats.Header
 	meta       meta
+	expires    time.Time               // the end of the message's own time, by the server's clock; zero: never
 	held       context.Context         // Delivery.Held
 	cancelHeld context.CancelCauseFunc // ends it
 
@@ -281,7 +283,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.mu.Lock()
 	lease := asked.Add(b.lease)
 	r.lease = lease
-	former := b.out[at.seq]
+	former, ahead := b.out[at.seq], b.ahead
 	b.out[at.seq] = r
 	b.mu.Unlock()
 	if former != nil {
@@ -297,6 +299,14 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued, was.Seen, was.Failed
 		r.origin = was.Origin
 		d.Attempt += was.Attempts
+		r.expires = was.Ends
+	} else if left, ok := ttl(m.Header); ok && left > 0 {
+		r.expires = at.stored.Add(left)
+	} else if !ok && b.maxAge > 0 {
+		r.expires = at.stored.Add(b.maxAge)
+	}
+	if !r.expires.IsZero() {
+		d.Expires = r.expires.Add(-ahead)
 	}
 	d.Headers, d.Group = fromHeader(m.Header)
 	return d, nil
