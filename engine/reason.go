@@ -56,6 +56,8 @@ const (
 	Resumed
 	// Expired: a message's own time is over, or is over before it could come again.
 	Expired
+	// TooLarge: the broker has no room for what a retry adds to the message.
+	TooLarge
 	reasons
 )
 
@@ -85,6 +87,7 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	Crashed:           {"crashed", "the consumers that had it died"},
 	Resumed:           {"resumed", "the retry is made by another call"},
 	Expired:           {"expired", "the message's own time is over"},
+	TooLarge:          {"too_large", "the broker has no room for what a retry adds to the message"},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

@@ -84,6 +84,15 @@ func (r Redelivery) Within(life time.Duration) Redelivery {
 	return r
 }
 
+// TooLarge returns r for a message for which the broker has no room, with what its outcome adds to
+// it. It cannot come again.
+func (r Redelivery) TooLarge() Redelivery {
+	if r.Outcome == Retry || r.Outcome == Defer {
+		return deadLetter(TooLarge)
+	}
+	return r
+}
+
 // Deliver returns whether the message of d may be handled at all. One that was delivered
 // more often than the policy allows attempts has made its consumers crash. The time of another
 // may be over. One that comes

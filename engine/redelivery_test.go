@@ -248,7 +248,7 @@ func TestDeliver(t *testing.T) {
 
 // A message whose handler's own call gave up comes again; one whose handler learned that the
 // work is wrong, or must not be repeated, does not.
-// A message comes again in its own time, or not at all.
+// A message comes again in its own time, and if there is room for it, or not at all.
 func TestWithin(t *testing.T) {
 	const wait = time.Second
 	for _, x := range []struct {
@@ -268,6 +268,13 @@ func TestWithin(t *testing.T) {
 		}
 		if got := r.Within(x.life); got != want {
 			t.Errorf("%v with %v left: %+v, want %+v", x.outcome, x.life, got, want)
+		}
+		want = r
+		if x.outcome == engine.Retry || x.outcome == engine.Defer {
+			want = engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.TooLarge}
+		}
+		if got := r.TooLarge(); got != want {
+			t.Errorf("%v without room: %+v, want %+v", x.outcome, got, want)
 		}
 	}
 	p := newDependency(t, messages()).Plan()

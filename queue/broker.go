@@ -267,6 +267,11 @@ func (d *Delivery) life() time.Duration {
 	return left
 }
 
+// ErrTooLarge is in the error of a Settle that changed nothing, because the broker has no room for
+// what the settlement adds to the message. The consumer makes a dead letter of it. A dead letter
+// has its headers shortened (Envelope.Shortened) before Settle returns this.
+var ErrTooLarge = errors.New("queue: the message is too large with what the settlement adds to it")
+
 // GiveBackAfter is how long after the last Settle that failed a Broker without leases gives a
 // delivery back. Until then it counts as in the hands of its consumer (Config.Concurrency).
 const GiveBackAfter = time.Minute

@@ -43,7 +43,10 @@ func TestRule21MessagesExpire(t *testing.T) {
 		"a retry here is late":      {500 * time.Millisecond, fail, queue.Config{Quick: 2, QuickWait: time.Minute}, "dead-letter expired", 1, 1},
 		"a deferral":                {time.Minute, func(context.Context, *queue.Message) error { return queue.DeferFor(errBlip, time.Hour) }, queue.Config{}, "dead-letter expired", 1, 1},
 		"handled too late":          {time.Second, func(context.Context, *queue.Message) error { time.Sleep(2 * time.Second); return nil }, queue.Config{}, "ack", 0, 0},
-		"dropped too late":          {time.Second, func(context.Context, *queue.Message) error { time.Sleep(2 * time.Second); return queue.DropMessage(errBlip) }, queue.Config{}, "drop", 0, 0},
+		"dropped too late": {time.Second, func(context.Context, *queue.Message) error {
+			time.Sleep(2 * time.Second)
+			return queue.DropMessage(errBlip)
+		}, queue.Config{}, "drop", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -68,6 +68,13 @@ func (w *work) settle(f disposition) {
 	var lost error
 	err := lull.Run(ctx, c.settles, func(ctx context.Context) error {
 		err := c.broker.Settle(ctx, w.d, s)
+		if r := f.TooLarge(); errors.Is(err, ErrTooLarge) && r.Outcome != s.Outcome {
+			f = disposition{Redelivery: r}
+			e.Outcome, e.Reason, e.After = f.Outcome, f.reason(), f.After
+			s = Settlement{Outcome: f.Outcome, Envelope: w.envelope(f.reason(), first, now)}
+			s.Envelope.Errors = append([]string{err.Error()}, s.Envelope.Errors...)
+			err = c.broker.Settle(ctx, w.d, s)
+		}
 		if errors.Is(err, ErrLost) {
 			lost = err
 			return nil

@@ -60,6 +60,10 @@ const abandonAfter = queue.GiveBackAfter
 // working connection. If the connection breaks before the server has carried it out, the message is
 // delivered once more. Close waits for that.
 //
+// The properties of a message must fit into a frame. A dead letter for which there is no room has its
+// headers shortened. A Retry fails with queue.ErrTooLarge. A Defer is given back at once, which is an
+// attempt, unless there is no room for the server's count of deliveries either.
+//
 // If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
@@ -136,11 +140,23 @@ func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) er
 		return r.send(ctx, func() error { return r.d.Reject(true) })
 	}
 	if s.Outcome != queue.Ack && s.Outcome != queue.Drop && r.answer == nil {
-		if err := q.replace(ctx, r, s); err != nil {
+		err := q.replace(ctx, r, s)
+		if s.Outcome == queue.Defer && errors.Is(err, queue.ErrTooLarge) && r.comesAgain() {
+			return r.send(ctx, func() error { return r.d.Reject(true) })
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return r.send(ctx, func() error { return r.d.Ack(false) })
+}
+
+// comesAgain reports whether the message, with the server's count of its deliveries, still fits into
+// a frame. The client ends a connection on which a larger frame comes.
+func (r *receipt) comesAgain() bool {
+	m := moved(&r.d, r.d.Headers)
+	frame := r.s.conn.Config.FrameSize
+	return frame <= 0 || headerFrame(&m)+roomToCount <= frame
 }
 
 // send sends the server the outcome of the delivery. If that blocks, because the server does not
@@ -193,7 +209,12 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 		r.copy = nil // it did not arrive, as far as is known
 	}
 	exchange, key, m := q.successor(r, s)
-	pub, err := q.pub.start(ctx, exchange, key, m)
+	room := q.config.roomFor(units(s.After))
+	pub, err := q.pub.start(ctx, exchange, key, m, room)
+	if t, ok := errors.AsType[*tooLarge](err); ok && s.Outcome == queue.DeadLetter {
+		shorten(&m, s.Envelope, t.over)
+		pub, err = q.pub.start(ctx, exchange, key, m, room)
+	}
 	if err != nil {
 		return err
 	}
@@ -313,12 +334,13 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	room := roomToMove
 	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
 	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	if o.Letter != nil {
 		if was, ok := o.Letter.Receipt.(*held); ok {
 			m = moved(&was.d, carried(was.d.Headers))
-			r.id = was.copyID
+			r.id, room = was.copyID, roomToCount
 		}
 	}
 	h := m.Headers
@@ -339,7 +361,7 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if m.Timestamp.IsZero() {
 		m.Timestamp = r.enqueued
 	}
-	err := pub.publish(ctx, "", name, m)
+	err := pub.publish(ctx, "", name, m, room)
 	if errors.Is(err, ErrUnroutable) {
 		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", name, err))
 	}
