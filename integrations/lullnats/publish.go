@@ -57,8 +57,8 @@ func tooLarge(err error) bool {
 
 // letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too
 // large for a message, the envelope has no errors. If it still is, headers are shortened, and the
-// envelope says so. If the body fills a message nearly, or alone, the letter has no headers but those
-// of this package, or none.
+// envelope says so. If the body fills a message nearly, the letter has no headers but those of this
+// package. If it fills it, the letter is the message as it was, without an envelope.
 //
 // The server discards a letter with an id that it has had, and answers as if it were stored. So the
 // id consists of the stream, the consumer, and the stream's name of the message when it was sent
@@ -85,7 +85,7 @@ func (k client) letter(ctx context.Context, c Config, origin, subject string, he
 		err = k.publish(ctx, c.DeadStream, id, m)
 	}
 	if tooLarge(err) {
-		err = k.store(ctx, c.DeadStream, &nats.Msg{Subject: c.DeadSubject, Data: body})
+		err = k.store(ctx, c.DeadStream, &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body})
 	}
 	return err
 }

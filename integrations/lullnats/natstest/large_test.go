@@ -29,6 +29,7 @@ func TestRule21MessagesThatFillTheirRoom(t *testing.T) {
 		"a long body":            {nats.Header{"kind": {"order"}}, payload - 2000, "schema", false, true},
 		"a body that fills it":   {nats.Header{"kind": {"order"}, "x": {strings.Repeat("x", 180)}}, payload - 310, "schema", false, false},
 		"nothing else fits":      {nil, payload, queue.ReasonBroker, false, false},
+		"the envelope does not":  {nats.Header{"kind": {"order"}}, payload - 30, queue.ReasonBroker, false, true},
 		"many headers":           {headers(1558), 10, "schema", true, false},
 		"a long header and body": {nats.Header{"stack": {strings.Repeat("s", 30_000)}, "kind": {"order"}}, payload - 30_100, "schema", true, true},
 	} {
