@@ -97,6 +97,8 @@ func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p 
 // verify returns the queue that c names, or an error that is marked with lull.Permanent if anything
 // is missing or different. Any other error means that the server could not be asked.
 func (k client) verify(ctx context.Context, c Config) (queueState, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // package jetstream waits for as long as ctx
+	defer cancel()
 	p, err := k.look(ctx, c)
 	if err != nil {
 		return p, err

@@ -264,3 +264,28 @@ func TestSharedAdvisoryStream(t *testing.T) {
 		t.Error("advisories were taken away from others")
 	}
 }
+
+// A server that does not answer is like one that is not there: the first Receive looks again.
+func TestOpenWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := own(t)
+	b := newBench(t, r, calm)
+	b.send("hello")
+	r.deny = "$JS.API.STREAM.INFO.>"
+	r.restart(t)
+	var err error
+	if b.Broker, err = lullnats.Open(bg, r.js(t), b.c); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(bg, patience)
+	defer cancel()
+	if got, err := b.Receive(ctx, queue.Want{Max: 1, Lease: time.Second}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
+		t.Errorf("%d messages, %v", len(got), err)
+	}
+	r.deny = ""
+	r.restart(t)
+	b.until("it is there again", func() bool {
+		got, err := b.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+		return err == nil && len(got) == 1
+	})
+}
