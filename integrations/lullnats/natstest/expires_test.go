@@ -17,7 +17,7 @@ import (
 // that do not use lull. A retry beyond it is a dead letter.
 func TestRule21MessagesExpire(t *testing.T) {
 	t.Parallel()
-	life := pace.Stretch(time.Minute).Truncate(time.Second)
+	life := pace.Stretch(10 * time.Minute).Truncate(time.Second)
 	for name, x := range map[string]struct {
 		ttl    string // of the message
 		maxAge time.Duration
@@ -35,7 +35,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", schedules), func(t *testing.T) {
 				t.Parallel()
 				r := shared(t)
-				b := &bench{TB: t, r: r, js: r.js(t), c: fresh(lullnats.Config{Lease: patience, Attempts: 8, Schedules: schedules, Duplicates: time.Second})}
+				b := &bench{TB: t, r: r, js: r.js(t), c: fresh(lullnats.Config{Lease: patience, Attempts: 2, Schedules: schedules, Duplicates: time.Second})}
 				s := jetstream.StreamConfig{Name: b.c.Stream, Subjects: []string{b.c.Subject}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, MaxAge: x.maxAge, Duplicates: time.Second}
 				if schedules {
 					s.Subjects, s.AllowMsgSchedules = append(s.Subjects, "later."+b.c.Stream+".worker.>"), true
@@ -43,7 +43,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 				if x.maxAge > 0 { // shorter than the policy's time, which Check would refuse
 					b.c.MaxAge = x.maxAge
 					b.c.Policy.Attempts, b.c.Policy.AttemptTimeout, b.c.Policy.Deadline = 2, time.Second, 2*time.Second
-					b.c.Lease = time.Second
+					b.c.Lease = 20 * time.Second
 				}
 				_, err := b.js.CreateStream(bg, s)
 				b.ok(err)
