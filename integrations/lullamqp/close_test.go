@@ -31,9 +31,10 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 			t.Parallel()
 			config := declared(t, Config{})
 			for round := range 6 {
+				waiting := 10 * (round % 2)
 				q := open(t, config)
 				for i := range n {
-					send(t, q, fmt.Sprint(i))
+					send(t, q, fmt.Sprint("handled ", i))
 				}
 				d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
 				if err != nil {
@@ -55,6 +56,9 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				for range n {
 					<-began
 				}
+				for i := range waiting {
+					send(t, q, fmt.Sprint("waiting ", i))
+				}
 				last(ctx, q)
 				stop()
 				close(end)
@@ -65,6 +69,12 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 					t.Errorf("round %d: Close: %v", round, err)
 				}
 				again := open(t, config)
+				for _, d := range receive(t, again, waiting) {
+					if !strings.HasPrefix(string(d.Body), "waiting") || d.Attempt > 1 {
+						t.Errorf("round %d: %s comes at attempt %d", round, d.Body, d.Attempt)
+					}
+					settle(t, again, d, queue.Settlement{Outcome: queue.Ack})
+				}
 				nothing(t, again, pace.Stretch(500*time.Millisecond))
 				if err := again.client.Close(testContext(t)); err != nil {
 					t.Error(err)
