@@ -33,7 +33,6 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		for _, schedules := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", schedules), func(t *testing.T) {
-				t.Parallel()
 				r := shared(t)
 				b := &bench{TB: t, r: r, js: r.js(t), c: fresh(lullnats.Config{Lease: patience, Attempts: 2, Schedules: schedules, Duplicates: time.Second})}
 				s := jetstream.StreamConfig{Name: b.c.Stream, Subjects: []string{b.c.Subject}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, MaxAge: x.maxAge, Duplicates: time.Second}

@@ -35,7 +35,6 @@ func TestRule21MessagesThatFillTheirRoom(t *testing.T) {
 	} {
 		for _, schedules := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", schedules), func(t *testing.T) {
-				t.Parallel()
 				b := newBench(t, shared(t), lullnats.Config{Lease: patience, Schedules: schedules})
 				body := strings.Repeat("b", x.body)
 				_, err := b.js.PublishMsg(bg, &nats.Msg{Subject: b.c.Subject, Header: x.header, Data: []byte(body)})
