@@ -39,17 +39,16 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 		attempts int
 		short    bool
 	}{
-		"a long text, permanent":    {amqp.Table{"stack": strings.Repeat("é", 65_350)}, bad, "permanent", 1, true},
-		"a long text, transient":    {amqp.Table{"stack": strings.Repeat("s", 130_700)}, blip, queue.ReasonTooLarge, 1, true},
-		"room for a retry":          {amqp.Table{"stack": strings.Repeat("s", 125_000)}, blip, "attempts_exhausted", 2, false},
-		"bytes":                     {amqp.Table{"stack": []byte(strings.Repeat("s", 130_700))}, bad, "permanent", 1, true},
-		"a table":                   {amqp.Table{"stack": amqp.Table{"text": strings.Repeat("s", 130_700)}}, bad, "permanent", 1, true},
-		"an array":                  {amqp.Table{"stack": []any{strings.Repeat("s", 130_700)}}, bad, "permanent", 1, true},
-		"two":                       {amqp.Table{"a": strings.Repeat("s", 65_200), "b": strings.Repeat("s", 65_500)}, bad, "permanent", 1, true},
-		"thousands":                 {many(4510), bad, "permanent", 1, true},
-		"deferred until it crashes": {amqp.Table{"stack": strings.Repeat("s", 130_700)}, stop, queue.ReasonCrashed, 2, true},
-		// The server's count of deliveries would make a frame that ends the connection.
-		"deferred to the last byte": {amqp.Table{"stack": strings.Repeat("s", 130_960)}, stop, queue.ReasonTooLarge, 1, true},
+		"a long text, permanent":        {amqp.Table{"stack": strings.Repeat("é", 65_350)}, bad, "permanent", 1, true},
+		"a long text, transient":        {amqp.Table{"stack": strings.Repeat("s", 130_700)}, blip, queue.ReasonTooLarge, 1, true},
+		"room for a retry":              {amqp.Table{"stack": strings.Repeat("s", 125_000)}, blip, "attempts_exhausted", 2, false},
+		"bytes":                         {amqp.Table{"stack": []byte(strings.Repeat("s", 130_700))}, bad, "permanent", 1, true},
+		"a table":                       {amqp.Table{"stack": amqp.Table{"text": strings.Repeat("s", 130_700)}}, bad, "permanent", 1, true},
+		"an array":                      {amqp.Table{"stack": []any{strings.Repeat("s", 130_700)}}, bad, "permanent", 1, true},
+		"two":                           {amqp.Table{"a": strings.Repeat("s", 65_200), "b": strings.Repeat("s", 65_500)}, bad, "permanent", 1, true},
+		"thousands":                     {many(4510), bad, "permanent", 1, true},
+		"deferred, and it does not fit": {amqp.Table{"stack": strings.Repeat("s", 130_960)}, stop, queue.ReasonTooLarge, 1, true},
+		"deferred for a shorter time":   {amqp.Table{"stack": strings.Repeat("s", 129_000)}, stop, "permanent", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,8 +73,8 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			ended := make(chan queue.Event, 1)
 			ran := 0
 			c, err := queue.New(q.config.Queue, q, d, func(context.Context, *queue.Message) error {
-				if ran++; x.err == stop {
-					return queue.DeferFor(x.err, 10*time.Millisecond)
+				if ran++; x.err == stop && ran == 1 {
+					return queue.DeferFor(x.err, time.Hour)
 				}
 				return x.err
 			}, queue.Config{Concurrency: 1}, queue.WithObserver(func(_ context.Context, e queue.Event) {
@@ -104,7 +103,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 				t.Fatalf("%+v", e)
 			}
 			l := only(t, q)
-			if l.Reason != x.reason || l.Attempts != x.attempts || ran != x.attempts || string(l.Body) != "poison" || l.OriginalID != "poison" {
+			if l.Reason != x.reason || l.Attempts != x.attempts || ran < x.attempts || ran > 2 || string(l.Body) != "poison" || l.OriginalID != "poison" {
 				t.Errorf("%.300v; the handler ran %d times", *l, ran)
 			}
 			said := len(l.Errors) > 0 && strings.Contains(l.Errors[0], "shortened")

@@ -61,8 +61,8 @@ const abandonAfter = queue.GiveBackAfter
 // delivered once more. Close waits for that.
 //
 // The properties of a message must fit into a frame. A dead letter for which there is no room has its
-// headers shortened. A Retry fails with queue.ErrTooLarge. A Defer is given back at once, which is an
-// attempt, unless there is no room for the server's count of deliveries either.
+// headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
+// no room for that either.
 //
 // If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
@@ -141,22 +141,11 @@ func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) er
 	}
 	if s.Outcome != queue.Ack && s.Outcome != queue.Drop && r.answer == nil {
 		err := q.replace(ctx, r, s)
-		if s.Outcome == queue.Defer && errors.Is(err, queue.ErrTooLarge) && r.comesAgain() {
-			return r.send(ctx, func() error { return r.d.Reject(true) })
-		}
 		if err != nil {
 			return err
 		}
 	}
 	return r.send(ctx, func() error { return r.d.Ack(false) })
-}
-
-// comesAgain reports whether the message, with the server's count of its deliveries, still fits into
-// a frame. The client ends a connection on which a larger frame comes.
-func (r *receipt) comesAgain() bool {
-	m := moved(&r.d, r.d.Headers)
-	frame := r.s.conn.Config.FrameSize
-	return frame <= 0 || headerFrame(&m)+roomToCount <= frame
 }
 
 // send sends the server the outcome of the delivery. If that blocks, because the server does not
@@ -211,8 +200,13 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 	exchange, key, m := q.successor(r, s)
 	room := q.config.roomFor(units(s.After))
 	pub, err := q.pub.start(ctx, exchange, key, m, room)
-	if t, ok := errors.AsType[*tooLarge](err); ok && s.Outcome == queue.DeadLetter {
-		shorten(&m, s.Envelope, t.over)
+	if t, ok := errors.AsType[*tooLarge](err); ok && s.Outcome != queue.Retry {
+		if s.Outcome == queue.DeadLetter {
+			shorten(&m, s.Envelope, t.over)
+		} else { // no level adds anything if it does not wait
+			exchange, key, m = q.successor(r, queue.Settlement{Outcome: queue.Defer, FirstFailed: s.FirstFailed})
+			room = roomToCount
+		}
 		pub, err = q.pub.start(ctx, exchange, key, m, room)
 	}
 	if err != nil {

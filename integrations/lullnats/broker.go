@@ -56,7 +56,7 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 		batch: 1000,
 		next:  k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
 	}
-	if err := unanswered(ctx, b.check(ctx)); err != nil {
+	if err := refusal(ctx, b.check(ctx)); err != nil {
 		return nil, err
 	}
 	return b, nil

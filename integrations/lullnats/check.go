@@ -109,9 +109,9 @@ func (k client) verify(ctx context.Context, c Config) (queueState, error) {
 	return p, nil
 }
 
-// unanswered returns err, unless it means only that the server could not be asked, and somebody
-// still waits.
-func unanswered(ctx context.Context, err error) error {
+// refusal returns err, unless it means only that the server could not be asked, and somebody still
+// waits.
+func refusal(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && lull.Classify(err).Kind != lull.KindPermanent {
 		return nil
 	}

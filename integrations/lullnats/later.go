@@ -2,6 +2,7 @@ package lullnats
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -65,7 +66,11 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	}
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	if err := b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m); err != nil {
+	err = b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m)
+	if tooLarge(err) {
+		return fmt.Errorf("%w: %w", queue.ErrTooLarge, err)
+	}
+	if err != nil {
 		return err
 	}
 	return b.sendReply(ctx, r, replyAck)

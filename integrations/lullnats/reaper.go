@@ -87,7 +87,7 @@ func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, 
 		return nil, lull.Permanent(err)
 	}
 	r := &Reaper{client: k, c: c, left: map[uint64]time.Time{}}
-	return r, unanswered(ctx, r.check(ctx))
+	return r, refusal(ctx, r.check(ctx))
 }
 
 // check checks once that everything is as it must be.

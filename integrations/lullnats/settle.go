@@ -104,8 +104,7 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 		}
 		if b.c.Schedules {
 			err = b.move(ctx, d, r, s)
-		}
-		if !b.c.Schedules || tooLarge(err) { // then the copy has no room for its record
+		} else {
 			err = b.nak(ctx, r, s.After)
 		}
 	default:
