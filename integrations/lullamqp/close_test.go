@@ -70,7 +70,8 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				}
 				again := open(t, config)
 				for _, d := range receive(t, again, waiting) {
-					if !strings.HasPrefix(string(d.Body), "waiting") || d.Attempt > 1 {
+					// One may have been handed out in the moment in which a consumer was cancelled: see cancel.
+					if !strings.HasPrefix(string(d.Body), "waiting") || d.Attempt > 2 {
 						t.Errorf("round %d: %s comes at attempt %d", round, d.Body, d.Attempt)
 					}
 					settle(t, again, d, queue.Settlement{Outcome: queue.Ack})
