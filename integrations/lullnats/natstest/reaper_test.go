@@ -206,7 +206,9 @@ func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 func TestReaperFindsWhatIsAlone(t *testing.T) {
 	t.Parallel()
 	for _, waiting := range []bool{false, true} {
-		b := newBench(t, shared(t), short)
+		c := short
+		c.Lease = pace.Stretch(time.Second) // two settlements are made within it
+		b := newBench(t, shared(t), c)
 		b.send("poison")
 		b.exhaust(1)
 		if waiting {
