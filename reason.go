@@ -63,4 +63,6 @@ var reasonTable = [engine.Reasons]struct{ why, setting string }{
 	engine.Panicked:          {"it panicked", ""},
 	engine.Crashed:           {"the consumers that had it died", ""},
 	engine.Resumed:           {"the retry is made by another call", ""},
+	engine.Expired:           {"the message's own time is over", ""},
+	engine.TooLarge:          {"the broker has no room for what a retry adds to the message", ""},
 }

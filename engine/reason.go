@@ -54,6 +54,10 @@ const (
 	Crashed
 	// Resumed: the retry that was granted is made by a call of its own (State.Resume).
 	Resumed
+	// Expired: a message's own time is over, or is over before it could come again.
+	Expired
+	// TooLarge: the broker has no room for what a retry adds to the message.
+	TooLarge
 	reasons
 )
 
@@ -82,6 +86,8 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	Panicked:          {"panicked", "operation panicked"},
 	Crashed:           {"crashed", "the consumers that had it died"},
 	Resumed:           {"resumed", "the retry is made by another call"},
+	Expired:           {"expired", "the message's own time is over"},
+	TooLarge:          {"too_large", "the broker has no room for what a retry adds to the message"},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

@@ -46,6 +46,7 @@ type Delivery struct {
 	Left    time.Duration // for how long retries may still be asked for; Never: for ever
 	Kept    time.Duration // for how long the message can be kept; Never: while it is handled
 	Lease   time.Duration // for how long it could be kept at first
+	Life    time.Duration // what is left of the message's own time. Negative: it is over; zero: it has no end
 	// Stopping: the consumer is to stop. Ending: this consumer must let go of the message.
 	Stopping, Ending bool
 }
@@ -74,13 +75,34 @@ type Redelivery struct {
 
 func deadLetter(why Reason) Redelivery { return Redelivery{Outcome: DeadLetter, Reason: why} }
 
+// Within returns r for a message of which life is left ([Delivery].Life). One that would come again
+// when its time is over is a dead letter.
+func (r Redelivery) Within(life time.Duration) Redelivery {
+	if life != 0 && r.After >= life && (r.Outcome == Retry || r.Outcome == Defer) {
+		return deadLetter(Expired)
+	}
+	return r
+}
+
+// TooLarge returns r for a message for which the broker has no room, with what its outcome adds to
+// it. It cannot come again.
+func (r Redelivery) TooLarge() Redelivery {
+	if r.Outcome == Retry || r.Outcome == Defer {
+		return deadLetter(TooLarge)
+	}
+	return r
+}
+
 // Deliver returns whether the message of d may be handled at all. One that was delivered
-// more often than the policy allows attempts has made its consumers crash. One that comes
+// more often than the policy allows attempts has made its consumers crash. The time of another
+// may be over. One that comes
 // when the consumer is to stop is given back, where that is free.
 func (p *Plan) Deliver(d Delivery) (r Redelivery, ok bool) {
 	switch {
 	case d.Attempt > p.attempts:
 		return deadLetter(Crashed), false
+	case d.Life < 0:
+		return deadLetter(Expired), false
 	case d.Stopping && d.FreeDefer:
 		return Redelivery{Outcome: Defer}, false
 	}

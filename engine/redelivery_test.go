@@ -257,6 +257,43 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// A message comes again in its own time, and if there is room for it, or not at all.
+func TestWithin(t *testing.T) {
+	const wait = time.Second
+	for _, x := range []struct {
+		outcome engine.Outcome
+		life    time.Duration
+		expired bool
+	}{
+		{engine.Retry, 0, false}, {engine.Defer, 0, false},
+		{engine.Retry, wait + 1, false}, {engine.Defer, wait + 1, false},
+		{engine.Retry, wait, true}, {engine.Defer, wait, true}, {engine.Retry, -1, true},
+		{engine.Ack, -1, false}, {engine.Drop, -1, false}, {engine.DeadLetter, -1, false},
+	} {
+		r := engine.Redelivery{Outcome: x.outcome, After: wait}
+		want := r
+		if x.expired {
+			want = engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Expired}
+		}
+		if got := r.Within(x.life); got != want {
+			t.Errorf("%v with %v left: %+v, want %+v", x.outcome, x.life, got, want)
+		}
+		want = r
+		if x.outcome == engine.Retry || x.outcome == engine.Defer {
+			want = engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.TooLarge}
+		}
+		if got := r.TooLarge(); got != want {
+			t.Errorf("%v without room: %+v, want %+v", x.outcome, got, want)
+		}
+	}
+	p := newDependency(t, messages()).Plan()
+	d := delivered(1)
+	d.Life = -1
+	if r, ok := p.Deliver(d); ok || r.Outcome != engine.DeadLetter || r.Reason != engine.Expired {
+		t.Errorf("its time is over: %+v, %v", r, ok)
+	}
+}
+
 // A message comes again after whatever a call of its handler ended with, but for an answer that refuses
 // the request for good. What was not repeated because that was not safe may be repeated later: the broker's
 // contract is at least once.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -117,6 +118,8 @@ type Broker interface {
 	//	            one). When the broker has it for certain, the message is gone
 	//	Drop        gone
 	//
+	// A Retry or Defer after which d has expired is a DeadLetter (Settlement.Within).
+	//
 	// After is 0 to Capabilities.MaxDelay. Zero is at once.
 	//
 	// A call that is cut short may leave a dead letter and the message too, never
@@ -197,6 +200,11 @@ type Delivery struct {
 	// FirstFailed is Settlement.FirstFailed of the first Retry. Zero: there was none,
 	// or it is not kept.
 	FirstFailed time.Time
+	// Expires is when the message's own time is over, on this process's clock: its sender set it, or
+	// its queue keeps no message for longer. It stays the same through retries and deferrals. A
+	// message that cannot come again before is a dead letter (Settlement.Within). Zero: never, or not
+	// known.
+	Expires time.Time
 	// Lease is when the lease lapses, on this process's clock. Zero: never.
 	Lease time.Time
 	// Held ends when the adapter finds that the delivery is lost: its connection ended, the
@@ -228,6 +236,41 @@ type Settlement struct {
 	// Delivery.FirstFailed.
 	FirstFailed time.Time
 }
+
+// Within returns s. In place of a Retry or Defer after which d has expired, it returns the dead
+// letter that says so: every Settle begins with it. after is After as the broker carries it out,
+// and source the name of the queue, for the envelope.
+func (s Settlement) Within(d *Delivery, after time.Duration, source string) Settlement {
+	r := engine.Redelivery{Outcome: s.Outcome, After: after}.Within(d.life())
+	if r.Outcome == s.Outcome {
+		return s
+	}
+	e := &Envelope{
+		Reason: r.Reason.String(), Attempts: d.Attempt, FirstFailure: s.FirstFailed, LastFailure: time.Now(), Source: source, OriginalID: d.ID,
+		TraceParent: d.Headers["traceparent"], TraceState: d.Headers["tracestate"],
+	}
+	if former, ok := EnvelopeOf(d.Headers); ok {
+		e.Redrives, e.OriginalID = former.Redrives, cmp.Or(former.OriginalID, d.ID)
+	}
+	return Settlement{Outcome: r.Outcome, Envelope: e}
+}
+
+// life returns what is left of d's own time, for the engine.
+func (d *Delivery) life() time.Duration {
+	if d.Expires.IsZero() {
+		return 0
+	}
+	left := time.Until(d.Expires)
+	if left == 0 {
+		left--
+	}
+	return left
+}
+
+// ErrTooLarge is in the error of a Settle that changed nothing, because the broker has no room for
+// what the settlement adds to the message. The consumer makes a dead letter of it. A dead letter
+// has its headers shortened (Envelope.Shortened) before Settle returns this.
+var ErrTooLarge = errors.New("queue: the message is too large with what the settlement adds to it")
 
 // GiveBackAfter is how long after the last Settle that failed a Broker without leases gives a
 // delivery back. Until then it counts as in the hands of its consumer (Config.Concurrency).

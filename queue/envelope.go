@@ -1,11 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -69,6 +72,10 @@ const (
 	// ReasonBroker: the broker dead-lettered it by itself. Adapters use it where they
 	// find a dead letter without an envelope.
 	ReasonBroker = "broker"
+	// ReasonExpired: its own time is over (Delivery.Expires), or is over before it could come again.
+	ReasonExpired = "expired"
+	// ReasonTooLarge: the broker has no room for what a retry adds to the message (ErrTooLarge).
+	ReasonTooLarge = "too_large"
 )
 
 // DeadLetterID is the id of a dead letter where the broker deduplicates. Its
@@ -202,6 +209,44 @@ func LetterHeaders(h Headers, e *Envelope) Headers {
 	}
 	out[EnvelopeHeader] = e.Encode()
 	return out
+}
+
+// Shortened makes room in a dead letter that is too large with its envelope e: by free bytes at
+// least, if the headers have as many. sizes has how many bytes each header takes. It returns how many
+// those may take that must be shortened: the longest, down to the same length. The envelope that it
+// returns names them in its first error.
+func (e *Envelope) Shortened(sizes map[string]int, free int) (*Envelope, map[string]int) {
+	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a, b))
+	})
+	rest, n, length := free, 0, 0 // the first n headers get that length
+	for n < len(names) && rest > 0 {
+		n++
+		length = 0
+		if n < len(names) {
+			length = sizes[names[n]]
+		}
+		sum := 0
+		for _, name := range names[:n] {
+			sum += sizes[name]
+		}
+		rest = free - (sum - n*length)
+	}
+	if rest < 0 {
+		length += -rest / n
+	}
+	keep := make(map[string]int, n)
+	text := "headers are shortened, for want of room:"
+	for _, name := range names[:n] {
+		keep[name] = length
+		text += fmt.Sprintf(" %s (it had %d bytes)", clip(name, maxLabel), sizes[name])
+	}
+	short := *e
+	if n == 0 {
+		return &short, keep
+	}
+	short.Errors = append([]string{text}, e.Errors...)
+	return &short, keep
 }
 
 const stampFormat = "2006-01-02T15:04:05.000Z"

@@ -57,7 +57,7 @@ func (c *Consumer) planNow() *engine.Plan {
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
 		Broker: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
-		Attempt: w.d.Attempt, Tries: w.tries, Left: engine.Never, Stopping: w.stopping(),
+		Attempt: w.d.Attempt, Tries: w.tries, Left: engine.Never, Life: w.d.life(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
 		d.Left = limit - time.Since(w.seen)
@@ -105,6 +105,9 @@ func (w *work) message() *Message {
 
 // again waits until the handler is to be run again, and reports whether it still may.
 func (w *work) again(f disposition) bool {
+	if f.Redelivery.Within(w.d.life()).Reason == engine.Expired {
+		return false // settle makes it one
+	}
 	w.c.notify(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
 }
@@ -183,6 +186,9 @@ func (w *work) ended() (h engine.Handled, label string) {
 func (w *work) admit() (engine.Call, engine.Redelivery, bool) {
 	c := w.c
 	for {
+		if r := (engine.Redelivery{Outcome: Defer}).Within(w.d.life()); r.Outcome == DeadLetter {
+			return engine.Call{}, r, false
+		}
 		s := c.dep.State()
 		call, step := s.ResumeDelivery(c.dep.Now(), engine.Spec{Operation: c.name}, w.delivery())
 		if !step.Done {

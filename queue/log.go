@@ -125,6 +125,8 @@ func doWith(e Event) string {
 	switch {
 	case e.Reason == ReasonCrashed:
 		return "find out what ended the workers that had it before you put it back (lull queue inspect)"
+	case e.Reason == ReasonExpired:
+		return "it came too late: put it back only if it is still of use (lull queue redrive)"
 	case e.Reason == ReasonPanicked:
 		return "fix the handler: the stack says where; then put it back (lull queue redrive)"
 	case e.Code == engine.CodeUnclassified:

@@ -316,6 +316,7 @@ func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 	if err != nil {
 		return err
 	}
+	s = s.Within(d, s.After, "")
 	switch s.Outcome {
 	case Ack, Drop:
 		m.remove(e)

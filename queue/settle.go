@@ -34,6 +34,7 @@ const settleFor = 30 * time.Second
 // settle settles the message with the broker.
 func (w *work) settle(f disposition) {
 	c := w.c
+	f.Redelivery = f.Redelivery.Within(w.d.life())
 	held := w.lease.stop()
 	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
 	if c.abandoned.Load() || !held && f.Outcome != Ack && f.Outcome != Drop {
@@ -67,6 +68,13 @@ func (w *work) settle(f disposition) {
 	var lost error
 	err := lull.Run(ctx, c.settles, func(ctx context.Context) error {
 		err := c.broker.Settle(ctx, w.d, s)
+		if r := f.TooLarge(); errors.Is(err, ErrTooLarge) && r.Outcome != s.Outcome {
+			f = disposition{Redelivery: r}
+			e.Outcome, e.Reason, e.After = f.Outcome, f.reason(), f.After
+			s = Settlement{Outcome: f.Outcome, Envelope: w.envelope(f.reason(), first, now)}
+			s.Envelope.Errors = append([]string{err.Error()}, s.Envelope.Errors...)
+			err = c.broker.Settle(ctx, w.d, s)
+		}
 		if errors.Is(err, ErrLost) {
 			lost = err
 			return nil
@@ -116,6 +124,10 @@ func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 		FirstFailure: first, LastFailure: now,
 		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
+	}
+	if reason == ReasonExpired && w.tries == 0 {
+		e.Attempts-- // this one was none
+		e.LastFailure = time.Time{}
 	}
 	if reason == ReasonCrashed {
 		e.Attempts-- // this one was none

@@ -32,6 +32,13 @@ func (u *unapplied) note(now time.Time) {
 	u.next = (u.next + 1) % fewAcks
 }
 
+// newest returns the time of the last acknowledgement.
+func (u *unapplied) newest() time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last[(u.next+fewAcks-1)%fewAcks]
+}
+
 // left returns for how long the channel should stay open.
 func (u *unapplied) left(now time.Time) time.Duration {
 	u.mu.Lock()

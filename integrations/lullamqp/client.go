@@ -99,8 +99,9 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	return serverOf(conn), nil
 }
 
-// Close gives back the messages that were fetched ahead, and closes the connections. Messages that
-// are out go back to their queue, as deliveries that were not settled. Close the client when the
+// Close gives back the messages that were fetched ahead, waits until the server has carried out all
+// acknowledgements, and closes the connections. See Queue.Close for its error. Messages that are
+// out go back to their queue, as deliveries that were not settled. Close the client when the
 // consumers' Run has returned.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()

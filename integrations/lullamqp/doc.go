@@ -42,7 +42,7 @@
 // (Capabilities.Order is Unordered): a retry comes after messages that arrived meanwhile. It
 // does not use AMQP 1.0, the delayed-message plugin, or transactions. AMQP does not confirm
 // acknowledgements: one that was written to a connection that then broke may be lost, and the
-// message comes again.
+// message comes again. Close returns an error if it cannot rule that out.
 //
 // docs/queues.md has the rest, under "RabbitMQ": how delays work and what they cost, what each
 // version counts, permissions, and the rules for production.

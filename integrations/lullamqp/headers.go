@@ -26,6 +26,7 @@ const (
 	headerEnqueued    = ownHeaders + "Enqueued"     // numbers: milliseconds since 1970
 	headerFirstSeen   = ownHeaders + "First-Seen"   //
 	headerFirstFailed = ownHeaders + "First-Failed" //
+	headerExpires     = ownHeaders + "Expires"      //
 	headerGroup       = ownHeaders + "Group"        // text: Delivery.Group
 )
 
@@ -46,6 +47,7 @@ type record struct {
 	enqueued    time.Time
 	firstSeen   time.Time
 	firstFailed time.Time
+	expires     time.Time
 	group       string
 }
 
@@ -61,6 +63,7 @@ func recordOf(h amqp.Table) record {
 		enqueued:    moment(h[headerEnqueued]),
 		firstSeen:   moment(h[headerFirstSeen]),
 		firstFailed: moment(h[headerFirstFailed]),
+		expires:     moment(h[headerExpires]),
 	}
 	if n, ok := integer(h[headerAttempts]); ok && n > 0 {
 		r.attempts = int(min(n, maxAttempts))
@@ -84,6 +87,7 @@ func (r *record) write(h amqp.Table) {
 	put(headerEnqueued, r.enqueued)
 	put(headerFirstSeen, r.firstSeen)
 	put(headerFirstFailed, r.firstFailed)
+	put(headerExpires, r.expires)
 	if r.group != "" {
 		h[headerGroup] = r.group
 	}
@@ -208,8 +212,23 @@ func digest(d *amqp.Delivery, own bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// expiry returns when a message that its sender gave an expiration ends. Without a timestamp it is
+// not known since when the message has been in the queue: then the time begins at received. So it
+// does if a timestamp is from a clock by which the server would have dropped the message.
+func expiry(d *amqp.Delivery, received time.Time) time.Time {
+	ms, err := strconv.ParseInt(d.Expiration, 10, 64)
+	if err != nil || ms < 0 || ms > math.MaxUint32 {
+		return time.Time{}
+	}
+	live := time.Duration(ms) * time.Millisecond
+	if end := d.Timestamp.Add(live); end.After(received) && end.Before(received.Add(live)) {
+		return end
+	}
+	return received.Add(live)
+}
+
 // moved returns the message of a delivery for publishing it again, without Expiration, which would
-// end it early, and without UserId, which others must not set.
+// end its wait early (headerExpires has it), and without UserId, which others must not set.
 func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	return amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,

@@ -1,6 +1,7 @@
 package lullamqp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,7 @@ type held struct {
 	pile    *consumedLetters
 	d       amqp.Delivery
 	what    string    // the digest of the whole message
+	copyID  string    // the id of its copy in a redrive, also if that is sent twice: its own, if it has one
 	sought  time.Time // known: since when it is looked for; zero: not yet
 	removed bool
 }
@@ -267,7 +269,7 @@ func (l *letters) met(p *consumedLetters, d *amqp.Delivery) (h *held, again bool
 		}
 		h.d, h.pile = *d, p
 	} else {
-		h = &held{of: l, pile: p, d: *d, what: what}
+		h = &held{of: l, pile: p, d: *d, what: what, copyID: cmp.Or(recordOf(d.Headers).id, newID())}
 	}
 	l.out[h] = true
 	return h, again

@@ -450,7 +450,7 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 // queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
 	pub := &publisher{link: New(Dial(rabbit(t).url())).out}
-	if err := pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}); err != nil {
+	if err := pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0); err != nil {
 		t.Fatal(err)
 	}
 	want["last"] = 1

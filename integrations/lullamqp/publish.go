@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
 )
 
 // publisher publishes for one queue, each message mandatory and confirmed. It has a channel of its
@@ -62,16 +63,17 @@ var (
 )
 
 // publish sends a message, and waits until the broker has it.
-func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Publishing) error {
-	pub, err := p.start(ctx, exchange, key, m)
+func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Publishing, room int) error {
+	pub, err := p.start(ctx, exchange, key, m, room)
 	if err != nil {
 		return err
 	}
 	return pub.wait(ctx)
 }
 
-// start sends a message. m.MessageId must not be empty.
-func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publishing) (*publication, error) {
+// start sends a message, if its headers fit into a frame with room bytes more. m.MessageId must not
+// be empty.
+func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publishing, room int) (*publication, error) {
 	if err := p.link.obstacle(); err != nil {
 		return nil, err
 	}
@@ -79,8 +81,8 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	if err != nil {
 		return nil, err
 	}
-	if err := c.fits(&m); err != nil {
-		return nil, err
+	if over := headerFrame(&m) + min(room, c.frame*3/4) - c.frame; c.frame > 0 && over > 0 {
+		return nil, lull.Permanent(&tooLarge{over, c.frame})
 	}
 	pub := &publication{done: make(chan struct{})}
 	at := address{exchange, key, m.MessageId}
@@ -180,22 +182,15 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 	return lull.Transient(out)
 }
 
-// fits refuses headers that do not fit into a frame: the server would close the connection. It
-// leaves room for what the server adds.
-func (c *pubChannel) fits(m *amqp.Publishing) error {
-	const room = 16 << 10
-	size := 0
-	for name, v := range m.Headers {
-		size += len(name) + 16
-		if s, ok := v.(string); ok {
-			size += len(s)
-		}
-	}
-	if c.frame > 0 && size > max(c.frame-room, c.frame/4) {
-		return lull.Permanent(fmt.Errorf("lullamqp: the headers have %d bytes, the connection's frame_max of %d leaves room for %d", size, c.frame, max(c.frame-room, c.frame/4)))
-	}
-	return nil
+// tooLarge is the error of a message whose headers do not fit into a frame: the server would close
+// the connection.
+type tooLarge struct{ over, frame int }
+
+func (t *tooLarge) Error() string {
+	return fmt.Sprintf("lullamqp: the headers have %d bytes more than fit into a frame, with what the server adds to them (frame_max is %d)", t.over, t.frame)
 }
+
+func (t *tooLarge) Unwrap() error { return queue.ErrTooLarge }
 
 // get returns the channel. If there is none, one caller opens it for all.
 func (p *publisher) get(ctx context.Context) (*pubChannel, error) {

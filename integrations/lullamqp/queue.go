@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +37,7 @@ type Queue struct {
 	there   bool              // everything that it needs has been seen on the server
 	worked  bool              // a consumer has been added once
 	closed  bool
+	unsure  error // why acknowledgements on a session that has ended may not have been carried out
 }
 
 var (
@@ -58,6 +57,7 @@ type session struct {
 	ended   bool
 	reason  error
 	stopped bool            // its consumers were cancelled; it only waits for deliveries that are out
+	closing bool            // none is out, and finish closes its channel
 	tags    []string        // of its consumers
 	limit   int             // their prefetch together
 	ahead   []amqp.Delivery // fetched, and not returned by Receive yet
@@ -206,10 +206,13 @@ func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	if r.record.enqueued.IsZero() {
 		r.record.enqueued = d.Timestamp
 	}
+	if r.record.expires.IsZero() {
+		r.record.expires = expiry(&d, r.received)
+	}
 	r.attempt = min(r.record.attempts+redeliveries(&d), maxAttempts-1) + 1
 	return &queue.Delivery{
 		ID: r.record.id, Attempt: r.attempt, Enqueued: r.record.enqueued, FirstSeen: r.record.firstSeen,
-		FirstFailed: r.record.firstFailed, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Held: s.held, Receipt: r,
+		FirstFailed: r.record.firstFailed, Expires: r.record.expires, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Held: s.held, Receipt: r,
 	}
 }
 
@@ -348,7 +351,7 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 		go s.ch.Close()
 		return nil, lull.Permanent(ErrClosed)
 	}
-	q.s = s
+	q.s, q.unsure = s, nil
 	q.all[s] = true
 	go q.watch(s, ends, cancels)
 	return s, nil
@@ -408,6 +411,9 @@ func (q *Queue) end(s *session, reason error) {
 		return
 	}
 	s.ended, s.reason, s.ahead = true, reason, nil
+	if time.Since(s.unapplied.newest()) < 2*patience { // a connection may be mute for so long
+		q.unsure = lull.Transient(fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, reason))
+	}
 	s.cancelHeld(reason)
 	delete(q.all, s)
 	if q.s == s {
@@ -420,8 +426,8 @@ func (q *Queue) end(s *session, reason error) {
 	go s.ch.Close()
 }
 
-// retire drops a session whose consumers were cancelled. It ends the session when nothing is out
-// with it.
+// retire drops a session whose consumers were cancelled. It closes the session's channel when
+// nothing is out with it.
 func (q *Queue) retire(s *session) {
 	if !s.stopped || len(s.ahead) > 0 {
 		return
@@ -429,12 +435,48 @@ func (q *Queue) retire(s *session) {
 	if q.s == s {
 		q.s = nil
 	}
-	if !s.ended && s.out == 0 {
-		s.ended, s.reason = true, ErrClosed
-		s.cancelHeld(ErrClosed)
-		delete(q.all, s)
-		time.AfterFunc(s.unapplied.left(time.Now()), func() { s.ch.Close() })
+	if !s.ended && !s.closing && s.out == 0 {
+		s.closing = true
+		go q.finish(s)
 	}
+}
+
+// finish closes the channel of s, once the server has carried out all acknowledgements on it: see
+// unapplied. What is still out goes back to the queue.
+func (q *Queue) finish(s *session) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	q.mu.Lock()
+	for left := s.unapplied.left(time.Now()); left > 0 && !q.closed && !s.ended; left = s.unapplied.left(time.Now()) {
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-time.After(left):
+		}
+		q.mu.Lock()
+	}
+	s.limit = s.out
+	limit, many := s.out+1, s.unapplied.left(time.Now()) > 0
+	q.mu.Unlock()
+	if many && q.addConsumer(s, limit) == nil {
+		// The server answers both when the queue has carried out what it was sent before.
+		q.giveBack(ctx, s)
+	}
+	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Qos(1, 0, false) }) // the server has read all before it answers
+	if err != nil {
+		q.end(s, explain("close the channel of "+q.config.Queue, temporary(q.why(ctx, s, err))))
+		return
+	}
+	q.mu.Lock()
+	s.ended, s.reason, s.ahead = true, ErrClosed, nil
+	q.mu.Unlock()
+	s.cancelHeld(ErrClosed)
+	within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.all, s)
+	q.note()
 }
 
 // watchIdle stops the consumers when nobody has asked for messages for a while. It is called with
@@ -637,8 +679,10 @@ func (q *Queue) Extend(context.Context, *queue.Delivery, time.Duration) (time.Ti
 	return time.Time{}, lull.Permanent(errors.New("lullamqp: RabbitMQ has no leases that could be extended"))
 }
 
-// Close gives back the messages that were fetched ahead, and ends the queue's channels. Messages
-// that are out go back to the queue, as deliveries that were not settled. The client stays open.
+// Close gives back the messages that were fetched ahead, and ends the queue's channels. It returns
+// when the server has carried out all acknowledgements, or an error if that is not known. Then
+// messages that were settled last may come again. Messages that are out go back to the queue, as
+// deliveries that were not settled. The client stays open.
 func (q *Queue) Close(ctx context.Context) error {
 	err := q.Pause(ctx, time.Time{})
 	q.mu.Lock()
@@ -646,13 +690,28 @@ func (q *Queue) Close(ctx context.Context) error {
 	if q.idle != nil {
 		q.idle.Stop()
 	}
-	all := slices.Collect(maps.Keys(q.all))
-	q.mu.Unlock()
-	for _, s := range all {
-		pause(ctx, s.unapplied.left(time.Now()))
-		q.end(s, ErrClosed)
-		within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
+	q.note()
+	for s := range q.all {
+		if !s.closing {
+			s.closing = true
+			s.cancelHeld(ErrClosed)
+			go q.finish(s)
+		}
 	}
+	for len(q.all) > 0 && ctx.Err() == nil {
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+	}
+	err = errors.Join(err, q.unsure)
+	if len(q.all) > 0 {
+		err = errors.Join(err, fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, ctx.Err()))
+	}
+	q.mu.Unlock()
 	q.pub.close()
 	q.client.mu.Lock()
 	delete(q.client.queues, q)

@@ -441,7 +441,7 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 	}
 	for _, to := range []*Config{&full, &q.config} {
 		exchange, key := to.delayed(1)
-		if err := q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}); err != nil {
+		if err := q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -57,8 +58,11 @@ const abandonAfter = queue.GiveBackAfter
 //
 // RabbitMQ does not confirm acknowledgements. nil means that the acknowledgement was sent on a
 // working connection. If the connection breaks before the server has carried it out, the message is
-// delivered once more. So channels, and Close, stay open for up to a second after many of them (see
-// unapplied).
+// delivered once more. Close waits for that.
+//
+// The properties of a message must fit into a frame. A dead letter for which there is no room has its
+// headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
+// no room for that either.
 //
 // If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
@@ -69,7 +73,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if !ok {
 		return lull.Permanent(errors.New("lullamqp: the delivery is of another broker"))
 	}
-	return q.settle(ctx, r, s)
+	return q.settle(ctx, r, s.Within(d, s.After, q.config.Queue))
 }
 
 func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
@@ -136,7 +140,8 @@ func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) er
 		return r.send(ctx, func() error { return r.d.Reject(true) })
 	}
 	if s.Outcome != queue.Ack && s.Outcome != queue.Drop && r.answer == nil {
-		if err := q.replace(ctx, r, s); err != nil {
+		err := q.replace(ctx, r, s)
+		if err != nil {
 			return err
 		}
 	}
@@ -193,7 +198,17 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 		r.copy = nil // it did not arrive, as far as is known
 	}
 	exchange, key, m := q.successor(r, s)
-	pub, err := q.pub.start(ctx, exchange, key, m)
+	room := q.config.roomFor(units(s.After))
+	pub, err := q.pub.start(ctx, exchange, key, m, room)
+	if t, ok := errors.AsType[*tooLarge](err); ok && s.Outcome != queue.Retry {
+		if s.Outcome == queue.DeadLetter {
+			shorten(&m, s.Envelope, t.over)
+		} else { // no level adds anything if it does not wait
+			exchange, key, m = q.successor(r, queue.Settlement{Outcome: queue.Defer, FirstFailed: s.FirstFailed})
+			room = roomToCount
+		}
+		pub, err = q.pub.start(ctx, exchange, key, m, room)
+	}
 	if err != nil {
 		return err
 	}
@@ -234,6 +249,9 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 		m.MessageId = next.id
 	}
 	exchange, key = q.config.delayed(units(s.After))
+	if key == q.config.Queue && !next.expires.IsZero() {
+		m.Expiration = strconv.FormatInt(max(time.Until(next.expires).Milliseconds(), 1), 10)
+	}
 	return exchange, key, m
 }
 
@@ -310,10 +328,13 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	room := roomToMove
 	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
+	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	if o.Letter != nil {
 		if was, ok := o.Letter.Receipt.(*held); ok {
 			m = moved(&was.d, carried(was.d.Headers))
+			r.id, room = was.copyID, roomToCount
 		}
 	}
 	h := m.Headers
@@ -329,13 +350,12 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if len(o.ID) > 255 {
 		return lull.Permanent(fmt.Errorf("lullamqp: Outgoing.ID has %d bytes: want up to 255", len(o.ID)))
 	}
-	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	r.write(h)
 	m.MessageId = cmp.Or(m.MessageId, o.ID, r.id)
 	if m.Timestamp.IsZero() {
 		m.Timestamp = r.enqueued
 	}
-	err := pub.publish(ctx, "", name, m)
+	err := pub.publish(ctx, "", name, m, room)
 	if errors.Is(err, ErrUnroutable) {
 		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", name, err))
 	}

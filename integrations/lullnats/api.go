@@ -64,11 +64,9 @@ func (k client) ask(ctx context.Context, subject string, request, answer any) er
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	m, err := k.nc.RequestWithContext(ctx, k.prefix+subject, text)
+	m, err := k.request(ctx, k.prefix+subject, text)
 	if err != nil {
-		return fmt.Errorf("lullnats: %s: %w", subject, err)
+		return err
 	}
 	var failed struct {
 		Error *jetstream.APIError `json:"error"`
@@ -83,6 +81,56 @@ func (k client) ask(ctx context.Context, subject string, request, answer any) er
 		return fmt.Errorf("lullnats: %s: %w", subject, err)
 	}
 	return nil
+}
+
+// request returns the server's answer.
+func (k client) request(ctx context.Context, subject string, text []byte) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	m, err := k.nc.RequestWithContext(ctx, subject, text)
+	return m, k.failed(subject, err)
+}
+
+// failed returns the error of a request. The server does not answer what the user may not publish.
+func (k client) failed(subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("lullnats: %s: %w", subject, err)
+	if last := k.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		err = fmt.Errorf("%w (the connection's last error: %w)", err, last)
+	}
+	return err
+}
+
+// fetch returns a message of a consumer, for request to acknowledge at its Reply. It waits for one
+// for a moment. nil: the server had none. Package jetstream's fetches return that too if the server
+// refuses them, or does not answer.
+func (k client) fetch(ctx context.Context, stream, consumer string) (*nats.Msg, error) {
+	subject := k.prefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	inbox := k.nc.NewInbox()
+	sub, err := k.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, k.failed(subject, err)
+	}
+	defer sub.Unsubscribe()
+	if err := k.nc.PublishRequest(subject, inbox, []byte(`{"batch":1,"expires":100000000}`)); err != nil { // 100 ms
+		return nil, k.failed(subject, err)
+	}
+	m, err := sub.NextMsgWithContext(ctx)
+	if err != nil {
+		return nil, k.failed(subject, err)
+	}
+	code, text := m.Header.Get("Status"), m.Header.Get("Description")
+	switch {
+	case code == "" || m.Reply != "":
+		return m, nil
+	case code == "408":
+		return nil, nil
+	}
+	return nil, fmt.Errorf("lullnats: %s: status %s %s", subject, code, text)
 }
 
 // stored is a message in a stream.

@@ -25,8 +25,9 @@ type Broker struct {
 	c       Config
 	batch   int           // the most messages that the server gives at once
 	longest time.Duration // how long a request may wait for a message; zero: any time
+	maxAge  time.Duration // of the stream; zero: any
 	next    string        // the subject of requests for messages
-	only    bool          // one message is out at a time
+	there   bool          // everything was as it must be: see check
 
 	mu     sync.Mutex
 	lease  time.Duration       // of each delivery, by the server's last answer
@@ -38,7 +39,7 @@ type Broker struct {
 
 // Open connects to the queue that c names. It calls Check. If anything is missing or different, it
 // fails with a list that is marked with lull.Permanent, because it would break a promise of the
-// Broker. An error without that mark means that the server could not be asked.
+// Broker. If the server cannot be asked now, Open succeeds: the first Receive that reaches it checks.
 func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error) {
 	c, err := c.checked()
 	if err != nil {
@@ -48,33 +49,43 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
-	before := time.Now()
-	there, err := k.look(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := there.problems(c).Err(); err != nil {
-		return nil, lull.Permanent(fmt.Errorf("lullnats: the queue %s of %s is not as it must be: %w", c.Consumer, c.Stream, err))
-	}
-	info := there.consumer
 	b := &Broker{
 		client: k, c: c,
-		lease: info.Config.AckWait - restart,
-		asked: before,
+		lease: c.ackWait() - restart,
 		out:   map[uint64]*receipt{},
-		only:  info.Config.MaxAckPending == 1,
 		batch: 1000,
 		next:  k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
 	}
+	if err := refusal(ctx, b.check(ctx)); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// check checks once that everything is as it must be, and reads the consumer's settings. Only Open
+// and Receive call it.
+func (b *Broker) check(ctx context.Context) error {
+	if b.there {
+		return nil
+	}
+	before := time.Now()
+	p, err := b.verify(ctx, b.c)
+	if err != nil {
+		return err
+	}
+	info := p.consumer
 	if n := info.Config.MaxAckPending; n > 0 {
 		b.batch = min(b.batch, n)
 	}
 	if n := info.Config.MaxRequestBatch; n > 0 {
 		b.batch = min(b.batch, n)
 	}
-	b.longest = info.Config.MaxRequestExpires
+	b.longest, b.maxAge = info.Config.MaxRequestExpires, p.stream.Config.MaxAge
 	b.saw(before, info.TimeStamp)
-	return b, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lease, b.asked, b.there = info.Config.AckWait-restart, before, true
+	return nil
 }
 
 // Capabilities is part of queue.Broker.
@@ -87,7 +98,7 @@ func (b *Broker) Capabilities() queue.Capabilities {
 		Extends:      true,
 		Deduplicates: true,
 	}
-	if b.only {
+	if b.c.Order == queue.Total {
 		can.Order = queue.Total
 	}
 	if b.c.Schedules {
@@ -103,6 +114,7 @@ type receipt struct {
 	origin     string // the stream's name of the message when it was sent, which is unique
 	header     nats.Header
 	meta       meta
+	expires    time.Time               // the end of the message's own time, by the server's clock; zero: never
 	held       context.Context         // Delivery.Held
 	cancelHeld context.CancelCauseFunc // ends it
 
@@ -271,7 +283,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.mu.Lock()
 	lease := asked.Add(b.lease)
 	r.lease = lease
-	former := b.out[at.seq]
+	former, ahead := b.out[at.seq], b.ahead
 	b.out[at.seq] = r
 	b.mu.Unlock()
 	if former != nil {
@@ -287,6 +299,14 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued, was.Seen, was.Failed
 		r.origin = was.Origin
 		d.Attempt += was.Attempts
+		r.expires = was.Ends
+	} else if left, ok := ttl(m.Header); ok && left > 0 {
+		r.expires = at.stored.Add(left)
+	} else if !ok && b.maxAge > 0 {
+		r.expires = at.stored.Add(b.maxAge)
+	}
+	if !r.expires.IsZero() {
+		d.Expires = r.expires.Add(-ahead)
 	}
 	d.Headers, d.Group = fromHeader(m.Header)
 	return d, nil

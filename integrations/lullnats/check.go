@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -91,6 +92,30 @@ func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p 
 	}
 	p, err = k.look(ctx, c)
 	return k, p, c, err
+}
+
+// verify returns the queue that c names, or an error that is marked with lull.Permanent if anything
+// is missing or different. Any other error means that the server could not be asked.
+func (k client) verify(ctx context.Context, c Config) (queueState, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // package jetstream waits for as long as ctx
+	defer cancel()
+	p, err := k.look(ctx, c)
+	if err != nil {
+		return p, err
+	}
+	if err := p.problems(c).Err(); err != nil {
+		return p, lull.Permanent(fmt.Errorf("lullnats: the queue %s of %s is not as it must be: %w", c.Consumer, c.Stream, err))
+	}
+	return p, nil
+}
+
+// refusal returns err, unless it means only that the server could not be asked, and somebody still
+// waits.
+func refusal(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && lull.Classify(err).Kind != lull.KindPermanent {
+		return nil
+	}
+	return err
 }
 
 // problems returns everything that is wrong on the server.
@@ -254,6 +279,7 @@ func (p queueState) advisoryProblems(c Config, l *problem.List) {
 	l.Check(s.DeliverSubject == "", field("DeliverSubject"), s.DeliverSubject, "none: a pull consumer")
 	l.Check(s.AckPolicy == jetstream.AckExplicitPolicy, field("AckPolicy"), s.AckPolicy, "explicit")
 	l.Check(s.MaxDeliver <= 0, field("MaxDeliver"), s.MaxDeliver, "no limit")
+	l.Check(!s.HeadersOnly, field("HeadersOnly"), s.HeadersOnly, "false")
 }
 
 // has checks that one of the filters covers subject.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,6 +131,26 @@ func copied(h nats.Header) nats.Header {
 	return out
 }
 
+// ttl returns the time to live that the header of a message asks for. ok is false if it asks for
+// none. Zero: it never ends.
+func ttl(h nats.Header) (d time.Duration, ok bool) {
+	text := h.Get(jetstream.MsgTTLHeader)
+	if strings.EqualFold(text, "never") {
+		return 0, true
+	}
+	d, err := time.ParseDuration(text)
+	if n, failed := strconv.ParseInt(text, 10, 32); failed == nil {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	d = d.Truncate(time.Second) // like the server
+	return d, err == nil && d > 0
+}
+
+// toLive returns d as the value of such a header, which has whole seconds.
+func toLive(d time.Duration) string {
+	return strconv.FormatInt(int64(max((d+time.Second-1)/time.Second, 1)), 10)
+}
+
 // moved is the record of a message that was put off and stored anew.
 type moved struct {
 	ID       string // of the message when it was sent
@@ -137,6 +158,7 @@ type moved struct {
 	Attempts int    // those made before, if they count
 	Enqueued time.Time
 	Seen     time.Time // zero: not known
+	Ends     time.Time // of its own time, by the server's clock; zero: never
 	Failed   time.Time // likewise
 }
 
@@ -148,10 +170,11 @@ type movedWire struct {
 	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
 	Seen     int64  `json:"seen,omitempty"`
 	Failed   int64  `json:"failed,omitempty"`
+	Ends     int64  `json:"ends,omitempty"`
 }
 
 func (m moved) encode() string {
-	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed)}
+	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed), Ends: nanos(m.Ends)}
 	text, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // text and numbers
@@ -168,13 +191,13 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 	}
 	var w movedWire
 	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 ||
-		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 {
+		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 || w.Ends < 0 {
 		return moved{}, false
 	}
 	if w.Origin == "" || len(w.Origin) > 512 {
 		w.Origin = w.ID
 	}
-	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed)}, true
+	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed), Ends: unnanos(w.Ends)}, true
 }
 
 func nanos(t time.Time) int64 {

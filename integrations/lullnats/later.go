@@ -2,10 +2,12 @@ package lullnats
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull/queue"
 )
@@ -14,6 +16,7 @@ import (
 const (
 	scheduleHeader = "Nats-Schedule"
 	targetHeader   = "Nats-Schedule-Target"
+	laterTTLHeader = "Nats-Schedule-TTL" // Nats-TTL of the message that it becomes
 )
 
 // move puts a message off. It stores the message anew, for the server to put it back at its time,
@@ -24,7 +27,7 @@ const (
 // there is one copy. (If it is acknowledged then instead, the copy still comes.)
 func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
-	was := moved{ID: d.ID, Origin: r.origin, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed}
+	was := moved{ID: d.ID, Origin: r.origin, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed, Ends: r.expires}
 	if s.Outcome == queue.Defer {
 		was.Attempts--
 	}
@@ -36,6 +39,16 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	}
 	m := &nats.Msg{Subject: r.subject, Header: copied(r.header), Data: d.Body}
 	m.Header[movedHeader] = []string{was.encode()}
+	if live := r.header.Get(jetstream.MsgTTLHeader); live != "" {
+		name := jetstream.MsgTTLHeader
+		if s.After > 0 {
+			name = laterTTLHeader
+		}
+		if !r.expires.IsZero() {
+			live = toLive(time.Until(d.Expires) - s.After)
+		}
+		m.Header[name] = []string{live}
+	}
 	name := strconv.FormatUint(r.meta.seq, 10) + "-" + strconv.FormatInt(r.meta.stored.UnixNano(), 36)
 	if s.After > 0 {
 		ahead, err := b.clock(ctx)
@@ -53,7 +66,11 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	}
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	if err := b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m); err != nil {
+	err = b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m)
+	if tooLarge(err) {
+		return fmt.Errorf("%w: %w", queue.ErrTooLarge, err)
+	}
+	if err != nil {
 		return err
 	}
 	return b.sendReply(ctx, r, replyAck)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,18 +17,23 @@ import (
 // Answers of the server that package jetstream has no names for.
 const (
 	codeTooLarge    = jetstream.ErrorCode(10054) // message size exceeds maximum allowed
+	codeHeaders     = jetstream.ErrorCode(10097) // header size exceeds maximum allowed of 64k
 	codeOtherStream = jetstream.ErrorCode(10060) // expected stream does not match
 )
 
 // publish stores a message in that stream, under that id if there is one. It returns when the
 // server has confirmed it.
 func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) error {
-	if err := k.ready(ctx); err != nil {
-		return err
-	}
 	options := []jetstream.PublishOpt{jetstream.WithExpectStream(stream)}
 	if id != "" {
 		options = append(options, jetstream.WithMsgID(id))
+	}
+	return k.store(ctx, stream, m, options...)
+}
+
+func (k client) store(ctx context.Context, stream string, m *nats.Msg, options ...jetstream.PublishOpt) error {
+	if err := k.ready(ctx); err != nil {
+		return err
 	}
 	within, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -38,17 +44,21 @@ func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) err
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	err = fmt.Errorf("lullnats: storing a message in %s: %w", stream, err)
+	err = k.failed("storing a message in "+stream, err)
 	if tooLarge(err) || is(err, codeOtherStream) {
 		return lull.Permanent(err)
 	}
 	return err
 }
 
-func tooLarge(err error) bool { return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge) }
+func tooLarge(err error) bool {
+	return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge, codeHeaders)
+}
 
 // letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too
-// large for a message, the envelope has no errors.
+// large for a message, the envelope has no errors. If it still is, headers are shortened, and the
+// envelope says so. If the body fills a message nearly, the letter has no headers but those of this
+// package. If it fills it, the letter is the message as it was, without an envelope.
 //
 // The server discards a letter with an id that it has had, and answers as if it were stored. So the
 // id consists of the stream, the consumer, and the stream's name of the message when it was sent
@@ -61,13 +71,51 @@ func (k client) letter(ctx context.Context, c Config, origin, subject string, he
 	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
 	id := queue.DeadLetterID(c.Stream, c.Consumer, origin)
 	err := k.publish(ctx, c.DeadStream, id, m)
-	if tooLarge(err) && len(e.Errors) > 0 {
-		short := *e
-		short.Errors = nil
-		m.Header[queue.EnvelopeHeader] = []string{short.Encode()}
+	bare := *e
+	bare.Errors = nil
+	for _, smaller := range []func(){
+		func() { m.Header[queue.EnvelopeHeader] = []string{bare.Encode()} },
+		func() { shorten(m.Header, e) },
+		func() { m.Header = nats.Header{subjectHeader: {subject}, queue.EnvelopeHeader: {bare.Encode()}} },
+	} {
+		if !tooLarge(err) {
+			return err
+		}
+		smaller()
 		err = k.publish(ctx, c.DeadStream, id, m)
 	}
+	if tooLarge(err) {
+		err = k.store(ctx, c.DeadStream, &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body})
+	}
 	return err
+}
+
+// additions is the most that a dead letter has more than its message: the envelope, the subject, the
+// id, and the stream in which it is expected.
+const additions = queue.MaxEnvelope + 1024
+
+// shorten makes the headers of a dead letter, which has the envelope e, as small as those of its
+// message.
+func shorten(h nats.Header, e *queue.Envelope) {
+	sizes := map[string]int{}
+	for name, values := range h {
+		if name != queue.EnvelopeHeader && name != subjectHeader {
+			for _, value := range values {
+				sizes[name] += len(name) + len(value) + 4
+			}
+		}
+	}
+	e, keep := e.Shortened(sizes, additions)
+	for name, n := range keep {
+		n -= len(name) + 4
+		if n < 0 || ours(name) { // a part of what is encoded is of no use
+			delete(h, name)
+			continue
+		}
+		value := h[name][0]
+		h[name] = []string{strings.TrimSpace(strings.ToValidUTF8(value[:min(n, len(value))], ""))}
+	}
+	h[queue.EnvelopeHeader] = []string{e.Encode()}
 }
 
 // A Sender puts messages into a stream. It is a queue.Sender, and safe for concurrent use.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
@@ -46,8 +47,8 @@ func parseAdvisory(text []byte) (a advisory, err error) {
 //
 // In JetStream such a message stays in a work queue for good, and is delivered to nobody. Only an
 // advisory names it. Declare makes a stream that keeps the advisories for the Reaper. If one was
-// lost, the Reaper finds the message in the stream: it is older than all messages that are still to
-// be acknowledged. The server updates that mark when nothing is out or waiting for a moment.
+// lost, the Reaper finds the message in a work queue: it is still there although the consumer has
+// nothing out or waiting, or only later messages.
 //
 // Any number of processes may run one. It may be killed at any moment. A dead letter is written
 // before the message is removed, under an id by which the stream for dead letters recognises it
@@ -56,9 +57,12 @@ type Reaper struct {
 	client
 	c Config
 
-	// Messages that were in the stream although the consumer is done with them, and since when. An
-	// acknowledged message may be there for a moment.
-	left map[uint64]time.Time
+	checked bool
+	// The consumer that was made at created is done with all messages up to floor. Some of them were
+	// in the stream nevertheless, and since when. An acknowledged message may be there for a moment.
+	created time.Time
+	floor   uint64
+	left    map[uint64]time.Time
 }
 
 // Reaped counts the work of a Reaper.
@@ -68,7 +72,8 @@ type Reaped struct {
 	Failed  int // advisories that will come again, because of an error
 }
 
-// NewReaper returns a reaper for the queue that c names. It calls Check, and fails like Open.
+// NewReaper returns a reaper for the queue that c names. It calls Check, and fails like Open. If the
+// server cannot be asked now, the first Reap that reaches it checks.
 func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, error) {
 	c, err := c.checked()
 	if err != nil {
@@ -81,14 +86,18 @@ func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, 
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
-	p, err := k.look(ctx, c)
-	if err != nil {
-		return nil, err
+	r := &Reaper{client: k, c: c, left: map[uint64]time.Time{}}
+	return r, refusal(ctx, r.check(ctx))
+}
+
+// check checks once that everything is as it must be.
+func (r *Reaper) check(ctx context.Context) error {
+	if r.checked {
+		return nil
 	}
-	if err := p.problems(c).Err(); err != nil {
-		return nil, lull.Permanent(fmt.Errorf("lullnats: the queue %s of %s is not as it must be: %w", c.Consumer, c.Stream, err))
-	}
-	return &Reaper{client: k, c: c, left: map[uint64]time.Time{}}, nil
+	_, err := r.verify(ctx, r.c)
+	r.checked = err == nil
+	return err
 }
 
 // Run reaps at once, and then at the given interval, until ctx ends. Then it returns nil. Zero
@@ -116,40 +125,35 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error
 // Reap handles all advisories, and looks for messages whose advisory was lost. It handles those in
 // a later call, when they have been there for a lease. Only one goroutine may call it at a time.
 func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
+	if err := r.check(ctx); err != nil {
+		return done, err
+	}
 	if err := r.ready(ctx); err != nil {
 		return done, err
 	}
-	consumer, err := r.js.Consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
-	if err != nil {
-		return done, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, err))
-	}
 	var problems []error
 	for ctx.Err() == nil {
-		batch, err := consumer.FetchNoWait(10)
+		m, err := r.advisory(ctx)
 		if err != nil {
-			return done, errors.Join(append(problems, fmt.Errorf("lullnats: advisories: %w", err))...)
+			problems = append(problems, fmt.Errorf("advisories: %w", err))
 		}
-		n := 0
-		for m := range batch.Messages() {
-			n++
-			written, err := r.advised(ctx, m.Data())
-			switch {
-			case err != nil:
-				done.Failed++
-				problems = append(problems, err)
-				m.NakWithDelay(5 * time.Second)
-				continue
-			case written:
-				done.Letters++
-			default:
-				done.Gone++
-			}
-			if err := m.DoubleAck(ctx); err != nil {
-				problems = append(problems, fmt.Errorf("lullnats: advisories: %w", err)) // it comes again
-			}
-		}
-		if n == 0 {
+		if m == nil {
 			break
+		}
+		written, err := r.advised(ctx, m.Data)
+		switch {
+		case err != nil:
+			done.Failed++
+			problems = append(problems, err)
+			r.nc.Publish(m.Reply, []byte(replyNak+`{"delay":5000000000}`))
+			continue
+		case written:
+			done.Letters++
+		default:
+			done.Gone++
+		}
+		if _, err := r.request(ctx, m.Reply, []byte(replyAck)); err != nil {
+			problems = append(problems, fmt.Errorf("advisories: %w", err)) // it comes again
 		}
 	}
 	n, err := r.sweep(ctx)
@@ -161,6 +165,27 @@ func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 		problems = append(problems, ctx.Err())
 	}
 	return done, errors.Join(problems...)
+}
+
+// advisory returns an advisory. nil: the server has none that nobody has got.
+func (r *Reaper) advisory(ctx context.Context) (*nats.Msg, error) {
+	for left, tries := uint64(1), 10; left > 0; tries-- {
+		m, err := r.fetch(ctx, r.c.AdvisoryStream, r.c.reaper())
+		if m != nil {
+			return m, nil
+		}
+		consumer, failed := r.js.Consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
+		switch {
+		case failed != nil:
+			return nil, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, failed))
+		case err != nil:
+			return nil, err
+		}
+		if left = consumer.CachedInfo().NumPending; left > 0 && tries == 0 {
+			return nil, fmt.Errorf("lullnats: the server has %d and hands out none", left)
+		}
+	}
+	return nil, nil
 }
 
 func permanentIfAbsent(err error) error {
@@ -245,10 +270,8 @@ func (r *Reaper) deadLetter(ctx context.Context, m *stored, e *queue.Envelope, d
 // release acknowledges a message in the name of the consumer. Other consumers may still need it:
 // the server removes it when all have acknowledged it.
 func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	at := fmt.Sprintf("$JS.ACK.%s.%s.%d.%d.1.%d.0", r.c.Stream, r.c.Consumer, max(deliveries, 1), m.Seq, m.Time.UnixNano())
-	if _, err := r.nc.RequestWithContext(ctx, at, []byte(replyAck)); err != nil {
+	if _, err := r.request(ctx, at, []byte(replyAck)); err != nil {
 		return fmt.Errorf("lullnats: acknowledging message %d of %s for %s: %w", m.Seq, r.c.Stream, r.c.Consumer, err)
 	}
 	return nil
@@ -269,15 +292,23 @@ func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
 		return 0, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.Consumer, r.c.Stream, err))
 	}
 	info := consumer.CachedInfo()
-	floor := info.AckFloor.Stream
+	if info.Created != r.created || info.Delivered.Stream < r.floor {
+		r.created, r.floor = info.Created, 0
+		clear(r.left)
+	}
+	r.floor = max(r.floor, info.AckFloor.Stream)
+	if info.NumAckPending == 0 {
+		// The server moves AckFloor only when a message is acknowledged.
+		r.floor = max(r.floor, info.Delivered.Stream)
+	}
 	now := time.Now()
 	left := map[uint64]time.Time{}
-	for seq := uint64(1); seq <= floor && len(left) < 10_000; {
+	for seq := uint64(1); seq <= r.floor && len(left) < 10_000; {
 		m, err := r.message(ctx, r.c.Stream, seq, r.c.Subject)
 		if err != nil {
 			return written, err
 		}
-		if m == nil || m.Seq > floor {
+		if m == nil || m.Seq > r.floor {
 			break
 		}
 		seq = m.Seq + 1

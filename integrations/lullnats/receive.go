@@ -27,6 +27,9 @@ func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	if err != nil {
 		return nil, err
 	}
+	if err := b.check(ctx); err != nil {
+		return nil, err
+	}
 	if err := b.refresh(ctx); err != nil {
 		return nil, err
 	}

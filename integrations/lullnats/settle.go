@@ -87,6 +87,11 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	if _, err := r.until(); err != nil {
 		return err
 	}
+	waits := s.After
+	if !b.c.Schedules {
+		waits = naked(waits)
+	}
+	s = s.Within(d, waits, b.c.Source)
 	var err error
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
@@ -111,18 +116,22 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return err
 }
 
-// nak makes the server keep the message for d. When the server is restarted it keeps the time in
-// whole seconds, rounded down. So nak adds a second, except to a delay of less than a second: no
-// restart is that short.
+// naked returns the delay of a nak that keeps a message for d. When the server is restarted it keeps
+// the time in whole seconds, rounded down. So naked adds a second, except to a delay of less than a
+// second: no restart is that short.
+func naked(d time.Duration) time.Duration {
+	if d >= restart {
+		d += restart
+	}
+	return d
+}
+
+// nak makes the server keep the message for d.
 func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	asked := time.Now()
-	after := d
-	if d >= restart {
-		after += restart
-	}
 	text, err := json.Marshal(struct {
 		Delay time.Duration `json:"delay"`
-	}{after})
+	}{naked(d)})
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,44 @@ func (p *payload) with(name, value string) payload {
 	return n
 }
 
+// shorten returns p, a dead letter with the envelope e, with headers so much shorter that it is no
+// larger than its message.
+func (p *payload) shorten(e *queue.Envelope) payload {
+	sizes := map[string]int{}
+	for name, a := range p.attrs {
+		sizes[name] = size("", map[string]types.MessageAttributeValue{name: a})
+	}
+	for name, value := range p.extra.Headers {
+		sizes[name] = len(name) + len(value) + 6
+	}
+	delete(sizes, queue.EnvelopeHeader)
+	e, keep := e.Shortened(sizes, additions)
+	n := p.with(queue.EnvelopeHeader, e.Encode())
+	for name, length := range keep {
+		a, plain := n.attrs[name]
+		value, packed := n.extra.Headers[name]
+		if plain && aws.ToString(a.DataType) == "String" {
+			value = aws.ToString(a.StringValue)
+		}
+		length = min(length-len(name)-6, len(value))
+		delete(n.attrs, name)
+		delete(n.extra.Headers, name)
+		if length <= 0 {
+			continue
+		}
+		if value = strings.ToValidUTF8(value[:length], ""); packed {
+			n.extra.Headers[name] = value
+		} else if value != "" {
+			n.attrs[name] = types.MessageAttributeValue{DataType: a.DataType, StringValue: &value}
+		}
+	}
+	return n
+}
+
+// additions is the most that a dead letter has more than its message: the envelope, and in a FIFO
+// queue the group.
+const additions = queue.MaxEnvelope + 256
+
 // attributes returns all attributes of the message, ten at most. The others go into ExtraAttribute:
 // text first, the last in the alphabet first, the envelope never.
 func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {

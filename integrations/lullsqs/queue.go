@@ -61,7 +61,7 @@ func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 		return nil, errNoLetters
 	}
 	config := q.config
-	config.Queue, config.DeadLetters = q.config.DeadLetters, ""
+	config.Queue, config.DeadLetters, config.Retention = q.config.DeadLetters, "", 0
 	dead, err := New(q.client, config)
 	if err != nil {
 		return nil, err

@@ -196,6 +196,10 @@ func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delive
 			trace: m.Attributes[string(types.MessageSystemAttributeNameAWSTraceHeader)],
 		},
 	}
+	// It has just come: if its time is over, the clocks differ.
+	if end := d.Enqueued.Add(q.config.Retention); q.config.Retention > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
+		d.Expires = end
+	}
 	if p.extra.Group != nil {
 		d.Group = *p.extra.Group
 	}

@@ -643,6 +643,95 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 	})
 }
 
+// A message of the greatest size whose headers take some of that has its longest headers shortened
+// for the envelope, which names them. SQS refuses the others before that, or the adapter does.
+func TestRule21HeadersThatFillAMessage(t *testing.T) {
+	for name, x := range map[string]struct {
+		headers queue.Headers
+		kept    bool
+	}{
+		"one":             {queue.Headers{"stack": strings.Repeat("s", 5000), "kind": "order"}, true},
+		"two":             {queue.Headers{"stack": strings.Repeat("é", 2000), "other": strings.Repeat("o", 5000), "kind": "order"}, true},
+		"more than ten":   {queue.Headers{"stack": strings.Repeat("s", 5000), "kind": "order", "1": "x", "2": "x", "3": "x", "4": "x", "5": "x", "6": "x", "7": "x", "8": "x", "9": "x"}, true},
+		"of other values": {queue.Headers{"stack": strings.Repeat("s", 5000), "kind": "order", "odd": "\x00"}, true},
+	} {
+		for _, kind := range []string{"orders", "orders.fifo"} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, q := open(t, kind, nil)
+					e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200)}}
+					for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
+						most := 262144
+						if dead == "1048576" {
+							most = mostBytes
+						}
+						f.queues[q.config.DeadLetters].attrs["MaximumMessageSize"] = dead
+						p, err := encode(x.headers, []byte("x"))
+						must(t, err)
+						_, attrs, err := p.finish()
+						must(t, err)
+						body := make32(most - size("", attrs) - 10)
+						must(t, q.Send(t.Context(), queue.Outgoing{Group: "g", Headers: x.headers, Body: body}))
+						d := one(t, q, time.Minute)
+						must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
+						from, err := q.Letters(queue.ScanConfig{})
+						must(t, err)
+						all, err := from.Next(t.Context(), 10)
+						must(t, err)
+						l := all[0]
+						stack := l.Headers["stack"]
+						if l.Reason != "test" || string(l.Body) != string(body) || (l.Headers["kind"] == "order") != x.kept || len(l.Errors) != 2 || !strings.Contains(l.Errors[0], "shortened") ||
+							!strings.HasPrefix(x.headers["stack"], stack) || len(l.Headers["other"]) >= 5000 || len(stack)+len(l.Headers["other"]) == 0 {
+							t.Errorf("%s, %d bytes, %d of the header, errors %.200q", l.Reason, len(l.Body), len(stack), l.Errors)
+						}
+						must(t, from.Remove(t.Context(), l))
+						must(t, from.Close(t.Context()))
+					}
+				})
+			})
+		}
+	}
+}
+
+// A message that SQS would drop before it could be retried is a dead letter.
+func TestRule21MessagesExpire(t *testing.T) {
+	for name, x := range map[string]struct {
+		retention, after time.Duration
+		expired          bool
+	}{
+		"not known":          {0, time.Hour, false},
+		"long enough":        {2 * time.Hour, time.Hour, false},
+		"too short":          {time.Hour, time.Hour, true},
+		"the other's clock":  {time.Nanosecond, time.Minute, false},
+		"too short, rounded": {time.Minute, time.Minute - time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, q := open(t, "orders", nil)
+				q.config.Retention = x.retention
+				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
+				time.Sleep(time.Second)
+				for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+					d := one(t, q, 2*time.Minute)
+					must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: o, After: x.after}))
+					if x.expired {
+						from, err := q.Letters(queue.ScanConfig{})
+						must(t, err)
+						l, err := from.Next(t.Context(), 10)
+						must(t, err)
+						if len(l) != 1 || l[0].Reason != queue.ReasonExpired || l[0].Source != "orders" {
+							t.Errorf("%+v", l[0])
+						}
+						must(t, from.Close(t.Context()))
+						break
+					}
+					time.Sleep(x.after + time.Second)
+				}
+			})
+		})
+	}
+}
+
 func make32(n int) []byte { return []byte(strings.Repeat("x", n)) }
 
 // A letter that SQS itself has moved has no envelope, and can be redriven like the others.

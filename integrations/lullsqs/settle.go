@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +92,9 @@ func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Durati
 //
 // Ack and Drop delete the message. Retry and Defer change its visibility, in whole seconds, rounded
 // up. DeadLetter sends it to the queue of dead letters, with all its attributes, whatever their
-// types, and the envelope, and then deletes it.
+// types, and the envelope, and then deletes it. If that is too large, the envelope has no errors. If it
+// still is, headers are shortened, and the envelope names them. If that is not enough, Settle fails:
+// the message stays, until SQS moves it itself.
 //
 // It returns ErrLost
 //
@@ -113,6 +116,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if err != nil && !lapsed {
 		return err
 	}
+	s = s.Within(d, ceil(s.After), q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		if err = q.remove(ctx, r); lapsed {
@@ -187,11 +191,17 @@ func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e
 		return errNoLetters
 	}
 	if !r.lettered {
-		err := q.letter(ctx, d, r, e)
-		if err != nil && (isTooBig(err) || errors.Is(err, errTooBig)) {
-			short := *e // its texts are the longest part of it
-			short.Errors, short.TraceState = nil, ""
-			err = q.letter(ctx, d, r, &short)
+		p := r.payload.with(queue.EnvelopeHeader, e.Encode())
+		bare := *e // its texts are the longest part of it
+		bare.Errors, bare.TraceState = nil, ""
+		err := q.letter(ctx, d, r, p)
+		for _, smaller := range []func() payload{
+			func() payload { return p.with(queue.EnvelopeHeader, bare.Encode()) },
+			func() payload { return p.shorten(e) },
+		} {
+			if isTooBig(err) || errors.Is(err, errTooBig) {
+				err = q.letter(ctx, d, r, smaller())
+			}
 		}
 		if err != nil {
 			return err
@@ -204,9 +214,8 @@ func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e
 // letter sends a dead letter. In a FIFO queue each has a group of its own, and carries the
 // message's group in ExtraAttribute. Otherwise a reader that does not remove letters would see no
 // more than the first of each group, and a redrive that skips one would see none behind it.
-func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) (err error) {
+func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, p payload) (err error) {
 	in := &sqs.SendMessageInput{QueueUrl: &q.config.DeadLetters}
-	p := r.payload.with(queue.EnvelopeHeader, e.Encode())
 	if q.fifo {
 		in.MessageDeduplicationId = aws.String(queue.DeadLetterID(d.ID))
 		in.MessageGroupId = in.MessageDeduplicationId

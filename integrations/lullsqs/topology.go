@@ -173,7 +173,7 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 	if m := compare(main, dead, t, exact); len(m) > 0 {
 		return Config{}, lull.Permanent(fmt.Errorf("queues of SQS: %w", m))
 	}
-	return Config{Queue: main.url, DeadLetters: dead.url}, nil
+	return Config{Queue: main.url, DeadLetters: dead.url, Retention: time.Duration(main.number("MessageRetentionPeriod")) * time.Second}, nil
 }
 
 func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

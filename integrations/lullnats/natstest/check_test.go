@@ -1,6 +1,8 @@
 package natstest
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,21 +181,54 @@ func TestCheckWithoutServer(t *testing.T) {
 	t.Parallel()
 	r := own(t)
 	js := r.js(t)
-	c := fresh(lullnats.Config{})
+	c := fresh(lullnats.Config{Lease: 10 * time.Minute})
 	r.stop()
 	for js.Conn().IsConnected() {
 		time.Sleep(time.Millisecond)
 	}
-	_, err := lullnats.Open(bg, js, c)
-	_, err2 := lullnats.NewReaper(bg, js, c)
+	b, err := lullnats.Open(bg, js, c)
+	reaper, err2 := lullnats.NewReaper(bg, js, c)
+	if err != nil || err2 != nil {
+		t.Fatalf("without a server Open returns %v, and NewReaper %v: they are to look later", err, err2)
+	}
+	_, err = b.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+	_, err2 = reaper.Reap(bg)
 	_, err3 := lullnats.Letters(bg, js, c)
 	for _, err := range []error{err, err2, err3, lullnats.Check(bg, js, c), lullnats.Declare(bg, js, c)} {
 		if err == nil || lull.Classify(err).Code != engine.CodeUnclassified || strings.Contains(err.Error(), "missing") {
 			t.Errorf("without a server: %v", err)
 		}
 	}
+	gone, stop := context.WithCancel(bg)
+	stop()
+	if _, err := lullnats.Open(gone, js, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits any more: Open returns %v", err)
+	}
 	if err := r.start(); err != nil {
 		t.Fatal(err)
+	}
+	for !js.Conn().IsConnected() {
+		time.Sleep(time.Millisecond)
+	}
+	_, err = b.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+	_, err2 = reaper.Reap(bg)
+	for _, err := range []error{err, err2} {
+		if lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("the server is back, without the queue: %v", err)
+		}
+	}
+	w := &bench{TB: t, js: js, c: c, Broker: b}
+	w.ok(lullnats.Declare(bg, js, c))
+	w.sender, err = lullnats.NewSender(js, c.Stream, c.Subject)
+	w.ok(err)
+	w.send("hello")
+	d := w.one()
+	if left := time.Until(d.Lease); left > 10*time.Minute || left < 5*time.Minute {
+		t.Errorf("the lease is %v: want that of the consumer", left)
+	}
+	w.settle(d, queue.Settlement{Outcome: queue.Ack})
+	if _, err := reaper.Reap(bg); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -228,4 +263,29 @@ func TestSharedAdvisoryStream(t *testing.T) {
 	if b.msgs("MONITOR") == 0 {
 		t.Error("advisories were taken away from others")
 	}
+}
+
+// A server that does not answer is like one that is not there: the first Receive looks again.
+func TestOpenWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := own(t)
+	b := newBench(t, r, calm)
+	b.send("hello")
+	r.deny = "$JS.API.STREAM.INFO.>"
+	r.restart(t)
+	var err error
+	if b.Broker, err = lullnats.Open(bg, r.js(t), b.c); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(bg, patience)
+	defer cancel()
+	if got, err := b.Receive(ctx, queue.Want{Max: 1, Lease: time.Second}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
+		t.Errorf("%d messages, %v", len(got), err)
+	}
+	r.deny = ""
+	r.restart(t)
+	b.until("it is there again", func() bool {
+		got, err := b.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+		return err == nil && len(got) == 1
+	})
 }

@@ -201,6 +201,107 @@ func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 	b.settle(out, queue.Settlement{Outcome: queue.Ack})
 }
 
+// A message whose advisory was lost is found although nothing is acknowledged afterwards. One that
+// still waits is not taken for one.
+func TestReaperFindsWhatIsAlone(t *testing.T) {
+	t.Parallel()
+	for _, waiting := range []bool{false, true} {
+		c := short
+		c.Lease = pace.Stretch(time.Second) // two settlements are made within it
+		b := newBench(t, shared(t), c)
+		b.send("poison")
+		b.exhaust(1)
+		if waiting {
+			b.send("waits")
+			b.settle(b.one(), queue.Settlement{Outcome: queue.Retry, After: time.Second})
+		}
+		s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
+		b.ok(err)
+		b.ok(s.Purge(bg))
+		r := b.reaper()
+		if waiting {
+			if got, err := r.Reap(bg); err != nil || got != (lullnats.Reaped{}) {
+				t.Errorf("while another waits: %+v, %v", got, err)
+			}
+			b.settle(b.one(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x"}})
+		}
+		b.until("it is found", func() bool {
+			got, err := r.Reap(bg)
+			b.ok(err)
+			return got.Letters == 1
+		})
+		b.equal("messages", b.msgs(b.c.Stream), 0)
+	}
+}
+
+// A reaper that gets no advisory although there is one returns an error, until it gets it.
+func TestReaperIsCutShort(t *testing.T) {
+	t.Parallel()
+	limits := func(change func(*jetstream.ConsumerConfig)) func(*bench) {
+		return func(b *bench) {
+			d := b.c.WithDefaults()
+			c, err := b.js.Consumer(bg, d.AdvisoryStream, "lull-reaper-"+d.Stream+"-"+d.Consumer)
+			b.ok(err)
+			config := c.CachedInfo().Config
+			change(&config)
+			_, err = b.js.UpdateConsumer(bg, d.AdvisoryStream, config)
+			b.ok(err)
+		}
+	}
+	for name, x := range map[string]struct {
+		change func(*bench)
+		fails  bool
+		user   string
+	}{
+		"the batch is limited to 1":   {change: limits(func(c *jetstream.ConsumerConfig) { c.MaxRequestBatch = 1 })},
+		"the wait is limited to 1 ms": {change: limits(func(c *jetstream.ConsumerConfig) { c.MaxRequestExpires = time.Millisecond }), fails: true},
+		"the consumer is paused": {change: func(b *bench) {
+			d := b.c.WithDefaults()
+			s, err := b.js.Stream(bg, d.AdvisoryStream)
+			b.ok(err)
+			_, err = s.PauseConsumer(bg, "lull-reaper-"+d.Stream+"-"+d.Consumer, time.Now().Add(time.Hour))
+			b.ok(err)
+		}, fails: true},
+		"it may not fetch":               {change: func(*bench) {}, user: "fetch", fails: true},
+		"it may not read the queue":      {change: func(*bench) {}, user: "read", fails: true},
+		"it may not write dead letters":  {change: func(*bench) {}, user: "bury", fails: true},
+		"it may do all, and has nothing": {change: func(b *bench) { b.reap(lullnats.Reaped{Letters: 1}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := own(t)
+			c := short
+			c.Stream = "S"
+			b := newBench(t, r, c)
+			b.send("poison")
+			b.exhaust(1)
+			x.change(b)
+			js := b.js
+			if x.user != "" {
+				d := b.c.WithDefaults()
+				r.deny = map[string]string{
+					"fetch": "$JS.API.CONSUMER.MSG.NEXT." + d.AdvisoryStream + ".>", "read": "$JS.API.STREAM.MSG.GET." + d.Stream, "bury": d.DeadSubject,
+				}[x.user]
+				r.restart(t)
+				js = r.js(t)
+			}
+			reaper, err := lullnats.NewReaper(bg, js, b.c)
+			b.ok(err)
+			got, err := reaper.Reap(bg)
+			switch {
+			case x.fails && (err == nil || got.Letters > 0):
+				t.Errorf("%+v, %v: want an error", got, err)
+			case !x.fails && (err != nil || b.msgs(b.c.Stream) > 0):
+				t.Errorf("%+v, %v, and %d messages are left", got, err, b.msgs(b.c.Stream))
+			}
+			if x.user != "" && (err == nil || !strings.Contains(err.Error(), "ermissions")) {
+				t.Errorf("%v: want the permission in it", err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
 func TestReapersTogether(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), short)

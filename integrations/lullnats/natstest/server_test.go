@@ -28,6 +28,7 @@ var bg = context.Background()
 type running struct {
 	dir  string
 	port int
+	deny string // what nobody may publish to; empty: nothing
 
 	mu sync.Mutex
 	s  *server.Server
@@ -61,9 +62,12 @@ func launch(dir string) (*running, error) {
 func (r *running) start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: r.port, JetStream: true, StoreDir: r.dir, NoSigs: true, NoLog: true,
-	})
+	o := &server.Options{Host: "127.0.0.1", Port: r.port, JetStream: true, StoreDir: r.dir, NoSigs: true, NoLog: true}
+	if r.deny != "" {
+		p := &server.SubjectPermission{Allow: []string{">"}, Deny: []string{r.deny}}
+		o.Users, o.NoAuthUser = []*server.User{{Username: "all", Password: "all", Permissions: &server.Permissions{Publish: p}}}, "all"
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}

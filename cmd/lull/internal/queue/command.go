@@ -54,7 +54,7 @@ type Letters struct {
 func (Letters) Complete() map[string][]string {
 	return map[string][]string{"reason": {
 		engine.Permanent.String(), engine.AttemptsExhausted.String(), engine.Deadline.String(), engine.HintTooLong.String(),
-		queue.ReasonCrashed, queue.ReasonPanicked, queue.ReasonBroker,
+		queue.ReasonCrashed, queue.ReasonPanicked, queue.ReasonExpired, queue.ReasonTooLarge, queue.ReasonBroker,
 	}}
 }
 

@@ -1,0 +1,91 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// ending is a broker whose messages have a time of their own.
+type ending struct {
+	*queue.Memory
+	at time.Time
+}
+
+func (b ending) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	got, err := b.Memory.Receive(ctx, w)
+	for _, d := range got {
+		d.Expires = b.at
+	}
+	return got, err
+}
+
+// A message that cannot come again in its own time is a dead letter that says so, whatever put it
+// off. One that can is treated like any other.
+func TestRule21MessagesExpire(t *testing.T) {
+	fail := func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }
+	for name, x := range map[string]struct {
+		life     time.Duration
+		handler  queue.Handler
+		config   queue.Config
+		outcomes string
+		attempts int // of the letter
+		errors   int // of the letter
+	}{
+		"no end":                    {0, fail, queue.Config{}, "retry 1s, retry 1s, dead-letter attempts_exhausted", 3, 1},
+		"a long time":               {time.Hour, fail, queue.Config{}, "retry 1s, retry 1s, dead-letter attempts_exhausted", 3, 1},
+		"the second retry is late":  {1500 * time.Millisecond, fail, queue.Config{}, "retry 1s, dead-letter expired", 2, 1},
+		"the retry comes just then": {time.Second, fail, queue.Config{}, "dead-letter expired", 1, 1},
+		"it is over already":        {-time.Second, fail, queue.Config{}, "dead-letter expired", 0, 0},
+		"a retry here is late":      {500 * time.Millisecond, fail, queue.Config{Quick: 2, QuickWait: time.Minute}, "dead-letter expired", 1, 1},
+		"a deferral":                {time.Minute, func(context.Context, *queue.Message) error { return queue.DeferFor(errBlip, time.Hour) }, queue.Config{}, "dead-letter expired", 1, 1},
+		"handled too late":          {time.Second, func(context.Context, *queue.Message) error { time.Sleep(2 * time.Second); return nil }, queue.Config{}, "ack", 0, 0},
+		"dropped too late": {time.Second, func(context.Context, *queue.Message) error {
+			time.Sleep(2 * time.Second)
+			return queue.DropMessage(errBlip)
+		}, queue.Config{}, "drop", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := ending{Memory: memory(t, queue.MemoryConfig{})}
+				if x.life != 0 {
+					b.at = time.Now().Add(x.life)
+				}
+				send(t, b, "hello")
+				r := start(t, b, dependency(t, plain(3)), x.handler, x.config)
+				time.Sleep(time.Minute)
+				r.stop(t)
+				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+				for _, l := range letters(t, b.Memory) {
+					wantEqual(t, "attempts", l.Attempts, x.attempts)
+					wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
+				}
+			})
+		})
+	}
+}
+
+// An adapter that is asked to put off a message beyond its time writes the same letter.
+func TestSettlementWithin(t *testing.T) {
+	former := queue.Envelope{OriginalID: "first", Redrives: 2}
+	d := &queue.Delivery{ID: "x", Attempt: 3, Expires: time.Now().Add(time.Minute), Headers: queue.LetterHeaders(nil, &former)}
+	for _, s := range []queue.Settlement{
+		{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
+		{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
+	} {
+		wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
+	}
+	for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+		s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
+		if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
+			t.Fatalf("%v: %+v", o, s)
+		}
+		e := s.Envelope
+		if e.Reason != queue.ReasonExpired || e.Attempts != 3 || e.Source != "orders" || e.OriginalID != "first" || e.Redrives != 2 || e.LastFailure.IsZero() {
+			t.Errorf("%v: %+v", o, e)
+		}
+	}
+}
