@@ -4,6 +4,8 @@ package cards
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,12 +46,14 @@ func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
 
 // Read returns the cards of a file that an earlier run has printed: of servers, or of clients.
 func Read(name string, servers bool) ([]*torture.Card, error) {
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, cli.CannotRead(err)
 	}
-	defer file.Close()
-	cards, err := torture.ReadJSON(file)
+	cards, err := torture.ReadJSON(bytes.NewReader(text))
+	if err == nil && !json.Valid(text) {
+		err = errors.New("something stands after the cards: want the output of one run")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
