@@ -20,8 +20,8 @@ import (
 // It is used by one goroutine.
 type DeadLetters interface {
 	// Next returns some letters, 1 to max, that it has not returned before, in any order.
-	// io.EOF when it has returned all that were there when the reading began; those that
-	// came since may be among them.
+	// io.EOF itself when it has returned all that were there when the reading began; those that
+	// came since may be among them. (An error that wraps io.EOF is one of a connection.)
 	Next(ctx context.Context, max int) ([]*Letter, error)
 
 	// Remove deletes a letter that Next returned. nil means that it is gone, or was gone

@@ -210,17 +210,18 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 	matched := 0
 	for {
 		var letters []*Letter
+		over := false
 		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
 			letters, err = from.Next(ctx, most())
-			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooMany) {
+			if over = isEnd(err); over {
+				return nil
+			}
+			if errors.Is(err, ErrTooMany) {
 				return lull.Permanent(err)
 			}
 			return err
 		})
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		if over || err != nil {
 			return err
 		}
 		for _, l := range letters {
@@ -234,6 +235,15 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 			}
 		}
 	}
+}
+
+// isEnd reports whether the error of Next is io.EOF itself. An error in which that is found only deeper is one of a
+// connection that the server has closed.
+func isEnd(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) == 1 {
+		return isEnd(joined.Unwrap()[0])
+	}
+	return err == io.EOF
 }
 
 // redrivePolicy is for a tool that somebody waits for, and that can be run again.

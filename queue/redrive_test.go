@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -540,6 +541,7 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	const all = 25
 	refused := lull.Permanent(errors.New("access denied"))
 	throttled := lull.RetryAfter(errors.New("slow down"), 0)
+	hangUp := &url.Error{Op: "Post", URL: "https://sqs", Err: io.EOF} // what net/http returns
 	type receive = func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error)
 	say := func(after time.Duration, err error) receive {
 		return func(context.Context, *scripted, queue.Want) ([]*queue.Delivery, error) {
@@ -584,6 +586,9 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 		{"a failure, late", say(2500*time.Millisecond, errBlip), 1, 1, nil},
 		{"a failure that names a context", ended(fmt.Errorf("read: %w", context.DeadlineExceeded)), 1, 1, nil},
 		{"a failure for ever", ended(errBlip), 1, math.MaxInt, errBlip},
+		{"a connection that is closed", say(0, hangUp), 1, 1, nil},
+		{"a connection that is closed in the midst", say(0, hangUp), 2, 3, nil},
+		{"a connection that is closed for ever", say(0, hangUp), 2, math.MaxInt, hangUp},
 		{"the process stands still", still, 1, 1, nil},
 		{"the process stands still in the midst", still, 2, 1, nil},
 		{"the process stands still again and again", still, 1, 5, nil},

@@ -187,7 +187,7 @@ func (o *order) dead(ctx context.Context) error {
 	defer letters.Close(ctx)
 	for {
 		some, err := letters.Next(ctx, 100)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
