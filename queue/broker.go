@@ -96,8 +96,8 @@ type Broker interface {
 	// while one is waiting.
 	//
 	// If ctx ends, none and no error, or ctx.Err() itself, mean that the last answer of the server was that
-	// there are none. If it was another one (a refusal, a rate limit), that is in the error; if there was
-	// none, ErrUnanswered: nobody knows whether there are messages.
+	// there are none. If it was another one (a refusal, a rate limit), that is in the error; if a server that is
+	// asked for each answer has given none, ErrUnanswered: nobody knows whether there are messages.
 	Receive(ctx context.Context, w Want) ([]*Delivery, error)
 
 	// Extend gives the delivery a lease of the given length from now on, or of what the

@@ -876,3 +876,38 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 		}
 	}
 }
+
+// SQS hides letters of a FIFO group behind others of it that are out. A reading that has passed those over has not read
+// all, and says so.
+func TestRule24LettersThatAGroupHides(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		admin bool
+		f     queue.Filter
+		seen  int
+		want  string // an error; empty: none
+	}{
+		{25, true, queue.Filter{}, 25, ""},
+		{25, true, queue.Filter{ID: "none"}, 10, "15 more letters may be there"},
+		{10, true, queue.Filter{ID: "none"}, 10, ""},
+		{10, false, queue.Filter{ID: "none"}, 10, "some more letters may be there"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, "orders.fifo", nil)
+			dead, err := New(f, Config{Queue: q.config.DeadLetters})
+			must(t, err)
+			for i := range c.n {
+				must(t, dead.Send(t.Context(), queue.Outgoing{ID: fmt.Sprint(i), Group: "g", Body: []byte("x")}))
+			}
+			if !c.admin {
+				q.client = &closable{Client: f}
+			}
+			from, err := q.Letters(queue.ScanConfig{})
+			must(t, err)
+			p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: c.f, Rate: math.Inf(1)}, nil)
+			if p.Seen != c.seen || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, %v", c, p, err)
+			}
+		})
+	}
+}

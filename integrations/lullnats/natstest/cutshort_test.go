@@ -2,6 +2,7 @@ package natstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -89,5 +90,26 @@ func TestRule24NoMessageIsNoEnd(t *testing.T) {
 			}
 			sub.Unsubscribe()
 		}
+	}
+}
+
+// A Receive that the server has not answered does not report an empty queue.
+func TestRule24ReceiveWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := own(t)
+	b := newBench(t, r, calm)
+	receive := func() error {
+		ctx, cancel := context.WithTimeout(bg, 300*time.Millisecond)
+		defer cancel()
+		got, err := b.Receive(ctx, queue.Want{Max: 1, Lease: time.Second})
+		if len(got) > 0 {
+			t.Errorf("%d messages", len(got))
+		}
+		return err
+	}
+	b.until("it answers in time", func() bool { err := receive(); return err == nil || err == context.DeadlineExceeded })
+	r.stop()
+	if err := receive(); !errors.Is(err, queue.ErrUnanswered) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a server that is away: %v", err)
 	}
 }
