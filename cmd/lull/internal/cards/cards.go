@@ -3,6 +3,7 @@
 package cards
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -104,10 +105,11 @@ func (o Output) Write(env cli.Env, cards []*torture.Card) error {
 	return o.print(env.Stdout, cards)
 }
 
-func (o Output) print(out io.Writer, cards []*torture.Card) error {
+func (o Output) print(w io.Writer, cards []*torture.Card) error {
 	if o.JSON {
-		return torture.WriteJSON(out, cards)
+		return torture.WriteJSON(w, cards)
 	}
+	out := bufio.NewWriter(w)
 	for i, c := range cards {
 		if i > 0 {
 			fmt.Fprintln(out)
@@ -121,7 +123,7 @@ func (o Output) print(out io.Writer, cards []*torture.Card) error {
 	if o.Report != "" {
 		fmt.Fprintf(out, "\nThe page is in %s.\n", o.Report)
 	}
-	return nil
+	return out.Flush()
 }
 
 // card prints the lines of a card, and what is not passed. On the card of a server it also
