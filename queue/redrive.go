@@ -211,17 +211,22 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 	for {
 		var letters []*Letter
 		over := false
+		var last error // beside letters, which come first
 		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
 			letters, err = from.Next(ctx, most())
-			if over = isEnd(err); over {
+			over = isEnd(err)
+			switch {
+			case over || len(letters) > 0:
+				last = err
 				return nil
-			}
-			if errors.Is(err, ErrTooMany) {
+			case err == nil:
+				return errors.New("queue: the reading has returned neither letters nor an error")
+			case errors.Is(err, ErrTooMany):
 				return lull.Permanent(err)
 			}
 			return err
 		})
-		if over || err != nil {
+		if err != nil {
 			return err
 		}
 		for _, l := range letters {
@@ -233,6 +238,12 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 			if more, err := visit(l, *seen, matched); !more || err != nil {
 				return err
 			}
+		}
+		switch {
+		case over:
+			return nil
+		case lull.Classify(last).Kind == lull.KindPermanent:
+			return last
 		}
 	}
 }

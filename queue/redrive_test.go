@@ -629,6 +629,52 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	}
 }
 
+// nexts is a reading whose calls of Next return these, one after the other.
+type nexts struct {
+	queue.DeadLetters
+	calls []next
+}
+
+type next struct {
+	letters int
+	err     error
+}
+
+func (n *nexts) Next(context.Context, int) (letters []*queue.Letter, err error) {
+	if len(n.calls) == 0 {
+		return nil, io.EOF
+	}
+	for range n.calls[0].letters {
+		letters = append(letters, &queue.Letter{})
+	}
+	err = n.calls[0].err
+	n.calls = n.calls[1:]
+	return letters, err
+}
+
+func (*nexts) Close(context.Context) error { return nil }
+
+// Whatever an adapter returns beside letters, the letters are seen, and only io.EOF ends the reading.
+func TestRule24NoLetterIsDroppedWithAnError(t *testing.T) {
+	for what, c := range map[string]struct {
+		calls []next
+		seen  int
+	}{
+		"letters with the end":               {[]next{{10, nil}, {3, io.EOF}}, 13},
+		"letters with an error":              {[]next{{4, errBlip}, {0, errBlip}, {3, nil}}, 7},
+		"an error that wraps the end":        {[]next{{4, nil}, {0, fmt.Errorf("read: %w", io.EOF)}, {3, nil}}, 7},
+		"an unexpected end":                  {[]next{{4, nil}, {0, io.ErrUnexpectedEOF}, {3, nil}}, 7},
+		"neither letters nor an error":       {[]next{{4, nil}, {0, nil}, {0, nil}, {3, nil}}, 7},
+		"the end, joined with nothing":       {[]next{{4, nil}, {0, errors.Join(io.EOF)}, {3, nil}}, 4},
+		"the end, joined with another error": {[]next{{4, nil}, {0, errors.Join(io.EOF, errBlip)}, {3, nil}}, 7},
+	} {
+		bubble(t, func(t *testing.T) {
+			p, err := queue.Inspect(t.Context(), &nexts{calls: c.calls}, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+			wantEqual(t, what, fmt.Sprint(p.Seen, err), fmt.Sprint(c.seen, nil))
+		})
+	}
+}
+
 // An adapter cannot report by accident that a queue is empty: a context that has ended is no answer.
 func TestRule24AnEndedContextIsNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
