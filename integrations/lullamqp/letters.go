@@ -191,14 +191,15 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 }
 
 // giveUp closes a channel to which letters may have been pushed. The server puts them back when it has closed it.
-// If the connection is lost, that is when the server notices: after two heartbeats that it misses.
+// If the connection is lost, that is when the server notices: it looks at each heartbeat, and closes at the second one
+// that it has missed.
 func (l *letters) giveUp(conn *amqp.Connection, ch *amqp.Channel) {
 	l.closing.Add(1)
 	go func() {
 		defer l.closing.Add(-1)
 		wait := requeued
 		if ch.Close() != nil || conn.IsClosed() {
-			wait = max(wait, 3*conn.Config.Heartbeat)
+			wait += 3 * conn.Config.Heartbeat
 		}
 		l.back.Store(max(l.back.Load(), time.Now().Add(wait).UnixNano()))
 	}()
