@@ -96,8 +96,9 @@ type Broker interface {
 	// at a time, over all connections, and no other message of the group is handed out
 	// while one is waiting.
 	//
-	// A broker that is asked for each answer returns an error with ErrUnanswered in it if ctx has
-	// ended and the server has not answered at all: nobody knows whether there are messages.
+	// If ctx ends, none and no error, or ctx.Err() itself, mean that the last answer of the server was that
+	// there are none. If it was another one (a refusal, a rate limit), that is in the error; if a server that is
+	// asked for each answer has given none, ErrUnanswered: nobody knows whether there are messages.
 	Receive(ctx context.Context, w Want) ([]*Delivery, error)
 
 	// Extend gives the delivery a lease of the given length from now on, or of what the
@@ -280,7 +281,7 @@ const GiveBackAfter = time.Minute
 // lease has lapsed, its connection has ended, or it was settled.
 var ErrLost = errors.New("queue: the delivery is not held any more")
 
-// ErrUnanswered is in the error of a Receive whose ctx ended before the server had answered.
+// ErrUnanswered is in the error of a Receive whose ctx ended before the server had answered, or was asked.
 var ErrUnanswered = errors.New("queue: the server has not answered")
 
 // A Sender puts messages into a queue. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 // It is used by one goroutine.
 type DeadLetters interface {
 	// Next returns some letters, 1 to max, that it has not returned before, in any order.
-	// io.EOF when it has returned all that were there when the reading began; those that
-	// came since may be among them.
+	// io.EOF itself when it has returned all that were there when the reading began; those that
+	// came since may be among them. (An error that wraps io.EOF is one of a connection.)
 	Next(ctx context.Context, max int) ([]*Letter, error)
 
 	// Remove deletes a letter that Next returned. nil means that it is gone, or was gone
@@ -87,8 +88,8 @@ func (l *Letter) Died() time.Time {
 
 // A ScanConfig sets how Scan reads. It is plain, comparable data.
 type ScanConfig struct {
-	// Idle is how long nothing must have come for the queue to count as read. Longer than
-	// the broker takes to find a message. Zero: 2 s.
+	// Idle is how long the broker must have reported, in two answers at least, that there is no
+	// other letter, for the queue to count as read. Longer than the broker takes to find a message. Zero: 2 s.
 	Idle time.Duration
 	// Lease is how long the letters stay out if the process dies, and how long a reading
 	// continues at least after the broker failed to answer: letters that it handed out then
@@ -116,6 +117,9 @@ var ErrTooMany = errors.New("queue: more letters are passed over than can be hel
 // Close. Brokers may count that as a delivery: the queue of dead letters must have no
 // limit on deliveries. Other readers do not see meanwhile what this one holds. Of a queue that
 // keeps an order, only the first of each group is seen until it is removed.
+//
+// Next returns io.EOF only after answers of the broker that there is nothing (see Broker.Receive). If
+// it could not be asked, it refused, or it did not answer in time, Next returns that.
 func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a scan: %w", err)
@@ -129,7 +133,7 @@ func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 	if c.Hold == 0 {
 		c.Hold = 10_000
 	}
-	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, again: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go s.keep()
 	return s, nil
 }
@@ -142,7 +146,13 @@ type scan struct {
 	held map[string]*Delivery
 	seen map[string]bool
 
-	unsureUntil time.Time // until then letters may be out that nobody has: an answer was lost
+	lost        bool      // the last call may have taken letters out that nobody has
+	unsureUntil time.Time // until then they may be out
+
+	// The answers since the last new letter.
+	none  int             // how many there were that nothing else is there, in a row
+	since time.Time       // when the first of them was asked for
+	again map[string]bool // letters that came again
 
 	stop, stopped chan struct{}
 	once          sync.Once
@@ -191,12 +201,11 @@ func (s *scan) extend(id string) {
 	}
 }
 
+// answers is how many times a broker must report that there is nothing. One answer may be false: a
+// part of the broker was asked, or what it had handed out was just coming back.
+const answers = 2
+
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
-	s.mu.Lock()
-	wait := max(s.c.Idle, time.Until(s.unsureUntil))
-	s.mu.Unlock()
-	patience, cancel := context.WithTimeout(ctx, wait) // for a new one: those that are known may come again
-	defer cancel()
 	for {
 		s.mu.Lock()
 		room := s.c.Hold - len(s.held)
@@ -204,32 +213,62 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 		if room <= 0 {
 			return nil, ErrTooMany
 		}
+		began := time.Now()
+		patience, cancel := context.WithTimeout(ctx, s.c.Idle/answers)
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
-		idle := patience.Err() != nil && !errors.Is(err, ErrUnanswered)
-		var letters []*Letter
-		s.mu.Lock()
-		for _, d := range got {
-			if !s.seen[d.ID] {
-				s.seen[d.ID] = true
-				letters = append(letters, LetterOf(d))
-			}
-			s.held[d.ID] = d // the one that counts, if it came again
+		answered := err == nil || err == patience.Err()
+		if len(got) == 0 && answered {
+			sleep(patience, idle-time.Since(began)) // the broker should have waited
 		}
-		if err != nil && !idle && s.b.Capabilities().Leases {
-			s.unsureUntil = time.Now().Add(s.c.Lease + s.c.Idle)
+		cancel()
+		letters := s.take(got, began, answered)
+		if answered && s.lost { // a server that stood still carries out what it was asked before
+			s.lost, s.unsureUntil = false, began.Add(s.c.Lease+s.c.Idle/answers)
 		}
-		s.mu.Unlock()
+		if v := lull.Classify(err); !answered && !v.NeverSent && v.Kind != lull.KindPermanent && v.Kind != lull.KindRateLimited {
+			s.lost = s.b.Capabilities().Leases
+		}
 		switch {
 		case len(letters) > 0:
 			return letters, nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case idle:
-			return nil, io.EOF
-		case err != nil:
+			return nil, cmp.Or(err, ctx.Err())
+		case !answered:
 			return nil, err
+		case s.none >= answers && time.Since(s.since) >= s.c.Idle && !time.Now().Before(s.unsureUntil):
+			return nil, io.EOF
 		}
 	}
+}
+
+// take returns the letters of an answer that are new.
+func (s *scan) take(got []*Delivery, began time.Time, answered bool) (letters []*Letter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	repeated := 0
+	for _, d := range got {
+		switch {
+		case !s.seen[d.ID]:
+			s.seen[d.ID] = true
+			letters = append(letters, LetterOf(d))
+		case s.again[d.ID]:
+			repeated++
+		}
+		s.again[d.ID] = true
+		s.held[d.ID] = d // the one that counts, if it came again
+	}
+	switch {
+	case len(letters) > 0:
+		s.none = 0
+		clear(s.again)
+	case !answered || repeated < len(got): // more leases may have lapsed while nobody extended them
+		s.none = 0
+	default:
+		if s.none++; s.none == 1 {
+			s.since = began
+		}
+	}
+	return letters
 }
 
 func (s *scan) Remove(ctx context.Context, l *Letter) error {

@@ -216,8 +216,10 @@ func (m *Memory) remove(e *entry) {
 
 // Receive is part of Broker.
 func (m *Memory) Receive(ctx context.Context, w Want) ([]*Delivery, error) {
-	for {
-		if err := ctx.Err(); err != nil {
+	for looked := false; ; looked = true {
+		if err := ctx.Err(); err != nil && !looked {
+			return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
+		} else if err != nil {
 			return nil, err
 		}
 		got, wait, changed := m.take(w)

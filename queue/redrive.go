@@ -210,17 +210,23 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 	matched := 0
 	for {
 		var letters []*Letter
+		over := false
+		var last error // beside letters, which come first
 		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
 			letters, err = from.Next(ctx, most())
-			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooMany) {
+			over = isEnd(err)
+			switch {
+			case over || len(letters) > 0:
+				last = err
+				return nil
+			case err == nil:
+				return errors.New("queue: the reading has returned neither letters nor an error")
+			case errors.Is(err, ErrTooMany):
 				return lull.Permanent(err)
 			}
 			return err
 		})
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		for _, l := range letters {
@@ -233,7 +239,22 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 				return err
 			}
 		}
+		switch {
+		case over:
+			return nil
+		case lull.Classify(last).Kind == lull.KindPermanent:
+			return last
+		}
 	}
+}
+
+// isEnd reports whether the error of Next is io.EOF itself. An error in which that is found only deeper is one of a
+// connection that the server has closed.
+func isEnd(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) == 1 {
+		return isEnd(joined.Unwrap()[0])
+	}
+	return err == io.EOF
 }
 
 // redrivePolicy is for a tool that somebody waits for, and that can be run again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -522,35 +523,203 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// slow is a broker whose first answers take longer than anybody waits, and come to nobody.
-type slow struct {
+// scripted is a broker whose first calls of Receive end in another way.
+type scripted struct {
 	*queue.Memory
-	unanswered int
+	n       int // calls of Receive
+	receive func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error)
 }
 
-func (s *slow) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	if s.unanswered--; s.unanswered < 0 {
-		return s.Memory.Receive(ctx, w)
+func (s *scripted) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	s.n++
+	return s.receive(ctx, s.n, w)
+}
+
+// A reading is at its end when the broker has said so, twice. After anything else it goes on, or its error is the
+// reason: no report of letters that are left is one of success.
+func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
+	const all = 25
+	refused := lull.Permanent(errors.New("access denied"))
+	throttled := lull.RetryAfter(errors.New("slow down"), 0)
+	hangUp := &url.Error{Op: "Post", URL: "https://sqs", Err: io.EOF} // what net/http returns
+	type receive = func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error)
+	say := func(after time.Duration, err error) receive {
+		return func(context.Context, *scripted, queue.Want) ([]*queue.Delivery, error) {
+			time.Sleep(after)
+			return nil, err
+		}
 	}
-	s.Memory.Receive(ctx, w)
-	<-ctx.Done()
-	return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, ctx.Err())
+	ended := func(err error) receive { // the adapter waits until nobody does any more
+		return func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+			<-ctx.Done()
+			if err == nil {
+				return nil, ctx.Err()
+			}
+			return nil, err
+		}
+	}
+	still := func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+		time.Sleep(2100 * time.Millisecond)
+		return b.Memory.Receive(ctx, w)
+	}
+	lost := func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+		b.Memory.Receive(ctx, w)
+		<-ctx.Done()
+		return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, ctx.Err())
+	}
+	for _, c := range []struct {
+		what    string
+		instead receive // of Receive
+		from    int     // the call
+		times   int
+		failed  error // nil: all letters are read
+	}{
+		{"a rate limit", say(0, throttled), 1, 3, nil},
+		{"a rate limit, late", say(2500*time.Millisecond, throttled), 1, 1, nil},
+		{"a rate limit that ends with the context", ended(throttled), 1, 2, nil},
+		{"a rate limit in the midst", ended(throttled), 2, 2, nil},
+		{"a rate limit for ever", ended(throttled), 1, math.MaxInt, throttled},
+		{"a refusal", say(0, refused), 1, 1, refused},
+		{"a refusal, late", say(2500*time.Millisecond, refused), 1, 1, refused},
+		{"a refusal in the midst, late", say(2500*time.Millisecond, refused), 3, 1, refused},
+		{"a refusal that ends with the context", ended(refused), 1, 1, refused},
+		{"a failure, late", say(2500*time.Millisecond, errBlip), 1, 1, nil},
+		{"a failure that names a context", ended(fmt.Errorf("read: %w", context.DeadlineExceeded)), 1, 1, nil},
+		{"a failure for ever", ended(errBlip), 1, math.MaxInt, errBlip},
+		{"a connection that is closed", say(0, hangUp), 1, 1, nil},
+		{"a connection that is closed in the midst", say(0, hangUp), 2, 3, nil},
+		{"a connection that is closed for ever", say(0, hangUp), 2, math.MaxInt, hangUp},
+		{"the process stands still", still, 1, 1, nil},
+		{"the process stands still in the midst", still, 2, 1, nil},
+		{"the process stands still again and again", still, 1, 5, nil},
+		{"no answer", lost, 1, 1, nil},
+		{"no answer in the midst", lost, 2, 1, nil},
+		{"no answer for ever", lost, 1, math.MaxInt, queue.ErrUnanswered},
+		{"one false answer", say(time.Second, nil), 1, 1, nil},
+		{"one false answer in the midst", say(0, nil), 2, 1, nil},
+		{"one false answer at the end of the context", ended(nil), 1, 1, nil},
+	} {
+		for _, what := range []string{"Inspect", "Redrive"} {
+			t.Run(what+"/"+c.what, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					m := morgue(t, queue.MemoryConfig{}, all)
+					b := &scripted{Memory: m.DeadLetters()}
+					b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+						if n >= c.from && n-c.from < c.times {
+							return c.instead(ctx, b, w)
+						}
+						return b.Memory.Receive(ctx, w)
+					}
+					from, err := queue.Scan(b, queue.ScanConfig{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					var p queue.Progress
+					if what == "Inspect" {
+						p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+					} else {
+						p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+					}
+					if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
+						t.Errorf("%v, %v; want %v", p, err, c.failed)
+					}
+				})
+			})
+		}
+	}
 }
 
-// A server that has not answered has not reported that there are no letters.
-func TestScanOfASlowServer(t *testing.T) {
-	for unanswered, want := range map[int]string{1: "12 12, read to the end: true", 100: "0 0, read to the end: false"} {
+// nexts is a reading whose calls of Next return these, one after the other.
+type nexts struct {
+	queue.DeadLetters
+	calls []next
+}
+
+type next struct {
+	letters int
+	err     error
+}
+
+func (n *nexts) Next(context.Context, int) (letters []*queue.Letter, err error) {
+	if len(n.calls) == 0 {
+		return nil, io.EOF
+	}
+	for range n.calls[0].letters {
+		letters = append(letters, &queue.Letter{})
+	}
+	err = n.calls[0].err
+	n.calls = n.calls[1:]
+	return letters, err
+}
+
+func (*nexts) Close(context.Context) error { return nil }
+
+// Whatever an adapter returns beside letters, the letters are seen, and only io.EOF ends the reading.
+func TestRule24NoLetterIsDroppedWithAnError(t *testing.T) {
+	for what, c := range map[string]struct {
+		calls []next
+		seen  int
+	}{
+		"letters with the end":               {[]next{{10, nil}, {3, io.EOF}}, 13},
+		"letters with an error":              {[]next{{4, errBlip}, {0, errBlip}, {3, nil}}, 7},
+		"an error that wraps the end":        {[]next{{4, nil}, {0, fmt.Errorf("read: %w", io.EOF)}, {3, nil}}, 7},
+		"an unexpected end":                  {[]next{{4, nil}, {0, io.ErrUnexpectedEOF}, {3, nil}}, 7},
+		"neither letters nor an error":       {[]next{{4, nil}, {0, nil}, {0, nil}, {3, nil}}, 7},
+		"the end, joined with nothing":       {[]next{{4, nil}, {0, errors.Join(io.EOF)}, {3, nil}}, 4},
+		"the end, joined with another error": {[]next{{4, nil}, {0, errors.Join(io.EOF, errBlip)}, {3, nil}}, 7},
+	} {
 		bubble(t, func(t *testing.T) {
-			m := morgue(t, queue.MemoryConfig{}, 12)
-			from, err := queue.Scan(&slow{m.DeadLetters(), unanswered}, queue.ScanConfig{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := 0
-			p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
-			wantEqual(t, "letters", fmt.Sprintf("%d %d, read to the end: %t", n, p.Seen, err == nil), want)
+			p, err := queue.Inspect(t.Context(), &nexts{calls: c.calls}, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+			wantEqual(t, what, fmt.Sprint(p.Seen, err), fmt.Sprint(c.seen, nil))
 		})
 	}
+}
+
+// An adapter cannot report by accident that a queue is empty: a context that has ended is no answer.
+func TestRule24AnEndedContextIsNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		got, err := memory(t, queue.MemoryConfig{}).Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
+		if len(got) > 0 || !errors.Is(err, queue.ErrUnanswered) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d messages, %v", len(got), err)
+		}
+	})
+}
+
+// lapsed is a broker whose leases lapsed while the process stood still: it hands out what it has handed out before,
+// a few at a time, and then the rest.
+type lapsed struct {
+	*queue.Memory
+	known []*queue.Delivery
+	after int // so many
+	next  int
+}
+
+func (l *lapsed) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if len(l.known) >= l.after && l.next < l.after {
+		time.Sleep(300 * time.Millisecond)
+		n := min(l.next+w.Max, l.after)
+		got := l.known[l.next:n]
+		l.next = n
+		return got, nil
+	}
+	got, err := l.Memory.Receive(ctx, w)
+	l.known = append(l.known, got...)
+	return got, err
+}
+
+// After a pause longer than the lease, letters that are known come again before the others. They are no sign of the end.
+func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 300)
+		from, err := queue.Scan(&lapsed{Memory: m.DeadLetters(), after: 200}, queue.ScanConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
+	})
 }
 
 // Letters that could not be given back are an error of Close.

@@ -3,6 +3,7 @@ package torture
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -110,10 +112,19 @@ func (t *tail) last() string {
 type processes struct {
 	args []string
 	env  []string
+	end  atomic.Pointer[string] // of the first that did not run to its end
 }
 
 func (p *processes) single() bool  { return true }
 func (p *processes) Close() string { return "" }
+
+// died returns why a process did not start, or which signal ended it. Empty: each ended by itself.
+func (p *processes) died() string {
+	if why := p.end.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
 
 func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	fill := strings.NewReplacer("{url}", c.URL, "{method}", c.Method, "{body-file}", c.File,
@@ -127,6 +138,8 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
 	alone(cmd)
 	if err := cmd.Start(); err != nil {
+		why := "the client does not start: " + err.Error()
+		p.end.CompareAndSwap(nil, &why)
 		return Outcome{Text: err.Error()}
 	}
 	stop := context.AfterFunc(ctx, func() { end(cmd.Process) })
@@ -136,6 +149,10 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	o := Outcome{OK: err == nil, Text: out.last()}
 	if o.Text == "" && err != nil {
 		o.Text = err.Error()
+	}
+	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
+		why := "the client died: " + err.Error()
+		p.end.CompareAndSwap(nil, &why)
 	}
 	if ctx.Err() != nil {
 		o.Ended = fmt.Sprintf("%v; process %d was ended", context.Cause(ctx), cmd.Process.Pid)
@@ -280,6 +297,16 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 		}
 	case <-ctx.Done():
 		return Outcome{Text: "no answer", Ended: context.Cause(ctx).Error()}
+	}
+}
+
+// died returns how the process ended although its input had not.
+func (r *resident) died() string {
+	select {
+	case <-r.exited:
+		return "the client ended in the midst of the case: " + cmp.Or(r.errs.last(), "it wrote no error")
+	default:
+		return ""
 	}
 }
 

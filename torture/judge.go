@@ -35,6 +35,8 @@ func (s *Seen) verdict(t traits) Verdict {
 		return notApplicable("%s", s.Without)
 	case s.Flood:
 		return fail("it was ended after %s: it flooded the server", words.Plural(len(s.Attempts), "attempt"))
+	case s.died != "":
+		return fail("%s", s.died)
 	case len(s.Attempts) == 0 && s.Accepted == 0 && s.Case.door != doorClosed:
 		why := "nothing arrived"
 		if len(s.Finished) > 0 && s.Finished[0].Text != "" {

@@ -31,7 +31,8 @@ type Options struct {
 }
 
 // Run runs the cases with a client, and returns its card. If ctx ends, Run returns the error of
-// ctx and a card without the cases that were not over.
+// ctx and a card without the cases that were not over. If the client did not start for a case, or the case could not
+// listen, the card has the reason, and Run returns an error, too.
 func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	if o.Cases == nil {
 		o.Cases = Cases()
@@ -72,7 +73,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	}
 
 	results := make([]Result, len(o.Cases))
-	finished := make([]bool, len(o.Cases))
+	finished, cut := make([]bool, len(o.Cases)), make([]bool, len(o.Cases))
 	var done int
 	var mu sync.Mutex
 	var next atomic.Int64
@@ -85,17 +86,19 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 			if o.Cases[i].alone != alone {
 				continue
 			}
+			var of *Seen
 			r, ok := known[o.Cases[i].Name]
-			if !ok {
-				var seen *Seen
-				r, seen = g.surely(ctx, o.Cases[i])
-				r.Verdict = seen.verdict(g.traits)
+			if ok {
+				of = seen[slices.IndexFunc(cases, func(c Case) bool { return c.Name == r.Case })]
+			} else {
+				r, of = g.surely(ctx, o.Cases[i])
+				r.Verdict = of.verdict(g.traits)
 			}
 			if ctx.Err() != nil {
 				return
 			}
 			mu.Lock()
-			results[i], finished[i] = r, true
+			results[i], finished[i], cut[i] = r, true, of.cut
 			done++
 			if o.Progress != nil {
 				o.Progress(done, len(o.Cases), r)
@@ -116,6 +119,9 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 		}
 	}
 	card.Took = time.Since(card.Began)
+	if i := slices.Index(cut, true); i >= 0 && ctx.Err() == nil {
+		return card, fmt.Errorf("cases were not graded, the first is %s: %s", results[i].Case, results[i].Why)
+	}
 	return card, ctx.Err()
 }
 
@@ -201,7 +207,7 @@ func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
 	for try := 1; ; try++ {
 		r, seen := g.one(ctx, c.longerTimes(times))
 		seen.traits = g.traits
-		if c.hidden != nil && seen.Without == "" && ctx.Err() == nil && c.hidden(seen) {
+		if c.hidden != nil && seen.Without == "" && seen.died == "" && ctx.Err() == nil && c.hidden(seen) {
 			if try < mostTries {
 				if c.longer && (len(seen.Attempts) == 0 || c.usual > 0) {
 					times *= 2
@@ -238,13 +244,13 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	result := Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
 	s, err := openSite(c, g.authority, l)
 	if err != nil {
-		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error()}
+		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error(), cut: true}
 	}
 	s.run = fmt.Sprintf("%s-%d", g.name, g.runs.Add(1))
 	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
 	if err != nil {
 		s.close()
-		return result, &Seen{Case: c, Without: "the client does not start: " + err.Error()}
+		return result, &Seen{Case: c, Without: "the client does not start: " + err.Error(), cut: true}
 	}
 	single := false
 	if one, ok := session.(interface{ single() bool }); ok {
@@ -265,6 +271,9 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	g.settle(ctx, l)
 	seen, events := l.seen(c)
 	seen.Late = g.watch.late(l.began)
+	if one, ok := session.(interface{ died() string }); ok {
+		seen.died = one.died()
+	}
 	if note := session.Close(); note != "" {
 		result.Note = note
 		events = append(events, Event{l.now(), 0, note})

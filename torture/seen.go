@@ -116,6 +116,8 @@ type Seen struct {
 	// Late shows how busy the machine was: nine of ten timers were less late than this.
 	Late    time.Duration
 	Without string // why there is no verdict; empty if there is one
+	cut     bool   // that is no fact about the client: the case was not graded
+	died    string // how the client ended by itself in the midst of the case; empty if it did not
 	traits
 	Single bool // each call is a process of its own
 	Proto2 bool // a request came by HTTP/2

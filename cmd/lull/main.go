@@ -92,8 +92,8 @@ func program(env cli.Env, args []string) int {
 	asked := len(args) > 1 && args[0] == "help"
 	if asked {
 		if page, ok := topic.Page(strings.Join(args[1:], " ")); ok {
-			fmt.Fprint(env.Stdout, page)
-			return cli.OK
+			_, err := fmt.Fprint(env.Stdout, page)
+			return cli.Exit(env, err)
 		}
 	}
 	code := cli.Run(env, &commands{}, args)

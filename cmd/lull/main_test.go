@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -318,6 +319,48 @@ func TestQueueIsNotInstalled(t *testing.T) {
 	} {
 		if code, out, errs := lullProgram(t.Context(), strings.Fields(args)...); code != cli.Misused || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("lull %s: exit code %d, want %q; printed\n%s%s", args, code, want, out, errs)
+		}
+	}
+}
+
+// A full is an output that takes so many bytes.
+type full struct{ left int }
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	f.left -= n
+	if n < len(p) {
+		return n, errors.New("no space left")
+	}
+	return n, nil
+}
+
+// A report of which a part could not be written is no success, whatever the command.
+func TestRule24AReportThatIsWrittenInPart(t *testing.T) {
+	card := filepath.Join(t.TempDir(), "card.json")
+	if code, out, errs := lullProgram(t.Context(), "torture", "--client", "net/http", "--case", "once-422", "--json", "--quiet"); code != cli.OK || os.WriteFile(card, []byte(out), 0o600) != nil {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	const tiny = "../../examples/policies/good"
+	for _, args := range []string{
+		"--version", "version", "help", "help torture", "help budget", "help exit-codes", "schema", "man", "completion bash", "completion zsh", "completion fish",
+		"torture --list", "torture --from " + card, "torture --json --from " + card, "torture --from " + card + "," + card, "probe --list",
+		"simulate --list", "simulate --explain", "battery --list", "convert --list", "lint --rules", "lint --explain jitter-missing", "lint " + tiny, "lint --format json " + tiny,
+		"queue --help", "exec -- echo hello",
+	} {
+		if strings.HasPrefix(args, "exec") && runtime.GOOS == "windows" {
+			continue
+		}
+		code, out, errs := lullProgram(t.Context(), strings.Fields(args)...)
+		if code != cli.OK || out == "" {
+			t.Errorf("lull %s: exit code %d, %d bytes, %s", args, code, len(out), errs)
+			continue
+		}
+		for _, room := range []int{0, len(out) / 2, len(out) - 1} {
+			env := cli.Env{Context: t.Context(), Stdout: &full{room}, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+			if code := program(env, strings.Fields(args)); code == cli.OK {
+				t.Errorf("lull %s: exit code 0, and %d of %d bytes could be written", args, room, len(out))
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -30,7 +31,7 @@ type Reading struct {
 }
 
 // Letters begins a reading of the queue of dead letters with the given name. It goes from the
-// oldest letter on, until there is none, or one that came a minute after the reading began. Letters
+// oldest letter on, until there is none, or only those that died a minute after the reading began. Letters
 // that are read and not removed are kept out until the reading is closed, at most r.Hold of them.
 // Then they go back to their places. Other readers do not see them meanwhile. If the channel is
 // lost (a connection, a server, letters that were out for longer than consumer_timeout), the next
@@ -89,6 +90,11 @@ type letters struct {
 	out   map[*held]bool     // letters that are out with the piles
 	known map[string][]*held // letters that were out with a lost channel, and were not met since, by their digest
 	ahead []*held            // letters that were read and not returned yet: found while looking for another, or more than were wanted
+	young int                // letters in a row that died after end
+
+	// Letters may be out that nobody has: a channel was given up while the server pushed them.
+	closing atomic.Int64 // how many such channels have not ended yet
+	back    atomic.Int64 // when the letters of the last are in the queue again, in Unix nanoseconds
 }
 
 // consumedLetters are the letters of one consumer, on its channel.
@@ -134,6 +140,9 @@ func (l *letters) sweep() {
 // requeued is how long the server may take to put back the letters of a channel that has ended.
 const requeued = 5 * time.Second
 
+// youngInARow is how many letters that died after the reading began end it.
+const youngInARow = 100
+
 // look is the interval between looks at the queue.
 const look = 50 * time.Millisecond
 
@@ -161,12 +170,12 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 	got, err := l.consume(ctx, ch, n)
 	switch {
 	case ctx.Err() != nil:
-		go ch.Close() // all are put back
+		l.giveUp(conn, ch)
 		return nil, 0, ctx.Err()
 	case answered(err, amqp.NotFound) || answered(err, amqp.AccessRefused):
 		return nil, 0, explain("read "+l.name, err)
 	case err != nil:
-		go ch.Close()
+		l.giveUp(conn, ch)
 		return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
 	case len(got) == 0:
 		go ch.Close()
@@ -181,6 +190,21 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 		}
 	}
 	return fresh, len(got), nil
+}
+
+// giveUp closes a channel to which letters may have been pushed. The server puts them back when it has closed it.
+// If the connection is lost, that is when the server notices: it looks at each heartbeat, and closes at the second one
+// that it has missed.
+func (l *letters) giveUp(conn *amqp.Connection, ch *amqp.Channel) {
+	l.closing.Add(1)
+	go func() {
+		defer l.closing.Add(-1)
+		wait := requeued
+		if ch.Close() != nil || conn.IsClosed() {
+			wait += 3 * conn.Config.Heartbeat
+		}
+		l.back.Store(max(l.back.Load(), time.Now().Add(wait).UnixNano()))
+	}()
 }
 
 // missing yields the letters that were out and were not met since.
@@ -245,7 +269,22 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 		}
 		return rest, nil
 	})
-	return append(got, rest...), err
+	if got = append(got, rest...); len(got) > 0 || err != nil {
+		return got, err
+	}
+	// Of a queue that has not answered in time, RabbitMQ reports that it has no messages. To this, only the queue
+	// answers. (It refuses if it has a single active consumer.)
+	_, err = within(ctx, func() (struct{}, error) {
+		d, ok, err := ch.Get(l.name, false)
+		if ok {
+			got = append(got, d)
+		}
+		return struct{}{}, err
+	})
+	if answered(err, amqp.ResourceLocked) {
+		return nil, nil
+	}
+	return got, err
 }
 
 // pause waits for d, or until ctx ends.
@@ -298,11 +337,13 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 			continue
 		}
 		letter := l.letter(h)
-		if letter.Enqueued.After(l.end) {
-			// A minute is more than the clocks of the machines on which messages die may differ.
-			// Without an end, a redrive would never stop if messages die again at once.
-			l.done = true
-			continue
+		if died := letter.Enqueued; died.After(l.end) && !died.After(time.Now().Add(time.Minute)) {
+			// Without an end, a redrive would never stop if messages die again at once. But a few such letters may be
+			// from a machine whose clock is wrong, and others behind them.
+			l.young++
+			l.done = l.young >= youngInARow
+		} else {
+			l.young = 0
 		}
 		out = append(out, letter)
 	}
@@ -336,8 +377,11 @@ func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 	return h, nil
 }
 
-// settled reports whether all missing letters are gone, with nothing to be read.
+// settled reports whether all missing letters are gone and none is out that nobody has, with nothing to be read.
 func (l *letters) settled() bool {
+	if l.closing.Load() > 0 || time.Now().UnixNano() < l.back.Load() {
+		return false
+	}
 	for h := range l.missing() {
 		if !h.gone() {
 			return false
@@ -452,7 +496,7 @@ func (l *letters) Close(ctx context.Context) error {
 			}
 			return struct{}{}, p.ch.Close()
 		})
-		if err != nil && !errors.Is(err, amqp.ErrClosed) {
+		if err != nil && !p.ch.IsClosed() { // else they are back, too
 			problems = append(problems, err)
 		}
 	}

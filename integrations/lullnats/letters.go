@@ -18,7 +18,9 @@ import (
 type letters struct {
 	client
 	stream, filter string
+	info           jetstream.Stream
 	next, last     uint64
+	left           uint64 // letters that were read and not removed
 }
 
 // Letters begins a reading of the dead letters of the queue that c names: those with its
@@ -50,7 +52,7 @@ func (k client) letters(ctx context.Context, stream, subject string) (queue.Dead
 		}
 		return nil, err
 	}
-	return &letters{client: k, stream: stream, filter: subject, next: 1, last: s.CachedInfo().State.LastSeq}, nil
+	return &letters{client: k, stream: stream, filter: subject, info: s, next: 1, last: s.CachedInfo().State.LastSeq}, nil
 }
 
 func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err error) {
@@ -65,10 +67,16 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 		case err != nil:
 			return nil, err
 		case m == nil || m.Seq > r.last:
+			if err := r.over(ctx); err != nil && len(all) == 0 {
+				return nil, err
+			} else if err != nil {
+				return all, nil // the next call asks again
+			}
 			r.next = r.last + 1
 			continue
 		}
 		r.next = m.Seq + 1
+		r.left++
 		all = append(all, letterOf(r.stream, m))
 	}
 	if len(all) == 0 {
@@ -77,10 +85,28 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 	return all, nil
 }
 
+// over returns an error if the stream has letters that were not read. The server also answers that there is no message
+// when it cannot read its files, or closes them.
+func (r *letters) over(ctx context.Context) error {
+	info, err := r.info.Info(ctx, jetstream.WithSubjectFilter(r.filter))
+	if err != nil {
+		return fmt.Errorf("lullnats: stream %s: %w", r.stream, err)
+	}
+	is, there := info.State, uint64(0)
+	for _, n := range is.Subjects {
+		there += n
+	}
+	if later := is.LastSeq - min(r.last, is.LastSeq); there > r.left+later {
+		return lull.Transient(fmt.Errorf("lullnats: stream %s has %d more letters that the server does not return", r.stream, there-r.left-later))
+	}
+	return nil
+}
+
 // letterReceipt is the part of a letter that queue.Letter does not have.
 type letterReceipt struct {
-	seq    uint64
-	header nats.Header
+	seq     uint64
+	header  nats.Header
+	removed bool
 }
 
 func letterOf(stream string, m *stored) *queue.Letter {
@@ -90,7 +116,7 @@ func letterOf(stream string, m *stored) *queue.Letter {
 	if l.OriginalID == d.ID {
 		l.OriginalID = sentAs(m.header, d.ID)
 	}
-	l.Receipt = &letterReceipt{m.Seq, m.header}
+	l.Receipt = &letterReceipt{seq: m.Seq, header: m.header}
 	return l
 }
 
@@ -99,7 +125,12 @@ func (r *letters) Remove(ctx context.Context, l *queue.Letter) error {
 	if !ok {
 		return lull.Permanent(errors.New("lullnats: the letter is not of this reading"))
 	}
-	return r.remove(ctx, r.stream, was.seq)
+	err := r.remove(ctx, r.stream, was.seq)
+	if err == nil && !was.removed {
+		was.removed = true
+		r.left--
+	}
+	return err
 }
 
 func (r *letters) Close(context.Context) error { return nil }

@@ -1,6 +1,7 @@
 package lullnats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,8 @@ import (
 )
 
 // Receive is part of queue.Broker. It asks for messages, for a quarter of a lease or 5 s, whichever
-// is less, and returns none if none has come.
+// is less, and returns none if none has come. If ctx ends and the server has not answered, the error has
+// queue.ErrUnanswered in it.
 //
 // It implements the pull protocol itself. Package jetstream's Fetch waits until it has all messages
 // that were asked for, and loses those under way when its context ends, which costs them an
@@ -24,14 +26,14 @@ func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	for deadline := time.Now().Add(b.poll()); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
 		wait(ctx, 20*time.Millisecond)
 	}
+	if err == nil {
+		err = b.check(ctx)
+	}
+	if err == nil {
+		err = b.refresh(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := b.check(ctx); err != nil {
-		return nil, err
-	}
-	if err := b.refresh(ctx); err != nil {
-		return nil, err
+		return nil, unanswered(ctx, err)
 	}
 	// This request does not wait for more than there is: it ends after the first messages. The
 	// server refuses it when other requests already wait.
@@ -43,6 +45,14 @@ func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 		return got, nil
 	}
 	return nil, err
+}
+
+// unanswered returns err, which is no answer of the server, with queue.ErrUnanswered if ctx has ended.
+func unanswered(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("lullnats: %w: %w", queue.ErrUnanswered, cmp.Or(err, ctx.Err()))
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -124,8 +134,9 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 			waiting = false
 		}
 	}
+	heard := over
 	if !over {
-		b.end(ctx, sub)
+		heard = b.end(ctx, sub)
 		for more := true; more; {
 			select {
 			case m := <-in:
@@ -138,22 +149,25 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 	if len(got) > 0 {
 		return got, nil
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	switch {
+	case ctx.Err() == nil:
+		return nil, err
+	case err != nil || !heard:
+		return nil, unanswered(ctx, err)
 	}
-	return nil, err
+	return nil, ctx.Err()
 }
 
 // end takes a request back: the server delivers nothing to an inbox without a listener. When it has
-// answered, all messages that it had sent before have arrived.
-func (b *Broker) end(ctx context.Context, sub *nats.Subscription) {
+// answered, all messages that it had sent before have arrived. end reports whether it has.
+func (b *Broker) end(ctx context.Context, sub *nats.Subscription) bool {
 	if sub.Drain() != nil || !b.nc.IsConnected() {
 		sub.Unsubscribe()
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	b.nc.FlushWithContext(ctx)
+	return b.nc.FlushWithContext(ctx) == nil
 }
 
 // status returns the error for the end of a request.

@@ -19,17 +19,15 @@ import (
 )
 
 // failed returns the error of a call with a mark: lull.Permanent if the same call will fail again,
-// rate-limited if SQS reports that, transient if it is SQS' fault. An unknown error gets no mark.
+// rate-limited if SQS reports that, transient if it is SQS' fault. An unknown error gets no mark, and the
+// answer of SQS its own, also if ctx has ended meanwhile.
 func failed(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("lullsqs: %s: %w", what, err)
-	if end := ctx.Err(); end != nil {
-		if !errors.Is(err, end) {
-			err = fmt.Errorf("%w (%w)", err, end)
-		}
-		return err
+	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		err = fmt.Errorf("%w (%w)", err, end)
 	}
 	switch {
 	case isRateLimited(err):

@@ -54,8 +54,8 @@ func (q *Queue) Capabilities() queue.Capabilities {
 //
 // A letter that SQS itself has moved there has no envelope: its reason is queue.ReasonBroker, and
 // its source is the name of its former queue. In a FIFO queue it keeps its group, and no more than
-// ten of a group are seen until they are removed. Letters that a consumer wrote do not hide each
-// other.
+// ten of a group are seen until they are removed. If there may be more, the reading ends with an error
+// (it counts them, if the client is an [Admin]). Letters that a consumer wrote do not hide each other.
 func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 	if q.config.DeadLetters == "" {
 		return nil, errNoLetters
@@ -66,6 +66,5 @@ func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 	if err != nil {
 		return nil, err
 	}
-	dead.reading = true
-	return queue.Scan(dead, c)
+	return dead.read(c)
 }

@@ -44,18 +44,19 @@ type attempt struct {
 // for nobody here knows when in that time they were handed out. Delivery.Lease is counted from when
 // the request was sent, so it never ends later than SQS'.
 //
-// If ctx ends before any poll has been answered, the error has queue.ErrUnanswered in it.
+// If ctx ends and SQS has not reported that there are none, the error has its reason in it, or queue.ErrUnanswered.
 //
 // It takes one message at a time from a FIFO queue. SQS would return several of one group. If one
 // fails, those behind it would have been received in vain, and SQS counts that.
 //
 // When SQS limits the rate, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
-// (OverLimit) it waits likewise, and returns none.
+// (OverLimit) it waits likewise, and returns none; for [Queue.Letters], the error.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	answered := false
 	for polled := false; ; polled = true {
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && !polled {
+			return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, err)
+		} else if err != nil {
 			return nil, err
 		}
 		wait, bounded := q.wait(ctx, w)
@@ -64,7 +65,6 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			return nil, ctx.Err()
 		}
 		got, err := q.receive(ctx, w, max(wait, time.Second))
-		answered = answered || !unanswered(err)
 		if !isRateLimited(err) {
 			q.rateLimited = 0
 		}
@@ -74,19 +74,20 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		switch {
 		case len(got) > 0:
 			return got, nil
-		case ctx.Err() != nil && !answered:
-			return nil, lull.Transient(fmt.Errorf("%w: %w", queue.ErrUnanswered, err))
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		case isOverLimit(err):
 			q.over++
 			sleep(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
+			if q.reading {
+				return nil, lull.RetryAfter(err, 0)
+			}
 			return nil, ctx.Err()
 		case isRateLimited(err):
 			q.rateLimited++
 			sleep(ctx, rateLimitWait(err, q.rateLimited))
 			return nil, err
-		case err != nil || !bounded:
+		case ctx.Err() != nil && unanswered(err):
+			return nil, lull.Transient(fmt.Errorf("%w: %w", queue.ErrUnanswered, err))
+		case err != nil || !bounded && ctx.Err() == nil:
 			return nil, err
 		}
 	}

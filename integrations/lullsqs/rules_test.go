@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -878,4 +879,124 @@ func TestAnOpenBreakerReceivesNothing(t *testing.T) {
 			t.Errorf("calls %v", f.calls)
 		}
 	})
+}
+
+// before is a client that does something before each receive, and answers itself if that is an error.
+type before struct {
+	Client
+	n  int
+	do func(n int) error
+}
+
+func (b *before) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	b.n++
+	if err := b.do(b.n); err != nil {
+		return nil, err
+	}
+	return b.Client.ReceiveMessage(ctx, in, o...)
+}
+
+// What SQS answers instead of letters is no empty queue, however late it comes: the reading goes on, or fails.
+func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
+	denied := apiError(403, "AccessDeniedException", "no")
+	for what, c := range map[string]struct {
+		do     func(n int, began time.Time) error
+		failed error
+	}{
+		"throttled with a hint": {do: func(n int, _ time.Time) error {
+			if n == 1 {
+				return apiError(400, "RequestThrottled", "", "x-amz-retry-after", "3000")
+			}
+			return nil
+		}},
+		"throttled late": {do: func(n int, _ time.Time) error {
+			if n > 2 {
+				return nil
+			}
+			time.Sleep(1600 * time.Millisecond)
+			return apiError(429, "", "")
+		}},
+		"too many in flight": {do: func(_ int, began time.Time) error {
+			if time.Since(began) > 5*time.Second {
+				return nil
+			}
+			return &types.OverLimit{}
+		}},
+		"too many in flight for ever": {do: func(int, time.Time) error { return &types.OverLimit{} }, failed: &types.OverLimit{}},
+		"denied late": {do: func(int, time.Time) error {
+			time.Sleep(2500 * time.Millisecond)
+			return denied
+		}, failed: denied},
+		"denied after a first answer": {do: func(n int, _ time.Time) error {
+			if n < 3 {
+				return nil
+			}
+			time.Sleep(2500 * time.Millisecond)
+			return denied
+		}, failed: denied},
+		"a failure late": {do: func(n int, _ time.Time) error {
+			if n > 1 {
+				return nil
+			}
+			time.Sleep(2500 * time.Millisecond)
+			return apiError(500, "", "")
+		}},
+	} {
+		for _, idle := range []time.Duration{0, 6 * time.Second} { // lull queue has the second
+			synctest.Test(t, func(t *testing.T) {
+				const all = 25
+				f, q := open(t, "orders", nil)
+				for range all {
+					send(t, q, "x")
+					must(t, q.Settle(t.Context(), one(t, q, time.Minute), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: queue.ReasonCrashed}}))
+				}
+				began := time.Now()
+				q.client = &before{Client: f, do: func(n int) error { return c.do(n, began) }}
+				from, err := q.Letters(queue.ScanConfig{Idle: idle})
+				must(t, err)
+				p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+				switch {
+				case c.failed == nil && (err != nil || p.Moved != all):
+					t.Errorf("%s: %v, %v", what, p, err)
+				case c.failed != nil && (err == nil || code(err) != code(c.failed)):
+					t.Errorf("%s: %v, %v, want %v", what, p, err, c.failed)
+				}
+			})
+		}
+	}
+}
+
+// SQS hides letters of a FIFO group behind others of it that are out. A reading that has passed those over has not read
+// all, and says so.
+func TestRule24LettersThatAGroupHides(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		admin bool
+		f     queue.Filter
+		seen  int
+		want  string // an error; empty: none
+	}{
+		{25, true, queue.Filter{}, 25, ""},
+		{25, true, queue.Filter{ID: "none"}, 10, "15 more letters may be there"},
+		{10, true, queue.Filter{ID: "none"}, 10, ""},
+		{10, false, queue.Filter{ID: "none"}, 10, "some more letters may be there"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, "orders.fifo", nil)
+			dead, err := New(f, Config{Queue: q.config.DeadLetters})
+			must(t, err)
+			for i := range c.n {
+				must(t, dead.Send(t.Context(), queue.Outgoing{ID: fmt.Sprint(i), Group: "g", Body: []byte("x")}))
+			}
+			if !c.admin {
+				q.client = &closable{Client: f}
+			}
+			from, err := q.Letters(queue.ScanConfig{})
+			must(t, err)
+			p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: c.f, Rate: math.Inf(1)}, nil)
+			if p.Seen != c.seen || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, %v", c, p, err)
+			}
+		})
+	}
 }

@@ -302,7 +302,7 @@ func (b *bench) letters(remove bool) (all []*queue.Letter) {
 	defer b.closed(from)
 	for {
 		got, err := b.next(from, 10)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			return all
 		}
 		if err != nil {

@@ -50,7 +50,7 @@ func lettersRead(b *bench) {
 	seen := map[string]int{}
 	for {
 		got, err := b.next(from, 4)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			break
 		}
 		if err != nil {

@@ -106,7 +106,8 @@ type prober struct {
 }
 
 // Run runs the cases against a server, and returns its card. It returns an error if the target or
-// the options are wrong, if the server cannot be reached at all, and if ctx ends.
+// the options are wrong, if the server cannot be reached at all, and if ctx ends. If the server goes away in the midst,
+// Run returns an error and a card with the cases that were graded before.
 func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 	t, u, o, err := check(t, o)
 	if err != nil {
@@ -139,7 +140,7 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		case errors.Is(err, errBound):
 			p.not[name] = fmt.Sprintf("not seen: %v, which is %d", err, o.Requests)
 		}
-		return nil
+		return p.gone(ctx, name)
 	}
 	if err := make("calls"); err != nil {
 		return nil, err
@@ -148,7 +149,10 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		return nil, fmt.Errorf("%s does not answer: %s", t.URL, calls[0].err)
 	}
 	for i, c := range o.Cases {
-		if err := make(c.survey); err != nil {
+		if err := make(c.survey); errors.As(err, new(goneError)) {
+			card.Took = time.Since(card.Began)
+			return card, fmt.Errorf("%d of %d cases were graded: %w", i, len(o.Cases), err)
+		} else if err != nil {
 			return nil, err
 		}
 		r := torture.Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Calls: 1, Attempts: len(p.by[c.survey]), Took: p.took[c.survey]}
@@ -167,6 +171,33 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 	}
 	card.Took = time.Since(card.Began)
 	return card, nil
+}
+
+// goneError is the error of a server that answered, and does not any more.
+type goneError string
+
+func (g goneError) Error() string { return string(g) }
+
+// gone returns an error if the server has not answered the last request of a survey, and does not answer at all. A server
+// that is gone gives no verdict on how it answers.
+func (p *prober) gone(ctx context.Context, survey string) error {
+	done := p.by[survey]
+	if survey == "calls" || len(done) == 0 || done[len(done)-1].status > 0 || done[len(done)-1].cancelled {
+		return nil
+	}
+	why := ""
+	for range 3 {
+		if p.take(ctx, 1) != nil {
+			return ctx.Err()
+		}
+		x := p.send(ctx, p.start, exchange{method: "GET", path: p.base.RequestURI()}, nil)
+		if x.status > 0 {
+			return nil
+		}
+		why = x.err
+		sleep(ctx, time.Second)
+	}
+	return goneError("the server does not answer any more: " + why)
 }
 
 // one makes a request and records it.

@@ -280,6 +280,29 @@ func TestHeadersAreNotShown(t *testing.T) {
 	}
 }
 
+// A server that goes away in the midst has no card of what it does not do any more: an error says so.
+func TestRule24AServerThatGoesAway(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int64{10, 11, 12, 20, 40, 60} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int64
+			var s *httptest.Server
+			s = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1) > after {
+					go s.Listener.Close()
+					panic(http.ErrAbortHandler)
+				}
+				w.Header().Set("Connection", "close")
+			}))
+			card, err := Run(t.Context(), Target{URL: s.URL}, Options{Rate: MostRate})
+			if err == nil || card == nil || len(card.Results) == len(Cases()) {
+				t.Errorf("after %d requests: %v, and a card %+v", after, err, card)
+			}
+		})
+	}
+}
+
 // raw answers connections with what is given.
 func raw(t *testing.T, answer string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,7 +25,7 @@ func inspect(env cli.Env, f command.Inspect) error {
 		shown++
 		return w.limit == 0 || shown < w.limit, out.print(l)
 	})
-	if writeErr := out.end(p); err == nil {
+	if writeErr := out.end(p, err != nil); err == nil {
 		err = writeErr
 	}
 	return coded(interrupted(env, err, "interrupted: there may be more"))

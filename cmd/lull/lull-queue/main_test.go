@@ -35,6 +35,7 @@ type memoryBroker struct {
 	dead, orders *queue.Memory
 	unsendable   string                  // a body that orders never takes
 	sent         func(n int) (stop bool) // after the nth was sent: is its answer lost?
+	cut          error                   // why the dead letters cannot be read to the end. Nil: they can
 	n            int
 }
 
@@ -42,7 +43,25 @@ func (m *memoryBroker) Letters(_ context.Context, name string) (queue.DeadLetter
 	if name != "dead" {
 		return nil, brokers.ErrNoQueue
 	}
+	if m.cut != nil {
+		return queue.Scan(&cutOff{Memory: m.dead, err: m.cut}, queue.ScanConfig{})
+	}
 	return queue.Scan(m.dead, queue.ScanConfig{})
+}
+
+// cutOff is a queue whose first answer is its last.
+type cutOff struct {
+	*queue.Memory
+	err error
+	n   int
+}
+
+func (c *cutOff) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if c.n++; c.n == 1 {
+		return c.Memory.Receive(ctx, w)
+	}
+	time.Sleep(2500 * time.Millisecond)
+	return nil, c.err
 }
 
 func (m *memoryBroker) Sender(_ context.Context, name string) (queue.Sender, error) {
@@ -257,6 +276,29 @@ func TestALetterThatCannotBeMoved(t *testing.T) {
 			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
 		}
 	})
+}
+
+// What could not be read to its end is no success, in what is printed and in the exit code.
+func TestRule24AReadingThatIsCutShort(t *testing.T) {
+	for _, cut := range []error{lull.Permanent(errors.New("access denied")), lull.RetryAfter(errors.New("slow down"), 0), errors.New("connection reset")} {
+		for _, c := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"inspect", "test://broker", "dead"}, "Cut short, there may be more: 10 of 10 seen.\n"},
+			{[]string{"inspect", "test://broker", "dead", "--reason=crashed"}, "Cut short, there may be more: 0 of 10 seen.\n"},
+			{[]string{"redrive", "test://broker", "dead", "--to=orders", "--rate=max"}, ", incomplete\n"},
+			{[]string{"redrive", "test://broker", "dead", "--to=orders", "--rate=max", "--dry-run", "--json"}, `"incomplete":true`},
+		} {
+			withLetters(t, 25, func(t *testing.T, m *memoryBroker) {
+				m.cut = cut
+				code, out, errs := lullProgram(t.Context(), append([]string{"queue"}, c.args...)...)
+				if code != cli.Failed || !strings.Contains(out, c.want) || !strings.Contains(errs, cut.Error()) {
+					t.Errorf("%v: exit code %d, printed %s%s, want %s and %v", c.args, code, out, errs, c.want, cut)
+				}
+			})
+		}
+	}
 }
 
 // Each mistake has one clear line and an exit code.

@@ -59,13 +59,17 @@ func (p *letterPrinter) print(l *queue.Letter) error {
 	return err
 }
 
-// end prints how many letters there were of each kind.
-func (p *letterPrinter) end(seen queue.Progress) error {
+// end prints how many letters there were of each kind, and whether the reading was cut short.
+func (p *letterPrinter) end(seen queue.Progress, cut bool) error {
 	if p.lines == nil {
 		if seen.Matched > 0 {
 			p.table.Flush()
 		}
-		fmt.Fprintln(p.out, p.summary(seen))
+		text := p.summary(seen)
+		if cut {
+			text = fmt.Sprintf("Cut short, there may be more: %d of %d seen.", seen.Matched, seen.Seen)
+		}
+		fmt.Fprintln(p.out, text)
 	}
 	return p.out.Flush()
 }
@@ -160,6 +164,7 @@ type redriven struct {
 	From, To    string
 	DryRun      bool
 	Interrupted bool
+	Incomplete  bool // letters that are meant may be left
 	Seconds     float64
 }
 
@@ -167,9 +172,13 @@ func (r redriven) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(map[string]any{
 			"from": r.From, "to": r.To, "seen": r.Seen, "matched": r.Matched, "moved": r.Moved, "failed": r.Failed,
-			"dry_run": r.DryRun, "interrupted": r.Interrupted, "seconds": r.Seconds,
+			"dry_run": r.DryRun, "interrupted": r.Interrupted, "incomplete": r.Incomplete, "seconds": r.Seconds,
 		})
 	}
-	_, err := fmt.Fprintf(w, "%s from %s to %s in %.1f s\n", sentence(r.Progress, r.DryRun), term.Printable(r.From), term.Printable(r.To), r.Seconds)
+	end := ""
+	if r.Incomplete {
+		end = ", incomplete"
+	}
+	_, err := fmt.Fprintf(w, "%s from %s to %s in %.1f s%s\n", sentence(r.Progress, r.DryRun), term.Printable(r.From), term.Printable(r.To), r.Seconds, end)
 	return err
 }

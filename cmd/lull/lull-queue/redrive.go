@@ -49,7 +49,7 @@ func redrive(env cli.Env, f command.Redrive) error {
 		})
 	})
 	bar.End()
-	moved := redriven{Progress: p, From: w.queue, To: string(f.To), DryRun: c.DryRun, Seconds: time.Since(began).Seconds(), Interrupted: env.Context.Err() != nil}
+	moved := redriven{Progress: p, From: w.queue, To: string(f.To), DryRun: c.DryRun, Seconds: time.Since(began).Seconds(), Interrupted: env.Context.Err() != nil, Incomplete: err != nil || p.Failed > 0}
 	if writeErr := moved.print(env.Stdout, f.JSON); err == nil {
 		err = writeErr
 	}

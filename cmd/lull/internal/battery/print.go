@@ -1,6 +1,7 @@
 package battery
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/lullgo/lull/internal/battery"
 )
 
-func printList(out io.Writer, worlds []battery.World) error {
-	family := ""
+func printList(w io.Writer, worlds []battery.World) error {
+	out, family := bufio.NewWriter(w), ""
 	for _, f := range battery.Families {
 		for _, w := range worlds {
 			if w.Family != f.Name {
@@ -22,10 +23,11 @@ func printList(out io.Writer, worlds []battery.World) error {
 			fmt.Fprintf(out, "  %s\n", w.Name)
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
-func printText(out io.Writer, t task, flown []battery.Outcome, all bool) error {
+func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
+	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Ours.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
 	unmet := 0
 	rows := [][]string{{"demand", "world", ""}}
@@ -63,7 +65,7 @@ func printText(out io.Writer, t task, flown []battery.Outcome, all bool) error {
 	}
 	fmt.Fprintf(out, "\nWorlds where a rival has more successes, or is quicker back: %d\n", beaten)
 	left(out, rows)
-	return nil
+	return out.Flush()
 }
 
 // left prints rows with all columns to the left.

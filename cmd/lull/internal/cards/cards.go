@@ -3,7 +3,10 @@
 package cards
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,12 +47,14 @@ func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
 
 // Read returns the cards of a file that an earlier run has printed: of servers, or of clients.
 func Read(name string, servers bool) ([]*torture.Card, error) {
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, cli.CannotRead(err)
 	}
-	defer file.Close()
-	cards, err := torture.ReadJSON(file)
+	cards, err := torture.ReadJSON(bytes.NewReader(text))
+	if err == nil && !json.Valid(text) {
+		err = errors.New("something stands after the cards: want the output of one run")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -100,10 +105,11 @@ func (o Output) Write(env cli.Env, cards []*torture.Card) error {
 	return o.print(env.Stdout, cards)
 }
 
-func (o Output) print(out io.Writer, cards []*torture.Card) error {
+func (o Output) print(w io.Writer, cards []*torture.Card) error {
 	if o.JSON {
-		return torture.WriteJSON(out, cards)
+		return torture.WriteJSON(w, cards)
 	}
+	out := bufio.NewWriter(w)
 	for i, c := range cards {
 		if i > 0 {
 			fmt.Fprintln(out)
@@ -117,7 +123,7 @@ func (o Output) print(out io.Writer, cards []*torture.Card) error {
 	if o.Report != "" {
 		fmt.Fprintf(out, "\nThe page is in %s.\n", o.Report)
 	}
-	return nil
+	return out.Flush()
 }
 
 // card prints the lines of a card, and what is not passed. On the card of a server it also

@@ -63,8 +63,8 @@ func Run(env Env, commands any, args []string) int {
 	case len(args) == 0:
 		args = []string{"--help"}
 	case args[0] == "--version":
-		fmt.Fprintln(env.Stdout, Version())
-		return OK
+		_, err := fmt.Fprintln(env.Stdout, Version())
+		return Exit(env, err)
 	case args[0] == "help":
 		args = append(args[1:len(args):len(args)], "--help")
 	}

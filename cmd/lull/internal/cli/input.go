@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +22,15 @@ func (e Env) UntilInterrupted(work func() error) error {
 	case <-e.Context.Done():
 		return ErrInterrupted
 	}
+}
+
+// ReadWhole is ReadFile for files of which a part is of no use: a longer one is an error.
+func (e Env) ReadWhole(name string, limit int64) ([]byte, error) {
+	data, err := e.ReadFile(name, limit+1)
+	if int64(len(data)) > limit {
+		return nil, CannotRead(&fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has more than %d bytes", limit)})
+	}
+	return data, err
 }
 
 // ReadFile returns the first bytes of a file, at most limit of them. The name "-" is

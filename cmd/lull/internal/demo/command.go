@@ -6,7 +6,11 @@
 // names, behind the interface scenario.
 package demo
 
-import "github.com/lullgo/lull/cmd/lull/internal/cli"
+import (
+	"errors"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+)
 
 // Command is lull demo. Its flags are text, so that all mistakes are reported at once;
 // setting reads them.
@@ -54,7 +58,8 @@ lull is not the best client in every setting. Some examples:
   - If more of the requests are slow (--scenario tail --tail 0.08), naive hedging
     is quicker than lull, which hedges one call in twenty.
 
-Ctrl-C ends the run and prints what was measured until then.`
+Ctrl-C ends the run and prints what was measured until then; the exit
+code is 1.`
 }
 
 // Check returns what is wrong with the flags.
@@ -89,7 +94,12 @@ func (f Command) Run(env cli.Env) error {
 		return err
 	}
 	if f.JSON {
-		return printJSON(env.Stdout, r)
+		err = printJSON(env.Stdout, r)
+	} else {
+		err = printTable(env.Stdout, r)
 	}
-	return printTable(env.Stdout, r)
+	if err == nil && r.interrupted {
+		err = errors.New("interrupted: the figures are of what was measured until then")
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package execute
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
@@ -192,6 +194,20 @@ func TestInputThatNeverComes(t *testing.T) {
 	defer w.Close()
 	if code, out, errs := run(t, r, quick, `echo $LULL_ATTEMPT; test $LULL_ATTEMPT = 3`); code != 0 || out != "3\n" {
 		t.Errorf("exit code %d, printed %q and\n%s", code, out, errs)
+	}
+}
+
+// An input that cannot be read to its end is not one that is shorter: the command does not see an end, and it is no
+// success, whatever the command says.
+func TestRule24InputThatIsCutShort(t *testing.T) {
+	cut := errors.New("the disk is broken")
+	for what, script := range map[string]string{"an end": "cat", "success all the same": "trap 'exit 0' TERM; cat & wait", "an end, then more": "cat; echo all"} {
+		for n, in := range map[int]io.Reader{0: iotest.ErrReader(cut), len(letter): io.MultiReader(strings.NewReader(letter), iotest.ErrReader(cut))} {
+			code, out, errs := run(t, in, quick+"--quiet --kill-after 1s ", script)
+			if code != exitOwn || strings.Contains(out, "all") || !strings.Contains(errs, "lull: standard input was cut short: the disk is broken") {
+				t.Errorf("%s, after %d bytes: exit code %d, printed %q and\n%s", what, n, code, out, errs)
+			}
+		}
 	}
 }
 

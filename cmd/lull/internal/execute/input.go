@@ -55,9 +55,9 @@ func (in *input) close() {
 	}
 }
 
-// give makes the input that of c, which is not started yet. The function that it returns ends
-// that, and returns when it has ended.
-func (in *input) give(c *exec.Cmd) (func(), error) {
+// give makes the input that of c, which is not started yet. If it cannot be read to its end, cut gets the reason, and
+// the command does not see an end. The function that give returns ends that, and returns when it has ended.
+func (in *input) give(c *exec.Cmd, cut chan<- error) (func(), error) {
 	switch {
 	case in.device != nil:
 		c.Stdin = in.device
@@ -74,9 +74,13 @@ func (in *input) give(c *exec.Cmd) (func(), error) {
 		over, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
-			in.pipe.feed(to, over)
+			if err := in.pipe.feed(to, over); err != nil {
+				cut <- err
+				<-over
+			}
+			to.Close()
 		}()
-		return func() { close(over); to.Close(); <-done }, nil
+		return func() { close(over); <-done }, nil
 	}
 	return func() {}, nil
 }
@@ -93,42 +97,46 @@ type pipe struct {
 	changed chan struct{} // closed when one of the others has changed
 }
 
-// feed writes all of it to an attempt, until that is over.
-func (p *pipe) feed(to io.WriteCloser, over <-chan struct{}) {
-	defer to.Close()
+// feed writes all of it to an attempt, until that is over. It returns an error if it could not read all.
+func (p *pipe) feed(to io.Writer, over <-chan struct{}) error {
 	buffer := make([]byte, 32<<10)
 	for at := int64(0); ; {
-		if !p.wait(at, over) {
-			return
+		more, err := p.wait(at, over)
+		if !more {
+			return err
 		}
 		n, err := p.kept.ReadAt(buffer, at)
 		if n == 0 && err != nil {
-			return
+			return err
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
-			return // the command has closed its input, or has ended
+			return nil // the command has closed its input, or has ended
 		}
 		at += int64(n)
 	}
 }
 
-// wait waits until there is more than at, and reports whether there is.
-func (p *pipe) wait(at int64, over <-chan struct{}) bool {
+// wait waits until there is more than at, and reports whether there is. If there is none because it cannot be read,
+// the error is why.
+func (p *pipe) wait(at int64, over <-chan struct{}) (more bool, err error) {
 	for {
 		p.mu.Lock()
-		more, ended, changed := p.size > at, p.err != nil, p.changed
-		if !more && !ended && !p.reading {
+		more, err, changed := p.size > at, p.err, p.changed
+		if !more && err == nil && !p.reading {
 			p.reading = true
 			go p.read()
 		}
 		p.mu.Unlock()
-		if more || ended {
-			return more
+		switch {
+		case more, err == io.EOF:
+			return more, nil
+		case err != nil:
+			return false, err
 		}
 		select {
 		case <-changed:
 		case <-over: // the next attempt gets what is read now
-			return false
+			return false, nil
 		}
 	}
 }

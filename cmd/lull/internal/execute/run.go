@@ -60,7 +60,7 @@ func (r *runner) run() error {
 		return nil
 	}
 	text := r.explain(err)
-	if r.quiet && !errors.As(err, new(startError)) {
+	if r.quiet && !errors.As(err, new(startError)) && !errors.As(err, new(inputError)) {
 		text = ""
 	}
 	return cli.Fail(r.exitCode(err), errors.New(text))
@@ -91,7 +91,8 @@ func (r *runner) once(ctx context.Context) error {
 		c.Stdout = r.out
 	}
 	setGroup(c, r.own)
-	fed, err := r.input.give(c)
+	cut := make(chan error, 1)
+	fed, err := r.input.give(c, cut)
 	if err != nil {
 		return startError{err}
 	}
@@ -100,16 +101,16 @@ func (r *runner) once(ctx context.Context) error {
 		return startError{err}
 	}
 	over := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		r.endInTime(ctx, c, over)
-	}()
+	watched := make(chan error, 1)
+	go func() { watched <- r.endInTime(ctx, c, cut, over) }()
 	err = c.Wait()
 	r.signals.ended()
 	close(over)
-	<-watched
+	unread := <-watched
 	fed()
+	if unread != nil {
+		return lull.Permanent(inputError{unread})
+	}
 	if err == nil {
 		return nil
 	}
@@ -121,15 +122,17 @@ func (r *runner) once(ctx context.Context) error {
 	return e
 }
 
-// endInTime ends the command when ctx does, unless that was for a signal: the command has it too.
-func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, over <-chan struct{}) {
+// endInTime ends the command when ctx does, unless that was for a signal: the command has it too. It also ends it when
+// its input is cut short, and then returns why.
+func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, over <-chan struct{}) (unread error) {
 	select {
 	case <-over:
-		return
+		return nil
+	case unread = <-cut:
 	case <-ctx.Done():
-	}
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil
+		}
 	}
 	terminate(c, r.own)
 	grace := time.NewTimer(r.killAfter)
@@ -139,6 +142,7 @@ func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, over <-chan struct{
 	case <-grace.C:
 		kill(c, r.own)
 	}
+	return unread
 }
 
 // newOutput makes an empty file for the standard output of the next attempt.
@@ -232,6 +236,13 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
+// inputError is the error of a standard input that could not be read to its end: what the command did with a part of
+// it is no success.
+type inputError struct{ error }
+
+func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }
+func (e inputError) Unwrap() error { return e.error }
+
 // exitCode is that of lull, for the error of the call.
 func (r *runner) exitCode(err error) int {
 	if e, ok := errors.AsType[attemptError](err); ok {
@@ -245,6 +256,9 @@ func (r *runner) exitCode(err error) int {
 	}
 	if e, ok := errors.AsType[startError](err); ok {
 		return startCode(e)
+	}
+	if errors.As(err, new(inputError)) {
+		return exitOwn
 	}
 	if n := r.signals.last(); n > 0 {
 		return 128 + n
@@ -260,6 +274,9 @@ func (r *runner) explain(err error) string {
 	}
 	if e, ok := errors.AsType[startError](err); ok {
 		return fmt.Sprintf("%s cannot be run: %v", r.argv[0], e.error)
+	}
+	if e, ok := errors.AsType[inputError](err); ok {
+		return e.Error()
 	}
 	why := ""
 	switch {

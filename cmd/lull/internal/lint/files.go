@@ -49,11 +49,13 @@ func read(env cli.Env, arguments []string) (files []lint.File, err error) {
 		switch {
 		case err == nil && info.IsDir():
 			names, err := below(name, "**")
+			names = slices.DeleteFunc(names, func(each string) bool { return !isData(each) })
+			if err == nil && len(names) == 0 {
+				err = fmt.Errorf("%s has no file of YAML or JSON", name)
+			}
 			failed = append(failed, err)
 			for _, each := range names {
-				if isData(each) {
-					add(each, true)
-				}
+				add(each, true)
 			}
 		case err != nil && strings.ContainsAny(name, "*?["):
 			names, err := matching(name)
@@ -102,35 +104,63 @@ func matching(pattern string) ([]string, error) {
 }
 
 // below returns the files below a folder that a pattern is for, in order. Folders that begin with a
-// dot, and those of other people's code, are left out unless the pattern names them.
+// dot, and those of other people's code, are left out unless the pattern names them. Links to folders
+// are followed, unless they lead back into a folder that is read. The error names all that cannot be read.
 func below(root, pattern string) (names []string, err error) {
 	parts := strings.Split(pattern, "/")
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	var failed []error
+	var read []string // folders, by their real names
+	var walk func(folder string)
+	walk = func(folder string) {
+		real, err := filepath.EvalSymlinks(folder)
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
 		if err != nil {
-			return cli.CannotRead(err)
+			failed = append(failed, cli.CannotRead(err))
+			return
 		}
-		name = filepath.ToSlash(name)
-		within := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
-		if root == "." {
-			within = name
+		if slices.ContainsFunc(read, func(other string) bool {
+			within, err := filepath.Rel(other, real)
+			return err == nil && filepath.IsLocal(within)
+		}) {
+			return
 		}
-		if d.IsDir() {
-			if base := path.Base(name); name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base) {
+		read = append(read, real)
+		filepath.WalkDir(folder+"/", func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				failed = append(failed, cli.CannotRead(err))
+				return nil
+			}
+			name = filepath.ToSlash(filepath.Clean(name))
+			within := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+			if root == "." {
+				within = name
+			}
+			leftOut := func() bool {
+				base := path.Base(name)
+				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)
+			}
+			wanted := match(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
+			switch info, err := os.Stat(name); {
+			case d.IsDir() && leftOut():
 				return fs.SkipDir
+			case d.IsDir():
+			case err != nil && wanted:
+				failed = append(failed, cli.CannotRead(err))
+			case err != nil:
+			case info.IsDir() && !leftOut():
+				walk(name)
+			case info.Mode().IsRegular() && wanted:
+				names = append(names, name)
+			case wanted && !info.IsDir():
+				failed = append(failed, fmt.Errorf("%s cannot be read: it is no file", name))
 			}
 			return nil
-		}
-		if !d.Type().IsRegular() {
-			if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-				return nil // a pipe, a socket, or a link that leads to none
-			}
-		}
-		if match(parts, strings.Split(within, "/")) {
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names, err
+		})
+	}
+	walk(root)
+	return names, errors.Join(failed...)
 }
 
 // match reports whether the parts of a pattern match those of a path.

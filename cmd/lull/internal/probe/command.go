@@ -51,7 +51,8 @@ connections.
 
 fail: it breaks a specification or does harm. warn: it is allowed, but not
 recommended. n/a: the server does not claim to do it, or it could not be seen;
-then the card names what would show it. The exit code is 1 if anything failed.
+then the card names what would show it. The exit code is 1 if anything failed, or
+the server went away.
 
 Requests go only to the host and port of the URL. Redirects are not followed, and
 no proxy is used. The requests are limited in total, per second, and at once.`
@@ -127,7 +128,7 @@ func (f Command) Run(env cli.Env) error {
 		if file.name == "" {
 			continue
 		}
-		if *file.body, err = env.ReadFile(string(file.name), mostBody); err != nil {
+		if *file.body, err = env.ReadWhole(string(file.name), mostBody); err != nil {
 			return err
 		}
 	}
@@ -135,6 +136,7 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
+	var gone error // in the midst
 	if f.URL != "" {
 		p := f.Progress(env)
 		o.Progress = func(done, all int, last torture.Result) {
@@ -144,15 +146,16 @@ func (f Command) Run(env cli.Env) error {
 		}
 		card, err := probe.Run(env.Context, t, o)
 		p.End()
-		if err != nil {
+		if card == nil {
 			return err
 		}
+		gone = err
 		if f.Name != "" {
 			card.Name = string(f.Name)
 		}
 		all = append(all, card)
 	}
-	return f.Print(env, all)
+	return errors.Join(f.Print(env, all), gone)
 }
 
 // headers returns those of --header.

@@ -54,7 +54,7 @@ behaves: what it repeats, when, with what body, and what it does not repeat.
 
 fail: it breaks a specification or does harm. warn: it is allowed, but not
 recommended. n/a: the client does not claim to do it. The exit code is 1 if
-anything failed. The server listens on 127.0.0.1 only.`
+anything failed, or the client did not start. The server listens on 127.0.0.1 only.`
 }
 
 var builtIn = map[string]func() torture.Client{
@@ -128,6 +128,7 @@ func (f Command) Run(env cli.Env) error {
 		return err
 	}
 	p := f.Progress(env)
+	var ungraded error
 	for _, c := range clients {
 		if i := slices.IndexFunc(kept, func(card *torture.Card) bool { return finished(card, c, o.Cases) }); i >= 0 {
 			all = append(all, kept[i])
@@ -140,12 +141,16 @@ func (f Command) Run(env cli.Env) error {
 		}
 		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
-			p.End()
-			return f.interrupted(env, all, fmt.Errorf("%s: %w", c.client.Name(), err))
+			err = fmt.Errorf("%s: %w", c.client.Name(), err)
 		}
+		if err != nil && (card == nil || env.Context.Err() != nil) {
+			p.End()
+			return f.interrupted(env, all, errors.Join(ungraded, err))
+		}
+		ungraded = errors.Join(ungraded, err)
 		card.Version = c.version
 		all = append(all, card)
-		if f.Keep != "" {
+		if f.Keep != "" && err == nil {
 			kept = append(slices.DeleteFunc(kept, func(old *torture.Card) bool { return old.Name == card.Name }), card)
 			if err := keep(string(f.Keep), kept); err != nil {
 				p.End()
@@ -154,7 +159,7 @@ func (f Command) Run(env cli.Env) error {
 		}
 	}
 	p.End()
-	return f.Print(env, all)
+	return errors.Join(f.Print(env, all), ungraded)
 }
 
 // kept returns the cards that an earlier run has left in the file of --keep.
@@ -276,7 +281,7 @@ const mostAdapters = 1 << 20
 
 // readAdapters reads the file of --adapters.
 func readAdapters(l *problem.List, name string, only []string) []chosen {
-	text, err := cli.Env{}.ReadFile(name, mostAdapters)
+	text, err := cli.Env{}.ReadWhole(name, mostAdapters)
 	if err != nil {
 		l.Check(false, "--adapters", name, err.Error())
 		return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,46 @@ func TestKeep(t *testing.T) {
 	}
 	if text, err := os.ReadFile(kept); err != nil || strings.Count(string(text), `"name": "net/http"`) != 1 || !strings.Contains(string(text), "once-404") {
 		t.Errorf("%v, kept is\n%s", err, text)
+	}
+}
+
+// A card of what was not seen is no success: a client that does not start, or dies in the midst of a case, however right it
+// would be not to repeat the call. Nor are files that are read in part.
+func TestRule24WhatCouldNotBeGraded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh to run here")
+	}
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	code, card, errs := run(t, "--client", "net/http", "--case", "once-422", "--json", "--quiet")
+	if code != cli.OK {
+		t.Fatalf("exit code %d, %s", code, errs)
+	}
+	dies := file("dies", "#!/bin/sh\necho ready\nread line\necho out of memory >&2\n")
+	ends := file("ends", "#!/bin/sh\necho no library >&2\n")
+	for _, c := range []struct {
+		args       []string
+		want, says string // in the card, as an error
+	}{
+		{[]string{"--", dies}, "once-422: the client ended in the midst of the case: out of memory", "2 cases failed"},
+		{[]string{"--", ends}, "0 fail, 2 do not apply", "client: cases were not graded, the first is once-422: the client does not start: it ended before it was ready: no library"},
+		{[]string{"--", "/there/is/none"}, "0 fail, 2 do not apply", "client: cases were not graded, the first is once-422: the client does not start"},
+		{[]string{"--", "/there/is/none", "{url}"}, "once-422: the client does not start", "2 cases failed"},
+		{[]string{"--", "sh", "-c", "kill -9 $$", "{url}"}, "once-422: the client died: signal: killed", "2 cases failed"},
+		{[]string{"--from", file("two.json", card+card)}, "", "something stands after the cards"},
+		{[]string{"--from", file("cut.json", card[:len(card)-3])}, "", "unexpected EOF"},
+		{[]string{"--adapters", file("long", strings.Repeat("# a long remark\n", 1<<17)+"curl\t8\tcurl {url}\n")}, "", "has more than 1048576 bytes"},
+	} {
+		code, out, errs := run(t, append([]string{"--case", "once-422,once-success", "--quiet"}, c.args...)...)
+		if code == cli.OK || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: exit code %d, printed\n%s%s\nwant %q and %q", c.args, code, out, errs, c.want, c.says)
+		}
 	}
 }
 

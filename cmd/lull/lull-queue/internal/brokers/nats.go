@@ -101,6 +101,9 @@ func (s *stream) noSubject(ctx context.Context, name string) error {
 				}
 			}
 		}
+		if all.Err() != nil {
+			return fmt.Errorf("%w: %s; listing the streams: %w", ErrNoQueue, what, all.Err())
+		}
 	}
 	slices.Sort(there)
 	if there = slices.Compact(there); len(there) > mostSubjects {

@@ -21,7 +21,7 @@ import (
 
 // Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left
 // in the queue.
-func Away(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) error {
+func Away(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) (err error) {
 	s, err := connect(ctx, address, "lull")
 	if err != nil {
 		return fmt.Errorf("--workers: %w", err)
@@ -42,7 +42,11 @@ func Away(ctx context.Context, address string, all []cells.Cell, done func(i int
 	if o.letters, err = o.written(ctx); err != nil {
 		return fmt.Errorf("--workers: %w", err)
 	}
-	defer o.takeBack()
+	defer func() {
+		if left := o.takeBack(); left != nil && len(o.left) > 0 {
+			err = errors.Join(err, fmt.Errorf("--workers: cells may be left in the queue: %w", left))
+		}
+	}()
 	if err := o.wait(ctx, watch); err != nil {
 		return fmt.Errorf("--workers: %w", err)
 	}
@@ -183,7 +187,7 @@ func (o *order) dead(ctx context.Context) error {
 	defer letters.Close(ctx)
 	for {
 		some, err := letters.Next(ctx, 100)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
@@ -199,10 +203,12 @@ func (o *order) dead(ctx context.Context) error {
 }
 
 // takeBack removes what is still in the queue, even if the run was interrupted.
-func (o *order) takeBack() {
+func (o *order) takeBack() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if s, err := o.js.Stream(ctx, stream); err == nil {
-		s.Purge(ctx, jetstream.WithPurgeSubject(subject+o.id))
+	s, err := o.js.Stream(ctx, stream)
+	if err != nil {
+		return err
 	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject+o.id))
 }

@@ -57,7 +57,12 @@ func Work(env cli.Env, c command.Worker) error {
 	}
 	ctx, stop := context.WithCancel(env.Context)
 	var reaping sync.WaitGroup
-	reaping.Go(func() { reaper.Run(ctx, time.Minute, nil) })
+	reaping.Go(func() {
+		failed := func(err error) { fmt.Fprintf(env.Stderr, "lull: cells whose workers died may not be found: %v\n", err) }
+		if err := reaper.Run(ctx, time.Minute, failed); err != nil {
+			failed(err)
+		}
+	})
 	defer reaping.Wait()
 	defer stop()
 	return consumer.Run(ctx)
