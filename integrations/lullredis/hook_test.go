@@ -44,12 +44,16 @@ func TestAddToRefuses(t *testing.T) {
 		c redis.UniversalClient
 		d *lull.Dependency
 	}{
-		"set MaxRetries to -1 in its redis.Options":        {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
-		"set MaxRetries to -1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 2}), d},
-		"set DialerRetries to 1 in its redis.Options":      {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
-		"set ContextTimeoutEnabled":                        {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
-		"the client is nil":                                {nil, d},
-		"the dependency is nil":                            {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), nil},
+		"set MaxRetries to -1 in its redis.RingOptions":      {redis.NewRing(&redis.RingOptions{ContextTimeoutEnabled: true}), d},
+		"set DialerRetries to 1 in its redis.RingOptions":    {redis.NewRing(&redis.RingOptions{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
+		"set DialerRetries to 1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true}), d},
+		"set ContextTimeoutEnabled in its redis.RingOptions": {redis.NewRing(&redis.RingOptions{MaxRetries: -1}), d},
+		"set MaxRetries to -1 in its redis.Options":          {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
+		"set MaxRetries to -1 in its redis.ClusterOptions":   {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 2}), d},
+		"set DialerRetries to 1 in its redis.Options":        {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
+		"set ContextTimeoutEnabled":                          {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
+		"the client is nil":                                  {nil, d},
+		"the dependency is nil":                              {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), nil},
 	} {
 		if err := AddTo(x.c, x.d); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -64,6 +68,8 @@ func TestKindOf(t *testing.T) {
 		want commandKind
 	}{
 		{"get k", repeatable}, {"GET k", repeatable}, {"mget a b", repeatable}, {"set k v", repeatable}, {"set k v ex 10", repeatable}, {"ping", repeatable},
+		{"SET k v KEEPTTL", repeatable}, {"set k v px 10 keepttl", repeatable}, {"set k get", repeatable}, {"set k v exat 1 get", once}, {"set k v ifeq w", once}, {"set k v new-option", once},
+		{"mset a 1 b 2", repeatable}, {"msetnx a 1", once}, {"eval_ro x 0", repeatable}, {"fcall f 0", once}, {"xadd s * f v", once}, {"sort l", once}, {"config GET x", repeatable},
 		{"set k v nx", once}, {"set k v NX", once}, {"set k v get", once}, {"set k v xx ex 10", once}, {"incr k", once}, {"del k", once}, {"lpush k v", once},
 		{"getdel k", once}, {"getex k", once}, {"eval x 0", once}, {"hset k f v", once}, {"expire k 10", once}, {"what is this", once}, {"multi", once},
 		{"config get x", repeatable}, {"config set x y", once}, {"config", once}, {"spop k", once},
@@ -76,6 +82,31 @@ func TestKindOf(t *testing.T) {
 		}
 		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
 			t.Errorf("%s is %d, want %d", x.args, got, x.want)
+		}
+	}
+}
+
+// Which pipelines may be carried out twice: what a later command sets, none before it reads.
+func TestSame(t *testing.T) {
+	for cmds, want := range map[string]bool{
+		"get a": true, "set a 1": true, "get a;get b": true, "set a 1;set b 2;mset a 3 c 4": true, "incr a": false, "set a 1;incr b": false,
+		"set a 1;get a": true, "get a;set a 1": false, "get b;set a 1": true, "get b;set a b": true, "hgetall a;hmset a f v": false,
+		"mget c a;set b 1;set a 1": false, "mget c a;set b 1": true, "get b;mset a 1 b 2": false, "get c;mset a 1 b 2": true,
+		"dbsize;set a 1": false, "keys *;set a 1": false, "set a 1;keys *": true, "eval_ro x 1 b;set a 1": false, "set b 1;get a;get b;set a 1;get a": false,
+		"set a 1;mset": true,
+	} {
+		var all []redis.Cmder
+		for _, args := range words(cmds) {
+			all = append(all, redis.NewCmd(context.Background(), args...))
+		}
+		if same(all) != want {
+			t.Errorf("%s: %v", cmds, !want)
+		}
+	}
+	key := "a"
+	for _, arg := range []any{[]byte("a"), &key} {
+		if same([]redis.Cmder{redis.NewCmd(t.Context(), "get", arg), redis.NewCmd(t.Context(), "set", "a", 1)}) {
+			t.Errorf("%T is not the key", arg)
 		}
 	}
 }
@@ -96,6 +127,16 @@ func TestClassify(t *testing.T) {
 		{reply("CLUSTERDOWN Hash slot not served"), "transient", true},
 		{reply("READONLY You can't write against a read only replica."), "transient", true},
 		{reply("WRONGTYPE Operation against a key"), "permanent", false},
+		{reply("ERR LOADING data"), "transient", true},
+		{reply("MOVED 3300 127.0.0.1:7001"), "transient", true},
+		{reply("ASK 3300 127.0.0.1:7001"), "transient", true},
+		{reply("TRYAGAIN Multiple keys request during rehashing of slot"), "transient", true},
+		{reply("ERR max number of clients reached"), "transient", true},
+		{reply("ERR max number of clients + cluster connections reached"), "transient", true},
+		{reply("ERR unknown command"), "permanent", false},
+		{reply("LOADINGS"), "permanent", false},
+		{redis.ErrPoolExhausted, "transient", true},
+		{lull.NeverSent(io.EOF), "transient", true},
 		{reply("BUSYGROUP Consumer Group name already exists"), "permanent", false},
 		{redis.ErrPoolTimeout, "transient", true},
 		{io.EOF, "transient", false},

@@ -2,6 +2,7 @@ package lullredis
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -81,10 +82,8 @@ func same(cmds []redis.Cmder) bool {
 	for ; last >= first; last-- {
 		name, args := cmds[last].Name(), cmds[last].Args()[1:]
 		if !writes[name] {
-			for _, arg := range args {
-				if wide[name] || set[text(arg)] {
-					return false
-				}
+			if wide[name] || slices.ContainsFunc(args, func(arg any) bool { return set[text(arg)] }) {
+				return false
 			}
 			continue
 		}

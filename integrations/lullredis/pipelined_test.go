@@ -79,8 +79,12 @@ func (c *cutConn) Read(b []byte) (int, error) {
 		return c.Conn.Read(b)
 	}
 	left := c.by.left.Load()
-	if c.dead = c.dead || left <= 0; c.dead {
-		c.by.armed.Store(false) // the next connection lasts
+	if left <= 0 && !c.dead {
+		c.Conn.Read(make([]byte, 1<<16)) // the server has carried out what it got
+		c.by.armed.Store(false)          // the next connection lasts
+		c.dead = true
+	}
+	if c.dead {
 		return 0, io.EOF
 	}
 	n, err := c.Conn.Read(b[:min(int64(len(b)), left)])
