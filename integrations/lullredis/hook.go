@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// MaxDials is how many dials a client with [AddTo] has in flight at most.
+// MaxDials is how many dials a client with [AddTo] has in flight at most, that of a cluster or ring to each server.
 const MaxDials = 4
 
 // AddTo puts the commands, pipelines and dials of client under the policy of d. Each command is a
@@ -21,26 +21,25 @@ const MaxDials = 4
 //
 // Nothing is repeated that may have been carried out, unless carrying it out twice is the same as once:
 //
-//	what was sent                        repeated
-//	a command that only reads, a SET     yes
-//	without conditions or old value
-//	any other command (INCR, LPUSH,      if the connection could not be made, or if the server
-//	XADD, SET NX, DEL)                   refused the command (LOADING, READONLY, ...: see Classify)
-//	a script (EVAL, EVALSHA, FCALL)      only if the connection could not be made: it may have
-//	                                     written before it returned an error, whatever that says
-//	a pipeline                           from the first command without an answer, or that was
-//	                                     refused, to the end. All of these must have been refused,
-//	                                     or each must be repeatable. What was answered before
-//	                                     stays so, and is not sent again
-//	a pipeline that reads a key and      not after a lost connection: the read would find what
-//	sets it afterwards                   the pipeline has set
-//	MULTI/EXEC, a pipeline with WATCH    only as a whole, if the connection could not be made:
-//	or ASKING                            after a refusal its WATCH is gone
-//	anything, under [Idempotent]         yes; a pipeline from the same command as above
+//	what was sent                          repeated
+//	a command that only reads,             yes
+//	a SET without condition or old value
+//	any other command (INCR, LPUSH, XADD,  if there was no connection, or the server refused it
+//	SET NX, DEL)                           (LOADING, READONLY and their like: see Classify)
+//	a script (EVAL, EVALSHA, FCALL)        if there was no connection; not after an error of any
+//	                                       code: scripts can write, and then return one
+//	a pipeline, of which commands were     from the first of them to the end, if what was carried
+//	refused                                out behind it only reads, or sets behind others that
+//	                                       set; what was carried out before is not sent again
+//	a pipeline whose connection broke      if each command may be repeated, and none reads what a
+//	                                       later one sets
+//	MULTI/EXEC; a pipeline with WATCH      as a whole, if there was no connection; not after a
+//	or ASKING                              refusal, which ends the WATCH
+//	anything under Idempotent              yes; a pipeline from its first failure on
 //
-// If there is no repetition, or it fails, then each command of a pipeline has its own result or error.
-// Exec returns the first failure that is no answer in a [*lull.Error]. Its Verdict.NeverSent reports that no command
-// was carried out.
+// Each command of a pipeline keeps its own result or error. (After a lost connection go-redis gives the error
+// to all of them.) Exec returns the first failure that is no answer, as a [*lull.Error]. Its
+// Verdict.NeverSent reports that no command was carried out.
 //
 // An answer of Redis is returned as it is: redis.Nil, and errors such as WRONGTYPE when nothing
 // was repeated. Any other failure is a [*lull.Error]. Commands that block on purpose (BLPOP, XREAD
@@ -52,8 +51,9 @@ const MaxDials = 4
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
 // of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. A cluster's client
-// goes on to follow MOVED and ASK (MaxRedirects), and AddTo keeps it from repeating in these rounds what may have been
-// carried out. Call AddTo once for a client, before its first command.
+// still follows MOVED and ASK (MaxRedirects). In doing so it also repeats what has failed; AddTo keeps
+// it from that where the command may have been carried out. Watch of a cluster or ring passes by.
+// Call AddTo once for a client, before its first command.
 //
 // A command that succeeds costs 0.2 µs and one allocation more than with a context.WithTimeout for each
 // command, and that costs five allocations more than without (go run ./bench -group adapters).

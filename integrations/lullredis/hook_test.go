@@ -61,6 +61,13 @@ func TestAddToRefuses(t *testing.T) {
 	}
 }
 
+// A client of a type that AddTo does not know is taken as it is.
+func TestAddToAWrappedClient(t *testing.T) {
+	d, err := lull.NewDependency("redis", lull.Policy{})
+	must(t, err)
+	must(t, AddTo(struct{ *redis.Client }{redis.NewClient(&redis.Options{})}, d))
+}
+
 // Which commands may be carried out twice.
 func TestKindOf(t *testing.T) {
 	for _, x := range []struct {

@@ -261,3 +261,37 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 		})
 	}
 }
+
+// A transaction that was refused is not repeated: the server has discarded it, and forgotten what it watched. So a
+// repetition would not see what others have changed.
+func TestARefusedTransactionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s, ctx := needServer(t), t.Context()
+	admin := s.client(t)
+	must(t, do(admin, "CONFIG SET min-replicas-to-write 1"))
+	d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(onRetry(func() {
+		must(t, do(admin, "CONFIG SET min-replicas-to-write 0"))
+	})))
+	must(t, err)
+	c := bare(t, redis.Options{Addr: s.addr})
+	must(t, AddTo(c, d))
+	incr := func(p redis.Pipeliner) error { p.Incr(ctx, "a"); p.Incr(ctx, "b"); return nil }
+	for name, err := range map[string]error{
+		"alone":   second(c.TxPipelined(ctx, incr)),
+		"watched": c.Watch(ctx, func(tx *redis.Tx) error { return second(tx.TxPipelined(ctx, incr)) }, "a"),
+	} {
+		if n := admin.Exists(ctx, "a", "b").Val(); !redis.IsExecAbortError(err) || errors.As(err, new(*lull.Error)) || n > 0 {
+			t.Errorf("%s: %v; %d keys", name, err, n)
+		}
+	}
+	must(t, do(admin, "CONFIG SET min-replicas-to-write 0"))
+	err = c.Watch(ctx, func(tx *redis.Tx) error {
+		must(t, admin.Set(ctx, "a", 5, 0).Err())
+		return second(tx.TxPipelined(ctx, incr))
+	}, "a")
+	if n := admin.Get(ctx, "a").Val(); err != redis.TxFailedErr || n != "5" {
+		t.Errorf("somebody else was first: %v; a is %q", err, n)
+	}
+}
+
+func second(_ []redis.Cmder, err error) error { return err }
