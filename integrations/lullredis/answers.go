@@ -45,7 +45,8 @@ var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK REA
 //
 // "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
 // processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. It holds for one
-// command of the server. [AddTo] does not believe an error that a script returned, nor one of a part of a transaction.
+// command. As a classifier of lull.Do it is right for operations that send one command, and no script: [AddTo] does
+// not believe the code of an error that a script returned, nor that of a part of a transaction.
 func Classify(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
 
 func classify(err error) lull.Verdict {

@@ -279,3 +279,43 @@ func TestARefusedGreeting(t *testing.T) {
 		}
 	}
 }
+
+// One server of a ring refuses its connections. Its commands have that error, and the others their results.
+func TestOneServerOfARingRefusesConnections(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]bool{"from the start": false, "added later": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good, bad, ctx := needServer(t), needServer(t, "--databases", "1"), t.Context()
+			addrs := map[string]string{"good": good.addr, "bad": bad.addr}
+			first := addrs
+			if later {
+				first = map[string]string{"good": good.addr}
+			}
+			r := redis.NewRing(&redis.RingOptions{Addrs: first, DB: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour})
+			t.Cleanup(func() { r.Close() })
+			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
+			must(t, err)
+			must(t, AddTo(r, d))
+			r.SetAddrs(addrs)
+			cmds, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i := range 20 {
+					p.Incr(ctx, fmt.Sprint(i))
+				}
+				return nil
+			})
+			there := 0
+			for _, cmd := range cmds {
+				switch n := cmd.(*redis.IntCmd); {
+				case n.Err() == nil && n.Val() == 1:
+					there++
+				case !redis.HasErrorPrefix(n.Err(), "DB index"):
+					t.Errorf("%v", n)
+				}
+			}
+			if n := bare(t, redis.Options{Addr: good.addr, DB: 1}).DBSize(ctx).Val(); there == 0 || there == len(cmds) || n != int64(there) || !redis.HasErrorPrefix(err, "DB index") {
+				t.Errorf("%v; %d of %d, %d keys", err, there, len(cmds), n)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -127,7 +128,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			_, err := h.send(ctx, next, cmd, true)
 			return greeted(err, cmd)
 		}
-		idempotent := kind == repeatable || declared(ctx)
+		idempotent := kind == repeatable || declared(ctx, cmd)
 		r, err := h.drive(ctx, cmd.Name(), idempotent, func(ctx context.Context) (lull.Verdict, error) {
 			cmd.SetErr(nil)
 			return h.send(ctx, next, cmd, !idempotent)
@@ -160,7 +161,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 			pass = pass || kindOf(cmd) == passes
 			p.whole = p.whole || bound[cmd.Name()]
 		}
-		p.once = pass || !declared(ctx) && !same(cmds)
+		p.once = pass || !declared(ctx, cmds...) && !same(cmds)
 		send := func(ctx context.Context, cmds []redis.Cmder) error {
 			if h.cluster {
 				ctx = context.WithValue(ctx, sendingKey{}, &sending{once: p.once})
@@ -235,7 +236,11 @@ func Idempotent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, idempotentKey{}, true)
 }
 
-func declared(ctx context.Context) bool { return ctx.Value(idempotentKey{}) != nil }
+// declared reports whether the commands may be carried out twice. A command whose answer goes to a writer may
+// not: the writer would have its start twice.
+func declared(ctx context.Context, cmds ...redis.Cmder) bool {
+	return ctx.Value(idempotentKey{}) != nil && !slices.ContainsFunc(cmds, redis.Cmder.NoRetry)
+}
 
 // commandKind is what is known of a command.
 type commandKind uint8
@@ -292,6 +297,9 @@ func names(of string) map[string]bool {
 func kindOf(cmd redis.Cmder) commandKind {
 	name := cmd.Name()
 	kind := commands[name]
+	if kind == repeatable && cmd.NoRetry() { // see declared
+		return once
+	}
 	switch name {
 	case "xread", "xreadgroup":
 		if has(cmd, "block") {

@@ -49,7 +49,7 @@ func TestAddToRefuses(t *testing.T) {
 		"set DialerRetries to 1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true}), d},
 		"set ContextTimeoutEnabled in its redis.RingOptions": {redis.NewRing(&redis.RingOptions{MaxRetries: -1}), d},
 		"set MaxRetries to -1 in its redis.Options":          {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
-		"set MaxRetries to -1 in its redis.ClusterOptions":   {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 2}), d},
+		"set MaxRetries to -1 in its redis.ClusterOptions":   {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 1}), d},
 		"set DialerRetries to 1 in its redis.Options":        {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
 		"set ContextTimeoutEnabled":                          {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
 		"the client is nil":                                  {nil, d},

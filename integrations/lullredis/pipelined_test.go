@@ -295,3 +295,24 @@ func TestARefusedTransactionIsNotRepeated(t *testing.T) {
 }
 
 func second(_ []redis.Cmder, err error) error { return err }
+
+// An answer that goes to the caller's writer is not asked for again: the writer has its start.
+func TestAnAnswerIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	s, ctx := needServer(t), t.Context()
+	must(t, s.client(t).Set(ctx, "k", strings.Repeat("x", 100), 0).Err())
+	d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
+	must(t, err)
+	var cut cutter
+	c := bare(t, redis.Options{Addr: s.addr, Dialer: cut.dial, Protocol: 2})
+	must(t, AddTo(c, d))
+	for _, ctx := range []context.Context{ctx, Idempotent(ctx)} {
+		must(t, c.Ping(ctx).Err())
+		cut.left.Store(50)
+		cut.armed.Store(true)
+		var b strings.Builder
+		if err := c.DoRawWriteTo(ctx, &b, "get", "k").Err(); !errors.Is(err, lull.ErrNotIdempotent) || b.Len() > 50 {
+			t.Errorf("%v; %d bytes", err, b.Len())
+		}
+	}
+}
