@@ -36,7 +36,7 @@ const MaxDials = 4
 //	                                       later one sets
 //	MULTI/EXEC; a pipeline with WATCH      as a whole, if there was no connection; not after a
 //	or ASKING                              refusal, which ends the WATCH
-//	anything under Idempotent              yes; a pipeline from its first failure on
+//	anything else under Idempotent         yes; a pipeline from its first failure on
 //
 // Each command of a pipeline keeps its own result or error. (After a lost connection go-redis gives the error
 // to all of them.) Exec returns the first failure that is no answer, as a [*lull.Error]. Its
