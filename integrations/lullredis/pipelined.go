@@ -33,9 +33,6 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 		}
 		own := verdict(cmd, cmdErr, p.once, p.cluster)
 		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.whole || own.Kind == lull.KindPermanent)
-		if answer {
-			own.NeverSent = false
-		}
 		p.untouched = p.untouched && own.NeverSent
 		switch {
 		case p.from == end && answer:
