@@ -157,6 +157,36 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// Which ends of a command prove that it was not carried out.
+func TestVerdict(t *testing.T) {
+	const loading, moved = reply("LOADING Redis is loading the dataset in memory"), reply("MOVED 3300 127.0.0.1:7001")
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, x := range []struct {
+		name           string
+		err            error
+		doubt, follows bool
+		kind           string
+		neverSent      bool
+	}{
+		{"incr", nil, true, false, "success", false},
+		{"incr", loading, true, false, "transient", true},
+		{"incr", reply("WRONGTYPE"), true, false, "permanent", false},
+		{"incr", moved, true, false, "permanent", false}, // the same server would say the same
+		{"incr", moved, true, true, "transient", true},
+		{"incr", io.EOF, true, true, "transient", false},
+		{"watch", loading, true, true, "permanent", false},
+		{"exec", loading, false, false, "permanent", false},
+		{"exec", refused, true, false, "transient", true},
+		{"eval", loading, true, false, "permanent", false},
+		{"eval", loading, false, false, "transient", false}, // declared
+		{"eval", refused, true, false, "transient", true},
+	} {
+		if v := verdict(redis.NewCmd(t.Context(), x.name), x.err, x.doubt, x.follows); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
+			t.Errorf("%v: %+v", x, v)
+		}
+	}
+}
+
 // What Redis answers is returned as it is.
 func TestHookAnswers(t *testing.T) {
 	t.Parallel()
