@@ -187,6 +187,39 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// From which command on a pipeline is sent again, and whether that may be although not all of it is repeatable.
+func TestJudge(t *testing.T) {
+	const loading, wrong = reply("LOADING Redis is loading the dataset in memory"), reply("WRONGTYPE")
+	for _, x := range []struct {
+		cmds  string
+		errs  []error
+		from  int
+		again bool
+	}{
+		{"incr a;incr b", []error{loading, loading}, 0, true},
+		{"incr a;incr b", []error{nil, loading}, 1, true},
+		{"incr a;incr b", []error{loading, nil}, 0, false},
+		{"incr a;set b 1", []error{loading, io.EOF}, 0, false},
+		{"incr a;get b", []error{loading, io.EOF}, 0, false},
+		{"incr a;get b;incr c", []error{loading, redis.Nil, loading}, 0, true},
+		{"incr a;set b 1", []error{loading, nil}, 0, false},
+		{"set a 1;set b 1;incr c", []error{loading, nil, loading}, 0, true},
+		{"incr a;lpush b 1", []error{loading, wrong}, 0, false},
+		{"lpush a 1;incr b", []error{wrong, loading}, 1, true},
+		{"incr a;incr b", []error{wrong, nil}, 2, false},
+	} {
+		p := pipelined{once: true}
+		for i, args := range words(x.cmds) {
+			cmd := redis.NewCmd(t.Context(), args...)
+			cmd.SetErr(x.errs[i])
+			p.cmds = append(p.cmds, cmd)
+		}
+		if v, _ := p.judge(firstError(p.cmds)); p.from != x.from || v.NeverSent != x.again {
+			t.Errorf("%v: from %d, %+v", x, p.from, v)
+		}
+	}
+}
+
 // What Redis answers is returned as it is.
 func TestHookAnswers(t *testing.T) {
 	t.Parallel()
