@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -14,28 +14,47 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// MaxDials is how many dials a client with [AddTo] has in flight at most.
+// MaxDials is how many dials a client with [AddTo] has in flight at most, that of a cluster or ring to each server.
 const MaxDials = 4
 
 // AddTo puts the commands, pipelines and dials of client under the policy of d. Each command is a
 // call with the command's name as its operation ("get"), and so is each pipeline ("pipeline").
 //
-// A command is repeated if it only reads, or if carrying it out twice is the same as once (a SET
-// without conditions, a PING). Others, such as INCR, are repeated only if the dial failed or
-// Redis has refused them unexecuted (LOADING, CLUSTERDOWN). After a timeout they may have been
-// carried out. [Idempotent] declares the opposite for commands that the caller knows. A pipeline is
-// repeated as a whole if each of its commands may be.
+// Nothing is repeated that may have been carried out, unless carrying it out twice is the same as once:
+//
+//	what was sent                          repeated
+//	a command that only reads,             yes
+//	a SET without condition or old value
+//	any other command (INCR, LPUSH, XADD,  if there was no connection, or the server refused it
+//	SET NX, DEL)                           (LOADING, READONLY and their like: see Classify)
+//	a script (EVAL, EVALSHA, FCALL)        if there was no connection; not after an error of any
+//	                                       code: scripts can write, and then return one
+//	a pipeline, of which commands were     from the first of them to the end, if what was carried
+//	refused                                out behind it only reads, or sets behind others that
+//	                                       set; what was carried out before is not sent again
+//	a pipeline whose connection broke      if each command may be repeated, and none reads what a
+//	                                       later one sets
+//	MULTI/EXEC; a pipeline with WATCH      as a whole, if there was no connection; not after a
+//	or ASKING                              refusal, which ends the WATCH
+//	anything else under Idempotent         yes; a pipeline from its first failure on
+//
+// Each command of a pipeline keeps its own result or error. (After a lost connection go-redis gives the error
+// to all of them.) Exec returns the first failure that is no answer, as a [*lull.Error]. Its
+// Verdict.NeverSent reports that no command was carried out.
 //
 // An answer of Redis is returned as it is: redis.Nil, and errors such as WRONGTYPE when nothing
 // was repeated. Any other failure is a [*lull.Error]. Commands that block on purpose (BLPOP, XREAD
 // with BLOCK, WAIT and their like) and subscriptions pass by: they are no calls. So do the commands
 // that go-redis greets a new connection with (HELLO, AUTH, SELECT, CLIENT SETINFO and their like):
-// they are part of the call that needs the connection.
+// they are part of the call that needs the connection. If the connection breaks there, the call's command was
+// never sent.
 //
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
-// of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. Call it once for a
-// client, before its first command.
+// of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. A cluster's client
+// still follows MOVED and ASK (MaxRedirects). In doing so it also repeats what has failed; AddTo keeps
+// it from that where the command may have been carried out. Watch of a cluster or ring passes by.
+// Call AddTo once for a client, before its first command.
 //
 // A command that succeeds costs 0.2 µs and one allocation more than with a context.WithTimeout for each
 // command, and that costs five allocations more than without (go run ./bench -group adapters).
@@ -61,24 +80,41 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if dials != 1 {
 		return fmt.Errorf("lullredis: AddTo: the client dials several times for one command (5 by default): set DialerRetries to 1 in its %s", options)
 	}
-	client.AddHook(&hook{d, make(chan struct{}, MaxDials)})
+	addNodes := func(n *redis.Client) { n.AddHook(node{newDialer()}) }
+	h := &hook{dialer: newDialer(), d: d}
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		h.cluster = true
+		c.OnNewNode(addNodes)
+	case *redis.Ring:
+		c.OnNewNode(addNodes)
+		c.ForEachShard(context.Background(), func(_ context.Context, n *redis.Client) error { addNodes(n); return nil })
+	}
+	client.AddHook(h)
 	return nil
 }
 
+// A hook makes calls of commands and pipelines. That of a single server dials, too.
 type hook struct {
-	d     *lull.Dependency
-	dials chan struct{} // holds one for each dial in flight
+	dialer
+	d       *lull.Dependency
+	cluster bool // the client follows MOVED and ASK
 }
 
+// A dialer holds one for each dial in flight.
+type dialer chan struct{}
+
+func newDialer() dialer { return make(dialer, MaxDials) }
+
 // DialHook dials when there is room.
-func (h *hook) DialHook(next redis.DialHook) redis.DialHook {
+func (in dialer) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		select {
-		case h.dials <- struct{}{}:
+		case in <- struct{}{}:
 		case <-ctx.Done():
 			return nil, lull.NeverSent(ctx.Err())
 		}
-		defer func() { <-h.dials }()
+		defer func() { <-in }()
 		conn, err := next(ctx, network, addr)
 		return conn, lull.NeverSent(err)
 	}
@@ -89,96 +125,107 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		kind := kindOf(cmd)
 		if kind == passes {
-			return next(ctx, cmd)
+			_, err := h.send(ctx, next, cmd, true)
+			return greeted(err, cmd)
 		}
-		return h.call(ctx, cmd.Name(), kind == repeatable || declared(ctx), func(ctx context.Context) error {
+		idempotent := kind == repeatable || declared(ctx, cmd)
+		r, err := h.drive(ctx, cmd.Name(), idempotent, func(ctx context.Context) (lull.Verdict, error) {
 			cmd.SetErr(nil)
-			return next(ctx, cmd)
+			return h.send(ctx, next, cmd, !idempotent)
 		})
+		return h.result(cmd.Name(), r, err)
 	}
+}
+
+// send makes one attempt. Once: carrying cmd out twice is not the same as once.
+func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
+	if !h.cluster {
+		err := next(ctx, cmd)
+		return verdict(cmd, err, once, false), err
+	}
+	s := &sending{cmd: cmd, once: once}
+	err := next(context.WithValue(ctx, sendingKey{}, s), cmd)
+	if held, ok := errors.AsType[heldBack](err); ok {
+		err = held.err
+	}
+	v := verdict(cmd, err, once, true)
+	v.NeverSent = v.NeverSent && !s.carriedOut.Load()
+	return v, err
 }
 
 // ProcessPipelineHook makes several commands at once.
 func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		may := true
+		p, pass := pipelined{cmds: cmds, cluster: h.cluster}, false
 		for _, cmd := range cmds {
-			kind := kindOf(cmd)
-			if kind == passes {
-				return next(ctx, cmds)
+			pass = pass || kindOf(cmd) == passes
+			p.whole = p.whole || bound[cmd.Name()]
+		}
+		p.once = pass || !declared(ctx, cmds...) && !same(cmds)
+		send := func(ctx context.Context, cmds []redis.Cmder) error {
+			if h.cluster {
+				ctx = context.WithValue(ctx, sendingKey{}, &sending{once: p.once})
 			}
-			may = may && kind == repeatable
+			err := next(ctx, cmds)
+			stamp(cmds, err)
+			return err
+		}
+		if pass {
+			return greeted(send(ctx, cmds), cmds...)
 		}
 		made := false
-		err := h.call(ctx, "pipeline", may || declared(ctx), func(ctx context.Context) error {
+		r, err := h.drive(ctx, "pipeline", !p.once, func(ctx context.Context) (lull.Verdict, error) {
 			made = true
-			for _, cmd := range cmds {
+			for _, cmd := range cmds[p.from:] {
 				cmd.SetErr(nil)
 			}
-			return next(ctx, cmds)
-		})
-		if err != nil && !made {
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
+			err := send(ctx, cmds[p.from:])
+			if p.from > 0 {
+				err = firstError(cmds)
 			}
+			return p.judge(err)
+		})
+		r.Verdict.NeverSent = r.Verdict.NeverSent && p.untouched
+		if err = h.result("pipeline", r, err); !made {
+			stamp(cmds, err)
 		}
 		return err
 	}
 }
 
-func (h *hook) call(ctx context.Context, name string, idempotent bool, op func(context.Context) error) error {
+// drive makes one call. Op returns how an attempt ended.
+func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(context.Context) (lull.Verdict, error)) (engine.Result, error) {
 	var err error
 	spec := engine.Spec{Operation: name, NotIdempotent: !idempotent}
-	r := h.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
-		if err = op(ctx); err == nil {
-			return lull.Verdict{Kind: lull.KindSuccess}
-		}
-		v := Classify(err)
-		if v.Kind == lull.KindUnclassified && ctx.Err() != nil {
+	r := h.d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
+		if v, err = op(ctx); v.Kind == lull.KindUnclassified && ctx.Err() != nil {
 			return lull.Classify(ctx.Err())
 		}
 		return v
 	}, nil, func() error { return err })
+	return r, err
+}
+
+// result returns the error of a call, nil if there was none.
+func (h *hook) result(name string, r engine.Result, err error) error {
 	if r.Reason == engine.Success || r.Attempts == 1 && r.Reason == engine.Permanent && isReply(err) {
 		return err
 	}
 	return h.d.Error(name, r, err)
 }
 
-// isReply reports whether err is an answer of Redis.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
-
-// Classify returns the verdict on an error of go-redis, and falls back on lull.Classify. An answer
-// is known by its first word, which Redis's protocol defines. NeverSent means that the command
-// provably was not carried out.
-func Classify(err error) lull.Verdict { return lull.VerdictOf(err, verdict) }
-
-// unexecuted are the answers of a server that could not carry a command out, and may later.
-var unexecuted = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY", "NOREPLICAS"}
-
-func verdict(err error) lull.Verdict {
-	switch {
-	case errors.Is(err, redis.Nil):
-		return lull.Verdict{Kind: lull.KindSuccess}
-	case isReply(err):
-		for _, word := range unexecuted {
-			if redis.HasErrorPrefix(err, word+" ") {
-				return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_" + strings.ToLower(word)}
-			}
-		}
-		if redis.IsMaxClientsError(err) {
-			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_max_clients"}
-		}
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "redis_error"}
-	case errors.Is(err, redis.ErrPoolTimeout): // it waited for a connection of the pool
-		return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_pool_timeout"}
-	case errors.Is(err, io.EOF):
-		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
+// greeted returns err, of commands that pass by. If a new connection broke while it was greeted, the command
+// that needs it was never sent. go-redis unwraps such an error once.
+func greeted(err error, cmds ...redis.Cmder) error {
+	if err == nil || isReply(err) || lull.Classify(err).Code == engine.CodeTimeout {
+		return err
 	}
-	return lull.Classify(err)
+	for _, cmd := range cmds {
+		if !greetings[cmd.Name()] {
+			return err
+		}
+	}
+	return fmt.Errorf("lullredis: greeting a new connection: %w", lull.NeverSent(err))
 }
 
 type idempotentKey struct{}
@@ -189,7 +236,11 @@ func Idempotent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, idempotentKey{}, true)
 }
 
-func declared(ctx context.Context) bool { return ctx.Value(idempotentKey{}) != nil }
+// declared reports whether the commands may be carried out twice. A command whose answer goes to a writer may
+// not: the writer would have its start twice.
+func declared(ctx context.Context, cmds ...redis.Cmder) bool {
+	return ctx.Value(idempotentKey{}) != nil && !slices.ContainsFunc(cmds, redis.Cmder.NoRetry)
+}
 
 // commandKind is what is known of a command.
 type commandKind uint8
@@ -222,9 +273,33 @@ var commands = func() map[string]commandKind {
 	return m
 }()
 
+var (
+	// writes are the repeatable commands that change something.
+	writes = names("set setex psetex mset hmset")
+	// bound are those that only mean something on one connection, together with their neighbours.
+	bound = names("multi exec discard watch unwatch asking reset")
+	// scripts run the caller's code, which may return any error after it has written.
+	scripts = names("eval evalsha fcall tfcall tfcallasync")
+	// greetings are those of go-redis to a new connection.
+	greetings = names("hello auth select readonly client")
+	// wide are the commands that read keys which are not among their arguments.
+	wide = names("keys scan randomkey dbsize info memory eval_ro evalsha_ro fcall_ro")
+)
+
+func names(of string) map[string]bool {
+	m := map[string]bool{}
+	for _, name := range strings.Fields(of) {
+		m[name] = true
+	}
+	return m
+}
+
 func kindOf(cmd redis.Cmder) commandKind {
 	name := cmd.Name()
 	kind := commands[name]
+	if kind == repeatable && cmd.NoRetry() { // see declared
+		return once
+	}
 	switch name {
 	case "xread", "xreadgroup":
 		if has(cmd, "block") {
@@ -234,8 +309,16 @@ func kindOf(cmd redis.Cmder) commandKind {
 			return repeatable
 		}
 	case "set": // with a condition, or the old value as its result, the second differs
-		if has(cmd, "nx") || has(cmd, "xx") || has(cmd, "get") || has(cmd, "ifeq") || has(cmd, "ifne") || has(cmd, "ifdeq") || has(cmd, "ifdne") {
-			return once
+		args := cmd.Args()
+		for i := 3; i < len(args); i++ {
+			option, _ := args[i].(string)
+			switch strings.ToLower(option) {
+			case "ex", "px", "exat", "pxat":
+				i++
+			case "keepttl":
+			default:
+				return once
+			}
 		}
 	case "config": // SET, RESETSTAT, REWRITE change things
 		if sub(cmd) != "get" {

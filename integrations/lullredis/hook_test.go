@@ -44,17 +44,28 @@ func TestAddToRefuses(t *testing.T) {
 		c redis.UniversalClient
 		d *lull.Dependency
 	}{
-		"set MaxRetries to -1 in its redis.Options":        {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
-		"set MaxRetries to -1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 2}), d},
-		"set DialerRetries to 1 in its redis.Options":      {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
-		"set ContextTimeoutEnabled":                        {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
-		"the client is nil":                                {nil, d},
-		"the dependency is nil":                            {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), nil},
+		"set MaxRetries to -1 in its redis.RingOptions":      {redis.NewRing(&redis.RingOptions{ContextTimeoutEnabled: true}), d},
+		"set DialerRetries to 1 in its redis.RingOptions":    {redis.NewRing(&redis.RingOptions{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
+		"set DialerRetries to 1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true}), d},
+		"set ContextTimeoutEnabled in its redis.RingOptions": {redis.NewRing(&redis.RingOptions{MaxRetries: -1}), d},
+		"set MaxRetries to -1 in its redis.Options":          {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
+		"set MaxRetries to -1 in its redis.ClusterOptions":   {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 1}), d},
+		"set DialerRetries to 1 in its redis.Options":        {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
+		"set ContextTimeoutEnabled":                          {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
+		"the client is nil":                                  {nil, d},
+		"the dependency is nil":                              {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), nil},
 	} {
 		if err := AddTo(x.c, x.d); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+}
+
+// A client of a type that AddTo does not know is taken as it is.
+func TestAddToAWrappedClient(t *testing.T) {
+	d, err := lull.NewDependency("redis", lull.Policy{})
+	must(t, err)
+	must(t, AddTo(struct{ *redis.Client }{redis.NewClient(&redis.Options{})}, d))
 }
 
 // Which commands may be carried out twice.
@@ -64,6 +75,8 @@ func TestKindOf(t *testing.T) {
 		want commandKind
 	}{
 		{"get k", repeatable}, {"GET k", repeatable}, {"mget a b", repeatable}, {"set k v", repeatable}, {"set k v ex 10", repeatable}, {"ping", repeatable},
+		{"SET k v KEEPTTL", repeatable}, {"set k v px 10 keepttl", repeatable}, {"set k get", repeatable}, {"set k v exat 1 get", once}, {"set k v ifeq w", once}, {"set k v new-option", once},
+		{"mset a 1 b 2", repeatable}, {"msetnx a 1", once}, {"eval_ro x 0", repeatable}, {"fcall f 0", once}, {"xadd s * f v", once}, {"sort l", once}, {"config GET x", repeatable},
 		{"set k v nx", once}, {"set k v NX", once}, {"set k v get", once}, {"set k v xx ex 10", once}, {"incr k", once}, {"del k", once}, {"lpush k v", once},
 		{"getdel k", once}, {"getex k", once}, {"eval x 0", once}, {"hset k f v", once}, {"expire k 10", once}, {"what is this", once}, {"multi", once},
 		{"config get x", repeatable}, {"config set x y", once}, {"config", once}, {"spop k", once},
@@ -76,6 +89,31 @@ func TestKindOf(t *testing.T) {
 		}
 		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
 			t.Errorf("%s is %d, want %d", x.args, got, x.want)
+		}
+	}
+}
+
+// Which pipelines may be carried out twice: what a later command sets, none before it reads.
+func TestSame(t *testing.T) {
+	for cmds, want := range map[string]bool{
+		"get a": true, "set a 1": true, "get a;get b": true, "set a 1;set b 2;mset a 3 c 4": true, "incr a": false, "set a 1;incr b": false,
+		"set a 1;get a": true, "get a;set a 1": false, "get b;set a 1": true, "get b;set a b": true, "hgetall a;hmset a f v": false,
+		"mget c a;set b 1;set a 1": false, "mget c a;set b 1": true, "get b;mset a 1 b 2": false, "get c;mset a 1 b 2": true,
+		"dbsize;set a 1": false, "keys *;set a 1": false, "set a 1;keys *": true, "eval_ro x 1 b;set a 1": false, "set b 1;get a;get b;set a 1;get a": false,
+		"set a 1;mset": true,
+	} {
+		var all []redis.Cmder
+		for _, args := range words(cmds) {
+			all = append(all, redis.NewCmd(context.Background(), args...))
+		}
+		if same(all) != want {
+			t.Errorf("%s: %v", cmds, !want)
+		}
+	}
+	key := "a"
+	for _, arg := range []any{[]byte("a"), &key} {
+		if same([]redis.Cmder{redis.NewCmd(t.Context(), "get", arg), redis.NewCmd(t.Context(), "set", "a", 1)}) {
+			t.Errorf("%T is not the key", arg)
 		}
 	}
 }
@@ -96,6 +134,16 @@ func TestClassify(t *testing.T) {
 		{reply("CLUSTERDOWN Hash slot not served"), "transient", true},
 		{reply("READONLY You can't write against a read only replica."), "transient", true},
 		{reply("WRONGTYPE Operation against a key"), "permanent", false},
+		{reply("ERR LOADING data"), "transient", true},
+		{reply("MOVED 3300 127.0.0.1:7001"), "transient", true},
+		{reply("ASK 3300 127.0.0.1:7001"), "transient", true},
+		{reply("TRYAGAIN Multiple keys request during rehashing of slot"), "transient", true},
+		{reply("ERR max number of clients reached"), "transient", true},
+		{reply("ERR max number of clients + cluster connections reached"), "transient", true},
+		{reply("ERR unknown command"), "permanent", false},
+		{reply("LOADINGS"), "permanent", false},
+		{redis.ErrPoolExhausted, "transient", true},
+		{lull.NeverSent(io.EOF), "transient", true},
 		{reply("BUSYGROUP Consumer Group name already exists"), "permanent", false},
 		{redis.ErrPoolTimeout, "transient", true},
 		{io.EOF, "transient", false},
@@ -105,6 +153,69 @@ func TestClassify(t *testing.T) {
 	} {
 		if v := Classify(x.err); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
 			t.Errorf("%v: %+v", x.err, v)
+		}
+	}
+}
+
+// Which ends of a command prove that it was not carried out.
+func TestVerdict(t *testing.T) {
+	const loading, moved = reply("LOADING Redis is loading the dataset in memory"), reply("MOVED 3300 127.0.0.1:7001")
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, x := range []struct {
+		name           string
+		err            error
+		doubt, follows bool
+		kind           string
+		neverSent      bool
+	}{
+		{"incr", nil, true, false, "success", false},
+		{"incr", loading, true, false, "transient", true},
+		{"incr", reply("WRONGTYPE"), true, false, "permanent", false},
+		{"incr", moved, true, false, "permanent", false}, // the same server would say the same
+		{"incr", moved, true, true, "transient", true},
+		{"incr", io.EOF, true, true, "transient", false},
+		{"watch", loading, true, true, "permanent", false},
+		{"exec", loading, false, false, "permanent", false},
+		{"exec", refused, true, false, "transient", true},
+		{"eval", loading, true, false, "permanent", false},
+		{"eval", loading, false, false, "transient", false}, // declared
+		{"eval", refused, true, false, "transient", true},
+	} {
+		if v := verdict(redis.NewCmd(t.Context(), x.name), x.err, x.doubt, x.follows); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
+			t.Errorf("%v: %+v", x, v)
+		}
+	}
+}
+
+// From which command on a pipeline is sent again, and whether that may be although not all of it is repeatable.
+func TestJudge(t *testing.T) {
+	const loading, wrong = reply("LOADING Redis is loading the dataset in memory"), reply("WRONGTYPE")
+	for _, x := range []struct {
+		cmds  string
+		errs  []error
+		from  int
+		again bool
+	}{
+		{"incr a;incr b", []error{loading, loading}, 0, true},
+		{"incr a;incr b", []error{nil, loading}, 1, true},
+		{"incr a;incr b", []error{loading, nil}, 0, false},
+		{"incr a;set b 1", []error{loading, io.EOF}, 0, false},
+		{"incr a;get b", []error{loading, io.EOF}, 0, false},
+		{"incr a;get b;incr c", []error{loading, redis.Nil, loading}, 0, true},
+		{"incr a;set b 1", []error{loading, nil}, 0, false},
+		{"set a 1;set b 1;incr c", []error{loading, nil, loading}, 0, true},
+		{"incr a;lpush b 1", []error{loading, wrong}, 0, false},
+		{"lpush a 1;incr b", []error{wrong, loading}, 1, true},
+		{"incr a;incr b", []error{wrong, nil}, 2, false},
+	} {
+		p := pipelined{once: true}
+		for i, args := range words(x.cmds) {
+			cmd := redis.NewCmd(t.Context(), args...)
+			cmd.SetErr(x.errs[i])
+			p.cmds = append(p.cmds, cmd)
+		}
+		if v, _ := p.judge(firstError(p.cmds)); p.from != x.from || v.NeverSent != x.again {
+			t.Errorf("%v: from %d, %+v", x, p.from, v)
 		}
 	}
 }

@@ -1,0 +1,92 @@
+package lullredis
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull"
+)
+
+// isReply reports whether err is an answer of Redis.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// refusals are the codes with which a server refuses a command that it has not carried out, and may carry
+// out soon. A code is the first word of an error, which Redis's protocol defines.
+var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
+
+// Classify returns the verdict on an error of go-redis, and falls back on lull.Classify. NeverSent
+// means that the command provably was not carried out. An answer is known by its first word, the code:
+//
+//	code         the server                                 carried out  again, on the same connection
+//	LOADING      reads its data from the disk               no           yes
+//	BUSY         runs a script or a module for too long     no           yes
+//	MASTERDOWN   is a replica that has lost its primary     no           yes
+//	CLUSTERDOWN  has no owner for the slot                  no           yes
+//	TRYAGAIN     has a part of the keys: the slot moves     no           yes
+//	MOVED, ASK   does not own the slot                      no           on the node that it names, which a
+//	                                                                     cluster's client does; else no
+//	READONLY     is a replica (a failover)                  no           on a new one; go-redis closes this one
+//	NOREPLICAS   has too few replicas to accept writes      no           yes
+//	max number   has too many clients                       no           on a new one
+//	of clients
+//	OOM          has no memory left                         no           no: somebody must free it
+//	MISCONF      can't save, and stops writes               no           no: somebody must mend it
+//	NOSCRIPT     does not know the script                   no           no: send it whole (redis.Script does)
+//	EXECABORT    has discarded the transaction              no           no: its WATCH is gone
+//	UNKILLABLE   runs a script that has written             no           no: the answer to SCRIPT KILL
+//	NOAUTH, WRONGPASS, NOPERM                               no           no: the caller's credentials
+//	any other (ERR, WRONGTYPE, BUSYGROUP, ...)              perhaps      no
+//
+// "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
+// processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. It holds for one
+// command. As a classifier of lull.Do it is right for operations that send one command, and no script: [AddTo] does
+// not believe the code of an error that a script returned, nor that of a part of a transaction.
+func Classify(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
+
+func classify(err error) lull.Verdict {
+	var reply redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return lull.Verdict{Kind: lull.KindSuccess}
+	case errors.As(err, &reply):
+		text := strings.TrimPrefix(reply.Error(), "ERR ") // which some servers put before the code
+		if code, _, _ := strings.Cut(text, " "); refusals[code] {
+			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_" + strings.ToLower(code)}
+		}
+		if strings.HasPrefix(text, "max number of clients") {
+			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_max_clients"}
+		}
+		return lull.Verdict{Kind: lull.KindPermanent, Code: "redis_error"}
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted): // it waited for a connection of the pool
+		return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_pool_timeout"}
+	case errors.Is(err, io.EOF):
+		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
+	}
+	return lull.Classify(err)
+}
+
+// verdict returns the verdict on the end of cmd, which is part of a call. Doubt: an answer of the caller's own
+// code is no proof that nothing was carried out. Follows: the client goes where MOVED and ASK send it.
+func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
+	if err == nil {
+		return lull.Verdict{Kind: lull.KindSuccess}
+	}
+	v := Classify(err)
+	name := cmd.Name()
+	if v.NeverSent && isReply(err) {
+		if elsewhere[v.Code] && !follows || bound[name] || doubt && scripts[name] {
+			return lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
+		}
+		v.NeverSent = !scripts[name]
+	}
+	return v
+}
+
+// elsewhere are the codes of verdicts after which another server is to be asked.
+var elsewhere = names("redis_moved redis_ask")

@@ -1,0 +1,130 @@
+package lullredis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull"
+)
+
+// pipelined is a pipeline whose attempts are judged command by command.
+type pipelined struct {
+	cmds      []redis.Cmder
+	once      bool // carrying all of it out twice is not the same as once
+	cluster   bool // of a cluster's client
+	whole     bool // it can't be divided, and an answer to a part of it proves nothing
+	from      int  // the first command that the next attempt sends
+	untouched bool // no command has been carried out
+}
+
+// judge returns the verdict on an attempt whose commands have their results, and the error that it is about.
+// Its NeverSent means that the commands which would be sent again may be: each of them was refused, or has
+// only read, or has set what the commands before it set, too. Err is that of the attempt.
+func (p *pipelined) judge(err error) (lull.Verdict, error) {
+	v, end := lull.Verdict{Kind: lull.KindSuccess}, len(p.cmds)
+	p.from, p.untouched = end, true
+	again, sets := true, true // sets: the commands from p.from on are repeatable writes
+	for i, cmd := range p.cmds {
+		name, cmdErr := cmd.Name(), cmd.Err()
+		if p.whole && (name == "multi" || name == "exec") {
+			continue // the commands in between have what became of them
+		}
+		own := verdict(cmd, cmdErr, p.once, p.cluster)
+		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.whole || own.Kind == lull.KindPermanent)
+		p.untouched = p.untouched && own.NeverSent
+		switch {
+		case p.from == end && answer:
+			if v.Kind == lull.KindSuccess {
+				v = own
+			}
+			continue
+		case p.from == end:
+			p.from, v, err = i, own, cmdErr
+		}
+		if !own.NeverSent {
+			again = again && answer && kindOf(cmd) == repeatable && (sets || !writes[name])
+		}
+		sets = sets && writes[name]
+	}
+	switch {
+	case p.from == end:
+		if p.whole && v.Kind == lull.KindTransient {
+			v = lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
+		}
+	case p.whole:
+		p.from, v.NeverSent = 0, p.untouched
+	default:
+		v.NeverSent = again
+	}
+	return v, err
+}
+
+// same reports whether carrying the commands out twice is the same as once, with the same results: each is
+// repeatable, and none reads what a later one sets.
+func same(cmds []redis.Cmder) bool {
+	first, last := len(cmds), -1 // the first that reads, the last that sets
+	for i, cmd := range cmds {
+		switch {
+		case kindOf(cmd) != repeatable:
+			return false
+		case writes[cmd.Name()]:
+			last = i
+		default:
+			first = min(first, i)
+		}
+	}
+	set := map[string]bool{}
+	for ; last >= first; last-- {
+		name, args := cmds[last].Name(), cmds[last].Args()[1:]
+		if !writes[name] {
+			if wide[name] || slices.ContainsFunc(args, func(arg any) bool { return set[text(arg)] }) {
+				return false
+			}
+			continue
+		}
+		if name != "mset" {
+			args = args[:min(len(args), 1)]
+		}
+		for _, arg := range args {
+			set[text(arg)] = true
+		}
+	}
+	return true
+}
+
+func text(arg any) string {
+	switch arg := arg.(type) {
+	case string:
+		return arg
+	case []byte:
+		return string(arg)
+	case *string:
+		if arg != nil {
+			return *arg
+		}
+	}
+	return fmt.Sprint(arg)
+}
+
+// firstError returns the first error of the commands.
+func firstError(cmds []redis.Cmder) error {
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stamp gives each command the error with which all of them failed, if none has one. go-redis does not, if a
+// new connection was refused by an answer.
+func stamp(cmds []redis.Cmder, err error) {
+	if err == nil || firstError(cmds) != nil {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
+}
