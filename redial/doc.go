@@ -5,7 +5,7 @@
 //	...
 //	g, err := redial.New(d, redial.Config{})
 //	...
-//	err = redial.Keep(ctx, g, dial, func(ctx context.Context, c *websocket.Conn) error {
+//	return redial.Keep(ctx, g, dial, func(ctx context.Context, c net.Conn) error {
 //		... // use the connection until it ends
 //	})
 //

@@ -40,7 +40,7 @@ func runBlocks(files, pages []string) error {
 				}
 				continue
 			}
-			s.blocks = append(s.blocks, goBlock{fmt.Sprintf("%s:%d", file, b.line), b.text})
+			s.blocks = append(s.blocks, goBlock{where: fmt.Sprintf("%s:%d", file, b.line), text: b.text})
 		}
 	}
 	reports, err := os.MkdirTemp("", "blocks")
@@ -135,7 +135,10 @@ func zzRan(block int, errs ...error) {
 `
 
 // A goBlock is a block of Go code, and where it stands.
-type goBlock struct{ where, text string }
+type goBlock struct {
+	where, text string
+	own         string // the package that it is a comment of
+}
 
 // A source is what was found below a folder.
 type source struct {
@@ -178,7 +181,7 @@ func scan(dir string) (*source, error) {
 		}
 		for _, part := range new(comment.Parser).Parse(syntax.Doc.Text()).Content {
 			if block, ok := part.(*comment.Code); ok && isGo(block.Text) {
-				s.blocks = append(s.blocks, goBlock{"the package comment in " + path, block.Text})
+				s.blocks = append(s.blocks, goBlock{"the package comment in " + path, block.Text, syntax.Name.Name})
 			}
 		}
 		return nil
@@ -297,6 +300,9 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 		for len(want) > 0 && strings.HasPrefix(want[0].text, "//") {
 			want = want[1:]
 		}
+		if block.own == f.syntax.Name.Name { // its own tests name what it declares without the package
+			want = unqualified(want, block.own)
+		}
 		if list, ok := match(f, want, f.syntax.Decls); ok {
 			for _, d := range list {
 				each(i, declares(d)[0])
@@ -364,6 +370,18 @@ func match[N ast.Node](f *testFile, want []tok, list []N) (part []N, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// unqualified returns the tokens without the name of a package before a point.
+func unqualified(all []tok, pkg string) (left []tok) {
+	for i := 0; i < len(all); i++ {
+		if i+1 < len(all) && all[i].text == pkg && all[i+1].text == "." {
+			i++
+			continue
+		}
+		left = append(left, all[i])
+	}
+	return left
 }
 
 // same reports whether the tokens of a text are those that are wanted.

@@ -53,6 +53,7 @@ func TestRun(t *testing.T) {
 		"that ends with an error":   {"```go\nx, err := half(3)\n```\n", "", "func TestIt(t *testing.T) {\n\tx, err := half(3)\n\t_, _ = x, err\n}", "this ended with the error odd"},
 		"a comment":                 {"", comment, "", "the package comment in doc.go: no test file has these lines"},
 		"a comment, run":            {"", comment, "func TestIt(t *testing.T) {\n\tx, err := half(4)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tuse(x) // as you like\n}", ""},
+		"a comment, in its package": {"", strings.ReplaceAll(comment, "half(4)", "m.half(4)"), "func TestIt(t *testing.T) {\n\tx, err := half(4)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tuse(x) // as you like\n}", ""},
 		"an example":                {"", "", "func ExampleIt() {}\n", "go test does not run ExampleIt"},
 		"an example, run":           {page, "", shown + "func Example() {\n\tshown(2)\n\t// Output:\n}\n", ""},
 		"a function":                {"```go\nfunc double(n int) int {\n\treturn 2 * n\n}\n```\n", "", "func double(n int) int {\n\treturn 2 * n\n}\nfunc TestIt(t *testing.T) { double(2) }", ""},
