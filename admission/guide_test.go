@@ -25,13 +25,14 @@ func guideTrust(mux http.Handler) (http.Handler, error) {
 	return handler, err
 }
 
-func guideAdmission(mux http.Handler) (http.Handler, error) {
+func guideAdmission(mux http.Handler, serve func(http.Handler)) error {
 	admit, err := admission.NewMiddleware(admission.Config{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	handler, err := lullhttp.NewHandler(admit.Handler(mux))
-	return handler, err
+	serve(handler)
+	return err
 }
 
 func guideWarming(middleware *admission.Middleware, warm func()) error {
@@ -57,7 +58,11 @@ func packageComment(addr string, mux http.Handler) error {
 func TestWhatTheDocsShow(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	for _, handler := range []func(http.Handler) (http.Handler, error){guideTrust, guideAdmission} {
+	admitting := func(mux http.Handler) (h http.Handler, err error) {
+		err = guideAdmission(mux, func(handler http.Handler) { h = handler })
+		return h, err
+	}
+	for _, handler := range []func(http.Handler) (http.Handler, error){guideTrust, admitting} {
 		h, err := handler(mux)
 		if err != nil {
 			t.Fatal(err)

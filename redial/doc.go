@@ -6,7 +6,7 @@
 //	g, err := redial.New(d, redial.Config{})
 //	...
 //	return redial.Keep(ctx, g, dial, func(ctx context.Context, c net.Conn) error {
-//		... // use the connection until it ends
+//		...
 //	})
 //
 // To connect again is a retry, and it is the worst kind. When a gateway restarts, all of its clients
