@@ -81,7 +81,10 @@ func errorsPage(err error) {
 	}
 }
 
-var _ = errorsPage
+func Example_errors() {
+	errorsPage(fmt.Errorf("orders: %w", io.ErrUnexpectedEOF))
+	// Output: the answer was cut
+}
 
 // The lines of docs/which-policy.md and docs/hedging.md.
 func whichPolicy() error {

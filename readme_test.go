@@ -3,13 +3,15 @@ package lull_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// What the README shows must compile as it stands there; it calls a host that
-// does not exist, so it is not run.
+// What the README and the comment of the package show, as it stands there.
 
 func readmeHTTP() error {
 	client, err := lullhttp.NewClient(lull.Policy{}) // the zero policy is the recommended one
@@ -42,4 +44,44 @@ func readmeDo(ctx context.Context, queryBalance func(context.Context) (int, erro
 	return err
 }
 
-var _, _ = readmeHTTP, readmeDo
+type Receipt int
+
+type shop struct{}
+
+func (shop) Charge(_ context.Context, order int) (Receipt, error) { return Receipt(10 * order), nil }
+
+func packageComment(ctx context.Context, client shop, order int) (Receipt, error) {
+	payments, err := lull.NewDependency("payments", lull.Policy{})
+	if err != nil {
+		return 0, err
+	}
+	receipt, err := lull.Do(ctx, payments, func(ctx context.Context) (Receipt, error) {
+		return client.Charge(ctx, order)
+	})
+	return receipt, err
+}
+
+func TestReadme(t *testing.T) {
+	served := 0
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	defer s.Close()
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	http.DefaultTransport = s.Client().Transport // for which api.example.com is this server
+	if err := readmeHTTP(); err != nil || served != 1 {
+		t.Errorf("%v, served %d", err, served)
+	}
+	queries := 0
+	err := readmeDo(t.Context(), func(context.Context) (int, error) {
+		if queries++; queries == 1 {
+			return 0, errDeadlock
+		}
+		return 7, nil
+	})
+	if err != nil || queries != 2 {
+		t.Errorf("%v after %d queries", err, queries)
+	}
+	if receipt, err := packageComment(t.Context(), shop{}, 7); err != nil || receipt != 70 {
+		t.Errorf("%v, %v", receipt, err)
+	}
+}

@@ -3,7 +3,7 @@
 //
 //	m, err := admission.NewMiddleware(admission.Config{})
 //	...
-//	http.ListenAndServe(addr, m.Handler(mux))
+//	return http.ListenAndServe(addr, m.Handler(mux))
 //
 // docs/admission.md has the reasons, the figures, and the argument for the limit.
 //

@@ -1,21 +1,23 @@
 package admission_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
+	"testing"
 
 	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// What the guide shows of servers must compile as it stands there. It listens for ever, so it is
-// not run.
+// What the guide, docs/admission.md and the comment of the package show, as it stands there.
 
-func guideServer(mux http.Handler) error {
+func guideServer(addr string, mux http.Handler) error {
 	handler, err := lullhttp.NewHandler(mux)
 	if err != nil {
 		return err
 	}
-	return http.ListenAndServe("127.0.0.1:8080", handler)
+	return http.ListenAndServe(addr, handler)
 }
 
 func guideTrust(mux http.Handler) (http.Handler, error) {
@@ -23,13 +25,13 @@ func guideTrust(mux http.Handler) (http.Handler, error) {
 	return handler, err
 }
 
-func guideAdmission(mux http.Handler) error {
+func guideAdmission(mux http.Handler, serve func(http.Handler)) error {
 	admit, err := admission.NewMiddleware(admission.Config{})
 	if err != nil {
 		return err
 	}
 	handler, err := lullhttp.NewHandler(admit.Handler(mux))
-	_ = handler
+	serve(handler)
 	return err
 }
 
@@ -45,4 +47,43 @@ func guideWarming(middleware *admission.Middleware, warm func()) error {
 	return nil
 }
 
-var _, _, _, _ = guideServer, guideTrust, guideAdmission, guideWarming
+func packageComment(addr string, mux http.Handler) error {
+	m, err := admission.NewMiddleware(admission.Config{})
+	if err != nil {
+		return err
+	}
+	return http.ListenAndServe(addr, m.Handler(mux))
+}
+
+func TestWhatTheDocsShow(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	admitting := func(mux http.Handler) (h http.Handler, err error) {
+		err = guideAdmission(mux, func(handler http.Handler) { h = handler })
+		return h, err
+	}
+	for _, handler := range []func(http.Handler) (http.Handler, error){guideTrust, admitting} {
+		h, err := handler(mux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)); w.Code != http.StatusTeapot {
+			t.Errorf("status %d", w.Code)
+		}
+	}
+	m, err := admission.NewMiddleware(admission.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warmed := false
+	if err := guideWarming(m, func() { warmed = true }); err != nil || !warmed {
+		t.Errorf("%v, warmed: %v", err, warmed)
+	}
+	// A server that cannot listen ends at once.
+	for _, serve := range []func(string, http.Handler) error{guideServer, packageComment} {
+		if err := serve("127.0.0.1:-1", mux); err == nil {
+			t.Error("it listens on port -1")
+		}
+	}
+}

@@ -16,6 +16,7 @@
 // what follows when an attempt ends.
 //
 //	plan, err := engine.NewPlan(engine.Policy{}, engine.Parts{})
+//	...
 //	var s engine.State
 //	plan.Init(&s, nil)
 //	c, step := s.Start(now, engine.Spec{})  // may the call begin?

@@ -39,3 +39,21 @@ func ExampleCall() {
 	// at 1.6s wait 0s
 	// attempts_exhausted after 5 attempts
 }
+
+// The decisions about one call.
+func Example() {
+	now, random := time.Duration(0), func() uint64 { return 1 }
+	verdict := engine.Verdict{Kind: engine.KindTransient}
+	plan, err := engine.NewPlan(engine.Policy{}, engine.Parts{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var s engine.State
+	plan.Init(&s, nil)
+	c, step := s.Start(now, engine.Spec{}) // may the call begin?
+	step = c.Attempt(now, random)          // may its first attempt?
+	step = c.Next(now, verdict, random)    // it ended like this: what now?
+	fmt.Println(step.Done)
+	// Output: false
+}

@@ -1,6 +1,6 @@
 // Package every runs something once in a period, at a moment that a hash of its name decides.
 //
-//	err := every.Run(ctx, "report "+hostname, time.Hour, func(ctx context.Context) { ... })
+//	return every.Run(ctx, "report "+hostname, time.Hour, func(ctx context.Context) { ... })
 //
 // Timers that start at round times start together: all jobs of a fleet at the full hour, or all
 // instances of a service a minute after the deployment. The service that they call gets no calls

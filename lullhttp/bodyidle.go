@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/driver"
 )
 
 // DefaultBodyIdleTimeout is the limit that NewClient sets: see WithBodyIdleTimeout.
@@ -32,17 +34,18 @@ func WithBodyIdleTimeout(d time.Duration) Option {
 }
 
 // limitIdle makes reading the body of resp fail when no byte comes for so long.
-func limitIdle(resp *http.Response, limit time.Duration) {
+func limitIdle(resp *http.Response, limit time.Duration, detached driver.Detached) {
 	if _, upgraded := resp.Body.(io.Writer); upgraded || bodiless(resp) {
 		return
 	}
-	resp.Body = &idleBody{ReadCloser: resp.Body, limit: limit}
+	resp.Body = &idleBody{ReadCloser: resp.Body, limit: limit, detached: detached}
 }
 
 // idleBody is a body whose Read waits for so long and no longer.
 type idleBody struct {
 	io.ReadCloser
 	limit    time.Duration
+	detached driver.Detached
 	timer    *time.Timer // made by the first Read, and running during each
 	timedOut atomic.Bool // it has fired
 }
@@ -61,10 +64,10 @@ func (b *idleBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// expire ends the Read that is under way: Close does that, for HTTP/1 and 2 alike.
+// expire ends the Read that is under way.
 func (b *idleBody) expire() {
 	b.timedOut.Store(true)
-	b.ReadCloser.Close()
+	endRead(b.ReadCloser, b.detached)
 }
 
 type bodyIdleError struct{ limit time.Duration }

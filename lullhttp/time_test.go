@@ -171,6 +171,7 @@ func TestProblemDetailsAreNotWaitedFor(t *testing.T) {
 			p.AttemptTimeout, p.Deadline = c.timeout, lull.NoTimeout
 			inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/problem+json")
+				w.Header().Set("Connection", "close") // else Close reads on from Go 1.27 on, and waits for a lock that stops the bubble's clock
 				w.WriteHeader(404)
 				if c.ended {
 					io.WriteString(w, c.details)
@@ -219,6 +220,7 @@ func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Connection", "close") // as in TestProblemDetailsAreNotWaitedFor
 		w.WriteHeader(503)
 		io.WriteString(w, `{"type":`)
 		w.(http.Flusher).Flush()
@@ -261,6 +263,7 @@ func TestDrainingIsBoundedInTime(t *testing.T) {
 	p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
+			w.Header().Set("Connection", "close") // as in TestProblemDetailsAreNotWaitedFor
 			w.WriteHeader(503)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()

@@ -370,11 +370,17 @@ func (x *exchange) discard(within time.Duration) {
 		return
 	}
 	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
-	drain(x.resp.Body, within)
-	if x.out != nil {
-		x.out.detached.Release()
-	}
+	drain(x.resp.Body, within, x.detached())
+	x.detached().Release()
 	x.resp = nil
+}
+
+// detached returns the context of the last attempt; zero if that ran in the caller's own.
+func (x *exchange) detached() driver.Detached {
+	if x.out == nil {
+		return driver.Detached{}
+	}
+	return x.out.detached
 }
 
 // lastError returns what observers get as the error of the last attempt.
@@ -393,7 +399,7 @@ func (x *exchange) finish(r engine.Result) *http.Response {
 		x.out.lend(resp)
 	}
 	if x.t.bodyIdle > 0 {
-		limitIdle(resp, x.t.bodyIdle)
+		limitIdle(resp, x.t.bodyIdle, x.detached())
 	}
 	if r.Attempts > 1 || r.Reason != engine.Success {
 		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)

@@ -4,7 +4,8 @@
 // So a team can simulate its present clients in an outage before it changes
 // anything.
 //
-//	p, err := preset.Find("aws-standard-2.1")
+//	p, err := preset.Find(name) // such as "aws-standard-2.1"
+//	...
 //	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
 //
 // [InternalService], [ExternalAPI], [BackgroundWorker] and [Edge] are not of other

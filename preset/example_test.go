@@ -15,7 +15,7 @@ import (
 // earned, and what is in stock is spent.
 func Example() {
 	for _, name := range []string{"go-retryablehttp", "aws-standard-2.1", "lull"} {
-		p, err := preset.Find(name)
+		p, err := preset.Find(name) // such as "aws-standard-2.1"
 		if err != nil {
 			fmt.Println(err)
 			return

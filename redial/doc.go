@@ -5,8 +5,8 @@
 //	...
 //	g, err := redial.New(d, redial.Config{})
 //	...
-//	err = redial.Keep(ctx, g, dial, func(ctx context.Context, c *websocket.Conn) error {
-//		... // use the connection until it ends
+//	return redial.Keep(ctx, g, dial, func(ctx context.Context, c net.Conn) error {
+//		...
 //	})
 //
 // To connect again is a retry, and it is the worst kind. When a gateway restarts, all of its clients

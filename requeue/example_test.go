@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limiter, err := requeue.New[Request](d)
+	limiter, err := requeue.New[Request](d) // reconcile.Request, as a rule
 	if err != nil {
 		log.Fatal(err)
 	}

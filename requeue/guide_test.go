@@ -1,11 +1,14 @@
 package requeue_test
 
 import (
+	"testing"
+
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/requeue"
 )
 
-// What the guide shows must compile as it stands there; other tests run it.
+// What the guide and the comment of the package show, as it stands there.
+
 func guideNew() (*requeue.Limiter[Request], error) {
 	d, err := lull.NewDependency("cloud", requeue.Policy())
 	if err != nil {
@@ -14,4 +17,9 @@ func guideNew() (*requeue.Limiter[Request], error) {
 	return requeue.New[Request](d) // for controller.Options{RateLimiter: ...}
 }
 
-var _ = guideNew
+func TestWhatTheDocsShow(t *testing.T) {
+	limiter, err := guideNew()
+	if err != nil || limiter.When(Request{"default", "first"}) < 0 {
+		t.Errorf("%v, %v", limiter, err)
+	}
+}

@@ -2,7 +2,7 @@
 //
 //	d, err := lull.NewDependency("cloud", requeue.Policy())
 //	...
-//	limiter, err := requeue.New[reconcile.Request](d)
+//	limiter, err := requeue.New[Request](d) // reconcile.Request, as a rule
 //
 // A [Limiter] is a TypedRateLimiter of client-go's workqueue. So it can be used in the options of a
 // controller (controller-runtime's RateLimiter) and in workqueue.NewTypedRateLimitingQueue. The

@@ -5,7 +5,7 @@
 // does the budget pay. The simulator keeps the time, delivers requests, simulates the
 // services, and counts. It decides nothing about retries.
 //
-//	r, err := sim.Run(ctx, scenario, sim.Contender{Name: "ours", Policy: p}, sim.Options{})
+//	r, err := sim.Run(ctx, scenario, sim.None(), sim.Options{Seed: 1})
 //
 // # What is in it
 //

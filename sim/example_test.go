@@ -39,7 +39,8 @@ func naive() lull.Policy {
 }
 
 func ExampleRun() {
-	r, err := sim.Run(context.Background(), stalled(), sim.None(), sim.Options{Seed: 1})
+	ctx, scenario := context.Background(), stalled()
+	r, err := sim.Run(ctx, scenario, sim.None(), sim.Options{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

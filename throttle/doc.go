@@ -11,8 +11,9 @@
 //
 // Both throttles are off unless a Config turns them on. Each uses only what one client sees.
 //
-//	throttle.Config{Mode: throttle.Adaptive} // refuses a share at once; for services
-//	throttle.Config{Mode: throttle.Cubic}    // delays to a rate; for jobs and quotas
+//	t, err := throttle.New(throttle.Config{Mode: throttle.Adaptive})
+//
+// Adaptive refuses a share at once; it is for services. Cubic delays attempts to a rate, and is for jobs and quotas.
 //
 // # What both assume
 //

@@ -1,7 +1,7 @@
 // Package torture grades HTTP clients. Its server fails in more than a hundred ways, and a
 // client is judged by the requests that arrive there.
 //
-//	card, err := torture.Run(ctx, torture.NetHTTP(), torture.Options{})
+//	card, err := torture.Run(context.Background(), torture.Lull("lullhttp", lull.Policy{}), torture.Options{Cases: cases})
 //
 // Each case has an address of its own, /t/CASE/RUN/CALL on a port of 127.0.0.1, so any client
 // can be used. The server records times of arrival, methods, headers, bodies, connections and

@@ -40,7 +40,7 @@ func addFiles(t *testing.T, to map[string]string, patterns ...string) {
 	}
 }
 
-// change makes a change in a file that was read: in a dependency, in a service, or in the defaults and all that
+// change makes a change in a file that was read: in the policy of a dependency, or in the defaults and all that
 // have the field from there.
 func change(t *testing.T, was, f *config.PolicyFile, c Change) {
 	t.Helper()
@@ -48,17 +48,14 @@ func change(t *testing.T, was, f *config.PolicyFile, c Change) {
 	if !ok {
 		for i := range f.Dependencies {
 			d := &f.Dependencies[i]
-			if field, ok := strings.CutPrefix(c.Path, "dependencies."+d.Name+"."); ok && !strings.HasPrefix(field, "operations.") {
+			if field, ok := strings.CutPrefix(c.Path, "dependencies."+d.Name+"."); ok {
 				if err := config.SetPolicy(&d.Policy, field+"="+c.Value); err != nil {
 					t.Fatalf("%v: %v", c, err)
 				}
 				return
 			}
 		}
-		if err := apply(f, c); err != nil {
-			t.Fatalf("%v: %v", c, err)
-		}
-		return
+		t.Fatalf("%v is no change of a policy", c)
 	}
 	if err := config.SetPolicy(&f.Defaults.Policy, field+"="+c.Value); err != nil {
 		t.Fatalf("%v: %v", c, err)

@@ -45,7 +45,8 @@ programs.
 ` + "`--fix`" + ` changes the policy files as the fixes advise, for findings at or above the threshold. It does not change ConfigMaps,
 streams of several documents, or files of other systems. It changes values and adds fields; comments and layout stay. After each fix the file is read again, by itself. If the
 finding is still there, if there is a new one, or if anything else has changed, the fix is undone. The new file is written beside the old
-one and then renamed, so a file is never half changed. Some fixes need a figure that only you know. Those are not made.
+one and then renamed, so a file is never half changed. Some fixes need a figure that only you know. Those are not made. A fix changes policies
+alone. It writes no fact that nobody has checked (` + "`keyed`, `slo`, `visibility`" + `): such a fix is a question.
 
 You can switch a rule off, with a reason, in three ways: at the end of a line, in a line of its own before the line, or for a whole
 file:

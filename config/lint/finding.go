@@ -42,8 +42,9 @@ type Step struct {
 // A Fix is the change that would mend a finding.
 type Fix struct {
 	Text string `json:"text"`
-	// Changes are the fields that Text names, with their new values. All of them together end the
-	// finding. Empty: only the user can know the values.
+	// Changes are the fields of policies that Text names, with their new values. All of them together end the
+	// finding. Empty: only the user can know the values, or whether a fact is true (an SLO, the visibility timeout of a queue, an
+	// idempotency key). Text asks for a fact.
 	Changes []Change `json:"changes,omitempty"`
 }
 

@@ -51,14 +51,14 @@ func TestFixesThatCanBeKept(t *testing.T) {
 	const file = "dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 1s}, b: {attempt_timeout: none, deadline: none}, c: {}, d: {attempts: 1, attempt_timeout: 2ms, deadline: 2ms}}\n" +
 		"# lint:file-ignore no-time-limit known\nservices: {s: "
 	for service, want := range map[string]string{
-		"{slo: 1ns, calls: [a]}":                                "write slo: 1s in services.s",
-		"{slo: 3001us, calls: [a]}":                             "write attempts: 1, attempt_timeout: 1ms and deadline: 1ms in dependencies.a; or promise less: slo: 1s in services.s",
-		"{slo: 10s, calls: [{dependency: a, times: 10000}, c]}": "write slo: 3h3m20s in services.s",
-		"{slo: 21ms, calls: [{dependency: d, times: 10}]}":      "write slo: 60ms in services.s",
+		"{slo: 1ns, calls: [a]}":                                "may s take 1s to answer? Then write slo: 1s in services.s",
+		"{slo: 3001us, calls: [a]}":                             "write attempts: 1, attempt_timeout: 1ms and deadline: 1ms in dependencies.a; or may s take 1s to answer? Then write slo: 1s in services.s",
+		"{slo: 10s, calls: [{dependency: a, times: 10000}, c]}": "may s take 3h3m20s to answer? Then write slo: 3h3m20s in services.s",
+		"{slo: 21ms, calls: [{dependency: d, times: 10}]}":      "may s take 60ms to answer? Then write slo: 60ms in services.s",
 		"{slo: 2s, calls: [b]}":                                 "write attempts: 2, attempt_timeout: 280ms and deadline: 660ms in dependencies.b",
 		"{slo: 1ns, calls: [b]}":                                "write a deadline in the dependencies that s calls, and an slo in services.s that leaves time for it",
-		"{slo: 2s, calls: [a]}":                                 "write deadline: 660ms in dependencies.a; or, if s must be as patient, promise less: slo: 3s in services.s",
-		"{slo: 10001s, calls: [{dependency: a, times: 10000}]}": "write deadline: 330ms in dependencies.a; or, if s must be as patient, promise less: slo: 8h20m in services.s",
+		"{slo: 2s, calls: [a]}":                                 "write deadline: 660ms in dependencies.a; or may s take 3s to answer? Then write slo: 3s in services.s",
+		"{slo: 10001s, calls: [{dependency: a, times: 10000}]}": "write deadline: 330ms in dependencies.a; or may s take 8h20m to answer? Then write slo: 8h20m in services.s",
 	} {
 		var got []string
 		for _, f := range check(t, file+service+"}\n").Findings {

@@ -2,9 +2,11 @@ package lint
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/config/convert"
 )
@@ -17,6 +19,8 @@ const mostFixes = 200
 // the severity least that are not ignored. It keeps comments and layout: only the values of fields
 // change, and fields are added. data is the file as it is afterwards, and fixed are the findings that
 // are gone.
+//
+// It states no fact: all that a file has beside its policies stays as it is.
 //
 // A change that cannot be made so is left out: one in a file of another system, in a stream of
 // several documents, or in a field that has its value from an anchor or a preset in a way that a
@@ -69,12 +73,11 @@ func better(before, after Report, gone Finding) bool {
 	return true
 }
 
-// onlyThere reports whether two texts of a file differ in the dependencies and services of the
-// changes alone.
+// onlyThere reports whether two texts of a file differ in the policies of the changes alone.
 func onlyThere(name string, before, after []byte, changes []Change) bool {
 	a, errA := config.ParsePolicyFile(name, before)
 	b, errB := config.ParsePolicyFile(name, after)
-	if errA != nil || errB != nil || len(a.Dependencies) != len(b.Dependencies) || len(a.Services) != len(b.Services) {
+	if errA != nil || errB != nil || !reflect.DeepEqual(facts(a), facts(b)) {
 		return false
 	}
 	meant := func(path string) bool {
@@ -87,12 +90,16 @@ func onlyThere(name string, before, after []byte, changes []Change) bool {
 			return false
 		}
 	}
-	for i, s := range a.Services {
-		if t := b.Services[i]; (s.SLO != t.SLO || s.Visibility != t.Visibility || s.Handler != t.Handler) && !meant("services."+s.Name) {
-			return false
-		}
-	}
 	return true
+}
+
+// facts is what f has beside policies.
+func facts(f *config.PolicyFile) config.PolicyFile {
+	all := config.PolicyFile{Version: f.Version, Dependencies: slices.Clone(f.Dependencies), Services: f.Services}
+	for i := range all.Dependencies {
+		all.Dependencies[i].Policy = lull.Policy{}
+	}
+	return all
 }
 
 // edited is the text of a file with the changes made. ok is false if one of them cannot be made.

@@ -74,7 +74,7 @@ func breakerCannotTrip(p *pass, d *dependency) {
 		return
 	case c.MetricsOnly:
 		report(Note, "breaker.metrics_only", fmt.Sprintf("the circuit breaker of %s only counts: it refuses no call", d.Name), nil,
-			d.write("when it has been watched for long enough", "breaker.metrics_only", "false"))
+			Fix{Text: "has it been watched for long enough? Then " + d.write("", "breaker.metrics_only", "false").Text})
 		return
 	case c.Consecutive >= 0:
 		return

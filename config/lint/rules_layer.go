@@ -157,7 +157,7 @@ func (p *pass) layers(g graph, r *reach) {
 	case r.multiplicity == adding:
 		severity = Note
 		how = fmt.Sprintf("the retries of %d layers add up (%s), where they would multiply to %s without lull's server half", len(factors), strings.Join(shortened(asSum(factors)), " + "), attemptsFigure(without))
-		fix.Text = "nothing, if what comes back too late is rare; or " + fix.Text
+		fix = Fix{Text: "is it rare that an answer comes too late? Then nothing. If not, " + fix.Text}
 	case without > r.sum():
 		how = fmt.Sprintf("%d layers retry (%s, which is %s without lull's server half in %s)", len(factors), unmended, attemptsFigure(without), few(known))
 	}

@@ -65,9 +65,6 @@ func visibilityBelowHandler(p *pass, s *service) {
 	p.reportAs(severity, s.in, s.path+".visibility",
 		fmt.Sprintf(message, s.Name, pretty(s.Visibility), pretty(handler)),
 		steps,
-		Fix{
-			Text: fmt.Sprintf("set the visibility timeout of the queue to %s, half as long again as the handler, and write visibility: %s in %s; or let the consumer extend it while the handler runs, as lull's does, and leave visibility out",
-				pretty(enough), pretty(enough), s.path),
-			Changes: []Change{{s.path + ".visibility", pretty(enough)}},
-		})
+		Fix{Text: fmt.Sprintf("can the visibility timeout of the queue be %s, half as long again as the handler? Then set it there, and write visibility: %s in %s. Or let the consumer extend it while the handler runs, as lull's does, and leave visibility out",
+			pretty(enough), pretty(enough), s.path)})
 }

@@ -69,9 +69,6 @@ func retryNotIdempotent(p *pass, d *dependency) {
 				{What: "of these the server may carry out, if answers are lost", Value: strconv.Itoa(n)},
 				{What: "and should", Value: "1"},
 			},
-			Fix{
-				Text:    fmt.Sprintf("send an idempotency key that the server heeds with each call, and write keyed: true in %s; or make it a dependency of its own with attempts: 1, or see to it that lull knows (lull.NotIdempotent; lullhttp knows POST and PATCH)", path),
-				Changes: []Change{{path + ".keyed", "true"}},
-			})
+			Fix{Text: fmt.Sprintf("does each call carry an idempotency key, and does the server heed it? Then write keyed: true in %s. If not, make it a dependency of its own with attempts: 1, or see to it that lull knows (lull.NotIdempotent; lullhttp knows POST and PATCH)", path)})
 	}
 }

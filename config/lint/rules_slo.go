@@ -2,8 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lullgo/lull/internal/saturating"
@@ -162,11 +162,10 @@ func worstCaseOverSLO(p *pass, s *service) {
 		}
 	}
 	fix := pl.fix("", Fix{})
-	switch less := s.promise(sum); {
-	case !kept:
+	if less := s.promise(sum); !kept {
 		fix = less
-	case less.Changes != nil:
-		fix.Text += "; or promise less: " + strings.TrimPrefix(less.Text, "write ")
+	} else if sum < longest {
+		fix.Text += "; or " + less.Text
 	}
 	of := "its calls"
 	if len(s.calls) == 1 {
@@ -185,13 +184,13 @@ func (d *dependency) leastLimit() time.Duration {
 	return max(leastDeadline, p99)
 }
 
-// promise is the fix that gives s so much time to answer.
+// promise is the question whether s has so much time to answer.
 func (s *service) promise(slo time.Duration) Fix {
 	if slo >= longest {
 		return Fix{Text: fmt.Sprintf("write a deadline in the dependencies that %s calls, and an slo in %s that leaves time for it", s.Name, s.path)}
 	}
 	value := pretty(up(slo))
-	return Fix{Text: fmt.Sprintf("write slo: %s in %s", value, s.path), Changes: []Change{{s.path + ".slo", value}}}
+	return Fix{Text: fmt.Sprintf("may %s take %s to answer? Then write slo: %s in %s", s.Name, value, value, s.path)}
 }
 
 // most is the largest number of calls to d in one of the calls of s.
@@ -245,7 +244,11 @@ func also(a, b Fix) Fix {
 	if a.Text == "" {
 		return b
 	}
-	return Fix{a.Text + ", and " + b.Text, append(a.Changes, b.Changes...)}
+	both := Fix{Text: a.Text + ", and " + b.Text}
+	if len(a.Changes) > 0 && len(b.Changes) > 0 { // otherwise they would not be complete
+		both.Changes = slices.Concat(a.Changes, b.Changes)
+	}
+	return both
 }
 
 // within are the fields of d with which its worst case is at most limit, and all attempts fit.
@@ -282,7 +285,7 @@ func worstCaseOverSLOThird(p *pass, s *service) {
 		limit := down(part / time.Duration(c.times()))
 		fix := s.promise(times(worst, sloPart))
 		if pl := p.plan(); pl.within(c.to, limit) {
-			fix = pl.fix(fmt.Sprintf("or, if %s must be as patient, promise less: %s", s.Name, strings.TrimPrefix(fix.Text, "write ")), Fix{})
+			fix = pl.fix("or "+fix.Text, Fix{})
 		}
 		p.report(s.in, c.path,
 			fmt.Sprintf("calls to %s may take %s of the %s within which %s must answer, more than a third (%s)",

@@ -7,9 +7,7 @@
 // A backend answers in about 5 ms, but takes 100 times as long for one request in 80:
 // it met a pause of the garbage collector, a busy disk, a lost packet. The same calls
 // are made to it twice, through an http.Client under lull, without hedging and with
-// it. That is all the difference:
-//
-//	lull.Policy{Hedge: hedge.Config{Attempts: 2, MaxDelay: 25 * time.Millisecond}}
+// it. That is all the difference: Policy.Hedge has 2 attempts, and a MaxDelay of 25 ms.
 //
 // With it, a second request is sent when the first takes longer than 19 in 20 do,
 // which is learned from them, and whichever answers first is the result. The other is

@@ -1,12 +1,14 @@
 // Package lullamqp is the RabbitMQ adapter of package queue. A consumer turns the wait before a
 // retry into the broker's own redelivery, on quorum queues, without a plugin.
 //
-//	client := lullamqp.New(lullamqp.Dial("amqp://user:password@host/vhost"))
+//	client := lullamqp.New(lullamqp.Dial(url)) // such as amqp://user:password@host/vhost
 //	orders := lullamqp.Config{Queue: "orders"}
 //	err := client.Declare(ctx, orders) // or Check, where somebody else declares
 //	...
 //	q, err := client.Open(ctx, orders)
+//	...
 //	consumer, err := queue.New("orders", q, dependency, handler, queue.Config{})
+//	...
 //	err = consumer.Run(ctx)
 //
 // A [Queue] is a queue.Broker, queue.Pauser and queue.Sender. [Client.Letters] reads dead

@@ -1,7 +1,7 @@
 // Package lullbolt keeps the keys of package idempotency in a file, with go.etcd.io/bbolt. It is
 // the store for a service that is one process on one machine.
 //
-//	store, err := lullbolt.Open("/var/lib/payments/keys.bolt", lullbolt.Config{})
+//	store, err := lullbolt.Open(path, lullbolt.Config{}) // such as /var/lib/payments/keys.bolt
 //	...
 //	keys, err := idempotency.New(store, idempotency.Config{})
 //

@@ -31,7 +31,8 @@ func Example() {
 		fmt.Fprintf(w, "payment %d", payments)
 	})
 	for range 2 { // the process, and the one after it
-		store, err := lullbolt.Open(filepath.Join(dir, "keys.bolt"), lullbolt.Config{})
+		path := filepath.Join(dir, "keys.bolt")
+		store, err := lullbolt.Open(path, lullbolt.Config{}) // such as /var/lib/payments/keys.bolt
 		if err != nil {
 			log.Fatal(err)
 		}

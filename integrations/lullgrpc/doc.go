@@ -4,7 +4,7 @@
 //
 //	opts, err := lullgrpc.DialOptions(lull.Policy{}, lullgrpc.WithIdempotent("/shop.Orders/Get"))
 //	...
-//	conn, err := grpc.NewClient("dns:///orders:443", append(opts, creds)...)
+//	conn, err := grpc.NewClient(target, append(opts, creds)...) // such as dns:///orders:443
 //
 // gRPC retries by itself if a service config asks for it (gRFC A6,
 // https://github.com/grpc/proposal/blob/master/A6-client-retries.md). It bounds the attempts of

@@ -5,6 +5,7 @@
 //	store, err := lullpostgres.New(pool, lullpostgres.Config{})
 //	...
 //	err = store.Migrate(ctx) // or run Schema with your migrations
+//	...
 //	keys, err := idempotency.New(store, idempotency.Config{Transactional: true})
 //
 // A store outside of the database can prevent that a request is carried out twice. It cannot prevent

@@ -3,9 +3,7 @@ package tree
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,145 +11,225 @@ import (
 // MaxDepth is the deepest nesting of values. A whole Envoy configuration has some thirty levels.
 const MaxDepth = 100
 
-// ParseJSON reads the JSON values in data, at least one. The error is a [Mistake] without a path.
+// ParseJSON reads the JSON values in data, at least one. The error is a [Mistake] without a path, at the first character that
+// cannot be part of JSON, or at the end.
 func ParseJSON(data []byte) ([]*Node, error) {
-	r := &jsonReader{data: data, line: 1, column: 1, d: json.NewDecoder(bytes.NewReader(data))}
-	r.d.UseNumber()
+	r := &jsonReader{data: data, line: 1, column: 1}
 	var all []*Node
-	for {
-		r.began = int(r.d.InputOffset())
+	for r.blanks(); r.at < len(data) || len(all) == 0; r.blanks() {
 		n, err := r.value(0)
-		if err == io.EOF && len(all) > 0 {
-			return all, nil
-		}
 		if err != nil {
-			return nil, r.located(err)
+			return nil, err
 		}
 		all = append(all, n)
 	}
+	return all, nil
 }
 
-// A jsonReader reads the tokens of a decoder, with their places.
+// A jsonReader reads a text character by character, by RFC 8259. The decoder of the standard library does not
+// return the places of keys and values, and its places and words of mistakes change with releases of Go.
 type jsonReader struct {
 	data         []byte
-	d            *json.Decoder
-	began        int // the offset of the value at the top that is being read
-	at           int // the offset of which line and column are
-	line, column int
+	at           int // the index of the next character
+	line, column int // of it
 }
 
-// token returns the next token and its place. The decoder has the end of a token; its start is
-// after the separators that may stand before it.
-func (r *jsonReader) token() (t json.Token, line, column int, err error) {
-	begin := int(r.d.InputOffset())
-	for begin < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[begin]) >= 0 {
-		begin++
+// next returns the first byte of the next character; 0 at the end.
+func (r *jsonReader) next() byte {
+	if r.at == len(r.data) {
+		return 0
 	}
-	t, err = r.d.Token()
-	line, column = r.place(begin)
-	return t, line, column, err
+	return r.data[r.at]
 }
 
-// place returns the line and column of an offset. Offsets must not decrease.
-func (r *jsonReader) place(offset int) (line, column int) {
-	for r.at < offset && r.at < len(r.data) {
-		c, size := utf8.DecodeRune(r.data[r.at:])
-		r.at += size
-		r.column++
-		if c == '\n' {
-			r.line, r.column = r.line+1, 1
-		}
+func (r *jsonReader) nextIn(chars string) bool { return strings.IndexByte(chars, r.next()) >= 0 }
+
+// skip passes the next character.
+func (r *jsonReader) skip() {
+	c, size := utf8.DecodeRune(r.data[r.at:])
+	r.at += size
+	r.column++
+	if c == '\n' {
+		r.line, r.column = r.line+1, 1
 	}
-	return r.line, r.column
 }
 
-func (r *jsonReader) located(err error) error {
-	if known, ok := errors.AsType[Mistake](err); ok {
-		return known
+func (r *jsonReader) blanks() {
+	for r.nextIn(" \t\r\n") {
+		r.skip()
 	}
-	// The offsets in a decoder's errors ignore what is between the tokens. Those of
-	// Unmarshal are right.
-	offset := int(r.d.InputOffset())
-	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal(r.data[r.began:], new(any)), &syntax) {
-		offset = r.began + int(syntax.Offset) - 1 // it includes the wrong character
-	}
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		err, offset = io.ErrUnexpectedEOF, len(r.data)
-	}
-	r.at, r.line, r.column = 0, 1, 1 // it may be before the last token
-	line, column := r.place(offset)
-	return notJSON(line, column, err.Error())
 }
 
-func notJSON(line, column int, why string) Mistake {
-	return Mistake{Position: Position{Line: line, Column: column}, Found: "not JSON: " + why}
+func (r *jsonReader) notJSON(why string) error {
+	return Mistake{Position: Position{Line: r.line, Column: r.column}, Found: "not JSON: " + why}
 }
 
-func (r *jsonReader) value(depth int) (*Node, error) {
-	t, line, column, err := r.token()
-	if err != nil {
-		return nil, err
+// wrong returns the mistake that the next character is; where describes its surroundings.
+func (r *jsonReader) wrong(where string) error {
+	if r.at == len(r.data) {
+		return r.notJSON("unexpected EOF")
 	}
-	n := &Node{Line: line, Column: column}
-	switch v := t.(type) {
-	case nil:
-	case bool:
-		n.Kind, n.Text = Bool, fmt.Sprint(v)
-	case json.Number:
-		n.Kind, n.Text = Number, string(v)
-	case string:
-		n.Kind, n.Text = Text, v
-	case json.Delim:
-		if depth == MaxDepth {
-			return nil, notJSON(line, column, fmt.Sprintf("values are nested deeper than %d", MaxDepth))
-		}
+	c, _ := utf8.DecodeRune(r.data[r.at:])
+	return r.notJSON(fmt.Sprintf("invalid character %q %s", c, where))
+}
+
+const digits = "0123456789"
+
+// value reads a value. The blanks before it have been read.
+func (r *jsonReader) value(depth int) (n *Node, err error) {
+	n = &Node{Line: r.line, Column: r.column}
+	switch c := r.next(); {
+	case c == '{':
+		n.Kind = Map
+		err = r.elements(n, depth, '}', "after object key:value pair")
+	case c == '[':
 		n.Kind = List
-		if v == '{' {
-			n.Kind = Map
-		}
-		for r.d.More() {
-			if err := r.element(n, depth); err != nil {
-				return nil, err
-			}
-		}
-		_, _, _, err = r.token() // the bracket or brace
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+		err = r.elements(n, depth, ']', "after array element")
+	case c == '"':
+		n.Kind = Text
+		n.Text, err = r.text()
+	case c == '-', r.nextIn(digits):
+		n.Kind = Number
+		n.Text, err = r.number()
+	case c == 'n':
+		err = r.literal("null")
+	case c == 't':
+		n.Kind, n.Text = Bool, "true"
+		err = r.literal(n.Text)
+	case c == 'f':
+		n.Kind, n.Text = Bool, "false"
+		err = r.literal(n.Text)
+	default:
+		err = r.wrong("looking for beginning of value")
 	}
 	return n, err
 }
 
-// element reads an element of the list or mapping n.
-func (r *jsonReader) element(n *Node, depth int) error {
-	var m Member
-	if n.Kind == Map {
-		key, line, column, err := r.token()
-		if err != nil {
-			return unexpected(err)
+// elements reads the list or mapping n, to its end.
+func (r *jsonReader) elements(n *Node, depth int, end byte, after string) error {
+	if depth == MaxDepth {
+		return r.notJSON(fmt.Sprintf("values are nested deeper than %d", MaxDepth))
+	}
+	r.skip()
+	r.blanks()
+	for first := true; r.next() != end; first = false {
+		if !first {
+			if r.next() != ',' {
+				return r.wrong(after)
+			}
+			r.skip()
+			r.blanks()
 		}
-		m.Key, _ = key.(string)
-		m.Line, m.Column = line, column
+		if err := r.element(n, depth); err != nil {
+			return err
+		}
+		r.blanks()
 	}
-	value, err := r.value(depth + 1)
-	if err != nil {
-		return unexpected(err)
+	r.skip()
+	return nil
+}
+
+// element reads an element of the list or mapping n.
+func (r *jsonReader) element(n *Node, depth int) (err error) {
+	m := Member{Line: r.line, Column: r.column}
+	if n.Kind == Map {
+		if r.next() != '"' {
+			return r.wrong("looking for beginning of object key string")
+		}
+		if m.Key, err = r.text(); err != nil {
+			return err
+		}
+		if r.blanks(); r.next() != ':' {
+			return r.wrong("after object key")
+		}
+		r.skip()
+		r.blanks()
 	}
-	if m.Value = value; n.Kind == Map {
+	if m.Value, err = r.value(depth + 1); err != nil {
+		return err
+	}
+	if n.Kind == Map {
 		n.Members = append(n.Members, m)
 	} else {
-		n.Items = append(n.Items, value)
+		n.Items = append(n.Items, m.Value)
 	}
 	return nil
 }
 
-// unexpected makes the end of the text an error, within a value.
-func unexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+// text reads a string, from quote to quote.
+func (r *jsonReader) text() (s string, err error) {
+	begin := r.at
+	for r.skip(); r.next() != '"'; r.skip() {
+		if r.next() < ' ' {
+			return "", r.wrong("in string literal")
+		}
+		if r.next() != '\\' {
+			continue
+		}
+		r.skip()
+		if !r.nextIn(`"\/bfnrtu`) {
+			return "", r.wrong("in string escape code")
+		}
+		if r.next() != 'u' {
+			continue
+		}
+		for range 4 { // the last one is passed with the loop
+			if r.skip(); !r.nextIn(digits + "abcdefABCDEF") {
+				return "", r.wrong(`in \u hexadecimal character escape`)
+			}
+		}
 	}
-	return err
+	r.skip()
+	json.Unmarshal(r.data[begin:r.at], &s) // which is a string, as has been read
+	return s, nil
+}
+
+func (r *jsonReader) number() (string, error) {
+	begin := r.at
+	if r.next() == '-' {
+		r.skip()
+	}
+	if r.next() == '0' { // no digit follows it
+		r.skip()
+	} else if err := r.digits(); err != nil {
+		return "", err
+	}
+	if r.next() == '.' {
+		r.skip()
+		if err := r.digits(); err != nil {
+			return "", err
+		}
+	}
+	if r.nextIn("eE") {
+		if r.skip(); r.nextIn("+-") {
+			r.skip()
+		}
+		if err := r.digits(); err != nil {
+			return "", err
+		}
+	}
+	return string(r.data[begin:r.at]), nil
+}
+
+// digits reads one digit or more.
+func (r *jsonReader) digits() error {
+	if !r.nextIn(digits) {
+		return r.wrong("in numeric literal")
+	}
+	for r.nextIn(digits) {
+		r.skip()
+	}
+	return nil
+}
+
+func (r *jsonReader) literal(word string) error {
+	for _, c := range []byte(word) {
+		if r.next() != c {
+			return r.wrong("in literal " + word)
+		}
+		r.skip()
+	}
+	return nil
 }
 
 // JSON writes n, indented by two spaces a level and ended by a new line.

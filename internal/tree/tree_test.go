@@ -1,9 +1,13 @@
 package tree
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +68,20 @@ func TestSyntaxErrors(t *testing.T) {
 		"{\"a\" 1}":              "(line 1, column 6)",
 		"[1 2]":                  "(line 1, column 4)",
 		"{} ]":                   "(line 1, column 4)",
-		"\"\\q\"":                "invalid character 'q' in string escape code",
+		"\"\\q\"":                "invalid character 'q' in string escape code (line 1, column 3)",
+		"\"é\\u00g0\"":           "invalid character 'g' in \\u hexadecimal character escape (line 1, column 7)",
+		"\"a\n\"":                "invalid character '\\n' in string literal (line 1, column 3)",
+		"\"a":                    "unexpected EOF (line 1, column 3)",
+		"[1,\n]":                 "invalid character ']' looking for beginning of value (line 2, column 1)",
+		"{\"a\":1,\n }":          "invalid character '}' looking for beginning of object key string (line 2, column 2)",
+		"{\"a\":1\n \"b\":2}":    "invalid character '\"' after object key:value pair (line 2, column 2)",
+		"[01]":                   "invalid character '1' after array element (line 1, column 3)",
+		"[-]":                    "invalid character ']' in numeric literal (line 1, column 3)",
+		"[1.é]":                  "invalid character 'é' in numeric literal (line 1, column 4)",
+		"1e":                     "unexpected EOF (line 1, column 3)",
+		"nul":                    "unexpected EOF (line 1, column 4)",
+		"\ufeff{}":               "(line 1, column 1)",
+		"[\x00]":                 "(line 1, column 2)",
 		strings.Repeat("[", 101): "nested deeper than 100 (line 1, column 101)",
 		"{\"a\": tru}":           "(line 1, column 10)",
 		"{1: 2}":                 "(line 1, column 2)",
@@ -75,6 +92,46 @@ func TestSyntaxErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// What is JSON, and its values, are the same as for the standard library.
+func FuzzParseJSON(f *testing.F) {
+	for _, s := range []string{`{"a": [1, -0.5e+3, "é\u00e9\ud83d\ude00\n\/", true, false, null], "b": {}}`, `{} []1 2`, `"\ud800"`, "\"\xff\"", `[01]`, `[1.]`, `{"a":1,}`, `tru`, ``} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := ParseJSON(data)
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		for i := 0; ; i++ {
+			var want, got any
+			known := d.Decode(&want)
+			if m, wrong := errors.AsType[Mistake](err); wrong {
+				switch {
+				case strings.Contains(m.Found, "nested"):
+					return
+				case m.Line < 1 || m.Column < 1:
+					t.Fatalf("%q: %v has no place", data, m)
+				case known == io.EOF && i > 0:
+					t.Fatalf("%q: %v, and it is JSON", data, m)
+				case known != nil:
+					return
+				}
+				continue
+			}
+			if i == len(all) {
+				if known != io.EOF {
+					t.Fatalf("%q has %d values and then %v", data, i, known)
+				}
+				return
+			}
+			own := json.NewDecoder(bytes.NewReader(all[i].Compact()))
+			own.UseNumber()
+			if err := own.Decode(&got); err != nil || known != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: %v, %v, want %v, %v", data, got, err, want, known)
+			}
+		}
+	})
 }
 
 func TestSeconds(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package probe grades your own HTTP server: how it treats retries, idempotency keys, overload,
 // deadlines and clients that have gone.
 //
-//	card, err := probe.Run(ctx, probe.Target{URL: "https://api.example.com/orders"}, probe.Options{})
+//	card, err := probe.Run(context.Background(), probe.Target{URL: server.URL}, probe.Options{Cases: cases, Together: 8})
 //
 // Package torture grades clients. The results of both are cards of the same kind.
 //

@@ -2,22 +2,20 @@
 // repository.
 //
 //	readme-check commands README.md docs/*.md   print the commands of the sh blocks
-//	readme-check snippets README.md docs/*.md   check the go blocks
+//	readme-check run README.md docs/*.md        run the go blocks, and those in the comments of packages
 //	readme-check links                          check the links of all pages to files and headings
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
 // that was printed before.
 //
 // A go block that begins with a package clause is a whole program and must pass
-// go vet. Any other is an excerpt: its lines, in that order and without gaps,
-// must stand in a test file (in an Example, which go test runs), indentation
-// aside.
+// go vet. Any other is an excerpt: its code must stand in a test file, and a test
+// must run it (see runBlocks).
 package main
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +35,7 @@ func run(args []string) error {
 		return checkLinks()
 	}
 	if len(args) < 2 {
-		return errors.New("want commands or snippets, and the names of files; or links")
+		return errors.New("want commands or run, and the names of files; or links")
 	}
 	pages := make([]string, len(args)-1)
 	for i, file := range args[1:] {
@@ -50,10 +48,10 @@ func run(args []string) error {
 	switch args[0] {
 	case "commands":
 		return printCommands(args[1:], pages)
-	case "snippets":
-		return checkSnippets(args[1:], pages)
+	case "run":
+		return runBlocks(args[1:], pages)
 	}
-	return fmt.Errorf("unknown command %q: want commands or snippets", args[0])
+	return fmt.Errorf("unknown command %q: want commands or run", args[0])
 }
 
 func printCommands(files, pages []string) error {
@@ -120,32 +118,6 @@ func blocks(text, language string) []block {
 	return found
 }
 
-func checkSnippets(files, pages []string) error {
-	tests, err := testFiles(".")
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for i, file := range files {
-		snippets := blocks(pages[i], "go")
-		for _, s := range snippets {
-			if strings.HasPrefix(s.text, "package ") || strings.Contains(s.text, "\npackage ") {
-				if err := vet(s.text); err != nil {
-					problems = append(problems, fmt.Errorf("%s:%d: %w", file, s.line, err))
-				}
-				continue
-			}
-			if !slices.ContainsFunc(tests, func(test []string) bool { return excerpt(trim(s.text), test) }) {
-				problems = append(problems, fmt.Errorf("%s:%d: no test file has these lines:\n%s", file, s.line, s.text))
-			}
-		}
-		if len(snippets) > 0 && len(problems) == 0 {
-			fmt.Printf("%d snippet(s) of %s hold\n", len(snippets), file)
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // vet compiles a whole program within the module of the working directory.
 func vet(program string) error {
 	dir, err := os.MkdirTemp("", "readme")
@@ -161,45 +133,4 @@ func vet(program string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
-}
-
-// testFiles are the lines of every test file below dir.
-func testFiles(dir string) ([][]string, error) {
-	var files [][]string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != dir && strings.HasPrefix(entry.Name(), "."):
-			return filepath.SkipDir
-		case !strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		files = append(files, trim(string(text)))
-		return err
-	})
-	return files, err
-}
-
-// trim is the lines without their indentation, and without empty ones at both ends.
-func trim(text string) []string {
-	var lines []string
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		lines = append(lines, strings.TrimSpace(line))
-	}
-	return lines
-}
-
-// excerpt reports whether lines stand in text, in that order and without gaps.
-func excerpt(lines, text []string) bool {
-	for i := range text {
-		if len(text)-i < len(lines) {
-			return false
-		}
-		if slices.Equal(text[i:i+len(lines)], lines) {
-			return true
-		}
-	}
-	return false
 }

@@ -33,31 +33,63 @@ func writer(t *testing.T) func(name, text string) {
 	}
 }
 
-func TestSnippets(t *testing.T) {
-	write := writer(t)
-	write("README.md", readme)
-	check := func() error { return run([]string{"snippets", "README.md"}) }
+// A block is run if a test reaches its end, whoever calls the function that it stands in.
+func TestRun(t *testing.T) {
+	const module, page = "module m\n\ngo 1.26\n", "```go\nx, err := half(n)\nif err != nil {\n\treturn err\n}\nuse(x)\n```\n"
+	const helpers = "package m\n\nimport \"errors\"\n\nfunc half(n int) (int, error) {\n\tif n%2 > 0 {\n\t\treturn 0, errors.New(\"odd\")\n\t}\n\treturn n / 2, nil\n}\n\nfunc use(int) {}\n"
+	const shown = "func shown(n int) error {\n\tx, err := half(n)\n\tif err != nil {\n\t\treturn err\n\t}\n\tuse(x)\n\treturn nil\n}\n"
+	const comment = "// Package m halves.\n//\n//\tx ≤ n / 2\n//\n// It is used so:\n//\n//\tx, err := half(4)\n//\t...\n//\tuse(x) // as you like\npackage m\n"
+	for name, c := range map[string]struct{ page, doc, test, says string }{
+		"in no file":                {page, "", "", "README.md:2: no test file has these lines"},
+		"with another line":         {page, "", strings.Replace(shown, "use(x)", "use(x + 1)", 1), "README.md:2: no test file has these lines"},
+		"in what nobody calls":      {page, "", shown + "var _ = shown", "README.md:2: no test has run this to its end"},
+		"in a test":                 {page, "", shown + "func TestIt(t *testing.T) { shown(2) }", ""},
+		"by way of a table":         {page, "", shown + "var all = []func(int) error{shown}\nfunc TestIt(t *testing.T) { all[0](2) }", ""},
+		"in a closure":              {page, "", "func TestIt(t *testing.T) {\n\tf := func(n int) error {\n\t\tx, err := half(n)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n\t\tuse(x)\n\t\treturn nil\n\t}\n\tf(2)\n}", ""},
+		"in a closure, not called":  {page, "", "func TestIt(t *testing.T) {\n\t_ = func(n int) error {\n\t\tx, err := half(n)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n\t\tuse(x)\n\t\treturn nil\n\t}\n}", "no test has run this to its end"},
+		"not to its end":            {page, "", shown + "func TestIt(t *testing.T) { shown(3) }", "no test has run this to its end"},
+		"in a test that is skipped": {page, "", shown + "func TestIt(t *testing.T) { t.Skip(); shown(2) }", "no test has run this to its end"},
+		"in a test that fails":      {page, "", shown + "func TestIt(t *testing.T) { shown(2); t.Fail() }", "FAIL: TestIt"},
+		"that ends with an error":   {"```go\nx, err := half(3)\n```\n", "", "func TestIt(t *testing.T) {\n\tx, err := half(3)\n\t_, _ = x, err\n}", "this ended with the error odd"},
+		"a comment":                 {"", comment, "", "the package comment in doc.go: no test file has these lines"},
+		"a comment, run":            {"", comment, "func TestIt(t *testing.T) {\n\tx, err := half(4)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tuse(x) // as you like\n}", ""},
+		"a comment, in its package": {"", strings.ReplaceAll(comment, "half(4)", "m.half(4)"), "func TestIt(t *testing.T) {\n\tx, err := half(4)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tuse(x) // as you like\n}", ""},
+		"an example":                {"", "", "func ExampleIt() {}\n", "go test does not run ExampleIt"},
+		"an example, run":           {page, "", shown + "func Example() {\n\tshown(2)\n\t// Output:\n}\n", ""},
+		"a function":                {"```go\nfunc double(n int) int {\n\treturn 2 * n\n}\n```\n", "", "func double(n int) int {\n\treturn 2 * n\n}\nfunc TestIt(t *testing.T) { double(2) }", ""},
+		"a function, not called":    {"```go\nfunc double(n int) int {\n\treturn 2 * n\n}\n```\n", "", "func double(n int) int {\n\treturn 2 * n\n}\n", "no test has run this to its end"},
+		"a program":                 {"```go\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n```\n", "", "", ""},
+		"a program with a mistake":  {"```go\npackage main\n\nfunc main() { fmt.Println(1) }\n```\n", "", "", "undefined: fmt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write := writer(t)
+			write("go.mod", module)
+			write("m.go", helpers)
+			write("README.md", c.page)
+			if c.doc != "" {
+				write("doc.go", c.doc)
+			}
+			if c.test != "" {
+				write("m_test.go", "package m\n\nimport \"testing\"\n\nfunc TestOther(*testing.T) {}\n\n"+c.test)
+			}
+			err := run([]string{"run", "README.md"})
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+}
 
-	if err := check(); err == nil || !strings.Contains(err.Error(), "README.md:8: no test file has these lines") {
-		t.Errorf("without a test file: %v", err)
-	}
-	write("a/example_test.go", "func Example() {\n\tx := 1\n\n\tif x > 0 {\n\t\tuse(x)\n\t}\n}\n")
-	if err := check(); err != nil {
-		t.Errorf("with the lines in a test: %v", err)
-	}
-	write("a/example_test.go", "func Example() {\n\tx := 1\n\n\tif x > 1 {\n\t\tuse(x)\n\t}\n}\n")
-	if check() == nil {
-		t.Error("with other lines in the test: no error")
-	}
-
-	write("go.mod", "module m\n\ngo 1.26\n")
-	write("README.md", "```go\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n```\n")
-	if err := check(); err != nil {
-		t.Errorf("a whole program: %v", err)
-	}
-	write("README.md", "```go\npackage main\n\nfunc main() { fmt.Println(1) }\n```\n")
-	if err := check(); err == nil || !strings.Contains(err.Error(), "undefined: fmt") {
-		t.Errorf("a program that does not compile: %v", err)
+// What is a formula, a table or a command in a comment is no Go code.
+func TestIsGo(t *testing.T) {
+	for text, want := range map[string]bool{
+		"x := 1": true, "err = f()": true, "pkg.Do(x)": true, "pkg.Config{A: 1}   // so": true, "func f() {\n\tg(1, // one\n}": true,
+		"L = λ × W": false, "go run ./bench": false, "retries ≤ ratio × calls": false, "a.b[0].c is \"5xx\": d": false,
+		"lull.Do   NewDependency(t.Options()...)   ctx := x": false, "SQLState() string   pgx, lib/pq": false,
+	} {
+		if isGo(text) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
 	}
 }
 

@@ -1,0 +1,462 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/doc/comment"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// runBlocks runs every go block of the pages, every block of Go code in the comment of a package below the working
+// directory, and every example: go test compiles an example without "// Output:" and does not run it.
+//
+// A block is run where a test file has the same tokens, as whole statements or declarations; "..." in a block stands for
+// any. Behind the last of them a call is put in that reports that this place was reached, and the error, if the statement
+// sets err. Then go test runs the tests that contain or use the place, with all packages of the workspace at once. The
+// files themselves do not change: the changed ones are an overlay.
+func runBlocks(files, pages []string) error {
+	s, err := scan(".")
+	if err != nil {
+		return err
+	}
+	problems := s.notRun
+	for i, file := range files {
+		for _, b := range blocks(pages[i], "go") {
+			if strings.HasPrefix(b.text, "package ") || strings.Contains(b.text, "\npackage ") {
+				if err := vet(b.text); err != nil {
+					problems = append(problems, fmt.Errorf("%s:%d: %w", file, b.line, err))
+				}
+				continue
+			}
+			s.blocks = append(s.blocks, goBlock{where: fmt.Sprintf("%s:%d", file, b.line), text: b.text})
+		}
+	}
+	reports, err := os.MkdirTemp("", "blocks")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(reports)
+	overlay := map[string]string{}
+	tests := map[string]bool{}
+	dirs := map[string]bool{}
+	found := make([]bool, len(s.blocks))
+	for _, f := range s.tests {
+		text, marked := f.marked(s.blocks, func(i int, at string) {
+			found[i] = true
+			for _, test := range s.users(f, at) {
+				tests[test] = true
+			}
+		})
+		if !marked {
+			continue
+		}
+		dirs["./"+filepath.ToSlash(filepath.Dir(f.path))] = true
+		for name, text := range map[string]string{f.path: text, filepath.Join(filepath.Dir(f.path), "zz_ran_"+f.syntax.Name.Name+"_test.go"): fmt.Sprintf(ran, f.syntax.Name.Name)} {
+			name, err := filepath.Abs(name)
+			if err != nil {
+				return err
+			}
+			instead := filepath.Join(reports, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
+			if err := os.WriteFile(instead, []byte(text), 0o600); err != nil {
+				return err
+			}
+			overlay[name] = instead
+		}
+	}
+	if len(dirs) > 0 {
+		text, err := json.Marshal(map[string]any{"Replace": overlay})
+		if err != nil {
+			return err
+		}
+		names := filepath.Join(reports, "overlay.json")
+		if err := os.WriteFile(names, text, 0o600); err != nil {
+			return err
+		}
+		pattern := "^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$"
+		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-overlay=" + names, "-run=" + pattern}, slices.Sorted(maps.Keys(dirs)))...)
+		test.Env = append(os.Environ(), "LULL_BLOCKS="+reports)
+		if out, err := test.CombinedOutput(); err != nil {
+			problems = append(problems, fmt.Errorf("go test -run=%s: %w\n%s", pattern, err, out))
+		}
+	}
+	for i, b := range s.blocks {
+		report, err := os.ReadFile(filepath.Join(reports, fmt.Sprint(i)))
+		switch {
+		case !found[i]:
+			problems = append(problems, fmt.Errorf("%s: no test file has these lines:\n%s", b.where, b.text))
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s: no test has run this to its end:\n%s", b.where, b.text))
+		case len(report) > 0:
+			problems = append(problems, fmt.Errorf("%s: this ended with the error %s:\n%s", b.where, report, b.text))
+		}
+	}
+	problems = known(problems)
+	if len(problems) == 0 {
+		fmt.Printf("%d blocks of code in %d pages and the comments of packages were run\n", len(s.blocks), len(files))
+	}
+	return errors.Join(problems...)
+}
+
+// notRun lists the places that nothing runs yet, one a line, as they are printed. It only gets shorter.
+//
+//go:embed notrun.txt
+var notRun string
+
+// known returns the problems without those that are listed, and with the lines of the list that are no problem any more.
+func known(problems []error) (left []error) {
+	listed := map[string]bool{} // and whether it is one
+	for line := range strings.Lines(notRun) {
+		listed[strings.TrimSpace(line)] = false
+	}
+	for _, p := range problems {
+		first, _, _ := strings.Cut(p.Error(), "\n")
+		if _, ok := listed[first]; !ok {
+			left = append(left, p)
+			continue
+		}
+		listed[first] = true
+		fmt.Println("known:", first)
+	}
+	for line, found := range listed {
+		if _, err := os.Stat(".ci/tools/readme-check"); !found && line != "" && err == nil {
+			left = append(left, fmt.Errorf("notrun.txt: this is run now, so take it out: %s", line))
+		}
+	}
+	return left
+}
+
+// ran is the file that is added to the packages with blocks.
+const ran = `package %s
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+func zzRan(block int, errs ...error) {
+	name := filepath.Join(os.Getenv("LULL_BLOCKS"), strconv.Itoa(block))
+	text := ""
+	for _, err := range errs {
+		if err != nil {
+			text = err.Error()
+		}
+	}
+	if known, err := os.ReadFile(name); err == nil && len(known) == 0 {
+		return // it has ended well somewhere
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		panic(err)
+	}
+}
+`
+
+// A goBlock is a block of Go code, and where it stands.
+type goBlock struct {
+	where, text string
+	own         string // the package that it is a comment of
+}
+
+// A source is what was found below a folder.
+type source struct {
+	blocks []goBlock // in the comments of packages
+	notRun []error   // examples
+	tests  []*testFile
+}
+
+var (
+	goCode = regexp.MustCompile(`:=|\bfunc\b|\berr =|\b[a-z]\w*\.[A-Z]\w*[({]`)
+	table  = regexp.MustCompile(`(?m)^(?:[^/\n]|/[^/\n])*[^\s/] {2,}[^\s/]`)
+)
+
+// isGo reports whether a block in a comment is Go code, and no formula, table or command.
+func isGo(text string) bool { return goCode.MatchString(text) && !table.MatchString(text) }
+
+func scan(dir string) (*source, error) {
+	s := new(source)
+	return s, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != dir && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules"):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			s.addTests(&testFile{path: path, text: string(text), syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(string(text))})
+			return nil
+		}
+		for _, part := range new(comment.Parser).Parse(syntax.Doc.Text()).Content {
+			if block, ok := part.(*comment.Code); ok && isGo(block.Text) {
+				s.blocks = append(s.blocks, goBlock{"the package comment in " + path, block.Text, syntax.Name.Name})
+			}
+		}
+		return nil
+	})
+}
+
+// A testFile is a file of tests.
+type testFile struct {
+	path, text string
+	syntax     *ast.File
+	base       int // the position of its first byte
+	tokens     []tok
+}
+
+var output = regexp.MustCompile(`(?i)^\s*(?:unordered )?output:`)
+
+func (s *source) addTests(f *testFile) {
+	s.tests = append(s.tests, f)
+	for _, d := range f.syntax.Decls {
+		example, ok := d.(*ast.FuncDecl)
+		if !ok || !strings.HasPrefix(example.Name.Name, "Example") {
+			continue
+		}
+		if !slices.ContainsFunc(f.syntax.Comments, func(c *ast.CommentGroup) bool {
+			return c.Pos() > example.Pos() && c.End() < example.End() && output.MatchString(c.Text())
+		}) {
+			s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no // Output:", f.path, example.Name.Name))
+		}
+	}
+}
+
+// users returns the tests and examples of f's package that have the declaration called name, or use it.
+func (s *source) users(f *testFile, name string) (tests []string) {
+	uses := map[string]map[string]bool{} // by name of a declaration, the names in it
+	for _, other := range s.tests {
+		if filepath.Dir(other.path) != filepath.Dir(f.path) {
+			continue
+		}
+		for _, d := range other.syntax.Decls {
+			names := map[string]bool{}
+			ast.Inspect(d, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					names[id.Name] = true
+				}
+				return true
+			})
+			for _, declared := range declares(d) {
+				if uses[declared] == nil {
+					uses[declared] = map[string]bool{}
+				}
+				maps.Copy(uses[declared], names)
+			}
+		}
+	}
+	seen := map[string]bool{name: true}
+	for next := []string{name}; len(next) > 0; next = next[1:] {
+		if strings.HasPrefix(next[0], "Test") || strings.HasPrefix(next[0], "Example") {
+			tests = append(tests, next[0])
+			continue
+		}
+		for user, names := range uses {
+			if user != "_" && names[next[0]] && !seen[user] {
+				seen[user] = true
+				next = append(next, user)
+			}
+		}
+	}
+	return tests
+}
+
+// declares returns the names that a declaration declares.
+func declares(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return []string{d.Name.Name}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					names = append(names, name.Name)
+				}
+			case *ast.TypeSpec:
+				names = append(names, spec.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// marked is the text of f with a call behind each place where one of the blocks stands. It calls each with the number of the block
+// and the name of a declaration that has it.
+func (f *testFile) marked(all []goBlock, each func(block int, declared string)) (string, bool) {
+	marks := map[int]string{} // by offset
+	mark := func(block int, after []ast.Stmt) {
+		if len(after) == 0 {
+			return
+		}
+		last := after[len(after)-1]
+		call, at := fmt.Sprintf("zzRan(%d)", block), int(last.End())-f.base
+		switch last := last.(type) {
+		case *ast.ReturnStmt, *ast.BranchStmt:
+			marks[int(last.Pos())-f.base] += call + "; "
+			return
+		case *ast.AssignStmt:
+			for _, to := range last.Lhs {
+				if id, ok := to.(*ast.Ident); ok && id.Name == "err" {
+					call = fmt.Sprintf("zzRan(%d, err)", block)
+				}
+			}
+		}
+		marks[at] += "; " + call
+	}
+	for i, block := range all {
+		want := tokens(block.text)
+		for len(want) > 0 && strings.HasPrefix(want[0].text, "//") {
+			want = want[1:]
+		}
+		if block.own == f.syntax.Name.Name { // its own tests name what it declares without the package
+			want = unqualified(want, block.own)
+		}
+		if list, ok := match(f, want, f.syntax.Decls); ok {
+			for _, d := range list {
+				each(i, declares(d)[0])
+				if d, ok := d.(*ast.FuncDecl); ok {
+					mark(i, d.Body.List)
+				}
+			}
+		}
+		for _, d := range f.syntax.Decls {
+			ast.Inspect(d, func(n ast.Node) bool {
+				var list []ast.Stmt
+				switch n := n.(type) {
+				case *ast.BlockStmt:
+					list = n.List
+				case *ast.CaseClause:
+					list = n.Body
+				case *ast.CommClause:
+					list = n.Body
+				}
+				if list, ok := match(f, want, list); ok {
+					each(i, declares(d)[0])
+					mark(i, list)
+				}
+				return true
+			})
+		}
+	}
+	if len(marks) == 0 {
+		return "", false
+	}
+	var b strings.Builder
+	from := 0
+	for _, at := range slices.Sorted(maps.Keys(marks)) {
+		b.WriteString(f.text[from:at] + marks[at])
+		from = at
+	}
+	return b.String() + f.text[from:], true
+}
+
+// match returns the part of list, whole statements or declarations, that has the tokens. "..." stands for any.
+func match[N ast.Node](f *testFile, want []tok, list []N) (part []N, ok bool) {
+	if len(want) == 0 {
+		return nil, false
+	}
+	index := func(p token.Pos) int {
+		i, _ := slices.BinarySearchFunc(f.tokens, int(p)-f.base, func(t tok, at int) int { return t.at - at })
+		return i
+	}
+	for from := range list {
+		begin := index(list[from].Pos())
+		if want[0].text != "..." && (begin == len(f.tokens) || f.tokens[begin].text != want[0].text) {
+			continue
+		}
+		for to := len(list); to > from; to-- {
+			end := index(list[to-1].End())
+			for {
+				if same(want, f.tokens[begin:end]) {
+					return list[from:to], true
+				}
+				if end == len(f.tokens) || !strings.HasPrefix(f.tokens[end].text, "//") {
+					break
+				}
+				end++ // with the comment behind it
+			}
+		}
+	}
+	return nil, false
+}
+
+// unqualified returns the tokens without the name of a package before a point.
+func unqualified(all []tok, pkg string) (left []tok) {
+	for i := 0; i < len(all); i++ {
+		if i+1 < len(all) && all[i].text == pkg && all[i+1].text == "." {
+			i++
+			continue
+		}
+		left = append(left, all[i])
+	}
+	return left
+}
+
+// same reports whether the tokens of a text are those that are wanted.
+func same(want, text []tok) bool {
+	for i, w := range want {
+		if w.text == "..." {
+			for skip := range len(text) - i + 1 {
+				if same(want[i+1:], text[i+skip:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if i == len(text) || text[i].text != w.text {
+			return false
+		}
+	}
+	return len(want) == len(text)
+}
+
+// A tok is a token or a comment, at an offset.
+type tok struct {
+	text string
+	at   int
+}
+
+var indent = regexp.MustCompile(`\n[ \t]+`)
+
+// tokens returns those of a text, without the ends of lines, and without indentation in literals.
+func tokens(text string) (all []tok) {
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, scanner.ScanComments)
+	for {
+		at, kind, literal := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return all
+		case kind == token.SEMICOLON && literal == "\n":
+			continue
+		case literal == "":
+			literal = kind.String()
+		case kind == token.STRING:
+			literal = indent.ReplaceAllString(literal, "\n")
+		}
+		all = append(all, tok{literal, file.Offset(at)})
+	}
+}
