@@ -20,6 +20,9 @@ func isReply(err error) bool {
 // out soon. A code is the first word of an error, which Redis's protocol defines.
 var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
 
+// credentials are the codes with which a server refuses who asks, whatever is asked.
+var credentials = names("NOAUTH WRONGPASS NOPERM")
+
 // Classify returns the verdict on an error of go-redis, and falls back on lull.Classify. NeverSent
 // means that the command provably was not carried out. An answer is known by its first word, the code:
 //
@@ -40,7 +43,8 @@ var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK REA
 //	NOSCRIPT     does not know the script                   no           no: send it whole (redis.Script does)
 //	EXECABORT    has discarded the transaction              no           no: its WATCH is gone
 //	UNKILLABLE   runs a script that has written             no           no: the answer to SCRIPT KILL
-//	NOAUTH, WRONGPASS, NOPERM                               no           no: the caller's credentials
+//	NOAUTH, WRONGPASS, NOPERM                               no           no, and unclassified: they are about
+//	                                                                     the caller's credentials
 //	any other (ERR, WRONGTYPE, BUSYGROUP, ...)              perhaps      no
 //
 // "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
@@ -61,6 +65,9 @@ func classify(err error) lull.Verdict {
 		}
 		if strings.HasPrefix(text, "max number of clients") {
 			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_max_clients"}
+		}
+		if code, _, _ := strings.Cut(text, " "); credentials[code] {
+			return lull.Verdict{Kind: lull.KindUnclassified, Code: "redis_" + strings.ToLower(code)}
 		}
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "redis_error"}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted): // it waited for a connection of the pool

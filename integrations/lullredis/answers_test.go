@@ -142,8 +142,11 @@ func TestWhatTheServerRefuses(t *testing.T) {
 				t.Fatalf("the server answered %v, not %s", err, code)
 			}
 			kind := lull.KindPermanent
-			if x.again {
+			switch {
+			case x.again:
 				kind = lull.KindTransient
+			case code == "NOPERM" || code == "NOAUTH":
+				kind = lull.KindUnclassified
 			}
 			if v := Classify(err); v.Kind != kind || v.NeverSent != x.again {
 				t.Errorf("%v: %+v, want %v, never sent %v", err, v, kind, x.again)

@@ -198,9 +198,7 @@ func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(
 	var err error
 	spec := engine.Spec{Operation: name, NotIdempotent: !idempotent}
 	r := h.d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		if v, err = op(ctx); v.Kind == lull.KindUnclassified && ctx.Err() != nil {
-			return lull.Classify(ctx.Err())
-		}
+		v, err = op(ctx)
 		return v
 	}, nil, func() error { return err })
 	return r, err

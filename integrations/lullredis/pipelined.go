@@ -32,7 +32,7 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 			continue // the commands in between have what became of them
 		}
 		own := verdict(cmd, cmdErr, p.once, p.cluster)
-		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.whole || own.Kind == lull.KindPermanent)
+		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.whole || own.Kind == lull.KindPermanent || own.Kind == lull.KindUnclassified)
 		p.untouched = p.untouched && own.NeverSent
 		switch {
 		case p.from == end && answer:
