@@ -180,6 +180,22 @@ func TestNoCommitAfterTheDeadline(t *testing.T) {
 	})
 }
 
+// A COMMIT that is not answered before the attempt is over is no timeout that may be repeated, although others are answered.
+func TestACommitThatOutlastsItsAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		commits := 0
+		f := &fake{commit: func(*fakeConn) error { commits++; time.Sleep(2 * time.Second); return errMute }}
+		d := newDependency(t, lull.Policy{Attempts: 6, AttemptTimeout: time.Second, Timeouts: engine.TimeoutsAlways, Deadline: time.Minute})
+		db := f.open(t, d)
+		err := tx(t, d, db)
+		if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, errMute) || commits != 1 {
+			t.Errorf("%v after %d commits", err, commits)
+		}
+		db.Close()
+		synctest.Wait()
+	})
+}
+
 // An error that is an answer ends the call and is returned as it is.
 func TestNoRows(t *testing.T) {
 	f := &fake{}
@@ -228,7 +244,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn)); v != (lull.Verdict{Code: sqlerr.OutcomeUnknown}) {
+	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn, false)); v != (lull.Verdict{Code: sqlerr.OutcomeUnknown}) {
 		t.Errorf("%+v", v)
 	}
 	if v := Classify(lull.RetryAfter(state("53300"), time.Second)); v.Kind != lull.KindRateLimited || v.After != time.Second || !v.NeverSent {

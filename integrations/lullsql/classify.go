@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/sqlcall"
+	"github.com/lullgo/lull/internal/sqlerr"
 )
 
 // Classify returns the verdict on an error of database/sql or one of its drivers, and falls back
@@ -32,4 +33,13 @@ func broken(conn *sql.Conn) (yes bool) {
 		return nil
 	})
 	return yes || errors.Is(err, sql.ErrConnDone)
+}
+
+// idle reports whether PostgreSQL has said that the connection is in no transaction.
+func idle(conn *sql.Conn) (yes bool) {
+	conn.Raw(func(c any) error {
+		yes = sqlerr.Idle(c)
+		return nil
+	})
+	return yes
 }
