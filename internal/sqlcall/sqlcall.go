@@ -149,6 +149,9 @@ type transaction struct {
 }
 
 func (t *transaction) attempt(ctx context.Context, run func(context.Context, bool) (lull.Verdict, error)) (v lull.Verdict) {
+	if errors.Is(t.err, ErrOutcomeUnknown) && !t.twice { // whatever was made of its verdict, such as a timeout
+		return lull.Verdict{Code: sqlerr.OutcomeUnknown}
+	}
 	ctx = In(ctx, t.d)
 	if v, t.err = run(ctx, t.twice); t.err == nil || !conflict(t.err) {
 		return v
