@@ -13,6 +13,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/sqlcall"
 	"github.com/lullgo/lull/internal/sqlerr"
 )
@@ -178,6 +180,30 @@ func TestNoCommitAfterTheDeadline(t *testing.T) {
 		db.Close()
 		synctest.Wait()
 	})
+}
+
+// waits counts the retries for which a call has waited.
+type waits struct{ n int }
+
+func (w *waits) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.RetryScheduled {
+		w.n++
+	}
+}
+
+// Only the first conflict of a call is repeated at once.
+func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
+	deadlock := func(*fakeConn) error { return state("40P01") }
+	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}} {
+		var w waits
+		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx(t, d, (&fake{exec: first(x.conflicts, deadlock)}).open(t, d)); err != nil || w.n != x.waits {
+			t.Errorf("%d conflicts: %d waits, %v; want %d", x.conflicts, w.n, err, x.waits)
+		}
+	}
 }
 
 // A COMMIT that is not answered before the attempt is over is no timeout that may be repeated, although others are answered.
