@@ -70,12 +70,13 @@ const (
 // Failed returns v, the verdict on the failure of an attempt that was cut off by that, as the engine
 // and the observers learn of it. If the caller has gone away v is canceled, whatever the attempt
 // returned. If its time was over it is a timeout, unless the verdict is that of an answer (permanent,
-// rate-limited, overloaded), or the request was never sent. A failure of which nothing is known gets a code.
+// rate-limited, overloaded), the request was never sent, or it may have been carried out though the
+// operation is otherwise safe to repeat (CodeOutcomeUnknown). A failure of which nothing is known gets a code.
 func (v Verdict) Failed(by CutOff) Verdict {
 	switch {
 	case by == CutByCaller:
 		v.Kind = KindCanceled
-	case by == CutByTime && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
+	case by == CutByTime && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
 		v.Kind, v.Code = KindTransient, CodeTimeout
 	}
 	if v.Code == "" && (v.Kind == KindUnclassified || v.Kind == KindCanceled) {
@@ -109,6 +110,9 @@ const (
 	// CodeRetriedBelow: the error of a call to another dependency, which has made
 	// the retries that there are to make. Retrying it again would multiply them.
 	CodeRetriedBelow = "retried_below"
+	// CodeOutcomeUnknown: the operation is safe to repeat but for a step that may have been carried
+	// out, such as a COMMIT that was not answered. It is never repeated.
+	CodeOutcomeUnknown = "outcome_unknown"
 	// CodePanic: there is no failure to classify, for the operation panicked.
 	CodePanic = "panic"
 	// CodeTimeout: the attempt took too long. Some budgets charge more for it.

@@ -16,6 +16,7 @@ func TestVerdictsOfFailures(t *testing.T) {
 	missing := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
 	named := lull.Verdict{Code: "mystery"}
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+	unanswered := lull.Verdict{Code: engine.CodeOutcomeUnknown} // a COMMIT
 	reset := lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset"}
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	canceled := func(v lull.Verdict) lull.Verdict { v.Kind = lull.KindCanceled; return v }
@@ -23,6 +24,7 @@ func TestVerdictsOfFailures(t *testing.T) {
 		{lull.Verdict{}, unknown, canceled(unknown), timeout, lull.Verdict{}},
 		{named, named, canceled(named), timeout, named},
 		{blip, blip, canceled(blip), blip, lull.Verdict{Code: engine.CodeUnclassified, NeverSent: true}},
+		{unanswered, unanswered, canceled(unanswered), unanswered, unanswered},
 		{reset, reset, canceled(reset), timeout, unknown},
 		{timeout, timeout, canceled(timeout), timeout, unknown},
 		{busy, busy, canceled(busy), busy, unknown},

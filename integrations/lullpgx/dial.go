@@ -35,8 +35,8 @@ type Config struct {
 // call decides whether to try again. Any other dial, such as one for a statement of the plain pool
 // or one in the background, is a call of its own with the operation "connect". It is repeated as
 // the policy allows and as the budget pays, and refused while the circuit is open. If the
-// connection was made and the server then does not accept the user, the call has failed and is not
-// repeated.
+// connection was made and the server then does not accept the user, or closes it without an answer, the call has
+// failed and is not repeated.
 func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	switch {
 	case config == nil || config.ConnConfig == nil:
@@ -60,7 +60,7 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 		c.DialFunc = k.dial
 		validate, after := c.ValidateConnect, c.AfterConnect
 		c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			k.accepted()
+			k.dialled().end(true) // the server has accepted the user
 			if validate == nil {
 				return nil
 			}
@@ -72,6 +72,13 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 				return nil
 			}
 			return after(ctx, conn)
+		}
+		refuses := c.OnPgError
+		c.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+			if !k.established.Load() {
+				k.dialled().refusal.Store(err)
+			}
+			return refuses == nil || refuses(conn, err)
 		}
 		return nil
 	}
@@ -126,18 +133,29 @@ func (k *connecting) fail(addr string, err error) {
 
 // call dials as a call of its own. The call goes on, in its goroutine, until the server has accepted
 // the user or the connection is closed. After a connection was handed out nothing is repeated.
+//
+// Pgx ends ctx when a dial has failed. That is no end of the call: only one while the dial goes on is.
 func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, error) {
 	made := make(chan *dialled, 1)
 	failed := make(chan error, 1)
+	own, cancel := detached(ctx)
+	leave := func() { // its own deadline ends it otherwise
+		if ctx.Err() == context.Canceled {
+			cancel()
+		}
+	}
+	stop := context.AfterFunc(ctx, leave)
 	go func() {
+		defer cancel()
 		var err error
 		handedOut := false
 		spec := engine.Spec{Operation: "connect", NotIdempotent: true} // but a dial that failed was never sent
-		r := k.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+		r := k.d.Drive(own, spec, func(ctx context.Context) lull.Verdict {
 			var conn *dialled
 			if conn, err = k.once(ctx, network, addr); err != nil {
-				return sqlcall.Judge(ctx, err, nil)
+				return sqlcall.Judge(err, nil)
 			}
+			conn.release = func() { leave(); stop() }
 			handedOut = true
 			made <- conn
 			select {
@@ -145,14 +163,9 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 			case <-ctx.Done():
 				conn.end(false)
 			}
-			if conn.accepted.Load() || conn.noTLS.Load() {
-				return sqlcall.Success
-			}
-			if err = ctx.Err(); err != nil {
-				return lull.Classify(err)
-			}
-			err = errNoAnswer
-			return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
+			var v lull.Verdict
+			v, err = conn.verdict(ctx)
+			return v
 		}, nil, func() error { return err })
 		if !handedOut {
 			failed <- k.d.Error(spec.Operation, r, err)
@@ -164,6 +177,32 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 	case err := <-failed:
 		return nil, err
 	}
+}
+
+// detached returns a context with the values and the deadline of ctx that does not end when ctx is cancelled.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	at, bounded := ctx.Deadline()
+	ctx = context.WithoutCancel(ctx)
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, at)
+}
+
+// verdict returns the verdict on a dial that has ended, and its error.
+func (c *dialled) verdict(ctx context.Context) (lull.Verdict, error) {
+	if c.accepted.Load() || c.noTLS.Load() {
+		return sqlcall.Success, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return lull.Classify(err), err
+	}
+	if err := c.refusal.Load(); err != nil {
+		v := Classify(err)
+		v.NeverSent = false // pgx does not wait for another dial
+		return v, err
+	}
+	return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, errNoAnswer
 }
 
 // once dials once, when there is room.
@@ -178,31 +217,32 @@ func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, 
 		<-k.dials
 		return nil, &sqlcall.DialError{Err: err}
 	}
-	conn := &dialled{Conn: base, k: k, addr: addr, close: sync.OnceValue(base.Close), ended: make(chan struct{})}
+	conn := &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last = conn
 	return conn, nil
 }
 
-// accepted is called when the server has accepted the user, on the last connection.
-func (k *connecting) accepted() {
+// dialled returns the last connection, for which pgx calls its hooks.
+func (k *connecting) dialled() *dialled {
 	k.mu.Lock()
-	conn := k.last
-	k.mu.Unlock()
-	conn.end(true)
+	defer k.mu.Unlock()
+	return k.last
 }
 
 // dialled is a connection. Its dial ends when the server accepts the user, or when it is closed.
 type dialled struct {
 	net.Conn
-	k     *connecting
-	addr  string
-	close func() error // closes Conn, once
+	k       *connecting
+	addr    string
+	once    sync.Once // closes Conn
+	release func()    // the call does not end later with the context of the dial
 
-	answered atomic.Bool // the server has sent something
-	noTLS    atomic.Bool // and that was only that it has no TLS: pgx dials again without
-	accepted atomic.Bool // set before ended is closed
+	answered atomic.Bool                    // the server has sent something
+	noTLS    atomic.Bool                    // and that was only that it has no TLS: pgx dials again without
+	accepted atomic.Bool                    // set before ended is closed
+	refusal  atomic.Pointer[pgconn.PgError] // why the server does not accept the user
 	ending   atomic.Bool
 	ended    chan struct{} // closed when the dial has ended
 }
@@ -221,22 +261,32 @@ func (c *dialled) Close() error {
 	return c.close()
 }
 
+// close closes Conn, once. If that panics the connection is as good as closed.
+func (c *dialled) close() error {
+	err := net.ErrClosed
+	c.once.Do(func() { err = c.Conn.Close() })
+	return err
+}
+
 // end ends the dial, once, and returns when it has ended. A connection that was not accepted is
-// closed before another dial may begin.
+// closed before another dial may begin, even if its Close panics.
 func (c *dialled) end(accepted bool) {
 	if !c.ending.CompareAndSwap(false, true) {
 		<-c.ended
 		return
 	}
+	if c.release != nil {
+		c.release()
+	}
+	c.accepted.Store(accepted)
+	defer close(c.ended)
+	defer func() { <-c.k.dials }()
 	if !accepted {
 		if !c.answered.Load() {
 			c.k.fail(c.addr, &sqlcall.DialError{Err: errNoAnswer})
 		}
 		c.close()
 	}
-	c.accepted.Store(accepted)
-	<-c.k.dials
-	close(c.ended)
 }
 
 // NetConn returns the connection below, as that of a tls.Conn.

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullpgx"
 	"github.com/lullgo/lull/internal/dbserver"
@@ -192,6 +193,206 @@ func TestHooksAreKept(t *testing.T) {
 	}
 	if before.Load() == 0 || after.Load() == 0 {
 		t.Errorf("BeforeConnect was called %d times, AfterConnect %d times", before.Load(), after.Load())
+	}
+}
+
+// An error of a hook that was there before is that of the dial, which is not made.
+func TestTheErrorOfAHookIsKept(t *testing.T) {
+	t.Parallel()
+	own := errors.New("no token")
+	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}), lullpgx.Config{}, func(c *pgxpool.Config) {
+		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return own }
+		c.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+			t.Error("dialled")
+			return nil, own
+		}
+	})
+	if err := pool.Ping(t.Context()); !errors.Is(err, own) {
+		t.Error(err)
+	}
+}
+
+// connects counts calls with the operation connect, by how they ended, and keeps the last error.
+type connects struct {
+	succeeded, failed, answered, others, refused atomic.Int32
+	err                                          atomic.Value
+}
+
+func (c *connects) Observe(_ context.Context, e lull.Event) {
+	switch {
+	case e.Kind != event.CallEnded || e.Operation != "connect":
+		return
+	case e.Reason == engine.CircuitOpen:
+		c.refused.Add(1)
+		return
+	case e.Verdict.Kind == lull.KindSuccess:
+		c.succeeded.Add(1)
+		return
+	case e.Verdict.Kind == lull.KindTransient:
+		c.failed.Add(1)
+	case e.Verdict.Kind == lull.KindPermanent:
+		c.answered.Add(1)
+	default:
+		c.others.Add(1)
+	}
+	c.err.Store([]error{e.Err})
+}
+
+// A server that accepts connections and hangs up does not work, whoever waits for the dial: each dial of the plain pool
+// is a failure with an error, and the circuit opens. One that refuses the user works.
+func TestWhatADialShows(t *testing.T) {
+	t.Parallel()
+	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
+	hangsUp.Down.Store(true)
+	for _, x := range []struct {
+		name, url string
+		opens     bool
+		code      string
+	}{
+		{"hangs up", url(hangsUp.Addr()), true, ""},
+		{"no such database", strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1), false, "3D000"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var c connects
+			d := newDependency(t, lull.Policy{}, lull.WithObserver(&c))
+			pool := open(t, x.url, d, lullpgx.Config{})
+			await := func(what string, counter *atomic.Int32, least int32) {
+				t.Helper()
+				for end := time.Now().Add(time.Minute); counter.Load() < least; {
+					if pool.Ping(t.Context()) == nil {
+						t.Fatal("it answered")
+					}
+					if time.Now().After(end) {
+						t.Fatalf("%s: %d of %d; %d failed, %d answered, %d others", what, counter.Load(), least, c.failed.Load(), c.answered.Load(), c.others.Load())
+					}
+				}
+			}
+			if x.opens {
+				await("refused by the circuit", &c.refused, 1)
+			} else {
+				await("answered", &c.answered, 100)
+			}
+			err, _ := c.err.Load().([]error)
+			if c.others.Load() != 0 || (c.failed.Load() == 0) == x.opens || (c.refused.Load() == 0) == x.opens || len(err) == 0 || err[0] == nil {
+				t.Errorf("%d failed, %d answered, %d others, %d refused: %v", c.failed.Load(), c.answered.Load(), c.others.Load(), c.refused.Load(), err)
+			}
+			if pg, ok := errors.AsType[*pgconn.PgError](err[0]); x.code != "" && (!ok || pg.Code != x.code) {
+				t.Errorf("%v, want %s", err, x.code)
+			}
+		})
+	}
+}
+
+// A dial that is given up by who waits for it is none of those.
+func TestADialThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // its connections are never answered
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var c connects
+	config, err := pgxpool.ParseConfig(url(l.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialled := make(chan struct{})
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		defer close(dialled)
+		return dial(ctx, network, addr)
+	}
+	if err := lullpgx.AddTo(config, newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-dialled; cancel() }()
+	one := config.ConnConfig.Copy()
+	if err := config.BeforeConnect(ctx, one); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pgx.ConnectConfig(ctx, one); err == nil {
+		t.Error("it answered")
+	}
+	for end := time.Now().Add(time.Minute); c.others.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if c.others.Load() != 1 || c.failed.Load() != 0 {
+		t.Errorf("%d failed, %d others", c.failed.Load(), c.others.Load())
+	}
+}
+
+// What pgx dials to cancel a statement is no connect.
+func TestACancelIsNoConnect(t *testing.T) {
+	t.Parallel()
+	var c connects
+	var dials atomic.Int32
+	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(c *pgxpool.Config) {
+		dial := c.ConnConfig.DialFunc
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			return dial(ctx, network, addr)
+		}
+	})
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for end := time.Now().Add(time.Minute); c.succeeded.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if err := conn.Conn().PgConn().CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if dials.Load() != 2 || c.succeeded.Load() != 1 || c.failed.Load()+c.others.Load() != 0 {
+		t.Errorf("%d dials, %d connects, %d failed", dials.Load(), c.succeeded.Load(), c.failed.Load()+c.others.Load())
+	}
+}
+
+// breaking is a connection that cannot be read and whose Close panics.
+type breaking struct{ net.Conn }
+
+func (breaking) Read([]byte) (int, error) { return 0, errors.New("broken") }
+func (b breaking) Close() error           { b.Conn.Close(); panic("close") }
+
+// The panic of a Close gives the place of the dial back.
+func TestAPanicOfClose(t *testing.T) {
+	t.Parallel()
+	config, err := pgxpool.ParseConfig(url(at(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left atomic.Int32
+	left.Store(3)
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err == nil && left.Add(-1) >= 0 {
+			return breaking{conn}, nil
+		}
+		return conn, err
+	}
+	if err := lullpgx.AddTo(config, newDependency(t, lull.Policy{}), lullpgx.Config{Dials: 1}); err != nil {
+		t.Fatal(err)
+	}
+	connect := func() (panicked any, err error) {
+		defer func() { panicked = recover() }()
+		one := config.ConnConfig.Copy()
+		if err := config.BeforeConnect(t.Context(), one); err != nil {
+			return nil, err
+		}
+		conn, err := pgx.ConnectConfig(t.Context(), one)
+		if err == nil {
+			conn.Close(t.Context())
+		}
+		return nil, err
+	}
+	for range 3 {
+		if panicked, err := connect(); panicked == nil {
+			t.Errorf("no panic: %v", err)
+		}
+	}
+	if panicked, err := connect(); panicked != nil || err != nil {
+		t.Error(panicked, err)
 	}
 }
 

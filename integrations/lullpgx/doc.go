@@ -18,7 +18,8 @@
 //
 //	                      Exec        Read       Tx
 //	never sent            repeated    repeated   repeated
-//	undone by the server  repeated    repeated   repeated, the first time at once
+//	undone by the server  a single    repeated   repeated, the first time at once
+//	                      statement
 //	connection broke      not         repeated   repeated before COMMIT, not after
 //	timed out             not         if others  if others are answered, and before COMMIT
 //	                                  are answered
@@ -28,8 +29,10 @@
 // "Never sent" is a dial that failed, or an error for which pgconn.SafeToRetry is true. "conn
 // closed" is an exception: pgx 5.12 also returns it for a COMMIT that was sent and whose answer was
 // cut off.
-// "Undone" is a serialization failure or a deadlock (40001, 40P01). After 40003, which CockroachDB sends if it
-// does not know the outcome, nothing is repeated. [Classify] has the list.
+// "Undone" is a serialization failure or a deadlock, for example (40001, 40P01). For [Exec] that is a proof only if the
+// server carries the query out as a whole: a CALL, a script or DDL may have committed a part. After 40003, which CockroachDB
+// sends if it does not know the outcome, nothing is repeated. docs/sql.md has all codes, and what each of them proves. A server that is
+// read-only refuses a write: it is made on another connection, and this one is closed.
 //
 // Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
 // same d to lullhttp.WithDependencies, lullgrpc and lull.Do if they reach the same server: then

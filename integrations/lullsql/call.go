@@ -16,7 +16,13 @@ import (
 // statement whose connection broke before the answer may have been carried out, and is not
 // repeated. That includes a driver.ErrBadConn: lib/pq returns it for statements that were sent.
 //
-// A statement that may be carried out twice can be repeated in [Tx]. When the call fails the error
+// That the server has undone it is a proof for a single statement that reads or changes rows: one that begins
+// with SELECT, INSERT, UPDATE, DELETE, MERGE, REPLACE, VALUES or WITH, with no other one after a semicolon. A
+// CALL, a script, or DDL may have committed a part before it failed. Such a query is repeated only if it
+// was not sent. If MySQL or MariaDB has a table without transactions in it, by a trigger for
+// example, the error is [ErrOutcomeUnknown].
+//
+// What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error
 // is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
 	var out sql.Result
@@ -25,16 +31,21 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
 		ctx = sqlcall.In(ctx, d)
 		conn, failed := db.Conn(ctx)
-		if err = failed; err != nil {
-			return judge(ctx, nil, err)
+		if failed != nil {
+			err = sqlcall.NoConn(failed)
+			return judge(nil, err)
 		}
 		defer conn.Close()
 		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
 			return sqlcall.Success
 		}
-		v := judge(ctx, conn, err)
-		v.NeverSent = v.NeverSent && !errors.Is(err, driver.ErrBadConn)
-		return v
+		v := sqlcall.Statement(judge(conn, err), err, query, args)
+		if v.NeverSent {
+			if err = sqlcall.Kept(ctx, conn, err); errors.Is(err, ErrOutcomeUnknown) {
+				return sqlcall.Classify(err)
+			}
+		}
+		return leave(conn, v, err)
 	}, nil, func() error { return err })
 	if r.Reason == engine.Success {
 		return out, err
@@ -45,6 +56,7 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 // Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
 // what it does may be done twice. Op uses the connection and the context that it gets, closes its
 // rows before it returns, and does not close the connection. It must not keep either.
+// With lull.NotIdempotent the call is repeated only as long as op has not been called.
 //
 // The error sql.ErrNoRows is an answer: it is returned as it is, and is no failure. Any other
 // error is a [*lull.Error]. lull.Operation names the call; without it the name is "read". Read may
@@ -55,11 +67,11 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
 	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(sqlcall.In(ctx, d), db, func(ctx context.Context, conn *sql.Conn) (err error) {
+		v, err = onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return v
+		return sqlcall.Several(v, err)
 	}, nil, func() error { return err })
 	if r.Reason == engine.Success {
 		return out, err
@@ -72,17 +84,18 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 const deadConns = 2
 
 // onConn calls op with a connection. If that turns out to have been dead before anything was
-// sent on it, op is called with another one: what op gets is a connection that works. That is no
-// retry.
-func onConn(ctx context.Context, db *sql.DB, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
+// sent on it, op is called with another one if it may be called again: what op gets is a connection that
+// works. That is no retry.
+func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			return judge(ctx, nil, err), err
+			err = sqlcall.NoConn(err)
+			return judge(nil, err), err
 		}
 		v, err := use(ctx, conn, op)
 		unsent := v.Kind == lull.KindTransient && v.NeverSent && errors.Is(err, driver.ErrBadConn)
-		if dead == deadConns || !unsent || ctx.Err() != nil {
+		if dead == deadConns || !again || !unsent || ctx.Err() != nil {
 			return v, err
 		}
 	}
@@ -92,7 +105,15 @@ func onConn(ctx context.Context, db *sql.DB, op func(context.Context, *sql.Conn)
 func use(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	defer conn.Close()
 	if err := op(ctx, conn); err != nil {
-		return judge(ctx, conn, err), err
+		return leave(conn, judge(conn, err), err), err
 	}
 	return sqlcall.Success, nil
+}
+
+// leave returns v, the verdict on err. It closes conn if the pool should dial another one.
+func leave(conn *sql.Conn, v lull.Verdict, err error) lull.Verdict {
+	if sqlcall.GiveUp(v, err) {
+		conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return v
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/sqlcall"
-	"github.com/lullgo/lull/internal/sqlerr"
 )
 
 var (
@@ -180,6 +181,46 @@ func TestNoCommitAfterTheDeadline(t *testing.T) {
 	})
 }
 
+// waits counts the retries for which a call has waited.
+type waits struct{ n int }
+
+func (w *waits) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.RetryScheduled {
+		w.n++
+	}
+}
+
+// Only the first conflict of a call is repeated at once.
+func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
+	deadlock := func(*fakeConn) error { return state("40P01") }
+	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}} {
+		var w waits
+		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx(t, d, (&fake{exec: first(x.conflicts, deadlock)}).open(t, d)); err != nil || w.n != x.waits {
+			t.Errorf("%d conflicts: %d waits, %v; want %d", x.conflicts, w.n, err, x.waits)
+		}
+	}
+}
+
+// A COMMIT that is not answered before the attempt is over is no timeout that may be repeated, although others are answered.
+func TestACommitThatOutlastsItsAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		commits := 0
+		f := &fake{commit: func(*fakeConn) error { commits++; time.Sleep(2 * time.Second); return errMute }}
+		d := newDependency(t, lull.Policy{Attempts: 6, AttemptTimeout: time.Second, Timeouts: engine.TimeoutsAlways, Deadline: time.Minute})
+		db := f.open(t, d)
+		err := tx(t, d, db)
+		if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, errMute) || commits != 1 {
+			t.Errorf("%v after %d commits", err, commits)
+		}
+		db.Close()
+		synctest.Wait()
+	})
+}
+
 // An error that is an answer ends the call and is returned as it is.
 func TestNoRows(t *testing.T) {
 	f := &fake{}
@@ -228,7 +269,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn)); v != (lull.Verdict{Code: sqlerr.OutcomeUnknown}) {
+	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn, false)); v != (lull.Verdict{Code: engine.CodeOutcomeUnknown}) {
 		t.Errorf("%+v", v)
 	}
 	if v := Classify(lull.RetryAfter(state("53300"), time.Second)); v.Kind != lull.KindRateLimited || v.After != time.Second || !v.NeverSent {

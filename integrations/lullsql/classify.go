@@ -1,13 +1,13 @@
 package lullsql
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/sqlcall"
+	"github.com/lullgo/lull/internal/sqlerr"
 )
 
 // Classify returns the verdict on an error of database/sql or one of its drivers, and falls back
@@ -17,8 +17,8 @@ import (
 func Classify(err error) lull.Verdict { return sqlcall.Classify(err) }
 
 // judge returns the verdict on what an attempt on conn ended with.
-func judge(ctx context.Context, conn *sql.Conn, err error) lull.Verdict {
-	return sqlcall.Judge(ctx, err, func() bool { return broken(conn) })
+func judge(conn *sql.Conn, err error) lull.Verdict {
+	return sqlcall.Judge(err, func() bool { return broken(conn) })
 }
 
 // broken reports whether the connection can no longer be used, as far as its driver knows.
@@ -32,4 +32,13 @@ func broken(conn *sql.Conn) (yes bool) {
 		return nil
 	})
 	return yes || errors.Is(err, sql.ErrConnDone)
+}
+
+// idle reports whether PostgreSQL has said that the connection is in no transaction.
+func idle(conn *sql.Conn) (yes bool) {
+	conn.Raw(func(c any) error {
+		yes = sqlerr.Idle(c)
+		return nil
+	})
+	return yes
 }

@@ -76,7 +76,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		if conn, err = c.dial(ctx); err == nil {
 			return sqlcall.Success
 		}
-		return judge(ctx, nil, err)
+		return judge(nil, err)
 	}, nil, func() error { return err })
 	if r.Reason == engine.Success {
 		return conn, err

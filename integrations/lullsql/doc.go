@@ -16,7 +16,8 @@
 //
 //	                      Exec        Read       Tx
 //	never sent            repeated    repeated   repeated
-//	undone by the server  repeated    repeated   repeated, the first time at once
+//	undone by the server  a single    repeated   repeated, the first time at once
+//	                      statement
 //	connection broke      not         repeated   repeated before COMMIT, not after
 //	timed out             not         if others  if others are answered, and before COMMIT
 //	                                  are answered
@@ -25,9 +26,13 @@
 //
 // "Never sent" means that the dial failed. (A driver.ErrBadConn should mean the same, but some
 // drivers return it in other cases. lib/pq returns it for statements that were carried out. So Exec
-// does not repeat after it.) "Undone" means a serialization failure or a deadlock (40001, 40P01;
-// MySQL 1205, 1213; SQLite busy). After 40003, which CockroachDB sends if it does not know the
-// outcome, nothing is repeated. [Classify] has the list. It recognises the errors of pgx, lib/pq,
+// does not repeat after it.) "Undone" means a serialization failure or a deadlock, for example (40001, 40P01;
+// MySQL 1205, 1213; SQLite busy). For [Exec] that is a proof only if the server carries the query out as a whole: a CALL, a
+// script or DDL may have committed a part. After 40003, which CockroachDB sends if it does not know the
+// outcome, nothing is repeated. docs/sql.md has all codes, and what each of them proves.
+// A server that is read-only refuses a write: it is made on another connection, and this one is closed.
+//
+// [Classify] recognises the errors of pgx, lib/pq,
 // go-sql-driver/mysql and the drivers of SQLite by their types and codes, and imports none of them.
 // If the meaning of an error is unknown, it asks the driver whether the connection still works
 // (driver.Validator).

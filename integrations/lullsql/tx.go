@@ -8,21 +8,29 @@ import (
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
-// ErrOutcomeUnknown is in the error of a transaction whose COMMIT was sent and not answered:
-// nobody knows whether its changes were made. It is not repeated.
+// ErrOutcomeUnknown is in the error of a transaction whose COMMIT was sent and not answered, or which was
+// rolled back by a server that keeps the changes of some of its tables: nobody knows whether its
+// changes were made. It is not repeated.
 var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 
-// Tx runs op in a transaction of db and commits it, as a call to d. The whole transaction is run
+// Tx runs op in a transaction of db and commits it, as a call to d. Op contains nothing that commits by
+// itself: in MySQL, MariaDB and Oracle that is DDL (CREATE, ALTER, DROP, TRUNCATE), in MySQL and MariaDB also LOCK TABLES,
+// and a CALL of a procedure with DDL or COMMIT in it. What was committed so is still there when the
+// transaction is run again. With lull.Once it is not run again.
+//
+// The whole transaction is run
 // again if it failed before its COMMIT in a way that another attempt may mend, because then it
 // had no effect: the connection broke, the server restarted, another transaction was in the way.
 // After the first conflict with another transaction that is at once, after others with a wait.
 //
-// If COMMIT was sent and not answered, the error is [ErrOutcomeUnknown] and nothing is repeated.
+// If COMMIT was sent and not answered, the error is [ErrOutcomeUnknown] and nothing is repeated. The same is true if
+// MySQL or MariaDB says that it could not roll back all tables (those of MyISAM, for example).
 // With lull.Idempotent it is repeated: the transaction may be carried out twice.
 //
 // Op may be called several times. It makes its changes in tx alone, with the context that it gets,
 // returns the errors of its statements (wrapped, if it likes), and neither commits nor rolls back.
-// An error that op returns of its own ends the call: the transaction is rolled back. When the call
+// An error that op returns of its own ends the call: the transaction is rolled back. So does an error of a
+// statement that op kept to itself: PostgreSQL then rolls back. So does a write under sql.TxOptions.ReadOnly. When the call
 // fails the error is a [*lull.Error]. opts may be nil. lull.Operation names the call; without it
 // the name is "tx". Tx may be called concurrently.
 func Tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts *sql.TxOptions, op func(context.Context, *sql.Tx) error, callOpts ...lull.CallOption) error {
@@ -39,7 +47,13 @@ type transaction struct {
 
 // run runs the transaction once.
 func (t *transaction) run(ctx context.Context, twice bool) (lull.Verdict, error) {
-	return onConn(ctx, t.db, func(ctx context.Context, conn *sql.Conn) error { return t.on(ctx, conn, twice) })
+	return onConn(ctx, t.db, true, func(ctx context.Context, conn *sql.Conn) error {
+		err := t.on(ctx, conn, twice)
+		if err == nil || twice {
+			return err
+		}
+		return sqlcall.Kept(ctx, conn, err)
+	})
 }
 
 // on runs the transaction on conn.
@@ -50,13 +64,13 @@ func (t *transaction) on(ctx context.Context, conn *sql.Conn, twice bool) error 
 	}
 	defer tx.Rollback() // after Commit it does nothing
 	if err := t.op(ctx, tx); err != nil {
-		return err
+		return sqlcall.Own(err, t.opts != nil && t.opts.ReadOnly)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err = tx.Commit(); err != nil && !twice {
-		return sqlcall.Unanswered(err)
+		return sqlcall.Unanswered(err, idle(conn))
 	}
 	return err
 }

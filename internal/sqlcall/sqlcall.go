@@ -4,6 +4,7 @@ package sqlcall
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 
@@ -20,19 +21,31 @@ var Success = lull.Verdict{Kind: lull.KindSuccess}
 // ErrOutcomeUnknown is the ErrOutcomeUnknown of both packages.
 var ErrOutcomeUnknown = errors.New("COMMIT was sent and not answered: whether the transaction was committed is not known")
 
-// unknownOutcome is the error of a COMMIT that was not answered.
-type unknownOutcome struct{ err error }
+// unknownOutcome is an error with ErrOutcomeUnknown, and why it is.
+type unknownOutcome struct {
+	why string
+	err error
+}
 
-func (e *unknownOutcome) Error() string   { return ErrOutcomeUnknown.Error() + ": " + e.err.Error() }
+func (e *unknownOutcome) Error() string   { return e.why + ": " + e.err.Error() }
 func (e *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, e.err} }
 
-// Unanswered returns err as the error of a COMMIT that was sent, unless the database has answered
-// with it.
-func Unanswered(err error) error {
-	if c, _ := sqlerr.Classify(err); c.Answered {
+// Unanswered returns err as the error of a COMMIT that was sent, unless it is known what became of
+// that: the database has answered with err, COMMIT was not sent (a driver.ErrBadConn is no proof), or op
+// has ended the transaction itself. idle reports that the database has said that the connection is in no
+// transaction. An error without a code is then that of a driver whose database has answered COMMIT
+// with a rollback.
+func Unanswered(err error, idle bool) error {
+	c, known := sqlerr.Classify(err)
+	if c.Answered || !known && idle || unsent(c, err) || errors.Is(err, sql.ErrTxDone) {
 		return err
 	}
-	return &unknownOutcome{err}
+	return &unknownOutcome{ErrOutcomeUnknown.Error(), err}
+}
+
+// unsent reports whether nothing was sent before err, of class c.
+func unsent(c sqlerr.Class, err error) bool {
+	return c.NeverSent && !c.Answered && !errors.Is(err, driver.ErrBadConn)
 }
 
 // A DialError is why a dial failed.
@@ -48,6 +61,15 @@ func (e *DialError) Unwrap() error {
 	return e.Err
 }
 
+// NoConn returns err, with which a pool had no connection to give, as a *DialError if anything is known of
+// it: nothing was sent.
+func NoConn(err error) error {
+	if dialled(err) || Classify(err).Kind == lull.KindUnclassified {
+		return err
+	}
+	return &DialError{err}
+}
+
 // Classify returns the verdict on an error of a database.
 func Classify(err error) lull.Verdict { return lull.VerdictOf(err, verdict) }
 
@@ -56,7 +78,7 @@ func verdict(err error) lull.Verdict {
 		return Classify(lull.NeverSent(e.Err))
 	}
 	if errors.Is(err, ErrOutcomeUnknown) {
-		return lull.Verdict{Code: sqlerr.OutcomeUnknown}
+		return lull.Verdict{Code: engine.CodeOutcomeUnknown}
 	}
 	if c, known := sqlerr.Classify(err); known {
 		return c.Verdict
@@ -64,20 +86,33 @@ func verdict(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// Judge returns the verdict on what an attempt ended with. An error of which nothing is known gets
-// one if the time of the attempt is over, or if the connection is broken. broken may be nil.
-func Judge(ctx context.Context, err error, broken func() bool) lull.Verdict {
+// Judge returns the verdict on what an attempt ended with. An error of which nothing is known is
+// transient if the connection is broken. broken may be nil.
+func Judge(err error, broken func() bool) lull.Verdict {
 	v := Classify(err)
-	if v.Kind != lull.KindUnclassified || v.Code == sqlerr.OutcomeUnknown {
+	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown {
 		return v
-	}
-	if ended := ctx.Err(); ended != nil {
-		return lull.Classify(ended)
 	}
 	if broken != nil && broken() {
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
 	}
 	return v
+}
+
+// GiveUp reports whether the connection on which an attempt ended with err, of which v is the verdict, is
+// to be given up: the server behind it refuses what another one may carry out.
+func GiveUp(v lull.Verdict, err error) bool {
+	c, _ := sqlerr.Classify(err)
+	return c.Elsewhere && v.Kind == lull.KindTransient
+}
+
+// Own returns err, with which op ended. That a transaction which the caller has made read-only refuses
+// a write is the caller's own failure.
+func Own(err error, readOnly bool) error {
+	if c, _ := sqlerr.Classify(err); readOnly && c.Elsewhere {
+		return lull.Permanent(err)
+	}
+	return err
 }
 
 // Apply applies opts to s.

@@ -27,13 +27,15 @@ type Class struct {
 	// Conflict: another transaction was in the way of this one, which was rolled back, or has to
 	// be. The database is well.
 	Conflict bool
-	// Answered: the database has answered with this error, so nothing about it is unknown.
+	// Answered: the database has answered the statement with this error. With NeverSent it has
+	// undone the statement, which is a proof only for one that it carries out as a whole.
 	Answered bool
+	// Elsewhere: the server behind this connection does not take the statement, and another one
+	// may: the connection is to be given up.
+	Elsewhere bool
+	// MySQL: the server is MySQL or MariaDB, which has tables that are not rolled back.
+	MySQL bool
 }
-
-// OutcomeUnknown is the code of an error after which nobody knows whether the statement was
-// carried out. It is never repeated, whatever else is known.
-const OutcomeUnknown = "outcome_unknown"
 
 // Classify returns the class of err, and whether anything is known of it. A verdict with
 // NeverSent means that the statement provably had no effect. An error that joins several is about
@@ -45,7 +47,10 @@ func Classify(err error) (c Class, known bool) {
 }
 
 func classify(err error) (c Class, known bool) {
-	if code := state(err); code != "" {
+	switch code := state(err); {
+	case code == "0A000" && stale(err):
+		return conflict.class(code), true
+	case code != "":
 		return byState(code), true
 	}
 	if safe(err) || errors.Is(err, driver.ErrBadConn) {
@@ -127,68 +132,163 @@ func codeOf(err error, v reflect.Value) (int, bool) {
 	return 0, false
 }
 
+// IdleStatus is the status of a connection to PostgreSQL that is in no transaction.
+const IdleStatus = 'I'
+
+// Idle reports whether conn, a driver's connection, is in no transaction as PostgreSQL has said in its
+// last answer. It is false for drivers other than pgx and lib/pq.
+func Idle(conn any) bool {
+	c := reflect.ValueOf(conn)
+	v := reflect.Indirect(c)
+	if !v.IsValid() {
+		return false
+	}
+	switch path := v.Type().PkgPath(); { // the names are constants, so that the linker can drop other methods
+	case strings.HasSuffix(path, "/pgx/v5/stdlib"):
+		v = get(get(get(c.MethodByName("Conn")).MethodByName("PgConn")).MethodByName("TxStatus"))
+	case strings.HasSuffix(path, "/lib/pq") && v.Kind() == reflect.Struct:
+		v = v.FieldByName("txnStatus")
+	default:
+		return false
+	}
+	return v.IsValid() && v.CanUint() && v.Uint() == IdleStatus
+}
+
+// get returns what getter returns, or a value without methods if it is none.
+func get(getter reflect.Value) reflect.Value {
+	if !getter.IsValid() || getter.Type().NumIn() != 0 || getter.Type().NumOut() != 1 {
+		return reflect.ValueOf(struct{}{})
+	}
+	return getter.Call(nil)[0]
+}
+
 const (
 	transient    = engine.KindTransient
 	permanent    = engine.KindPermanent
 	unclassified = engine.KindUnclassified
 )
 
+// effect is what a code proves about the statement that was answered with it. docs/sql.md has the
+// codes with their sources.
+type effect uint8
+
+const (
+	refused   effect = iota // an answer: it had no effect, and would fail again
+	conflict                // undone, since another transaction was in the way
+	undone                  // undone, or refused before it began, and another attempt may succeed
+	elsewhere               // refused by this server
+	unread                  // not read: the server had ended the session
+	timedOut                // ended by a limit of time
+	cut                     // the session ended meanwhile: not known
+	unknown                 // the server says that it does not know
+	ill                     // an error in the server: not known, and another attempt may fail
+)
+
+func (e effect) class(code string) Class {
+	c := Class{Verdict: engine.Verdict{Kind: transient, Code: code}, Answered: true}
+	switch e {
+	case refused:
+		c.Kind = permanent
+	case conflict:
+		c.NeverSent, c.Conflict = true, true
+	case undone:
+		c.NeverSent = true
+	case elsewhere:
+		c.NeverSent, c.Elsewhere = true, true
+	case unread:
+		c.NeverSent, c.Answered = true, false
+	case timedOut:
+		c.Code = engine.CodeTimeout
+	case cut:
+		c.Answered = false
+	case unknown:
+		c.Kind, c.Answered, c.Code = unclassified, false, engine.CodeOutcomeUnknown
+	case ill:
+		c.Kind, c.Answered = unclassified, false
+	}
+	return c
+}
+
+// states has the SQLSTATEs of PostgreSQL, and classes of two characters for those that are not here.
+var states = map[string]effect{
+	"40001": conflict, "40P01": conflict, // serialization failure, deadlock
+	"40000": conflict,                // rolled back
+	"55P03": conflict,                // a lock that was not free in time
+	"72000": conflict,                // the snapshot is too old
+	"08001": undone, "08004": undone, // the connection was not established
+	"53":    undone,                  // out of resources: memory, disk, connections
+	"57P03": undone,                  // the server is starting or ending
+	"25006": elsewhere,               // read-only
+	"57P05": unread, "25P03": unread, // the session was idle for too long, in a transaction or not
+	"57014": timedOut,          // canceled, by statement_timeout if not by the caller
+	"25P04": timedOut,          // by transaction_timeout
+	"57P01": cut, "57P02": cut, // the server ends, or has crashed
+	"08":    cut, // the connection broke
+	"40003": unknown, "08007": unknown,
+	"58": ill, "XX": ill, "F0": ill, // errors of the system and in the server
+}
+
 // byState classifies an SQLSTATE. Those that are not here the server has answered with, and
 // would again.
 func byState(code string) Class {
-	c := Class{Verdict: engine.Verdict{Kind: permanent, Code: code}, Answered: true}
-	switch code {
-	case "40001", "40P01", "55P03": // serialization failure, deadlock, a lock that was not free
-		c.Kind, c.NeverSent, c.Conflict = transient, true, true
-	case "08001", "08004", // the connection was not established
-		"53000", "53200", "53300", "53400", // out of resources: memory, connections
-		"57P03", // the server is starting or ending
-		"57P05": // the connection was idle for too long
-		c.Kind, c.NeverSent = transient, true
-	case "57014": // canceled, by statement_timeout if not by the caller
-		c.Kind, c.Code = transient, engine.CodeTimeout
-	case "40003", "08007": // nobody knows whether it was carried out: never repeated
-		c.Kind, c.Answered, c.Code = unclassified, false, OutcomeUnknown
-	case "57P01", "57P02": // the server ends, or has crashed
-		c.Kind, c.Answered = transient, false
-	default:
-		switch code[:min(2, len(code))] {
-		case "08": // the connection broke
-			c.Kind, c.Answered = transient, false
-		case "58", "XX", "F0": // errors of the system and in the server: not an answer that it is well
-			c.Kind, c.Answered = unclassified, false
-		}
+	e, ok := states[code]
+	if !ok {
+		e = states[code[:min(2, len(code))]]
 	}
-	return c
+	return e.class(code)
+}
+
+// stale reports whether err, an answer with 0A000, is that of PostgreSQL to a prepared statement of which
+// the result has another type since a table was changed. Other features that are missing have that
+// SQLSTATE, too. The function of the server that has reported it is in the answer.
+func stale(err error) bool {
+	return neterr.AnyOf(err, func(e error) bool {
+		v := reflect.Indirect(reflect.ValueOf(e))
+		if v.Kind() != reflect.Struct {
+			return false
+		}
+		routine := v.FieldByName("Routine")
+		return routine.Kind() == reflect.String && routine.String() == "RevalidateCachedQuery"
+	})
+}
+
+// numbers has the errors of MySQL and MariaDB.
+var numbers = map[uint16]effect{
+	1205: conflict, 1213: conflict, // lock wait timeout, deadlock
+	3572: conflict,                           // a lock that was not free (NOWAIT)
+	1020: conflict,                           // a row has changed since it was read (MariaDB, snapshot isolation)
+	1412: conflict,                           // the definition of a table has changed since
+	3101: conflict,                           // rolled back by a plugin at COMMIT (group replication)
+	1040: undone, 1203: undone, 1226: undone, // too many connections, or of a resource of the user
+	1637: undone,                             // too many transactions
+	1037: undone, 1041: undone, 1135: undone, // out of memory or threads
+	2002: undone, 2003: undone, // no connection
+	1290: elsewhere, 1792: elsewhere, 1836: elsewhere, // read-only
+	1047: elsewhere,                                // a node of a Galera cluster that is not ready
+	3032: elsewhere,                                // offline
+	4031: unread,                                   // the session was idle for too long
+	1317: timedOut, 1969: timedOut, 3024: timedOut, // interrupted, by max_execution_time or max_statement_time
+	1053: cut,                                                                              // the server ends
+	1158: cut, 1159: cut, 1160: cut, 1161: cut, 1927: cut, 2006: cut, 2013: cut, 2055: cut, // the connection broke
+	1180: unknown, // an error during COMMIT
 }
 
 // byNumber classifies an error number of MySQL and MariaDB.
 func byNumber(n uint16) Class {
-	c := Class{Verdict: engine.Verdict{Kind: permanent, Code: "mysql_" + strconv.Itoa(int(n))}, Answered: true}
-	switch n {
-	case 1205, 1213, 3572: // lock wait timeout, deadlock, a lock that was not free (NOWAIT)
-		c.Kind, c.NeverSent, c.Conflict = transient, true, true
-	case 1040, 1203, // too many connections
-		1047,       // a node of a Galera cluster that is not ready
-		2002, 2003: // no connection
-		c.Kind, c.NeverSent = transient, true
-	case 1317, 1969, 3024: // interrupted, by max_execution_time or max_statement_time
-		c.Kind, c.Code = transient, engine.CodeTimeout
-	case 1053, // the server ends
-		1158, 1159, 1160, 1161, 1927, 2006, 2013, 2055: // the connection broke
-		c.Kind, c.Answered = transient, false
-	}
+	c := numbers[n].class("mysql_" + strconv.Itoa(int(n)))
+	c.MySQL = true
 	return c
+}
+
+// results has the primary result codes of SQLite.
+var results = map[int]effect{
+	5: conflict, 6: conflict, // busy, locked
+	15: conflict,                               // a race for the locks of the write-ahead log
+	17: conflict,                               // the schema has changed
+	7:  ill, 9: ill, 10: ill, 14: ill, 26: ill, // memory, interrupted, input and output, cannot open, not a database
 }
 
 // bySQLite classifies a result code of SQLite, extended or not.
 func bySQLite(code int) Class {
-	c := Class{Verdict: engine.Verdict{Kind: permanent, Code: "sqlite_" + strconv.Itoa(code&0xff)}, Answered: true}
-	switch code & 0xff {
-	case 5, 6: // busy, locked
-		c.Kind, c.NeverSent, c.Conflict = transient, true, true
-	case 7, 9, 10, 14, 26: // memory, interrupted, input and output, cannot open, not a database
-		c.Kind, c.Answered = unclassified, false
-	}
-	return c
+	return results[code&0xff].class("sqlite_" + strconv.Itoa(code&0xff))
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/lullgo/lull/engine"
@@ -35,90 +37,129 @@ type MySQLError struct {
 
 func (e *MySQLError) Error() string { return e.Message }
 
+// pgError has the form of pgx's and lib/pq's.
+type pgError struct{ Code, Routine string }
+
+func (e *pgError) Error() string    { return e.Code }
+func (e *pgError) SQLState() string { return e.Code }
+
+// What is known after each kind of answer. The codes themselves are in docs/sql.md.
 func TestClassify(t *testing.T) {
 	const (
 		transient, permanent, nothing = engine.KindTransient, engine.KindPermanent, engine.KindUnclassified
+		yes, no                       = true, false
 	)
 	for _, x := range []struct {
-		err      error
-		kind     engine.Kind
-		noEffect bool
-		code     string
-		conflict bool
-		answered bool
-		known    bool
+		err       error
+		kind      engine.Kind
+		noEffect  bool
+		code      string
+		conflict  bool
+		answered  bool
+		elsewhere bool
 	}{
-		{stateError("40001"), transient, true, "40001", true, true, true},
-		{stateError("40P01"), transient, true, "40P01", true, true, true},
-		{stateError("40003"), nothing, false, OutcomeUnknown, false, false, true},
-		{stateError("08006"), transient, false, "08006", false, false, true},
-		{stateError("08004"), transient, true, "08004", false, true, true},
-		{stateError("53300"), transient, true, "53300", false, true, true},
-		{stateError("57P01"), transient, false, "57P01", false, false, true},
-		{stateError("57P02"), transient, false, "57P02", false, false, true},
-		{stateError("57P03"), transient, true, "57P03", false, true, true},
-		{stateError("57014"), transient, false, "timeout", false, true, true},
-		{stateError("23505"), permanent, false, "23505", false, true, true},
-		{stateError("XX000"), nothing, false, "XX000", false, false, true},
-		{stateError("4"), permanent, false, "4", false, true, true},
-		{&MySQLError{Number: 1213}, transient, true, "mysql_1213", true, true, true},
-		{&MySQLError{Number: 1205}, transient, true, "mysql_1205", true, true, true},
-		{&MySQLError{Number: 1040}, transient, true, "mysql_1040", false, true, true},
-		{&MySQLError{Number: 2006}, transient, false, "mysql_2006", false, false, true},
-		{&MySQLError{Number: 2013}, transient, false, "mysql_2013", false, false, true},
-		{&MySQLError{Number: 1062}, permanent, false, "mysql_1062", false, true, true},
-		{(*MySQLError)(nil), nothing, false, "", false, false, false},
-		{driver.ErrBadConn, transient, true, "bad_connection", false, false, true},
-		{safeError(true), transient, true, "bad_connection", false, false, true},
-		{&connLockError{"conn closed"}, transient, false, "bad_connection", false, false, true},
-		{safeError(false), nothing, false, "", false, false, false},
-		{sql.ErrNoRows, engine.KindSuccess, false, "", false, true, true},
-		{errors.New("x"), nothing, false, "", false, false, false},
+		{stateError("40001"), transient, yes, "40001", yes, yes, no},
+		{stateError("40P01"), transient, yes, "40P01", yes, yes, no},
+		{stateError("40002"), permanent, no, "40002", no, yes, no},
+		{stateError("40003"), nothing, no, engine.CodeOutcomeUnknown, no, no, no},
+		{stateError("08006"), transient, no, "08006", no, no, no},
+		{stateError("08004"), transient, yes, "08004", no, yes, no},
+		{stateError("53300"), transient, yes, "53300", no, yes, no},
+		{stateError("53100"), transient, yes, "53100", no, yes, no},
+		{stateError("57P01"), transient, no, "57P01", no, no, no},
+		{stateError("57P03"), transient, yes, "57P03", no, yes, no},
+		{stateError("57P05"), transient, yes, "57P05", no, no, no},
+		{stateError("25P03"), transient, yes, "25P03", no, no, no},
+		{stateError("57014"), transient, no, "timeout", no, yes, no},
+		{stateError("25006"), transient, yes, "25006", no, yes, yes},
+		{stateError("25P02"), permanent, no, "25P02", no, yes, no},
+		{stateError("23505"), permanent, no, "23505", no, yes, no},
+		{stateError("XX000"), nothing, no, "XX000", no, no, no},
+		{stateError("4"), permanent, no, "4", no, yes, no},
+		{stateError("0A000"), permanent, no, "0A000", no, yes, no},
+		{&pgError{"0A000", "transformLockingClause"}, permanent, no, "0A000", no, yes, no},
+		{&pgError{"0A000", "RevalidateCachedQuery"}, transient, yes, "0A000", yes, yes, no},
+		{&MySQLError{Number: 1213}, transient, yes, "mysql_1213", yes, yes, no},
+		{&MySQLError{Number: 1040}, transient, yes, "mysql_1040", no, yes, no},
+		{&MySQLError{Number: 1290}, transient, yes, "mysql_1290", no, yes, yes},
+		{&MySQLError{Number: 4031}, transient, yes, "mysql_4031", no, no, no},
+		{&MySQLError{Number: 1317}, transient, no, "timeout", no, yes, no},
+		{&MySQLError{Number: 2006}, transient, no, "mysql_2006", no, no, no},
+		{&MySQLError{Number: 1180}, nothing, no, engine.CodeOutcomeUnknown, no, no, no},
+		{&MySQLError{Number: 1062}, permanent, no, "mysql_1062", no, yes, no},
+		{driver.ErrBadConn, transient, yes, "bad_connection", no, no, no},
+		{safeError(true), transient, yes, "bad_connection", no, no, no},
+		{&connLockError{"conn closed"}, transient, no, "bad_connection", no, no, no},
+		{sql.ErrNoRows, engine.KindSuccess, no, "", no, yes, no},
+		{(*MySQLError)(nil), nothing, no, "", no, no, no},
+		{safeError(false), nothing, no, "", no, no, no},
+		{errors.New("x"), nothing, no, "", no, no, no},
 	} {
+		_, mysql := x.err.(*MySQLError)
 		for _, err := range []error{x.err, fmt.Errorf("query: %w", x.err), errors.Join(errors.New("y"), x.err)} {
-			want := Class{engine.Verdict{Kind: x.kind, NeverSent: x.noEffect, Code: x.code}, x.conflict, x.answered}
+			want := Class{engine.Verdict{Kind: x.kind, NeverSent: x.noEffect, Code: x.code}, x.conflict, x.answered, x.elsewhere, mysql && x.code != ""}
 			if _, several := err.(interface{ Unwrap() []error }); several {
 				want.NeverSent = false
 			}
 			c, known := Classify(err)
-			if c != want || known != x.known {
-				t.Errorf("%v: %+v %t, want %+v %t", err, c, known, want, x.known)
+			if c != want || known != (x.code != "" || x.answered) {
+				t.Errorf("%v: %+v %t, want %+v", err, c, known, want)
 			}
 		}
 	}
 }
 
-func TestSQLite(t *testing.T) {
-	for code, want := range map[int]engine.Kind{5: engine.KindTransient, 6: engine.KindTransient, 517: engine.KindTransient, 19: engine.KindPermanent, 10: engine.KindUnclassified} {
-		c := bySQLite(code)
-		if c.Kind != want || c.Conflict != (want == engine.KindTransient) || c.Conflict != c.NeverSent {
-			t.Errorf("%d: %+v, want %v", code, c, want)
+// The tables of docs/sql.md are those of the code.
+func TestTablesOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inDocs := map[string]effect{}
+	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(string(text), -1) {
+		e, ok := effects[row[2]]
+		if !ok {
+			t.Errorf("%q is no effect", row[2])
+		}
+		for _, code := range regexp.MustCompile("`(.*?)`").FindAllStringSubmatch(row[1], -1) {
+			inDocs[code[1]] = e
+		}
+	}
+	inCode := map[string]effect{"0A000 of a cached plan": conflict}
+	for code, e := range states {
+		if len(code) == 2 {
+			code += "xxx"
+		}
+		inCode[code] = e
+	}
+	for n, e := range numbers {
+		inCode[fmt.Sprint(n)] = e
+	}
+	for n, e := range results {
+		inCode[fmt.Sprint("SQLite ", n)] = e
+	}
+	for code, e := range inCode {
+		if of, ok := inDocs[code]; !ok || of != e {
+			t.Errorf("%s is not in docs/sql.md, or with another meaning", code)
+		}
+		delete(inDocs, code)
+	}
+	for code := range inDocs {
+		t.Errorf("%s is in docs/sql.md and not in the code", code)
+	}
+}
+
+// A connection of which the form is not known is not idle.
+func TestIdleIsNeverGuessed(t *testing.T) {
+	for _, conn := range []any{nil, 5, "I", struct{ txnStatus byte }{'I'}, &struct{ txnStatus byte }{'I'}, (*pgError)(nil), oddConn{}} {
+		if Idle(conn) {
+			t.Errorf("%#v is idle", conn)
 		}
 	}
 }
 
-// Errors of the drivers of SQLite are recognised by the path of their package, so their forms are
-// tested in lullsql/sqltest with one driver, and here as codeOf sees them.
-func TestNoErrorPanics(t *testing.T) {
-	for _, err := range []error{oddCode{}, &oddCode{}, methodCode{}, numberCode(5), structCode{5}} {
-		byForm(err)
-		Classify(err)
-	}
-}
+// oddConn has a method of pgx's connection.
+type oddConn struct{}
 
-type oddCode struct{ Code string }
-
-func (oddCode) Error() string { return "odd" }
-
-type methodCode struct{}
-
-func (methodCode) Error() string  { return "method" }
-func (methodCode) Code(x int) int { return x }
-
-type numberCode int
-
-func (numberCode) Error() string { return "number" }
-
-type structCode struct{ Code int }
-
-func (structCode) Error() string { return "struct" }
+func (oddConn) TxStatus() byte { return 'I' }

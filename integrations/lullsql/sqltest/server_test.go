@@ -81,21 +81,23 @@ var kinds = []*kind{
 		nothing: "SELECT 1",
 	},
 	{
-		name:  "MariaDB",
-		start: dbserver.MariaDB,
-		connector: func(addr string) driver.Connector {
-			c := mysql.NewConfig()
-			c.User, c.Net, c.Addr, c.DBName = "root", "tcp", addr, "mysql"
-			c.InterpolateParams = true
-			connector, err := mysql.NewConnector(c)
-			if err != nil {
-				panic(err)
-			}
-			return connector
-		},
-		insert:  "INSERT INTO writes VALUES (?)",
-		nothing: "DO 1",
+		name:      "MariaDB",
+		start:     dbserver.MariaDB,
+		connector: func(addr string) driver.Connector { return mariaDB(addr, "root", "mysql") },
+		insert:    "INSERT INTO writes VALUES (?)",
+		nothing:   "DO 1",
 	},
+}
+
+func mariaDB(addr, user, database string) driver.Connector {
+	c := mysql.NewConfig()
+	c.User, c.Net, c.Addr, c.DBName = user, "tcp", addr, database
+	c.InterpolateParams = true
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		panic(err)
+	}
+	return connector
 }
 
 func startPostgres(ready func(string) error) (*dbserver.Server, error) {

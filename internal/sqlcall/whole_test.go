@@ -1,0 +1,155 @@
+package sqlcall
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/lullgo/lull"
+)
+
+type state string
+
+func (s state) Error() string    { return "state " + string(s) }
+func (s state) SQLState() string { return string(s) }
+
+type safe struct{}
+
+func (safe) Error() string     { return "safe" }
+func (safe) SafeToRetry() bool { return true }
+
+// rewriter makes another statement of a query.
+type rewriter struct{}
+
+func (*rewriter) RewriteQuery() {}
+
+// Which queries a database carries out as a whole, as far as it is certain.
+func TestWhole(t *testing.T) {
+	for query, want := range map[string]bool{
+		"": true, " \n": true,
+		"SELECT 1": true, "select f()": true, "SELECT(1)": true, "Insert\tINTO t VALUES (1)": true, "UPDATE t SET n=1": true, "DELETE\nFROM t": true,
+		"MERGE INTO t": true, "REPLACE INTO t VALUES (1)": true, "VALUES (1)": true, "WITH x AS (SELECT 1) SELECT 1": true,
+		"SELECT 1;": true, "SELECT 1 ; \r\n;": true,
+		"-- why\nSELECT 1": true, "-- why\r\nSELECT 1": true, "/* a */ /* b */\n-- c\n  SELECT 1": true, "SELECT 1 /* trace */": true,
+
+		"SELECT 1; SELECT 2": false, "INSERT INTO t VALUES (1);CALL p()": false, "SELECT ';'": false, "SELECT 1; -- end": false,
+		"CALL p()": false, "DO $$ $$": false, "EXECUTE s": false, "EXEC p": false, "COPY t FROM STDIN": false, "LOAD DATA INFILE ''": false,
+		"CREATE INDEX CONCURRENTLY i ON t (n)": false, "ALTER TABLE t ADD n INT": false, "TRUNCATE t": false, "VACUUM": false, "REFRESH MATERIALIZED VIEW v": false,
+		"BEGIN": false, "COMMIT": false, "SET x=1": false, "LOCK TABLES t WRITE": false, "EXPLAIN ANALYZE INSERT INTO t VALUES (1)": false, "(SELECT 1)": false,
+		"SELECT": false, "select_name": false, "selected 1": false, "insertion (1)": false, "update-account": false,
+		"/*! CALL p() */ SELECT 1": false, "/*M! CALL p() */ SELECT 1": false, "/* /* */ SELECT 1 */ CALL p()": false, "/* SELECT 1": false,
+		"-- SELECT 1": false, "-- a\rCALL p()\nSELECT 1": false, "# a\nSELECT 1": false,
+	} {
+		if got := whole(query, nil); got != want {
+			t.Errorf("%q: %t", query, got)
+		}
+	}
+	for _, args := range [][]any{{1, nil, "SELECT 1; SELECT 2"}, {sql.Named("a", 1)}} {
+		if !whole("SELECT 1", args) {
+			t.Errorf("not with %v", args)
+		}
+	}
+	for _, query := range []string{"", "SELECT 1"} {
+		if whole(query, []any{1, &rewriter{}}) {
+			t.Errorf("%q although it is rewritten", query)
+		}
+	}
+}
+
+// What proves that a statement, or several of them, had no effect.
+func TestWhatProvesThatNothingWasDone(t *testing.T) {
+	const one, many = "INSERT INTO t VALUES (1)", "CALL p()"
+	dial := func(err error) error { return &DialError{err} }
+	for _, x := range []struct {
+		err                error
+		one, many, several bool
+	}{
+		{state("40001"), true, false, false},
+		{state("53300"), true, false, false},
+		{state("25006"), true, false, false},
+		{state("57P05"), true, true, false},
+		{safe{}, true, true, false},
+		{lull.NeverSent(errors.New("x")), true, true, false},
+		{driver.ErrBadConn, false, false, false},
+		{fmt.Errorf("exec: %w", driver.ErrBadConn), false, false, false},
+		{state("08006"), false, false, false},
+		{state("40003"), false, false, false},
+		{state("57014"), false, false, false},
+		{errors.Join(state("40001"), errors.New("x")), false, false, false},
+		{dial(state("53300")), true, true, true},
+		{dial(state("40001")), true, true, true},
+		{dial(driver.ErrBadConn), true, true, true},
+		{dial(errors.New("x")), true, true, true},
+	} {
+		v := Classify(x.err)
+		for query, want := range map[string]bool{one: x.one, many: x.many} {
+			if got := Statement(v, x.err, query, nil); got.NeverSent != want || got.Kind != v.Kind || got.Code != v.Code {
+				t.Errorf("%v, %s: %+v, want %t", x.err, query, got, want)
+			}
+		}
+		if got := Several(v, x.err); got.NeverSent != x.several || got.Kind != v.Kind {
+			t.Errorf("%v, several: %+v, want %t", x.err, got, x.several)
+		}
+	}
+}
+
+// After which error of COMMIT it is known what became of the transaction.
+func TestUnanswered(t *testing.T) {
+	for _, x := range []struct {
+		err        error
+		busy, idle bool // known, by what PostgreSQL has said of the connection
+	}{
+		{errors.New("commit resulted in rollback"), false, true},
+		{state("40001"), true, true},
+		{state("23505"), true, true},
+		{state("25P03"), true, true}, // before COMMIT was read
+		{safe{}, true, true},
+		{sql.ErrTxDone, true, true},
+		{driver.ErrBadConn, false, false},
+		{state("57P01"), false, false},
+		{state("40003"), false, false},
+		{state("XX000"), false, false},
+	} {
+		for idle, known := range map[bool]bool{false: x.busy, true: x.idle} {
+			err := Unanswered(x.err, idle)
+			if errors.Is(err, ErrOutcomeUnknown) == known || !errors.Is(err, x.err) {
+				t.Errorf("%v, idle %t: %v", x.err, idle, err)
+			}
+		}
+	}
+}
+
+// A connection is given up if another one may reach a server that takes the statement.
+func TestGiveUp(t *testing.T) {
+	for _, x := range []struct {
+		err      error
+		readOnly bool
+		want     bool
+	}{
+		{state("25006"), false, true},
+		{state("25006"), true, false}, // the program has asked for that
+		{state("40001"), false, false},
+		{state("40001"), true, false},
+		{state("53300"), false, false},
+	} {
+		err := Own(x.err, x.readOnly)
+		if v := Classify(err); GiveUp(v, err) != x.want || (v.Kind == lull.KindTransient) != (x.want || x.err != state("25006")) {
+			t.Errorf("%v, read-only %t: %+v", x.err, x.readOnly, v)
+		}
+	}
+}
+
+// What a pool says when it has no connection to give is about a dial if it is known at all.
+func TestNoConn(t *testing.T) {
+	for _, x := range []struct {
+		err  error
+		dial bool
+	}{{state("53300"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
+		err := NoConn(x.err)
+		if dialled(err) != x.dial || !errors.Is(err, x.err) {
+			t.Errorf("%v: %v", x.err, err)
+		}
+	}
+}
