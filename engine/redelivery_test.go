@@ -239,7 +239,7 @@ func TestDeliver(t *testing.T) {
 	} {
 		d := delivered(c.attempt)
 		d.Stopping, d.FreeDefer = c.stopping, !c.counted
-		r, ok := p.Deliver(d)
+		r, ok := p.Deliver(p.Counted(d, 0), nil)
 		if got := fmt.Sprint(ok, " ", r.Outcome); got != c.want || r.Outcome == engine.DeadLetter && r.Reason != engine.Crashed {
 			t.Errorf("%+v: %v %+v", c, got, r)
 		}

@@ -93,7 +93,7 @@ func (w *world) fetch(c *consumer) {
 // begun is the beginning of a delivery.
 func (w *world) begun(i uint32, x *delivery) {
 	if !x.c.topic.holds {
-		if r, ok := x.c.topic.plan.Deliver(w.describe(x)); !ok {
+		if r, ok := x.c.topic.plan.Deliver(x.c.topic.plan.Counted(w.describe(x), 0), w.random); !ok {
 			w.conclude(i, x, r)
 			return
 		}

@@ -291,8 +291,7 @@ func consumerStops(b *bench) {
 	b.empty("after Ack")
 }
 
-// Poison kills the worker that handles it. After the attempts that the policy allows it
-// is a dead letter, without one more.
+// Poison kills the worker that handles it. It is handled alone at last, and a dead letter then.
 func consumerPoison(b *bench, how string) {
 	b.send(how)
 	runs, workers := 0, 0
@@ -311,10 +310,11 @@ func consumerPoison(b *bench, how string) {
 			}
 		})
 	}
-	b.equal("runs of the handler", runs, 3)
+	const most = 6 // more than Attempts, since three may be in company
+	b.equal("runs of the handler", runs, most)
 	l := b.letter()
 	b.equal("reason", l.Reason, queue.ReasonCrashed)
-	b.equal("attempts", l.Attempts, 3)
+	b.equal("attempts", l.Attempts, most)
 	b.equal("header", l.Headers["kind"], "test")
 	b.empty("after the poison")
 }
