@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // An Outcome is what happens to a message that was delivered.
@@ -120,6 +121,25 @@ func (p *Plan) mayCrash(d Delivery) int {
 	return most
 }
 
+// WorstCrashes returns how often a message may crash its consumer beside its attempts, and the
+// longest that it waits between these, all together. Where losses are not told, the attempts
+// are among the crashes.
+func (p Policy) WorstCrashes(b Broker) (crashes int, waits time.Duration) {
+	p = p.WithDefaults()
+	if !b.Losses {
+		return crashesAlone, 0
+	}
+	crashes = (&Plan{attempts: p.allowed()}).mayCrash(Delivery{Broker: b})
+	for n := 1; n < crashes; n++ {
+		waits = saturating.Add(waits, min(p.Backoff.Max(n), b.MaxDelay))
+	}
+	return crashes, waits
+}
+
+// longestBroken is the longest that a message waits whose connection broke. It may have to be
+// quick when that is mended: nothing is wrong with the message, nor with what its handler calls.
+const longestBroken = 10 * time.Second
+
 // Deliver returns whether the message of d, which is Counted, may be handled at all. One that
 // has made its consumer crash when it was alone there, again and again, may not. One that
 // was lost is put off, for that to be noted: by as long as it waits after as many failures,
@@ -132,7 +152,11 @@ func (p *Plan) Deliver(d Delivery, random func() uint64) (r Redelivery, ok bool)
 	case d.Stopping && d.FreeDefer:
 		return Redelivery{Outcome: Defer}, false
 	case d.Losses && d.Lost > 0:
-		return Redelivery{Outcome: Defer, After: min(p.waits.Delay(max(d.Crashes, d.Seen, 1), 0, random), d.MaxDelay)}, false
+		wait := p.waits.Delay(max(d.Crashes, 1), 0, random)
+		if d.Crashes == 0 {
+			wait = min(p.waits.Delay(max(d.Seen, 1), 0, random), longestBroken)
+		}
+		return Redelivery{Outcome: Defer, After: min(wait, d.MaxDelay)}, false
 	}
 	return Redelivery{}, true
 }

@@ -85,7 +85,7 @@ func ExampleCompare() {
 	// naive recovered in 0 of 3 runs, 2.9 attempts per call
 }
 
-// A message in ten minutes kills its worker. At its fourth delivery it is a dead letter.
+// A message in ten minutes kills its worker. At its seventh delivery it is a dead letter.
 func ExampleTopic() {
 	s := sim.Scenario{
 		Horizon:  time.Hour,
@@ -107,8 +107,8 @@ func ExampleTopic() {
 	t := r.Topics[0]
 	fmt.Println(t.Sent, "sent,", t.Handled, "handled,", t.Dead, "dead,", t.Left, "left;", t.Lapsed, "leases lapsed")
 	// Output:
-	// message 1 is dead after 1m30s and delivery 4
-	// 17770 sent, 17765 handled, 4 dead, 1 left; 12 leases lapsed
+	// message 1 is dead after 3m0s and delivery 7
+	// 17770 sent, 17765 handled, 4 dead, 1 left; 24 leases lapsed
 }
 
 // Each process has up to ten connections to a database that stands still for three seconds. An
