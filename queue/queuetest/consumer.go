@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ var consumerChecks = []check{
 	{name: "Consumer/stops", run: consumerStops},
 	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit") }, process: true},
 	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill") }, process: true},
+	{name: "Consumer/poison beside others", run: consumerCrowd, process: true},
 }
 
 var errBlip = errors.New("blip")
@@ -317,4 +319,71 @@ func consumerPoison(b *bench, how string) {
 	b.equal("attempts", l.Attempts, most)
 	b.equal("header", l.Headers["kind"], "test")
 	b.empty("after the poison")
+}
+
+// One message kills its worker, and all that is in flight with it comes back. The others are
+// handled, and it alone becomes a dead letter.
+func consumerCrowd(b *bench) {
+	const messages, workers, attempts, most = 24, 2, 2, 6
+	for i := range messages {
+		b.send(fmt.Sprint(i))
+	}
+	type said struct {
+		line string
+		by   int
+	}
+	lines := make(chan said, 1000)
+	begin := func(i int) *worker {
+		w := startWorker(b, job{Work: workCrowd, Address: b.address, Lease: b.o.Lease, Attempts: attempts})
+		go func() {
+			for line := range w.lines {
+				lines <- said{line, i}
+			}
+			lines <- said{"", i}
+		}()
+		return w
+	}
+	all := make([]*worker, workers)
+	for i := range all {
+		all[i] = begin(i)
+	}
+	done := map[string]bool{}
+	deaths, buried := 0, 0
+	for len(done)+buried < messages {
+		var s said
+		select {
+		case s = <-lines:
+		case <-b.ctx.Done():
+			b.Fatalf("after %d deaths %d of %d messages are handled, and %d are dead letters", deaths, len(done), messages, buried)
+		}
+		word, body, _ := strings.Cut(s.line, " ")
+		switch word {
+		case "done":
+			done[body] = true
+		case "buried":
+			buried++
+		case "die":
+			deaths++
+		case "":
+			all[s.by].wait()
+			all[s.by] = begin(s.by)
+		case lineLate:
+			b.late()
+		default:
+			b.Logf("a worker says %q", s.line)
+		}
+	}
+	for _, w := range all {
+		w.stop()
+		w.wait()
+	}
+	if deaths > most {
+		b.Errorf("the poison killed %d workers, want %d at most", deaths, most)
+	}
+	dead := b.letters(false)
+	if len(dead) != 1 || string(dead[0].Body) != poisonOfCrowd || dead[0].Reason != queue.ReasonCrashed {
+		for _, l := range dead {
+			b.Errorf("after %d deaths %q is a letter: %+v", deaths, l.Body, l.Envelope)
+		}
+	}
 }
