@@ -60,9 +60,8 @@ type Envelope struct {
 
 // Reasons of dead letters beside those of lull.
 const (
-	// ReasonCrashed: it has been delivered more often than the policy allows, so the
-	// workers that had it last never reported what became of it. They may have been killed
-	// by it.
+	// ReasonCrashed: the workers that had it never reported what became of it, again and again, at
+	// last when it was alone there. They were killed, most likely by it.
 	ReasonCrashed = "crashed"
 	// ReasonPanicked: the handler panicked at the last attempt.
 	ReasonPanicked = "panicked"
