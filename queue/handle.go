@@ -82,6 +82,7 @@ func (c *Consumer) receive(d *Delivery) *work {
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
+	w.m = w.message()
 	w.former = c.known.meet(w)
 	return w
 }
@@ -93,7 +94,7 @@ func (w *work) decide(afterStop bool) {
 	w.row = row
 	now := w.plan.Counted(w.delivery(), seen)
 	w.attempt, w.lost, w.crashes = now.Attempt, now.Lost, now.Crashes
-	w.m = w.message()
+	w.m.Attempt = w.attempt
 	if known != nil {
 		w.err, w.verdict, w.failed, w.tries = known.err, known.verdict, known.failed, known.tries
 		w.first = &known.disposition
@@ -111,10 +112,11 @@ func (w *work) handle(afterStop bool) {
 	if w.former != nil {
 		select {
 		case <-w.former.done: // the handler is not run twice at a time
+			w.decide(afterStop)
+			w.c.line.come(w)
 		case <-w.lease.gone:
+			w.first = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
 		}
-		w.decide(afterStop)
-		w.c.line.come(w)
 	}
 	if w.first == nil {
 		f := w.enter()

@@ -50,20 +50,18 @@ func (d *Delivery) print() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// meet records that w has its message in hand. It returns the work that has it in hand since
-// before, if it is that message.
+// meet records that w has its message in hand. It returns the work whose handler has it in hand
+// since before, if it is that message.
 func (k *known) meet(w *work) (former *work) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.of[w.d.ID]
-	switch {
-	case p == nil || !w.after(p.holder) && (p.row == 0 || !p.holder.over()):
+	if p == nil || !w.after(p.holder) && (p.row == 0 || !p.holder.over()) {
 		p = &past{} // what there was has been settled after all, or is another message with this id
 		k.put(w.d.ID, p)
-	case !w.after(p.holder):
-		p.seen, p.result = 0, nil
-	case !p.holder.over():
-		former = p.holder
+	}
+	for former = p.holder; former != nil && former.over(); {
+		former = former.former
 	}
 	p.holder, w.past = w, p
 	return former
@@ -126,8 +124,11 @@ func (k *known) lost(w *work, f disposition) {
 	p := w.past
 	p.seen++
 	p.row++
+	if w.tries == 0 {
+		return
+	}
 	p.result = nil
-	if w.tries > 0 && !w.cut && f.Outcome != Defer {
+	if !w.cut && f.Outcome != Defer {
 		p.row = 0
 		p.result = &result{f, w.d.print(), w.err, w.verdict, w.failed, w.tries}
 	}

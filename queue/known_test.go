@@ -112,6 +112,23 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil
 		}, "1", "ack", ""},
+		{"handled at last, after the message has come and was lost again and again", func(_ context.Context, b *cuttable, _ int) error {
+			for range 20 {
+				b.cut()
+				time.Sleep(3100 * time.Millisecond)
+			}
+			return nil
+		}, "1", "ack", ""},
+		{"failed at last, after the message has come and was lost again and again", func(_ context.Context, b *cuttable, run int) error {
+			for range 20 {
+				b.cut()
+				time.Sleep(3100 * time.Millisecond)
+			}
+			if run == 1 {
+				return lull.Permanent(errBlip)
+			}
+			return nil
+		}, "1 1", "ack", ""},
 		{"the acknowledgement was lost", func(_ context.Context, b *cuttable, _ int) error {
 			b.silent = true
 			return nil
