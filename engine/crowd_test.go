@@ -239,7 +239,7 @@ func TestACrashIsEvidenceAgainstWhatRanAlone(t *testing.T) {
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
 	rounds := 1000
 	if testing.Short() {
-		rounds = 300
+		rounds = 100
 	}
 	for _, told := range []bool{true, false} {
 		bound := 13 // Attempts in company, three alone

@@ -138,9 +138,9 @@ type Pauser interface {
 	Broker
 
 	// Pause announces that Receive will not be called before until, because the circuit
-	// breaker is open, or what is handled next may crash this process. What was fetched ahead and not yet returned by Receive must not
-	// lose an attempt by it: it is given back where that is free, else kept, its lease
-	// extended. It must not stop other consumers of the queue. It may be
+	// breaker is open, or what is handled next may crash this process. What was fetched
+	// ahead and not yet returned by Receive must not lose an attempt by it: it is given back
+	// where that is free, else kept, its lease extended. It must not stop other consumers of the queue. It may be
 	// called again during a pause. The next Receive ends it, also before until.
 	Pause(ctx context.Context, until time.Time) error
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,10 +190,10 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 			bodies = append(bodies, string(m.Body))
 			return nil
 		}, queue.Config{})
-		b.fail = true
+		b.fail.Store(true)
 		send(t, b, "one")
 		time.Sleep(time.Second)
-		b.fail = false
+		b.fail.Store(false)
 		send(t, b, "two")
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -204,7 +205,7 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 // relabelled gives all messages one id, as a sender may.
 type relabelled struct {
 	*queue.Memory
-	fail bool
+	fail atomic.Bool
 }
 
 func (b *relabelled) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
@@ -221,7 +222,7 @@ func (b *relabelled) Extend(context.Context, *queue.Delivery, time.Duration) (ti
 }
 
 func (b *relabelled) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	if b.fail {
+	if b.fail.Load() {
 		return queue.ErrLost
 	}
 	of := *d
