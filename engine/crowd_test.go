@@ -281,3 +281,77 @@ func TestACrashIsEvidenceAgainstWhatRanAlone(t *testing.T) {
 		t.Logf("losses told %v: a poison among 60 messages killed its process %d times at most, in %d worlds; of %d messages %d that did nothing became letters", told, most, worlds, messages, innocents)
 	}
 }
+
+// How many are handled beside one that has crashed, and what is fetched meanwhile.
+func TestCrowd(t *testing.T) {
+	for _, c := range []struct {
+		most  int
+		rooms [5]int // after no crash, one, two, ...
+	}{
+		{1, [5]int{1, 1, 1, 1, 1}}, {3, [5]int{3, 1, 1, 1, 1}}, {16, [5]int{16, 4, 1, 1, 1}}, {60, [5]int{60, 15, 3, 1, 1}}, {1000, [5]int{1000, 250, 62, 1, 1}},
+	} {
+		for crashes, room := range c.rooms {
+			crowd := engine.Crowd{Most: c.most, Free: true}
+			n := 0
+			for range c.most {
+				if begin, wait := crowd.Come(crashes); begin || wait && crowd.Turn() {
+					n++
+				}
+			}
+			if n != room || crowd.Fetch(c.most) != map[bool]int{true: 0, false: c.most}[crashes > 0] {
+				t.Errorf("%d at a time, %d crashes: %d are handled, and %d fetched then, want %d", c.most, crashes, n, crowd.Fetch(c.most), room)
+			}
+			if begin, wait := crowd.Come(0); crashes > 0 && (begin || wait) {
+				t.Errorf("%d at a time, %d crashes: one more begins (%v), or waits", c.most, crashes, begin)
+			}
+			for range n {
+				crowd.Leave()
+				crowd.End(crashes)
+			}
+			if begin, _ := crowd.Come(0); !begin || crowd.Fetch(7) != 7 {
+				t.Errorf("%d at a time, %d crashes: nothing begins afterwards", c.most, crashes)
+			}
+		}
+	}
+	// One that must be alone waits for the others, and nothing is fetched until it has ended.
+	free, dear := engine.Crowd{Most: 8, Free: true}, engine.Crowd{Most: 8}
+	for _, crowd := range []*engine.Crowd{&free, &dear} {
+		crowd.Come(0)
+		crowd.Come(0)
+		if begin, wait := crowd.Come(5); begin || !wait || crowd.Turn() || crowd.Fetch(8) != 0 {
+			t.Errorf("it does not wait for two others: %+v", crowd)
+		}
+		crowd.End(0)
+		if crowd.Turn() {
+			t.Errorf("it does not wait for another: %+v", crowd)
+		}
+		crowd.End(0)
+		if !crowd.Turn() || crowd.Turn() || crowd.Fetch(8) != 0 {
+			t.Errorf("it is not alone: %+v", crowd)
+		}
+		_, wait := crowd.Come(0)
+		if wait == crowd.Free {
+			t.Errorf("what comes meanwhile waits: %v, free %v", wait, crowd.Free)
+		}
+		crowd.End(5)
+	}
+	// Where nothing is free, few are fetched as long as some may have crashed.
+	if got := (&engine.Crowd{Most: 8}).Fetch(8); got != 1 {
+		t.Errorf("%d are fetched at first", got)
+	}
+	dear = engine.Crowd{Most: 8}
+	var fetched []int
+	for range 5 {
+		n := dear.Fetch(8)
+		fetched = append(fetched, n)
+		for range n {
+			dear.Come(0)
+			dear.End(0)
+		}
+	}
+	dear.Come(1)
+	dear.Leave()
+	if got := dear.Fetch(8); !slices.Equal(fetched, []int{1, 2, 4, 8, 8}) || got != 1 {
+		t.Errorf("fetched %v, and after a crash %d", fetched, got)
+	}
+}
