@@ -25,8 +25,10 @@
 //	the server asks for a wait   delivered again, not earlier; dead letter, "hint_too_long", if
 //	                             the policy does not allow so long a wait
 //	permanent, or unknown        dead letter at once, "permanent"
-//	a panic, a killed worker     an attempt; after the last one a dead letter, "panicked" or
-//	                             "crashed"
+//	a panic                      an attempt; after the last one a dead letter, "panicked"
+//	a killed worker              delivered again, beside fewer others, at last alone; then a dead
+//	                             letter, "crashed"
+//	a connection that breaks     delivered again after a wait; no attempt
 //	DeferFor, DropMessage, DeadLetterAs
 //
 // While the breaker is open the consumer fetches nothing but probes. The consumer extends the

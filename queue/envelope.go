@@ -40,7 +40,8 @@ type Envelope struct {
 	// Errors is the chain of the last error, from the outermost in. A text that
 	// equals the one before is left out.
 	Errors []string
-	// Attempts is how many deliveries there were.
+	// Attempts is how many deliveries there were, but for those that were lost while their
+	// worker lived.
 	Attempts int
 	// FirstFailure and LastFailure are when. Where the broker does not keep the first,
 	// it is when the message was first handed out; zero if that is not known either.
