@@ -425,7 +425,7 @@ func TestLeaseIsLost(t *testing.T) {
 			if !errors.Is(context.Cause(ctx), queue.ErrLeaseLost) {
 				t.Errorf("cause %v", context.Cause(ctx))
 			}
-			time.Sleep(10 * time.Second) // it takes its time, and the other one is done
+			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
 		}, queue.Config{Lease: 10 * time.Second})
 		time.Sleep(time.Minute)

@@ -115,7 +115,9 @@ func (w *work) handle(afterStop bool) {
 			w.decide(afterStop)
 			w.c.line.come(w)
 		case <-w.lease.gone:
-			w.first = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
+			if w.decide(afterStop); w.first == nil {
+				w.first = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
+			}
 		}
 	}
 	if w.first == nil {
