@@ -49,8 +49,8 @@ const (
 	// Panicked: the operation did, or ended its goroutine (runtime.Goexit). Observers learn
 	// of it; there is no Result and no Error, for the panic is raised again.
 	Panicked
-	// Crashed: a message has been delivered more often than the policy allows, so the
-	// consumers that had it died.
+	// Crashed: the consumers that had a message died again and again, at last when they had
+	// no other one.
 	Crashed
 	// Resumed: the retry that was granted is made by a call of its own (State.Resume).
 	Resumed

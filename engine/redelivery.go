@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // An Outcome is what happens to a message that was delivered.
@@ -35,6 +36,9 @@ type Broker struct {
 	MaxDelay time.Duration
 	// FreeDefer: a message that is deferred keeps its attempt number.
 	FreeDefer bool
+	// Losses: it tells the deliveries that nobody settled apart from the attempts
+	// (Delivery.Lost), and keeps Delivery.Crashes.
+	Losses bool
 }
 
 // A Delivery is one delivery of a message, as it stands when the engine is asked.
@@ -42,6 +46,9 @@ type Delivery struct {
 	Broker
 	Quick
 	Attempt int           // the number of the attempt that it is, from 1
+	Lost    int           // how many deliveries nobody has settled since the last that was settled
+	Crashes int           // how many deliveries ended and nobody knows how; see Plan.Counted
+	Seen    int           // how many this process has lost in a row, and knows how they ended
 	Tries   int           // how often the handler has run in this delivery
 	Left    time.Duration // for how long retries may still be asked for; Never: for ever
 	Kept    time.Duration // for how long the message can be kept; Never: while it is handled
@@ -93,18 +100,84 @@ func (r Redelivery) TooLarge() Redelivery {
 	return r
 }
 
-// Deliver returns whether the message of d may be handled at all. One that was delivered
-// more often than the policy allows attempts has made its consumers crash. The time of another
-// may be over. One that comes
+// Counted returns d with the Attempt and the Crashes that it has, given what the broker told
+// of it and that this process has seen the end of so many of its deliveries that the broker
+// takes for lost: it was not the process that died, so they are neither attempts nor crashes.
+//
+// A broker that tells losses counts attempts that have ended, and a message that was lost once or
+// more since it was settled last has made one crash: a network that swallows what is
+// sent looks as if the message had been lost many times. Elsewhere nobody knows which
+// deliveries have ended. That some have not is certain of a message that comes
+// more often than the policy allows attempts, and it has been in company until then.
+func (p *Plan) Counted(d Delivery, seen int) Delivery {
+	if d.Losses {
+		d.Attempt -= d.Lost
+		d.Crashes = max(d.Crashes+min(d.Lost, 1)-seen, 0)
+		return d
+	}
+	d.Attempt, d.Lost, d.Crashes = max(d.Attempt-seen, 1), 0, 0
+	if more := d.Attempt - p.attempts; more > 0 {
+		d.Crashes = crashesInCompany + more - 1
+	}
+	return d
+}
+
+const (
+	// crashesInCompany is after how many crashes a message is handled alone.
+	crashesInCompany = 3
+	// crashesAlone is how many more it may make then at least. One may be chance: whoever
+	// stops the consumer, or a machine that fails, may hit it when it is alone, too.
+	crashesAlone = 3
+)
+
+// mayCrash is how many crashes make d a dead letter. Attempts may be cut off for other
+// reasons than the message, such as a deployment: as many as may fail.
+func (p *Plan) mayCrash(d Delivery) int {
+	most := crashesInCompany + crashesAlone
+	if d.Losses {
+		most = max(most, p.attempts)
+	}
+	return most
+}
+
+// WorstCrashes returns how often a message may crash its consumer beside its attempts, and the
+// longest that it waits between these, all together. Where losses are not told, the attempts
+// are among the crashes.
+func (p Policy) WorstCrashes(b Broker) (crashes int, waits time.Duration) {
+	p = p.WithDefaults()
+	if !b.Losses {
+		return crashesAlone, 0
+	}
+	crashes = (&Plan{attempts: p.allowed()}).mayCrash(Delivery{Broker: b})
+	for n := 1; n < crashes; n++ {
+		waits = saturating.Add(waits, min(p.Backoff.Max(n), b.MaxDelay))
+	}
+	return crashes, waits
+}
+
+// longestBroken is the longest that a message waits whose connection broke. It may have to be
+// quick when that is mended: nothing is wrong with the message, nor with what its handler calls.
+const longestBroken = 10 * time.Second
+
+// Deliver returns whether the message of d, which is Counted, may be handled at all. One that
+// has made its consumer crash when it was alone there, again and again, may not. One that
+// was lost is put off, for that to be noted: by as long as it waits after as many failures,
+// for what broke the connection may do so again. The time of another may be over. One that comes
 // when the consumer is to stop is given back, where that is free.
-func (p *Plan) Deliver(d Delivery) (r Redelivery, ok bool) {
+func (p *Plan) Deliver(d Delivery, random func() uint64) (r Redelivery, ok bool) {
 	switch {
-	case d.Attempt > p.attempts:
+	case d.Crashes >= p.mayCrash(d):
 		return deadLetter(Crashed), false
 	case d.Life < 0:
 		return deadLetter(Expired), false
 	case d.Stopping && d.FreeDefer:
 		return Redelivery{Outcome: Defer}, false
+	case d.Losses && d.Lost > 0:
+		wait := p.waits.Delay(max(d.Crashes, 1), 0, random)
+		if d.Crashes == 0 {
+			wait = min(p.waits.Delay(max(d.Seen, 1), 0, random), longestBroken)
+		}
+		return Redelivery{Outcome: Defer, After: min(wait, d.MaxDelay)}, false
 	}
 	return Redelivery{}, true
 }
@@ -112,7 +185,7 @@ func (p *Plan) Deliver(d Delivery) (r Redelivery, ok bool) {
 // ResumeDelivery is Resume for the attempt that d is. A message that may be handled again
 // in this delivery is granted a retry even of its last attempt.
 func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery) (Call, Step) {
-	made := d.Attempt - 1
+	made := min(d.Attempt, s.Current().Plan().attempts) - 1 // it may be more, of one that has crashed
 	if d.Tries < d.Runs {
 		made = max(min(made, s.Current().Plan().attempts-2), 0)
 	}

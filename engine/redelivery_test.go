@@ -237,22 +237,52 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// What was delivered too often has crashed its consumers; what comes late is given back.
+// What crashed its consumers when it was alone there is not handled again; what was lost is put off,
+// and what comes late is given back.
 func TestDeliver(t *testing.T) {
-	p := newDependency(t, messages()).Plan()
+	p := newDependency(t, messages()).Plan() // of 5 attempts
+	type d = engine.Delivery
+	told := engine.Broker{FreeDefer: true, Losses: true, MaxDelay: time.Hour}
 	for _, c := range []struct {
-		attempt           int
-		stopping, counted bool
-		want              string
+		name string
+		is   d
+		seen int
+		want string // attempt, crashes, and what becomes of it
 	}{
-		{5, false, false, "true none"}, {6, false, false, "false dead-letter"}, {6, true, false, "false dead-letter"},
-		{1, true, false, "false defer"}, {1, true, true, "true none"},
+		{"the first", d{Broker: told, Attempt: 1}, 0, "1 0 handle"},
+		{"attempts that ended", d{Broker: told, Attempt: 5}, 0, "5 0 handle"},
+		{"lost once", d{Broker: told, Attempt: 2, Lost: 1}, 0, "1 1 defer 1s"},
+		{"lost on the way, twenty times", d{Broker: told, Attempt: 22, Lost: 20}, 0, "2 1 defer 1s"},
+		{"lost, and this process knows of it", d{Broker: told, Attempt: 2, Lost: 1}, 1, "1 0 defer 1s"},
+		{"the fourth time in a row", d{Broker: told, Attempt: 2, Lost: 1, Seen: 4}, 1, "1 0 defer 8s"},
+		{"lost by this process once, and by others", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 3}, 1, "1 3 defer 4s"},
+		{"lost by this process more often than anybody noted", d{Broker: told, Attempt: 2, Lost: 1}, 7, "1 0 defer 1s"},
+		{"crashed, and put off", d{Broker: told, Attempt: 1, Crashes: 5}, 0, "1 5 handle"},
+		{"crashed too often", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 5}, 0, "1 6 crashed"},
+		{"crashed too often, and to stop", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 5, Stopping: true}, 0, "1 6 crashed"},
+		{"lost, and to stop", d{Broker: told, Attempt: 2, Lost: 1, Stopping: true}, 0, "1 1 defer 0s"},
+		{"to stop", d{Broker: told, Attempt: 1, Stopping: true}, 0, "1 0 defer 0s"},
+		{"to stop, not free", d{Attempt: 1, Stopping: true}, 0, "1 0 handle"},
+		{"not told: as often as it may fail", d{Attempt: 5}, 0, "5 0 handle"},
+		{"not told: once more", d{Attempt: 6}, 0, "6 3 handle"},
+		{"not told: three times more", d{Attempt: 8}, 0, "8 5 handle"},
+		{"not told: four times more", d{Attempt: 9}, 0, "9 6 crashed"},
+		{"not told, but this process knows of some", d{Attempt: 9}, 5, "4 0 handle"},
+		{"not told, but this process knows of all", d{Attempt: 3}, 3, "1 0 handle"},
 	} {
-		d := delivered(c.attempt)
-		d.Stopping, d.FreeDefer = c.stopping, !c.counted
-		r, ok := p.Deliver(d)
-		if got := fmt.Sprint(ok, " ", r.Outcome); got != c.want || r.Outcome == engine.DeadLetter && r.Reason != engine.Crashed {
-			t.Errorf("%+v: %v %+v", c, got, r)
+		is := p.Counted(c.is, c.seen)
+		r, ok := p.Deliver(is, nil)
+		got := fmt.Sprint(is.Attempt, " ", is.Crashes, " ")
+		switch {
+		case ok:
+			got += "handle"
+		case r.Outcome == engine.DeadLetter:
+			got += r.Reason.String()
+		default:
+			got += fmt.Sprint(r.Outcome, " ", r.After)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }
@@ -289,7 +319,7 @@ func TestWithin(t *testing.T) {
 	p := newDependency(t, messages()).Plan()
 	d := delivered(1)
 	d.Life = -1
-	if r, ok := p.Deliver(d); ok || r.Outcome != engine.DeadLetter || r.Reason != engine.Expired {
+	if r, ok := p.Deliver(d, nil); ok || r.Outcome != engine.DeadLetter || r.Reason != engine.Expired {
 		t.Errorf("its time is over: %+v, %v", r, ok)
 	}
 }

@@ -21,7 +21,7 @@ func BenchmarkMessage(b *testing.B) {
 				m.Send(b.Context(), queue.Outgoing{Body: body})
 			}
 			p := plain(2)
-			p.Backoff.Base = time.Nanosecond
+			p.Backoff.Base = 100 * time.Microsecond
 			p.Breaker.Off = wait // or the failures open it
 			d := dependency(b, p)
 			var left atomic.Int64

@@ -35,7 +35,9 @@ import (
 //	0   after Defer, if Capabilities.FreeDefer; else 1
 //	1   if the former one was never settled: lease lapsed, connection ended, killed
 //
-// and never less than that. It may be more where the broker counts deliveries that
+// and never less than that. Where Capabilities.Losses, Delivery.Lost is how many of the third kind
+// there were since the message was settled last, and a settlement may take them back
+// (Settlement.Uncount), since they were none. The number may be more where the broker counts deliveries that
 // this package did not see: a message that was fetched ahead and given back, or
 // delivered to a consumer of another kind. It survives everything that the message
 // survives, a restart of the broker included. (One that is killed may forget the last
@@ -140,9 +142,9 @@ type Pauser interface {
 	Broker
 
 	// Pause announces that Receive will not be called before until, because the circuit
-	// breaker is open. What was fetched ahead and not yet returned by Receive must not
-	// lose an attempt by it: it is given back where that is free, else kept, its lease
-	// extended. It must not stop other consumers of the queue. It may be
+	// breaker is open, or what is handled next may crash this process. What was fetched
+	// ahead and not yet returned by Receive must not lose an attempt by it: it is given back
+	// where that is free, else kept, its lease extended. It must not stop other consumers of the queue. It may be
 	// called again during a pause. The next Receive ends it, also before until.
 	Pause(ctx context.Context, until time.Time) error
 }
@@ -163,6 +165,8 @@ type Capabilities struct {
 	Order Order
 	// Counts is who keeps the attempt number.
 	Counts Counting
+	// Losses: Delivery.Lost and Delivery.Crashes are told and kept. Needs FreeDefer.
+	Losses bool
 	// Leases: what is out becomes ready when its lease lapses. Otherwise only
 	// when the connection ends, and Delivery.Lease is zero.
 	Leases bool
@@ -178,7 +182,7 @@ type Capabilities struct {
 
 // engine returns the capabilities that the engine decides by.
 func (c Capabilities) engine() engine.Broker {
-	return engine.Broker{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer}
+	return engine.Broker{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer, Losses: c.Losses}
 }
 
 // A Want describes the messages that Receive is asked for.
@@ -194,6 +198,9 @@ type Delivery struct {
 	ID string
 	// Attempt is the number of the attempt that this delivery is, from 1.
 	Attempt int
+	// Lost is how many deliveries nobody has settled since the last that was settled, and Crashes
+	// is Settlement.Crashes of that one. Zero unless Capabilities.Losses.
+	Lost, Crashes int
 	// Enqueued is when the message was sent. Zero: not known.
 	Enqueued time.Time
 	// FirstSeen is when it was first handed out to a consumer. Zero: not known, or now.
@@ -236,6 +243,10 @@ type Settlement struct {
 	// (Retry, Defer; zero if it has not failed). A broker that can, keeps it for
 	// Delivery.FirstFailed.
 	FirstFailed time.Time
+	// Uncount is how many deliveries before this one count no more as attempts, and Crashes how many
+	// have ended and nobody knows how, for Delivery.Crashes (Retry, Defer). Both are zero
+	// unless Capabilities.Losses.
+	Uncount, Crashes int
 }
 
 // Within returns s. In place of a Retry or Defer after which d has expired, it returns the dead

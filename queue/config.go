@@ -121,12 +121,13 @@ func Policy() lull.Policy {
 // WorstCase is the longest that a message can take from its first delivery to its end
 // (acknowledged, dropped or dead-lettered), whatever becomes of each attempt: that it
 // fails after as long as it may take, and the longest wait follows (of the backoff, or
-// as the server asks); or that its worker is killed in that moment, and
-// the lease has to lapse.
+// as the server asks); and that its worker is killed in that moment as often as that may
+// be, and the lease has to lapse.
 //
 // It counts what p and c decide. It leaves out the time in the queue before the first
 // delivery and after a message has become ready again, when all consumers are busy or
-// paused (the breaker is open), deferrals, and what the broker's delays are late. It is
+// paused (the breaker is open), the time until a message that has crashed its worker is alone
+// there, connections that break, deferrals, and what the broker's delays are late. It is
 // math.MaxInt64 when nothing bounds an attempt. The broker must keep messages for
 // longer than this: its retention, and the limit on a message's age.
 func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
@@ -165,7 +166,18 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 				next = min(next, max(d, failed))
 			}
 		}
-		sum = max(next, saturating.Add(sum, crashed))
+		if !can.Losses {
+			next = max(next, saturating.Add(sum, crashed))
+		}
+		sum = next
+	}
+	crashes, waits := p.WorstCrashes(broker)
+	if can.Losses { // or the last attempt is the last crash
+		sum = saturating.Add(saturating.Add(sum, max(crashed-delivery, 0)), waits)
+		crashes--
+	}
+	for range crashes {
+		sum = saturating.Add(sum, crashed)
 	}
 	return sum
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,8 @@ type Consumer struct {
 	// State.
 	plan     atomic.Pointer[engine.Plan] // the latest that does not hedge
 	probes   engine.Probes[string]
+	known    known
+	line     line
 	running  atomic.Bool
 	inFlight atomic.Int64
 	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
@@ -102,6 +105,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		slots:    make(chan struct{}, config.Concurrency),
 		ended:    make(chan struct{}, 1),
 	}
+	c.line.crowd = engine.Crowd{Most: config.Concurrency, Free: c.can.FreeDefer}
 	for _, o := range options {
 		if o != nil {
 			o(c)
@@ -185,14 +189,21 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		}
 		began := time.Now()
 		got, err := c.broker.Receive(ctx, Want{Max: n, Lease: c.config.Lease})
+		late := c.can.FreeDefer && ctx.Err() != nil
+		come := make([]*work, len(got))
 		for i, d := range got {
-			switch {
-			case i >= n: // more than was asked for: there is no room for it
-				c.slots <- struct{}{}
-				c.begin(d, false, false)
-			default:
-				c.begin(d, probe, c.can.FreeDefer && ctx.Err() != nil)
+			come[i] = c.receive(d)
+			if come[i].former == nil {
+				come[i].decide(late)
 			}
+		}
+		// Those that have crashed wait for the others, not the others for them.
+		slices.SortStableFunc(come, func(a, b *work) int { return a.crashes - b.crashes })
+		for i, w := range come {
+			if i >= n { // more than was asked for: there is no room for it
+				c.slots <- struct{}{}
+			}
+			c.begin(w, probe && i < n, late && i < n)
 		}
 		for range n - min(len(got), n) {
 			<-c.slots
@@ -261,14 +272,16 @@ func (c *Consumer) room(ctx context.Context, most int) int {
 	}
 }
 
-// begin handles d in a goroutine of its own. It has a slot. What came late, when the
+// begin handles w in a goroutine of its own. It has a slot. What came late, when the
 // consumer was to stop, is given back.
-func (c *Consumer) begin(d *Delivery, probe, afterStop bool) {
+func (c *Consumer) begin(w *work, probe, late bool) {
 	c.inFlight.Add(1)
 	if probe {
 		c.probing.Add(1)
 	}
-	l := c.hold(d)
+	if w.former == nil {
+		c.line.come(w)
+	}
 	c.work.Go(func() {
 		defer func() {
 			c.inFlight.Add(-1)
@@ -281,7 +294,7 @@ func (c *Consumer) begin(d *Delivery, probe, afterStop bool) {
 			default:
 			}
 		}()
-		c.handle(d, l, afterStop)
+		w.handle(late)
 	})
 }
 

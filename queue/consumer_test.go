@@ -427,7 +427,7 @@ func TestLeaseIsLost(t *testing.T) {
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			if runs++; runs > 1 {
-				wantEqual(t, "attempt", m.Attempt, 2)
+				wantEqual(t, "attempt", m.Attempt, 1) // nothing was wrong with it, nor did anything crash
 				return nil
 			}
 			began := time.Now()
@@ -438,12 +438,12 @@ func TestLeaseIsLost(t *testing.T) {
 			if !errors.Is(context.Cause(ctx), queue.ErrLeaseLost) {
 				t.Errorf("cause %v", context.Cause(ctx))
 			}
-			time.Sleep(10 * time.Second) // it takes its time, and the other one is done
+			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
 		}, queue.Config{Lease: 10 * time.Second})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		wantEqual(t, "outcomes", r.outcomes(), "defer 1s, ack")
 		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
 		wantEqual(t, "runs", runs, 2)
 		wantEqual(t, "dead letters", b.DeadLetters().Len(), 0)
@@ -472,7 +472,8 @@ func TestSettleIsMadeAgain(t *testing.T) {
 		b.settle.Store(false)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		wantEqual(t, "runs", runs, 3)
+		wantEqual(t, "runs", runs, 2) // this process knows that it was handled
+		wantEqual(t, "outcomes", r.outcomes(), "ack, ack")
 		wantEqual(t, "left", b.Len(), 0)
 		r.stop(t)
 	})
@@ -860,32 +861,6 @@ func TestReceiveFails(t *testing.T) {
 		if err := r.Run(t.Context()); err == nil {
 			t.Error("Run twice")
 		}
-	})
-}
-
-// A message that was delivered more often than the policy allows was never reported on:
-// it is a dead letter without being tried once more.
-func TestPoison(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "poison")
-		for range 3 {
-			got, err := m.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Second})
-			if err != nil || len(got) != 1 {
-				t.Fatal(got, err)
-			}
-		}
-		r := start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error {
-			t.Error("it was tried")
-			return nil
-		}, queue.Config{})
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter crashed")
-		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 3 || dead[0].FirstFailure.IsZero() || !dead[0].LastFailure.IsZero() { // nobody saw the last
-			t.Errorf("dead letters %+v", dead)
-		}
-		r.stop(t)
 	})
 }
 

@@ -27,8 +27,10 @@
 //	permanent                    dead letter at once, "permanent"
 //	unknown                      as transient, but it says nothing about the dependency
 //	stopping, and it failed      given back, and no attempt
-//	a panic, a killed worker     an attempt; after the last one a dead letter, "panicked" or
-//	                             "crashed"
+//	a panic                      an attempt; after the last one a dead letter, "panicked"
+//	a killed worker              delivered again, beside fewer others, at last alone; then a dead
+//	                             letter, "crashed"
+//	a connection that breaks     delivered again after a wait; no attempt
 //	DeferFor, DropMessage, DeadLetterAs
 //
 // While the breaker is open the consumer fetches nothing but probes. The consumer extends the

@@ -43,7 +43,8 @@ type Envelope struct {
 	// Errors is the chain of the last error, from the outermost in. A text that
 	// equals the one before is left out.
 	Errors []string
-	// Attempts is how many deliveries there were.
+	// Attempts is how many deliveries there were, but for those that were lost while their
+	// worker lived.
 	Attempts int
 	// FirstFailure and LastFailure are when. Where the broker does not keep the first,
 	// it is when the message was first handed out; zero if that is not known either.
@@ -63,9 +64,8 @@ type Envelope struct {
 
 // Reasons of dead letters beside those of lull.
 const (
-	// ReasonCrashed: it has been delivered more often than the policy allows, so the
-	// workers that had it last never reported what became of it. They may have been killed
-	// by it.
+	// ReasonCrashed: the workers that had it never reported what became of it, again and again, at
+	// last when it was alone there. They were killed, most likely by it.
 	ReasonCrashed = "crashed"
 	// ReasonPanicked: the handler panicked at the last attempt.
 	ReasonPanicked = "panicked"

@@ -98,8 +98,8 @@ func ExampleConfig_WorstCase() {
 	policy.HintLimit = time.Minute
 	fmt.Println("a minute's may:", config.WorstCase(policy, m.Capabilities()).Round(time.Minute))
 	// Output:
-	// an hour's wait may be asked for: 13h36m0s
-	// a minute's may: 45m0s
+	// an hour's wait may be asked for: 13h53m0s
+	// a minute's may: 1h2m0s
 }
 
 func ExampleInspect() {

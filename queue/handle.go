@@ -20,7 +20,18 @@ type work struct {
 	lease *lease
 	m     *Message
 
-	plan    *engine.Plan // as the policy was when the message came
+	plan    *engine.Plan  // as the policy was when the message came
+	attempt int           // as the engine counts, and
+	lost    int           // of Delivery.Lost,
+	crashes int           // of Delivery.Crashes
+	row     int           // how often this process has lost the message in a row
+	past    *past         // what this process knows of the message
+	former  *work         // still has the message in hand, which was lost
+	done    chan struct{} // closed when it is settled
+	turn    chan struct{} // closed when the handler may begin; nil: it may
+	back    bool          // the message goes back, for there is no room for it
+	begun   bool          // it has a place in the crowd
+	first   *disposition  // what becomes of it, without its handler
 	seen    time.Time
 	tries   int
 	elapsed time.Duration
@@ -57,7 +68,7 @@ func (c *Consumer) planNow() *engine.Plan {
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
 		Broker: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
-		Attempt: w.d.Attempt, Tries: w.tries, Left: engine.Never, Life: w.d.life(), Stopping: w.stopping(),
+		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, Seen: w.row, Tries: w.tries, Left: engine.Never, Life: w.d.life(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
 		d.Left = limit - time.Since(w.seen)
@@ -66,32 +77,99 @@ func (w *work) delivery() engine.Delivery {
 	return d
 }
 
-// handle is the life of one delivery, from its fetching to its settlement. Late: the
-// consumer was to stop before it came.
-func (c *Consumer) handle(d *Delivery, l *lease, afterStop bool) {
-	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
+// receive begins to hold d, which has come.
+func (c *Consumer) receive(d *Delivery) *work {
+	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), seen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
 	w.m = w.message()
-	now := w.delivery()
-	now.Stopping = afterStop
-	r, ok := w.plan.Deliver(now)
-	if !ok {
-		w.settle(disposition{Redelivery: r})
+	w.former = c.known.meet(w)
+	return w
+}
+
+// decide asks the engine what is to become of the message before its handler begins. Late: the
+// consumer was to stop before it came.
+func (w *work) decide(afterStop bool) {
+	seen, row, known := w.c.known.recall(w)
+	w.row = row
+	now := w.plan.Counted(w.delivery(), seen)
+	w.attempt, w.lost, w.crashes = now.Attempt, now.Lost, now.Crashes
+	w.m.Attempt = w.attempt
+	if known != nil {
+		w.err, w.verdict, w.failed, w.tries = known.err, known.verdict, known.failed, known.tries
+		w.first = &known.disposition
 		return
+	}
+	now.Stopping = afterStop
+	if r, ok := w.plan.Deliver(now, w.c.random); !ok {
+		w.first = &disposition{Redelivery: r}
+	}
+}
+
+// handle is the life of one delivery, from its fetching to its settlement.
+func (w *work) handle(afterStop bool) {
+	defer close(w.done)
+	if w.former != nil {
+		select {
+		case <-w.former.done: // the handler is not run twice at a time
+			w.decide(afterStop)
+			w.c.line.come(w)
+		case <-w.lease.gone:
+			if w.decide(afterStop); w.first == nil {
+				w.first = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
+			}
+		}
+	}
+	if w.first == nil {
+		f := w.enter()
+		w.first = &f
+	}
+	w.settle(*w.first)
+}
+
+// enter runs the handler when it is its turn.
+func (w *work) enter() disposition {
+	defer w.c.line.leave(w)
+	if w.back {
+		return w.giveBack(false)
+	}
+	if w.turn != nil {
+		select {
+		case <-w.turn:
+		case <-w.lease.gone:
+			return w.giveBack(false)
+		case <-w.c.stopping:
+			return w.giveBack(true)
+		}
 	}
 	f := w.try()
 	for f.Here && w.again(f) {
 		f = w.try()
 	}
-	w.settle(f)
+	return f
+}
+
+// giveBack is for a message whose handler may not begin.
+func (w *work) giveBack(stopping bool) disposition {
+	d := w.delivery()
+	d.Ending, d.Stopping = true, stopping
+	return disposition{Redelivery: w.c.dep.State().Refused(w.c.dep.Now(), engine.Limited, w.verdict, d, w.c.random)}
+}
+
+func (w *work) over() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (w *work) message() *Message {
 	d := w.d
 	m := &Message{
-		ID: d.ID, Attempt: d.Attempt, Of: w.plan.Attempts(), Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
+		ID: d.ID, Attempt: w.attempt, Of: w.plan.Attempts(), Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
 		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: w.lease,
 	}
 	if e, ok := EnvelopeOf(d.Headers); ok {
@@ -165,7 +243,7 @@ func (w *work) ended() (h engine.Handled, label string) {
 		return h, ReasonPanicked
 	}
 	by, decides := errors.AsType[*decided](w.err)
-	w.failed = !decides || by.outcome != Defer || w.d.Attempt > 1 || w.tries > 1
+	w.failed = !decides || by.outcome != Defer || w.attempt > 1 || w.tries > 1
 	if decides {
 		h.Verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
 		if by.outcome == Defer {
@@ -261,7 +339,7 @@ func (w *work) run() (err error) {
 			timeout = left
 		}
 	}
-	ctx, in := inbound.With(cause, w.d.Attempt+w.tries-1, timeout)
+	ctx, in := inbound.With(cause, w.attempt+w.tries-1, timeout)
 	defer in.End()
 
 	began := time.Now()

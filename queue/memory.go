@@ -22,7 +22,7 @@ import (
 type MemoryConfig struct {
 	// Order is the order that is kept. Zero: none.
 	Order Order
-	// CountDefers: a deferral raises the attempt number, as in SQS.
+	// CountDefers: a deferral raises the attempt number, and losses are not told, as in SQS.
 	CountDefers bool
 	// FixedLeases: leases cannot be extended.
 	FixedLeases bool
@@ -81,6 +81,7 @@ type entry struct {
 	index   int       // in the schedule; -1: it is not the first of its group
 	receipt int       // of the delivery that is out; none: 0
 	handed  int       // receipts that were given
+	out     bool      // nobody has settled the last delivery
 	since   time.Time // when it was handed out
 }
 
@@ -124,7 +125,7 @@ func (m *Memory) Len() int {
 // Capabilities is part of Broker.
 func (m *Memory) Capabilities() Capabilities {
 	return Capabilities{
-		ExactDelay: true, MaxDelay: m.config.MaxDelay, FreeDefer: !m.config.CountDefers, Order: m.config.Order,
+		ExactDelay: true, MaxDelay: m.config.MaxDelay, FreeDefer: !m.config.CountDefers, Losses: !m.config.CountDefers, Order: m.config.Order,
 		Counts: ByBroker, Leases: true, Extends: !m.config.FixedLeases, MaxLease: m.config.MaxLease,
 		Deduplicates: m.config.Duplicates > 0,
 	}
@@ -254,6 +255,10 @@ func (m *Memory) take(w Want) (got []*Delivery, wait time.Duration, changed <-ch
 		e.receipt = e.handed
 		e.since = now
 		e.d.Attempt++
+		if e.out && !m.config.CountDefers {
+			e.d.Lost++
+		}
+		e.out = true
 		e.at = now.Add(m.lease(e, now, w.Lease))
 		m.schedule(e)
 		d := e.d
@@ -340,6 +345,8 @@ func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 	if s.Outcome == Defer && !m.config.CountDefers {
 		e.d.Attempt--
 	}
+	e.d.Attempt -= s.Uncount
+	e.d.Lost, e.d.Crashes, e.out = 0, s.Crashes, false
 	if e.d.FirstFailed.IsZero() {
 		e.d.FirstFailed = s.FirstFailed
 	}

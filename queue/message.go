@@ -34,7 +34,8 @@ type Message struct {
 	// ID is the message's own: the same at every attempt, and also after it was
 	// dead-lettered and redriven.
 	ID string
-	// Attempt is the number of the attempt, from 1, over all consumers.
+	// Attempt is the number of the attempt, from 1, over all consumers. It may be more than Of
+	// where the broker counts all deliveries alike, and consumers have crashed.
 	Attempt int
 	// Of is the most attempts that the policy allows.
 	Of int

@@ -41,15 +41,19 @@ func (w *work) settle(f disposition) {
 		// Another may be at work on it. A message that was handled is reported even so.
 		// One that was not is left to the other.
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
+		c.known.lost(w, f)
 		c.notify(e)
 		return
 	}
 	s := Settlement{Outcome: f.Outcome, After: f.After}
+	if c.can.Losses && (f.Outcome == Retry || f.Outcome == Defer) {
+		s.Uncount, s.Crashes = w.d.Attempt-w.attempt, w.crashes
+	}
 	now := time.Now()
 	first := w.d.FirstFailed
 	if first.IsZero() && w.failed {
 		first = now
-		if w.d.Attempt > 1 && !w.d.FirstSeen.IsZero() {
+		if w.attempt > 1 && !w.d.FirstSeen.IsZero() {
 			first = w.d.FirstSeen
 		}
 	}
@@ -85,10 +89,14 @@ func (w *work) settle(f disposition) {
 	}, lull.Operation("settle"))
 	switch {
 	case lost != nil:
+		c.known.lost(w, f)
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(lost)
 	case err != nil:
 		e.Kind, e.Err = EventSettleFailed, err
+		c.known.lost(w, f)
 		defer w.awaitGiveBack()
+	default:
+		c.known.settled(w, f.Outcome)
 	}
 	c.notify(e)
 }
@@ -120,7 +128,7 @@ func (w *work) lostBecause(answer error) error {
 // envelope is for a dead letter.
 func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 	e := &Envelope{
-		Reason: reason, Code: w.verdict.Code, Errors: chain(w.err), Attempts: w.d.Attempt,
+		Reason: reason, Code: w.verdict.Code, Errors: chain(w.err), Attempts: w.attempt,
 		FirstFailure: first, LastFailure: now,
 		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
@@ -131,6 +139,9 @@ func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 	}
 	if reason == ReasonCrashed {
 		e.Attempts-- // this one was none
+		if c := w.c.can; c.Losses {
+			e.Attempts += w.crashes
+		}
 		if e.FirstFailure.IsZero() {
 			e.FirstFailure = w.d.FirstSeen
 		}
@@ -141,6 +152,6 @@ func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 
 // event fills in what all events of the message have in common.
 func (w *work) event(e Event) Event {
-	e.ID, e.Attempt, e.Tries, e.Elapsed = w.m.ID, w.d.Attempt, w.tries, w.elapsed
+	e.ID, e.Attempt, e.Tries, e.Elapsed = w.m.ID, w.attempt, w.tries, w.elapsed
 	return e
 }

@@ -32,18 +32,29 @@ type mortal struct {
 	*queue.Memory
 	mu   sync.Mutex
 	dead map[string]bool
+	out  map[string]any // receipts, by id
 }
 
-func (m *mortal) die(id string, attempt int) {
+func (m *mortal) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	got, err := m.Memory.Receive(ctx, w)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dead[fmt.Sprint(id, attempt)] = true
+	for _, d := range got {
+		m.out[d.ID] = d.Receipt
+	}
+	return got, err
+}
+
+func (m *mortal) die(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead[fmt.Sprint(id, m.out[id])] = true
 }
 
 func (m *mortal) died(d *queue.Delivery) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.dead[fmt.Sprint(d.ID, d.Attempt)]
+	return m.dead[fmt.Sprint(d.ID, d.Receipt)]
 }
 
 func (m *mortal) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
@@ -61,28 +72,41 @@ func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 }
 
 // life is how long a message takes from its first delivery to its end, when its attempts
-// fare so, with all luck against it.
-func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fate func(attempt, try int) misfortune) (took time.Duration) {
+// fare so, with all luck against it. A worker that is killed is replaced at once.
+func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fate func(kills, attempt, try int) misfortune) (took time.Duration) {
 	bubble(t, func(t *testing.T) {
-		b := &mortal{Memory: memory(t, mc), dead: map[string]bool{}}
+		b := &mortal{Memory: memory(t, mc), dead: map[string]bool{}, out: map[string]any{}}
 		send(t, b, "hello")
 		began := time.Now()
-		r := start(t, b, dependency(t, p, lull.WithRand(func() uint64 { return math.MaxUint64 })), func(ctx context.Context, m *queue.Message) error {
-			// The worst moment to fail is just before the time is over; and to be killed, just after the
-			// lease was extended.
-			<-ctx.Done()
-			switch fate(m.Attempt, m.Try) {
-			case hinted:
-				return lull.RetryAfter(errBlip, p.WithDefaults().HintLimit)
-			case rateLimited:
-				return lull.RetryAfter(errBlip, 0)
-			case killed:
-				m.Extend(context.WithoutCancel(ctx), 0)
-				b.die(m.ID, m.Attempt)
-				return errors.New("nobody hears this")
+		var mu sync.Mutex
+		var workers []*running
+		var work func()
+		work = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			kills := len(workers)
+			if kills > 0 {
+				workers[kills-1].cancel()
 			}
-			return lull.Transient(errBlip)
-		}, c)
+			workers = append(workers, start(t, b, dependency(t, p, lull.WithRand(func() uint64 { return math.MaxUint64 })), func(ctx context.Context, m *queue.Message) error {
+				// The worst moment to fail is just before the time is over; and to be killed, just after the
+				// lease was extended.
+				<-ctx.Done()
+				switch fate(kills, m.Attempt, m.Try) {
+				case hinted:
+					return lull.RetryAfter(errBlip, p.WithDefaults().HintLimit)
+				case rateLimited:
+					return lull.RetryAfter(errBlip, 0)
+				case killed:
+					m.Extend(context.WithoutCancel(ctx), 0)
+					b.die(m.ID)
+					work()
+					return errors.New("nobody hears this")
+				}
+				return lull.Transient(errBlip)
+			}, c))
+		}
+		work()
 		for b.Len() > 0 && time.Since(began) < 1000*time.Hour {
 			time.Sleep(time.Millisecond)
 			if time.Since(began) > time.Second {
@@ -90,7 +114,9 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 			}
 		}
 		took = time.Since(began)
-		r.stop(t)
+		for _, r := range workers {
+			r.stop(t)
+		}
 	})
 	return took
 }
@@ -115,7 +141,7 @@ func TestWorstCase(t *testing.T) {
 		p.RateLimitedBase = pick(0, 2*time.Second)
 		p.Deadline = pick(lull.NoTimeout, lull.NoTimeout, 20*time.Second, 2*time.Minute)
 		c := queue.Config{Lease: pick(2*time.Second, 30*time.Second), Quick: r.IntN(3), QuickWait: pick(0, 5*time.Second)}
-		mc := queue.MemoryConfig{FixedLeases: r.IntN(3) == 0, MaxDelay: pick(0, 0, 10*time.Second, -1)}
+		mc := queue.MemoryConfig{CountDefers: r.IntN(2) == 0, FixedLeases: r.IntN(3) == 0, MaxDelay: pick(0, 0, 10*time.Second, -1)}
 		if r.IntN(4) == 0 {
 			mc.MaxLease = 2 * c.Lease
 		}
@@ -126,24 +152,34 @@ func TestWorstCase(t *testing.T) {
 		worst := c.WorstCase(p, can)
 		longest := time.Duration(0)
 		var how any
-		try := func(name any, fate func(attempt, try int) misfortune) {
+		try := func(name any, fate func(kills, attempt, try int) misfortune) {
 			if took := life(t, p, c, mc, fate); took > longest {
 				longest, how = took, name
 			}
 		}
 		for m := range misfortunes {
-			try(m, func(int, int) misfortune { return m })
+			try(m, func(int, int, int) misfortune { return m })
 		}
-		try("hinted, killed at last", func(attempt, _ int) misfortune {
+		kills := 3 // those after the last attempt
+		if can.Losses {
+			kills = max(6, p.Attempts)
+		}
+		try("hinted, killed at last", func(_, attempt, _ int) misfortune {
 			if attempt >= p.Attempts {
+				return killed
+			}
+			return hinted
+		})
+		try("hinted, killed at last but once", func(done, attempt, _ int) misfortune {
+			if attempt >= p.Attempts && done < kills-1 {
 				return killed
 			}
 			return hinted
 		})
 		for range 3 {
 			seed := r.Uint64()
-			try("any", func(attempt, try int) misfortune {
-				return misfortune(rand.New(rand.NewPCG(seed, uint64(attempt*100+try))).IntN(int(misfortunes)))
+			try("any", func(done, attempt, try int) misfortune {
+				return misfortune(rand.New(rand.NewPCG(seed, uint64(done*10_000+attempt*100+try))).IntN(int(misfortunes)))
 			})
 		}
 		// What the simulation itself adds: it looks now and then, and time is rounded.
@@ -173,22 +209,24 @@ func TestWorstCaseByHand(t *testing.T) {
 		change func(*lull.Policy, *queue.Config, *queue.Capabilities)
 		want   time.Duration
 	}{
-		// Three attempts of 10 s, of which the worker dies, and a lease of 30 s after each.
-		{"killed each time", func(*lull.Policy, *queue.Config, *queue.Capabilities) {}, 3 * 40 * time.Second},
-		{"waits longer than leases", func(p *lull.Policy, _ *queue.Config, _ *queue.Capabilities) { p.Backoff.Base = time.Minute }, (70+70+40)*time.Second + 2},
+		// Three attempts of 10 s, of which the worker dies, and a lease of 30 s after each; and three more.
+		{"killed each time, losses not told", func(_ *lull.Policy, _ *queue.Config, c *queue.Capabilities) { c.Losses = false }, 6 * 40 * time.Second},
+		// Attempts that fail; and five times it dies, and waits for a second; and at last once more.
+		{"killed each time", func(*lull.Policy, *queue.Config, *queue.Capabilities) {}, (11+11+10+5*(40+1)+30)*time.Second + 2},
+		{"waits longer than leases", func(p *lull.Policy, _ *queue.Config, _ *queue.Capabilities) { p.Backoff.Base = time.Minute }, (70+70+10+5*(40+60)+30)*time.Second + 2},
 		{"without leases", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) {
 			p.Backoff.Base = time.Minute
 			c.Leases, c.Extends = false, false
-		}, (70+70+10)*time.Second + 2},
-		{"no delays", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) { c.MaxDelay, c.Leases = 0, false }, 30 * time.Second},
+		}, (70+70+10+5*(10+60))*time.Second + 2},
+		{"no delays", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) { c.MaxDelay, c.Leases = 0, false }, (30 + 5*10) * time.Second},
 		{"nothing bounds an attempt", func(p *lull.Policy, _ *queue.Config, _ *queue.Capabilities) { p.AttemptTimeout = lull.NoTimeout }, math.MaxInt64},
 		{"the lease does", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) {
 			p.AttemptTimeout, c.Extends = lull.NoTimeout, false
-		}, 92*time.Second + 2},
+		}, (92+5*(30+1))*time.Second + 2},
 		{"made again here, after the longest wait", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) {
 			p.Backoff.Kind, c.Quick, c.QuickWait = backoff.Exponential, 1, time.Minute
-		}, 3*(10+2+10+30)*time.Second + 3},
-		{"one attempt is not made again here", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) { p.Attempts, c.Quick = 1, 3 }, 40 * time.Second},
+		}, (3*(10+2+10)+2+2+5*(22+30)+30+1+2+4+8+16)*time.Second + 9},
+		{"one attempt is not made again here", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) { p.Attempts, c.Quick = 1, 3 }, (40 + 5*(40+1)) * time.Second},
 	} {
 		p, cfg, can := p, queue.Config{}, can
 		c.change(&p, &cfg, &can)

@@ -218,7 +218,7 @@ func (b *builder) topic(i int, def *Topic) {
 		keep = 1 // it is in time with its dead letter
 	}
 	t.lease = engine.NewLease(lease, lease, keep, t.extends())
-	t.broker = engine.Broker{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers}
+	t.broker = engine.Broker{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.Quick{Runs: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
 	t.tally.from, t.tally.to = w.s.disturbance()
@@ -227,7 +227,7 @@ func (b *builder) topic(i int, def *Topic) {
 	w.appear(t)
 	first := len(w.consumers)
 	for p := range c.processes() {
-		x := &consumer{topic: t, index: uint32(len(w.consumers)), state: o.dependency(uint32(p)), down: true}
+		x := &consumer{topic: t, index: uint32(len(w.consumers)), state: o.dependency(uint32(p)), crowd: t.crowd(), down: true}
 		w.consumers = append(w.consumers, x)
 		t.consumers = append(t.consumers, x)
 		if c.Wary {

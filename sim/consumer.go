@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -29,6 +30,10 @@ type consumer struct {
 	asks   bool // it waits for up to want messages
 	want   int
 
+	crowd  engine.Crowd
+	line   []uint32 // deliveries that wait for their turn
+	coming bool     // some are being handed out to it
+
 	hands   []uint32 // its deliveries
 	probing int      // of these, what was fetched as a probe
 	held    int      // of these, what waits for the breaker here
@@ -47,8 +52,11 @@ type delivery struct {
 	began   time.Duration
 	first   time.Duration // when the message was first handed out
 	attempt int
+	crashes int
 	tries   int
-	place   int // in consumer.hands
+	begun   bool // it has a place in the crowd
+	lined   bool // it waits for its turn
+	place   int  // in consumer.hands
 	verdict lull.Verdict
 	probe   bool
 	held    bool // it waits until it may be tried
@@ -62,11 +70,19 @@ const ofMessage = 255
 
 // fetch asks the broker for what the engine allows, if there is room for it.
 func (w *world) fetch(c *consumer) {
+	if c.down || c.asks || c.coming {
+		return
+	}
+	w.turns(c)
 	if c.down || c.asks {
 		return
 	}
 	if c.most == 0 {
-		f := c.state.Fetch(w.now, min(maxBatch, c.topic.def.Consumers.concurrency()), c.probing+c.held > 0)
+		batch := c.crowd.Fetch(min(maxBatch, c.topic.def.Consumers.concurrency()))
+		if batch == 0 {
+			return // until a message has ended
+		}
+		f := c.state.Fetch(w.now, batch, c.probing+c.held > 0)
 		c.gen++
 		if f.Most == 0 {
 			c.paused = true
@@ -90,15 +106,84 @@ func (w *world) fetch(c *consumer) {
 	w.handOut(c.topic)
 }
 
+// come is the beginning of deliveries that were handed out at once.
+func (w *world) come(c *consumer, got []uint32) {
+	t := c.topic
+	for _, i := range got {
+		x := w.deliveries.at(i)
+		m := w.messages.at(x.message)
+		if t.holds {
+			continue
+		}
+		d := w.describe(x)
+		d.Lost, d.Crashes = m.lost, m.crashes
+		d = t.plan.Counted(d, 0)
+		x.attempt, x.crashes = d.Attempt, d.Crashes
+	}
+	slices.SortStableFunc(got, func(a, b uint32) int { return w.deliveries.at(a).crashes - w.deliveries.at(b).crashes })
+	c.coming = true
+	for _, i := range got {
+		w.begun(i, w.deliveries.at(i))
+	}
+	c.coming = false
+	w.fetch(c)
+}
+
 // begun is the beginning of a delivery.
 func (w *world) begun(i uint32, x *delivery) {
-	if !x.c.topic.holds {
-		if r, ok := x.c.topic.plan.Deliver(w.describe(x)); !ok {
-			w.conclude(i, x, r)
-			return
+	c, m := x.c, w.messages.at(x.message)
+	if c.topic.holds {
+		w.try(i, x)
+		return
+	}
+	d := w.describe(x)
+	d.Lost, d.Crashes = m.lost, x.crashes
+	w.key, w.asked = draw.Mix(m.key, uint64(x.receipt)), 0
+	if r, ok := c.topic.plan.Deliver(d, w.random); !ok {
+		w.conclude(i, x, r)
+		return
+	}
+	begin, wait := c.crowd.Come(x.crashes)
+	switch {
+	case begin:
+		x.begun = true
+		w.try(i, x)
+	case !wait && c.crowd.Free:
+		w.giveBack(i, x)
+	default:
+		x.lined = true
+		c.line = append(c.line, i)
+		if !c.topic.extends() {
+			w.scheduleTopic(w.ends(x), resume, x.gen, i)
 		}
 	}
-	w.try(i, x)
+}
+
+// giveBack is the end of a delivery for which there is no room.
+func (w *world) giveBack(i uint32, x *delivery) {
+	d := w.describe(x)
+	d.Ending = true
+	w.conclude(i, x, x.c.state.Refused(w.now, engine.Limited, x.verdict, d, w.random))
+}
+
+// turns lets those begin whose turn it is.
+func (w *world) turns(c *consumer) {
+	for c.crowd.Turn() {
+		i := c.line[0]
+		w.shift(c)
+		x := w.deliveries.at(i)
+		x.gen++
+		x.lined, x.begun = false, true
+		w.try(i, x)
+	}
+}
+
+// shift removes the first of those that wait for their turn.
+func (w *world) shift(c *consumer) {
+	c.line = slices.Delete(c.line, 0, 1)
+	if len(c.line) > 0 {
+		c.crowd.Wait(w.deliveries.at(c.line[0]).crashes)
+	}
 }
 
 // describe is the delivery as the engine sees it now.
@@ -225,6 +310,17 @@ func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 // resume continues with a message that was kept.
 func (w *world) resume(i uint32, x *delivery) {
 	x.gen++
+	if x.lined { // its lease ends
+		if c := x.c; c.line[0] == i {
+			c.crowd.Leave()
+			w.shift(c)
+		} else {
+			c.line = slices.DeleteFunc(c.line, func(o uint32) bool { return o == i })
+		}
+		x.lined = false
+		w.giveBack(i, x)
+		return
+	}
 	if x.held {
 		x.held = false
 		x.c.held--
@@ -280,6 +376,7 @@ func (w *world) kill(c *consumer) {
 		w.open--
 	}
 	c.state = nil
+	c.line, c.crowd = nil, t.crowd()
 	w.handOut(t)
 }
 

@@ -42,6 +42,8 @@ type message struct {
 	first   time.Duration // when it was first handed out; never: not yet
 	at      time.Duration // when it can be handed out
 	attempt int           // the number of the latest
+	lost    int           // as queue.Delivery.Lost, and
+	crashes int           // Crashes
 	handed  uint32        // how often it was handed out: the receipt of who has it
 	holders uint16        // deliveries that have not ended
 	index   int32         // in topic.next; -1: not there
@@ -168,10 +170,7 @@ func (w *world) handOut(t *topic) {
 		}
 		c.asks = false
 		c.free += c.want - n
-		for _, i := range got[:n] {
-			w.begun(i, w.deliveries.at(i))
-		}
-		w.fetch(c)
+		w.come(c, got[:n])
 	}
 	t.handing = false
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
@@ -188,6 +187,7 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 	m := w.messages.at(k)
 	if m.out {
 		t.tally.Lapsed++
+		m.lost++
 	}
 	m.attempt++
 	m.handed++
@@ -209,6 +209,11 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 	return i
 }
 
+// crowd is what runs in one process of the topic's, at first: nothing.
+func (t *topic) crowd() engine.Crowd {
+	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
+}
+
 // extends reports whether consumers extend their leases.
 func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
@@ -220,6 +225,9 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 	lapsed := !t.extends() && w.now >= saturating.Add(x.began, t.lease.First)
 	if m.out && m.handed == x.receipt && (!lapsed || r.Outcome == engine.Ack) {
 		m.out = false
+		if t.broker.Losses {
+			m.attempt, m.lost, m.crashes = x.attempt, 0, x.crashes
+		}
 		switch r.Outcome {
 		case engine.Ack, engine.DeadLetter:
 			w.remove(t, m, r)
@@ -264,6 +272,10 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	w.deliveries.at(c.hands[last]).place = x.place
 	c.hands = c.hands[:last]
 	c.free++
+	if x.begun {
+		c.crowd.End(x.crashes)
+		x.begun = false
+	}
 	if x.probe {
 		c.probing--
 	}

@@ -23,6 +23,7 @@ const (
 
 	headerID          = ownHeaders + "Id"           // text: Delivery.ID
 	headerAttempts    = ownHeaders + "Attempts"     // number: attempts before this copy was sent
+	headerCrashes     = ownHeaders + "Crashes"      // number: Delivery.Crashes
 	headerEnqueued    = ownHeaders + "Enqueued"     // numbers: milliseconds since 1970
 	headerFirstSeen   = ownHeaders + "First-Seen"   //
 	headerFirstFailed = ownHeaders + "First-Failed" //
@@ -44,6 +45,7 @@ func brokers(name string) bool {
 type record struct {
 	id          string
 	attempts    int // before this copy was sent
+	crashes     int
 	enqueued    time.Time
 	firstSeen   time.Time
 	firstFailed time.Time
@@ -68,6 +70,9 @@ func recordOf(h amqp.Table) record {
 	if n, ok := integer(h[headerAttempts]); ok && n > 0 {
 		r.attempts = int(min(n, maxAttempts))
 	}
+	if n, ok := integer(h[headerCrashes]); ok && n > 0 {
+		r.crashes = int(min(n, maxAttempts))
+	}
 	if id, ok := h[headerID].(string); ok && id != "" && len(id) <= maxID {
 		r.id = id
 	}
@@ -79,6 +84,9 @@ func recordOf(h amqp.Table) record {
 func (r *record) write(h amqp.Table) {
 	h[headerID] = r.id
 	h[headerAttempts] = int64(r.attempts)
+	if r.crashes > 0 {
+		h[headerCrashes] = int64(r.crashes)
+	}
 	put := func(name string, t time.Time) {
 		if !t.IsZero() {
 			h[name] = t.UnixMilli()

@@ -116,6 +116,7 @@ func (q *Queue) Capabilities() queue.Capabilities {
 		FreeDefer:  true,
 		Order:      queue.Unordered,
 		Counts:     queue.ByAdapter,
+		Losses:     q.config.Native == (Native{}), // where the server delays, it counts both alike
 	}
 }
 
@@ -209,9 +210,13 @@ func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	if r.record.expires.IsZero() {
 		r.record.expires = expiry(&d, r.received)
 	}
-	r.attempt = min(r.record.attempts+redeliveries(&d), maxAttempts-1) + 1
+	lost := redeliveries(&d)
+	r.attempt = min(r.record.attempts+lost, maxAttempts-1) + 1
+	if q.config.Native != (Native{}) {
+		lost = 0
+	}
 	return &queue.Delivery{
-		ID: r.record.id, Attempt: r.attempt, Enqueued: r.record.enqueued, FirstSeen: r.record.firstSeen,
+		ID: r.record.id, Attempt: r.attempt, Lost: lost, Crashes: r.record.crashes, Enqueued: r.record.enqueued, FirstSeen: r.record.firstSeen,
 		FirstFailed: r.record.firstFailed, Expires: r.record.expires, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Held: s.held, Receipt: r,
 	}
 }
@@ -625,7 +630,8 @@ func (q *Queue) giveBack(ctx context.Context, s *session) {
 	for i, d := range deliveries {
 		all.Go(func() {
 			r := d.Receipt.(*receipt)
-			err := q.settle(ctx, r, queue.Settlement{Outcome: queue.Defer})
+			// What was lost before is noted as engine.Plan.Counted does.
+			err := q.settle(ctx, r, queue.Settlement{Outcome: queue.Defer, Uncount: d.Lost, Crashes: d.Crashes + min(d.Lost, 1)})
 			if kept[i] = err != nil && !errors.Is(err, queue.ErrLost); kept[i] {
 				r.mu.Lock()
 				defer r.mu.Unlock()

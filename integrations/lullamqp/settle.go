@@ -234,7 +234,7 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 		}
 		return "", q.config.DeadLetters, m
 	}
-	next.attempts = r.attempt
+	next.attempts, next.crashes = max(r.attempt-s.Uncount, 1), s.Crashes
 	if s.Outcome == queue.Defer {
 		next.attempts--
 	}

@@ -93,6 +93,7 @@ func (b *Broker) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
 		MaxDelay:     MaxDelay,
 		FreeDefer:    b.c.Schedules,
+		Losses:       b.c.Schedules, // elsewhere the server counts retries and losses alike
 		Counts:       queue.ByBroker,
 		Leases:       true,
 		Extends:      true,
@@ -292,6 +293,9 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	}
 	r.origin = id(at.stream, at.seq, at.stored)
 	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: lease, Held: r.held, Body: m.Data, Receipt: r}
+	if b.c.Schedules {
+		d.Lost = at.delivered - 1
+	}
 	if at.delivered == 1 {
 		d.FirstSeen = time.Now().UTC()
 	}
@@ -299,6 +303,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued, was.Seen, was.Failed
 		r.origin = was.Origin
 		d.Attempt += was.Attempts
+		d.Crashes = was.Crashes
 		r.expires = was.Ends
 	} else if left, ok := ttl(m.Header); ok && left > 0 {
 		r.expires = at.stored.Add(left)

@@ -156,6 +156,7 @@ type moved struct {
 	ID       string // of the message when it was sent
 	Origin   string // the stream's name for it then: see Broker.delivery
 	Attempts int    // those made before, if they count
+	Crashes  int    // Delivery.Crashes
 	Enqueued time.Time
 	Seen     time.Time // zero: not known
 	Ends     time.Time // of its own time, by the server's clock; zero: never
@@ -167,6 +168,7 @@ type movedWire struct {
 	ID       string `json:"id"`
 	Origin   string `json:"origin,omitempty"`
 	Attempts int    `json:"attempts"`
+	Crashes  int    `json:"crashes,omitempty"`
 	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
 	Seen     int64  `json:"seen,omitempty"`
 	Failed   int64  `json:"failed,omitempty"`
@@ -174,7 +176,7 @@ type movedWire struct {
 }
 
 func (m moved) encode() string {
-	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed), Ends: nanos(m.Ends)}
+	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Crashes: m.Crashes, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed), Ends: nanos(m.Ends)}
 	text, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // text and numbers
@@ -190,14 +192,14 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 		return moved{}, false
 	}
 	var w movedWire
-	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 ||
+	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 || w.Crashes < 0 || w.Crashes > 1<<30 ||
 		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 || w.Ends < 0 {
 		return moved{}, false
 	}
 	if w.Origin == "" || len(w.Origin) > 512 {
 		w.Origin = w.ID
 	}
-	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed), Ends: unnanos(w.Ends)}, true
+	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Crashes: w.Crashes, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed), Ends: unnanos(w.Ends)}, true
 }
 
 func nanos(t time.Time) int64 {

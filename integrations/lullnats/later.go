@@ -27,7 +27,7 @@ const (
 // there is one copy. (If it is acknowledged then instead, the copy still comes.)
 func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
-	was := moved{ID: d.ID, Origin: r.origin, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed, Ends: r.expires}
+	was := moved{ID: d.ID, Origin: r.origin, Attempts: max(d.Attempt-s.Uncount, 1), Crashes: s.Crashes, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed, Ends: r.expires}
 	if s.Outcome == queue.Defer {
 		was.Attempts--
 	}

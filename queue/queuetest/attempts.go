@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lullgo/lull/queue"
@@ -11,6 +12,7 @@ var attemptChecks = []check{
 	{name: "Attempt/and Defer", run: attemptDefer},
 	{name: "Attempt/rises when nobody settles", run: attemptLapse},
 	{name: "Attempt/over connections", run: attemptReconnect},
+	{name: "Attempt/what was lost", run: attemptLosses},
 }
 
 var restartChecks = []check{
@@ -104,6 +106,42 @@ func attemptLapse(b *bench) {
 	d = b.attempt("after it was let go of twice", first, 3)
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	d = b.attempt("and after Retry", first, 4)
+	b.ack(d)
+	b.empty("after Ack")
+}
+
+// What nobody has settled is told apart from attempts, and counts only as far as a
+// settlement says.
+func attemptLosses(b *bench) {
+	if !b.can.Losses {
+		b.Skip("not for this broker: losses are not told")
+	}
+	b.send("hello")
+	first := b.one()
+	d := first
+	for i, x := range []struct {
+		lapses int
+		queue.Settlement
+		attempt, crashes int // of the next delivery
+	}{
+		{1, queue.Settlement{Outcome: queue.Defer, Uncount: 1, Crashes: 1}, 1, 1},
+		{2, queue.Settlement{Outcome: queue.Defer, Uncount: 2, Crashes: 2, After: b.after(100 * time.Millisecond)}, 1, 2},
+		{0, queue.Settlement{Outcome: queue.Retry, Crashes: 2}, 2, 2},
+		{1, queue.Settlement{Outcome: queue.Retry, Uncount: 1, Crashes: 7}, 3, 7},
+		{2, queue.Settlement{Outcome: queue.Defer}, 5, 0},
+	} {
+		n, had := d.Attempt, d.Crashes
+		for k := range x.lapses {
+			b.lapse(d)
+			d = b.attempt("lost", first, n+k+1)
+		}
+		b.equal(fmt.Sprint(i, ": lost"), d.Lost, x.lapses)
+		b.equal(fmt.Sprint(i, ": crashes, when lost"), d.Crashes, had)
+		b.settle(b.Connection, d, x.Settlement)
+		d = b.attempt(fmt.Sprint(i), first, x.attempt)
+		b.equal(fmt.Sprint(i, ": crashes"), d.Crashes, x.crashes)
+		b.equal(fmt.Sprint(i, ": lost, after it was settled"), d.Lost, 0)
+	}
 	b.ack(d)
 	b.empty("after Ack")
 }

@@ -325,6 +325,10 @@ var broken = []struct {
 		}
 	}, found: []string{"Settle/concurrently"}},
 
+	{what: "losses are not told", fault: receiving(func(d *queue.Delivery) { d.Lost = 0 }), found: []string{"Attempt/what was lost"}},
+	{what: "crashes are forgotten", fault: settling(func(s *queue.Settlement) { s.Crashes = 0 }), found: []string{"Attempt/what was lost"}},
+	{what: "lost deliveries stay attempts", fault: settling(func(s *queue.Settlement) { s.Uncount = 0 }), found: []string{"Attempt/what was lost"}},
+
 	{what: "leases lapse early", fault: func(f *faulty) {
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 			w.Lease = w.Lease * 3 / 4

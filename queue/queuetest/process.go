@@ -39,6 +39,7 @@ const (
 	workPoison  = "poison"
 	workRedrive = "redrive"
 	workHandle  = "handle"
+	workCrowd   = "crowd"
 )
 
 // Main is for TestMain: it runs the tests, and returns the exit code. In a process that
@@ -171,6 +172,8 @@ func (j job) do(connect func(ctx context.Context, address string) (*Connection, 
 		err = j.redrive(ctx, connect)
 	case workHandle:
 		err = j.handle(ctx, connect)
+	case workCrowd:
+		err = j.crowd(ctx, connect)
 	default:
 		err = fmt.Errorf("no such work: %q", j.Work)
 	}
@@ -219,6 +222,44 @@ func (j job) poison(ctx context.Context, connect func(ctx context.Context, addre
 		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
 			printLine("buried")
 			cancel()
+		case e.Err != nil:
+			printLine("%v: %v", e.Kind, e.Err)
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// poisonOfCrowd is the message of consumerCrowd that kills its worker.
+const poisonOfCrowd = "5"
+
+// crowd handles many messages beside one another, of which one kills the process.
+func (j job) crowd(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
+	c, err := connect(ctx, j.Address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer j.watched(c)()
+	d, err := lull.NewDependency("backend", plain(j.Attempts, 20*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	consumer, err := queue.New("orders", c.Broker, d, func(_ context.Context, m *queue.Message) error {
+		if string(m.Body) == poisonOfCrowd {
+			time.Sleep(50 * time.Millisecond)
+			printLine("die")
+			die()
+		}
+		time.Sleep(200 * time.Millisecond)
+		printLine("done %s", m.Body)
+		return nil
+	}, queue.Config{Concurrency: 12, Lease: j.Lease}, queue.WithObserver(func(_ context.Context, e queue.Event) {
+		switch {
+		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
+			printLine("buried")
 		case e.Err != nil:
 			printLine("%v: %v", e.Kind, e.Err)
 		}

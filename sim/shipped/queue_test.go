@@ -68,12 +68,27 @@ func script(r *rand.Rand) (sim.Scenario, lull.Policy) {
 	for at := between(time.Second, 20*time.Second); one(2) && at < last; at += between(20*time.Second, 40*time.Second) {
 		c.Kills = append(c.Kills, sim.Kill{At: at, For: between(500*ms, 10*time.Second)})
 	}
+	rate := 0.5 + 3*r.Float64()
+	if one(10) { // no handler comes to its end, for a while
+		c.Lease, service.Time.Mean, c.Kills = between(time.Second, 3*time.Second), between(8*time.Second, 12*time.Second), nil
+		p.Backoff.Kind, p.Backoff.Base, p.Attempts = backoff.Constant, between(50*ms, 500*ms), 2+r.IntN(3)
+		p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout
+		for at := between(time.Second, 5*time.Second); at < 3*last; at += between(4*time.Second, 7*time.Second) {
+			c.Kills = append(c.Kills, sim.Kill{At: at, For: between(500*ms, 2*time.Second)})
+		}
+		c.Processes, rate = 1, 0.06
+	}
+	if len(c.Kills) > 0 {
+		// Of messages that were in hand in a crash, few are handled beside one another. Where several
+		// begin or end at one moment, the order decides which.
+		c.Concurrency = 1
+	}
 	if !alone && len(c.Kills) == 0 {
 		c.Processes = 1 + r.IntN(4) // which of them has a message makes no difference
 	}
 	topic := sim.Topic{
 		Name: "orders", Calls: "api", Consumers: c,
-		Arrivals: sim.Arrivals{Kind: sim.Constant, Rate: 0.5 + 3*r.Float64(), Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: last, Factor: 1}, {At: last, Factor: 0}}},
+		Arrivals: sim.Arrivals{Kind: sim.Constant, Rate: rate, Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: last, Factor: 1}, {At: last, Factor: 0}}},
 		Broker:   sim.Broker{CountDefers: !alone && one(2), FixedLeases: one(3), MaxDelay: []time.Duration{0, 0, between(ms, 5*time.Second)}[r.IntN(3)]},
 	}
 	if one(8) {

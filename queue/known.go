@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
+
+// known is what a consumer knows of the messages that it has in hand, and of those of which it
+// has lost a delivery: its connection ended, or the lease did, and the broker hands the message
+// out again. Nobody else knows that it was not the process that died.
+type known struct {
+	mu    sync.Mutex
+	of    map[string]*past
+	order []string // of the ids in of, from the oldest on
+}
+
+// mostKnown is of how many messages that is kept.
+const mostKnown = 10_000
+
+// past is what is known of one message.
+type past struct {
+	holder *work // has it in hand, or had it last
+	seen   int   // its deliveries that were lost here, and that the broker still counts
+	row    int   // of these, those since a handler ran to its end
+	result *result
+}
+
+// result is how the handler had ended in a delivery that could not be settled.
+type result struct {
+	disposition
+	print   [sha256.Size]byte
+	err     error
+	verdict lull.Verdict
+	failed  bool
+	tries   int
+}
+
+// print tells a message from another with the same id.
+func (d *Delivery) print() [sha256.Size]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %d %q", d.ID, d.Enqueued.UnixNano(), d.Body)
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		fmt.Fprintf(h, "%q %q", name, d.Headers[name])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// meet records that w has its message in hand. It returns the work whose handler has it in hand
+// since before, if it is that message.
+func (k *known) meet(w *work) (former *work) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.of[w.d.ID]
+	if p == nil || !w.after(p.holder) && (p.row == 0 || !p.holder.over()) {
+		p = &past{} // what there was has been settled after all, or is another message with this id
+		k.put(w.d.ID, p)
+	}
+	for former = p.holder; former != nil && former.over(); {
+		former = former.former
+	}
+	p.holder, w.past = w, p
+	return former
+}
+
+func (k *known) put(id string, p *past) {
+	if k.of == nil {
+		k.of = map[string]*past{}
+	}
+	k.of[id] = p
+	k.order = append(k.order, id)
+	for len(k.of) > mostKnown || len(k.order) > 2*mostKnown {
+		delete(k.of, k.order[0])
+		k.order = k.order[1:]
+	}
+}
+
+// after reports whether the delivery of w is a later one than that of other, and other's was not
+// settled.
+func (w *work) after(other *work) bool {
+	if w.c.can.Losses {
+		return w.d.Lost > 0
+	}
+	return w.d.Attempt > other.d.Attempt
+}
+
+// recall returns what is known of w's message: of how many deliveries the end, how many were lost
+// in a row, and how the handler ended in the last.
+func (k *known) recall(w *work) (seen, row int, ended *result) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := w.past
+	if r := p.result; r != nil && (r.Outcome == Retry || !w.d.Enqueued.IsZero() && r.print == w.d.print()) {
+		ended = r
+	}
+	return p.seen, p.row, ended
+}
+
+// settled records that the broker knows what happens to w's message.
+func (k *known) settled(w *work, by Outcome) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := w.past
+	switch {
+	case k.of[w.d.ID] != p || p.holder != w:
+	case by != Retry && by != Defer, p.seen == 0 && p.row == 0, w.c.can.Losses && w.tries > 0:
+		delete(k.of, w.d.ID)
+	default:
+		p.result = nil
+		if w.c.can.Losses {
+			p.seen = 0 // the broker keeps what is left
+		}
+	}
+}
+
+// lost records that w's delivery is not settled, or may not be, though f was to become of it.
+func (k *known) lost(w *work, f disposition) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := w.past
+	p.seen++
+	p.row++
+	if w.tries == 0 {
+		return
+	}
+	p.result = nil
+	cutOff := w.err != nil && (w.cut == engine.CutByCaller || w.lease.isEnding()) // which is no verdict on the message
+	if !cutOff && f.Outcome != Defer {
+		p.row = 0
+		p.result = &result{f, w.d.print(), w.err, w.verdict, w.failed, w.tries}
+	}
+}

@@ -1,0 +1,348 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// cuttable is a broker whose connection breaks: what was out is lost, and comes back.
+type cuttable struct {
+	*queue.Memory
+	mu      sync.Mutex
+	silent  bool // the next settlement is lost with the connection
+	out     map[*queue.Delivery]context.CancelCauseFunc
+	handled int // deliveries
+}
+
+func (b *cuttable) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	got, err := b.Memory.Receive(ctx, w)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, d := range got {
+		d.Held, b.out[d] = context.WithCancelCause(context.Background())
+		b.handled++
+	}
+	return got, err
+}
+
+func (b *cuttable) cut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, cancel := range b.out {
+		cancel(errBlip)
+	}
+	clear(b.out)
+}
+
+func (b *cuttable) lost(d *queue.Delivery) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out[d] == nil
+}
+
+func (b *cuttable) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+	if b.lost(d) {
+		return time.Time{}, queue.ErrLost
+	}
+	return b.Memory.Extend(ctx, d, l)
+}
+
+func (b *cuttable) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	b.mu.Lock()
+	silent := b.silent
+	b.silent = false
+	b.mu.Unlock()
+	if silent {
+		b.cut()
+	}
+	if b.lost(d) {
+		return queue.ErrLost
+	}
+	return b.Memory.Settle(ctx, d, s)
+}
+
+// What this process has seen to end is neither an attempt nor a crash when its connection was
+// gone, and is not done twice.
+func TestABrokenConnectionIsNoCrash(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		handler func(ctx context.Context, b *cuttable, run int) error
+		runs    string // the attempts
+		end     string
+		letter  string
+	}{
+		{"cut off once", func(ctx context.Context, b *cuttable, run int) error {
+			if run == 1 {
+				b.cut()
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}, "1 1", "ack", ""},
+		{"cut off twenty times", func(ctx context.Context, b *cuttable, run int) error {
+			if run <= 20 {
+				b.cut()
+				<-ctx.Done()
+				return fmt.Errorf("signal: killed")
+			}
+			return nil
+		}, "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "ack", ""},
+		{"it says that it is permanent, when it was cut off", func(ctx context.Context, b *cuttable, run int) error {
+			if run == 1 {
+				b.cut()
+				<-ctx.Done()
+				return lull.Permanent(errBlip)
+			}
+			return nil
+		}, "1 1", "ack", ""},
+		{"handled although the connection is gone", func(_ context.Context, b *cuttable, _ int) error {
+			b.cut()
+			return nil
+		}, "1", "ack", ""},
+		{"handled long after the message has come again", func(_ context.Context, b *cuttable, _ int) error {
+			b.cut()
+			time.Sleep(time.Minute)
+			return nil
+		}, "1", "ack", ""},
+		{"handled at last, after the message has come and was lost again and again", func(_ context.Context, b *cuttable, _ int) error {
+			for range 20 {
+				b.cut()
+				time.Sleep(3100 * time.Millisecond)
+			}
+			return nil
+		}, "1", "ack", ""},
+		{"failed at last, after the message has come and was lost again and again", func(_ context.Context, b *cuttable, run int) error {
+			for range 20 {
+				b.cut()
+				time.Sleep(3100 * time.Millisecond)
+			}
+			if run == 1 {
+				return lull.Permanent(errBlip)
+			}
+			return nil
+		}, "1 1", "ack", ""},
+		{"the acknowledgement was lost", func(_ context.Context, b *cuttable, _ int) error {
+			b.silent = true
+			return nil
+		}, "1", "ack", ""},
+		{"the dead letter was lost", func(_ context.Context, b *cuttable, _ int) error {
+			b.silent = true
+			return lull.Permanent(errBlip)
+		}, "1", "dead-letter", "permanent 1"},
+		{"the retry was lost", func(_ context.Context, b *cuttable, run int) error {
+			if run == 1 {
+				b.silent = true
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}, "1 2", "ack", ""},
+		{"each retry was lost", func(_ context.Context, b *cuttable, run int) error {
+			b.silent = true
+			return lull.Transient(errBlip)
+		}, "1 2 3", "dead-letter", "attempts_exhausted 3"},
+	} {
+		for _, told := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.name, "/told ", told), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					b := &cuttable{Memory: memory(t, queue.MemoryConfig{CountDefers: !told}), out: map[*queue.Delivery]context.CancelCauseFunc{}}
+					send(t, b, "hello")
+					run, runs := 0, ""
+					r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+						if run++; run > 1 {
+							runs += " "
+						}
+						runs += fmt.Sprint(m.Attempt)
+						return c.handler(ctx, b, run)
+					}, queue.Config{Lease: 2 * time.Second})
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					wantEqual(t, "attempts", runs, c.runs)
+					wantEqual(t, "left", b.Len(), 0)
+					events := r.of(queue.EventSettled)
+					wantEqual(t, "end", events[len(events)-1].Outcome.String(), c.end)
+					letter := ""
+					for _, l := range letters(t, b.Memory) {
+						letter = fmt.Sprint(l.Reason, " ", l.Attempts)
+					}
+					wantEqual(t, "letter", letter, c.letter)
+					r.stop(t)
+				})
+			})
+		}
+	}
+}
+
+// Another message with the id of one whose acknowledgement was lost is handled.
+func TestKnownMessagesAreNoOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &relabelled{Memory: memory(t, queue.MemoryConfig{})}
+		var bodies []string
+		r := start(t, b, dependency(t, plain(3)), func(_ context.Context, m *queue.Message) error {
+			bodies = append(bodies, string(m.Body))
+			return nil
+		}, queue.Config{})
+		b.fail.Store(true)
+		send(t, b, "one")
+		time.Sleep(time.Second)
+		b.fail.Store(false)
+		send(t, b, "two")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		wantEqual(t, "handled", fmt.Sprint(bodies), "[one two one]")
+		r.stop(t)
+	})
+}
+
+// relabelled gives all messages one id, as a sender may.
+type relabelled struct {
+	*queue.Memory
+	fail atomic.Bool
+}
+
+func (b *relabelled) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	got, err := b.Memory.Receive(ctx, w)
+	for _, d := range got {
+		d.Receipt = [2]any{d.ID, d.Receipt}
+		d.ID = "same"
+	}
+	return got, err
+}
+
+func (b *relabelled) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
+	return time.Time{}, queue.ErrLost
+}
+
+func (b *relabelled) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	if b.fail.Load() {
+		return queue.ErrLost
+	}
+	of := *d
+	k := d.Receipt.([2]any)
+	of.ID, of.Receipt = k[0].(string), k[1]
+	return b.Memory.Settle(ctx, &of, s)
+}
+
+// One message in a crowd kills its worker. It becomes a letter, and no other does, though all were in
+// flight with it; here, where deferrals cost an attempt, too.
+func TestOneMessageKillsItsWorker(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		t.Run(fmt.Sprint("told ", told), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{CountDefers: !told})
+				for i := range 60 {
+					send(t, m, fmt.Sprint(i))
+				}
+				var mu sync.Mutex
+				done := map[string]bool{}
+				deaths := 0
+				var work func()
+				var workers []*running
+				var brokers []*mortalProcess
+				work = func() {
+					mu.Lock()
+					defer mu.Unlock()
+					b := &mortalProcess{Memory: m}
+					brokers = append(brokers, b)
+					workers = append(workers, start(t, b, dependency(t, plain(4)), func(ctx context.Context, m *queue.Message) error {
+						if string(m.Body) == "5" {
+							time.Sleep(300 * time.Millisecond)
+							if b.kill() {
+								deaths++
+								go work()
+							}
+							return errBlip
+						}
+						time.Sleep(time.Second)
+						if b.dead() {
+							return errBlip
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						done[string(m.Body)] = true
+						return nil
+					}, queue.Config{Concurrency: 32, Drain: -1}))
+				}
+				work()
+				time.Sleep(3 * time.Hour)
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				for i, r := range workers {
+					if i < len(workers)-1 {
+						r.cancel()
+					} else {
+						r.stop(t)
+					}
+				}
+				wantEqual(t, "handled", len(done), 59)
+				dead := letters(t, m)
+				if len(dead) != 1 || string(dead[0].Body) != "5" || dead[0].Reason != queue.ReasonCrashed || dead[0].Attempts != deaths || !dead[0].LastFailure.IsZero() {
+					t.Errorf("letters %+v", dead)
+				}
+				want := map[bool]int{true: 6, false: 7}[told]
+				if deaths > want {
+					t.Errorf("%d deaths, want %d at most", deaths, want)
+				}
+				t.Logf("%d deaths", deaths)
+			})
+		})
+	}
+}
+
+// mortalProcess is a process's connection to a Memory: nothing that it asks for is done when it is dead.
+type mortalProcess struct {
+	*queue.Memory
+	mu    sync.Mutex
+	ended bool
+}
+
+func (p *mortalProcess) kill() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.ended
+	p.ended = true
+	return !was
+}
+
+func (p *mortalProcess) dead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+func (p *mortalProcess) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if p.dead() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	within, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	got, err := p.Memory.Receive(within, w)
+	if err != nil && ctx.Err() == nil {
+		err = nil
+	}
+	return got, err
+}
+
+func (p *mortalProcess) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+	if p.dead() {
+		return time.Time{}, errors.New("dead")
+	}
+	return p.Memory.Extend(ctx, d, l)
+}
+
+func (p *mortalProcess) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	if p.dead() {
+		return errors.New("dead")
+	}
+	return p.Memory.Settle(ctx, d, s)
+}
