@@ -30,8 +30,8 @@ func many(n int) amqp.Table {
 func TestRule21HeadersThatFillAFrame(t *testing.T) {
 	t.Parallel()
 	const frame = 131072
-	blip, bad := lull.Transient(errors.New("blip")), errors.New("bad")
-	stop := errors.New("stop")
+	blip, bad := lull.Transient(errors.New("blip")), lull.Permanent(errors.New("bad"))
+	stop := lull.Permanent(errors.New("stop"))
 	for name, x := range map[string]struct {
 		headers  amqp.Table
 		err      error
