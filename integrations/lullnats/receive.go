@@ -47,13 +47,16 @@ func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	return nil, err
 }
 
-// unanswered returns err, which is no answer of the server, with queue.ErrUnanswered if ctx has ended.
+// unanswered returns err, which is no answer of the server, with queue.ErrUnanswered if ctx has ended. If
+// err is nil the connection has ended.
 func unanswered(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		return err
+		return cmp.Or(err, errEnded)
 	}
 	return fmt.Errorf("lullnats: %w: %w", queue.ErrUnanswered, cmp.Or(err, ctx.Err()))
 }
+
+var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w", queue.ErrUnanswered))
 
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
@@ -149,10 +152,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 	if len(got) > 0 {
 		return got, nil
 	}
-	switch {
-	case ctx.Err() == nil:
-		return nil, err
-	case err != nil || !heard:
+	if err != nil || !heard {
 		return nil, unanswered(ctx, err)
 	}
 	return nil, ctx.Err()

@@ -448,11 +448,14 @@ func (r *running) observe(_ context.Context, e queue.Event) {
 }
 
 // settled is how many deliveries were settled in that way.
-func (r *running) settled(o queue.Outcome) (n int) {
+func (r *running) settled(o queue.Outcome) int { return r.count(queue.EventSettled, o) }
+
+// count is how many events there were of that kind, with one of the outcomes if there are any.
+func (r *running) count(kind queue.EventKind, outcomes ...queue.Outcome) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
-		if e.Kind == queue.EventSettled && e.Outcome == o {
+		if e.Kind == kind && (len(outcomes) == 0 || slices.Contains(outcomes, e.Outcome)) {
 			n++
 		}
 	}

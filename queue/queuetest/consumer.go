@@ -217,6 +217,7 @@ func consumerLong(b *bench) {
 	} else {
 		b.equal("attempts", seen.attempts("long"), []int{1})
 		b.equal("contexts that ended", len(ended), 0)
+		b.equal("leases that were lost", r.count(queue.EventLeaseLost)+other.count(queue.EventLeaseLost), 0)
 	}
 	b.empty("after Ack")
 }
