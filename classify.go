@@ -18,7 +18,8 @@ func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.wiring
 // Classify returns lull's verdict on an error without a classifier of yours, by
 // [VerdictOf]: transient network errors are recognised by their types (never by their
 // text), as are timeouts; the rest is KindUnclassified, with the code CodeUnclassified,
-// and not retried. Fall back on it in a classifier.
+// and not retried. So is context.Canceled, with the code "canceled": whether the caller has
+// gone away is decided by the call's own context. Fall back on it in a classifier.
 func Classify(err error) Verdict { return VerdictOf(err, network) }
 
 // network returns the verdict on a failure of the network.
