@@ -42,7 +42,7 @@
 // idempotency tokens. If a second call has another effect than the first (SendMessage of a standard
 // queue), declare it:
 //
-//	_, err = client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
+//	_, err := client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
 //
 // A request whose body cannot be read again gets one attempt. Policy.AttemptTimeout ends with the
 // header of an answer. It does not bound the body (GetObject).

@@ -44,8 +44,7 @@ func packageComment(cfg aws.Config) error {
 }
 
 func packageCommentOnce(ctx context.Context, client *sqs.Client, input *sqs.SendMessageInput) error {
-	var err error
-	_, err = client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
+	_, err := client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
 	return err
 }
 
