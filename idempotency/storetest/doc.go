@@ -3,9 +3,10 @@
 // [Run] checks the contract, line by line:
 //
 //	func TestStore(t *testing.T) {
+//		t.Parallel()
 //		storetest.Run(t, func(t *testing.T) idempotency.Store {
-//			return open(t)
-//		}, storetest.Options{})
+//			return connect(t, startServer(t))
+//		}, storetest.Options{Concurrent: 50})
 //	}
 //
 // [Matrix] is for stores that outlive a process: it starts the test binary again as a
@@ -15,9 +16,7 @@
 // that test too:
 //
 //	func TestMatrix(t *testing.T) {
-//		storetest.Matrix(t, storetest.Outliving{
-//			Place: func(t *testing.T) string { return startServer(t) },
-//			Open:  func(t *testing.T, place string) idempotency.Store { return connect(t, place) },
-//		})
+//		t.Parallel()
+//		storetest.Matrix(t, storetest.Outliving{Place: startServer, Open: connect, Address: address})
 //	}
 package storetest

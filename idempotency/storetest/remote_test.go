@@ -118,8 +118,8 @@ func (s remoteStore) Release(ctx context.Context, key string, token idempotency.
 	return s.own(ctx, "Release", OwnArgs{Key: key, Token: token})
 }
 
-// serveRemote is the address of an empty store.
-func serveRemote(t *testing.T) string {
+// startServer returns the address of an empty store.
+func startServer(t *testing.T) string {
 	m, err := idempotency.NewMemory(idempotency.MemoryConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func address(place string) (string, func(string) string) {
 	return place, func(addr string) string { return addr }
 }
 
-func openRemote(t *testing.T, place string) idempotency.Store {
+func connect(t *testing.T, place string) idempotency.Store {
 	c, err := rpc.Dial("tcp", place)
 	if err != nil {
 		t.Fatal(err)
@@ -168,12 +168,16 @@ func openRemote(t *testing.T, place string) idempotency.Store {
 	return remoteStore{c}
 }
 
-func TestMatrix(t *testing.T) {
+// What the comment of the package shows, as it stands there.
+
+func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Matrix(t, storetest.Outliving{Place: serveRemote, Open: openRemote, Address: address})
+	storetest.Run(t, func(t *testing.T) idempotency.Store {
+		return connect(t, startServer(t))
+	}, storetest.Options{Concurrent: 50})
 }
 
-func TestRemoteIsAStore(t *testing.T) {
+func TestMatrix(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return openRemote(t, serveRemote(t)) }, storetest.Options{Concurrent: 50})
+	storetest.Matrix(t, storetest.Outliving{Place: startServer, Open: connect, Address: address})
 }

@@ -159,13 +159,13 @@ func (s txStore) Transact(ctx context.Context, c idempotency.Claim, run func(con
 }
 
 func openTx(t *testing.T, place string) idempotency.Store {
-	return txStore{openRemote(t, place).(remoteStore)}
+	return txStore{connect(t, place).(remoteStore)}
 }
 
 func TestTransactionalMatrix(t *testing.T) {
 	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
-		Place:         serveRemote,
+		Place:         startServer,
 		Open:          openTx,
 		Transactional: true,
 		Effect: func(ctx context.Context, s idempotency.Store, name string) error {
@@ -188,5 +188,5 @@ func TestTransactionalMatrix(t *testing.T) {
 
 func TestTxStoreIsATransactor(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return openTx(t, serveRemote(t)) }, storetest.Options{Concurrent: 50})
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return openTx(t, startServer(t)) }, storetest.Options{Concurrent: 50})
 }

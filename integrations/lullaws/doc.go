@@ -1,10 +1,8 @@
 // Package lullaws puts the calls of clients of the AWS SDK for Go, version 2, under a [lull.Policy].
 //
-//	cfg, err := config.LoadDefaultConfig(ctx)
-//	...
 //	services, err := lull.NewRegistry(lull.Policy{}, 100)
 //	...
-//	err = lullaws.AddTo(&cfg, services)
+//	err = lullaws.AddTo(&cfg, services) // cfg: that of config.LoadDefaultConfig
 //	...
 //	queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg)
 //
@@ -44,7 +42,7 @@
 // idempotency tokens. If a second call has another effect than the first (SendMessage of a standard
 // queue), declare it:
 //
-//	client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
+//	_, err := client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
 //
 // A request whose body cannot be read again gets one attempt. Policy.AttemptTimeout ends with the
 // header of an answer. It does not bound the body (GetObject).

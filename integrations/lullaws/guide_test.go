@@ -1,6 +1,9 @@
 package lullaws_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +26,46 @@ func guideAdd(cfg aws.Config) error {
 	queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg)
 	_, _ = queues, buckets
 	return nil
+}
+
+// What the comment of the package shows, as it stands there.
+func packageComment(cfg aws.Config) error {
+	services, err := lull.NewRegistry(lull.Policy{}, 100)
+	if err != nil {
+		return err
+	}
+	err = lullaws.AddTo(&cfg, services) // cfg: that of config.LoadDefaultConfig
+	if err != nil {
+		return err
+	}
+	queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg)
+	_, _ = queues, buckets
+	return nil
+}
+
+func packageCommentOnce(ctx context.Context, client *sqs.Client, input *sqs.SendMessageInput) error {
+	_, err := client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
+	return err
+}
+
+func TestWhatTheCommentShows(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { succeed(w) }))
+	defer server.Close()
+	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.CredentialsProviderFunc(credentials)}
+	if err := packageComment(cfg); err != nil {
+		t.Error(err)
+	}
+	services, err := lull.NewRegistry(lull.Policy{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lullaws.AddTo(&cfg, services); err != nil {
+		t.Fatal(err)
+	}
+	input := &sqs.SendMessageInput{QueueUrl: &server.URL, MessageBody: aws.String("order 7")}
+	if err := packageCommentOnce(t.Context(), sqs.NewFromConfig(cfg), input); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWhatTheGuideShows(t *testing.T) {

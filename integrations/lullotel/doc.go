@@ -4,7 +4,8 @@
 //	t, err := lullotel.New()
 //	...
 //	payments, err := lull.NewDependency("payments", policy, t.Options()...)
-//	t.Watch(payments)
+//	...
+//	defer t.Watch(payments)()
 //	...
 //	receipt, err := lullotel.Do(ctx, t, payments, charge, lull.Operation("charge"))
 //

@@ -24,6 +24,29 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
+// What the comment of the package shows, as it stands there.
+func packageComment(ctx context.Context, policy lull.Policy, charge func(context.Context) (string, error)) (string, error) {
+	t, err := New()
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	payments, err := lull.NewDependency("payments", policy, t.Options()...)
+	if err != nil {
+		return "", err
+	}
+	defer t.Watch(payments)()
+	receipt, err := Do(ctx, t, payments, charge, lull.Operation("charge"))
+	return receipt, err
+}
+
+func TestWhatTheDocsShow(t *testing.T) {
+	receipt, err := packageComment(t.Context(), lull.Policy{}, func(context.Context) (string, error) { return "paid", nil })
+	if err != nil || receipt != "paid" {
+		t.Errorf("%q, %v", receipt, err)
+	}
+}
+
 // described is a metric: kind, unit and label keys.
 type described struct{ kind, unit, labels string }
 

@@ -2,9 +2,12 @@ package lullpostgres
 
 import (
 	"context"
+	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/idempotency"
@@ -32,4 +35,21 @@ func TestWhatTheDocsShow(t *testing.T) {
 	if _, err := packageComment(ctx, newPool(t, dsn(t))); err != nil {
 		t.Error(err)
 	}
+}
+
+// Database returns the address of a new schema with the given tables, for the examples.
+func Database(tables string) (string, error) {
+	server.once.Do(startShared)
+	if server.err != nil {
+		return "", server.err
+	}
+	ctx, name := context.Background(), "e_"+strings.ToLower(rand.Text())
+	at := server.dsn + "&search_path=" + name
+	conn, err := pgx.Connect(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "CREATE SCHEMA "+name+"; "+tables)
+	return at, err
 }

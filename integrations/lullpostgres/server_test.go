@@ -32,6 +32,9 @@ var server struct {
 
 func TestMain(m *testing.M) {
 	pace.Overlap(16)
+	if os.Getenv("CI") == "" && os.Getenv(useServer) == "" && !dbserver.HasPostgres() {
+		pace.Skip("^Example(NewSQL|TxFrom)?$")
+	}
 	code := m.Run()
 	if server.stop != nil {
 		server.stop()
@@ -42,11 +45,7 @@ func TestMain(m *testing.M) {
 // dsn returns the address of the server. Without one the test is skipped; with CI set it fails.
 func dsn(t testing.TB) string {
 	t.Helper()
-	server.once.Do(func() {
-		if server.dsn = os.Getenv(useServer); server.dsn == "" {
-			server.dsn, server.stop, server.absent, server.err = start("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
-		}
-	})
+	server.once.Do(startShared)
 	if server.absent && os.Getenv("CI") == "" {
 		t.Skip(server.err)
 	}
@@ -54,6 +53,12 @@ func dsn(t testing.TB) string {
 		t.Fatal(server.err)
 	}
 	return server.dsn
+}
+
+func startShared() {
+	if server.dsn = os.Getenv(useServer); server.dsn == "" {
+		server.dsn, server.stop, server.absent, server.err = start("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+	}
 }
 
 // start starts a server on a free port of 127.0.0.1, in a new directory.

@@ -53,3 +53,12 @@ func TestWhatTheDocsShow(t *testing.T) {
 		t.Errorf("%v, handled %q", err, handled)
 	}
 }
+
+// Emulated returns a client of an emulator, for the examples.
+func Emulated() (*sqs.Client, error) {
+	e, err := emulators.get("examples")
+	if err != nil {
+		return nil, err
+	}
+	return e.client(), nil
+}

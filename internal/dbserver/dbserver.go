@@ -53,6 +53,12 @@ func Postgres(ready func(addr string) error, options ...string) (*Server, error)
 	}, "-p")
 }
 
+// HasPostgres reports whether PostgreSQL is installed.
+func HasPostgres() bool {
+	_, _, err := postgresPrograms()
+	return err == nil
+}
+
 // MariaDB starts a MariaDB. Its user is root, without a password. ready reports whether it
 // answers.
 func MariaDB(ready func(addr string) error) (*Server, error) {

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,19 @@ func TestStretch(t *testing.T) {
 	} {
 		if got := by(time.Second, worst); got != want*time.Second {
 			t.Errorf("with timers that are %v late a second is %v, want %v", worst, got, want*time.Second)
+		}
+	}
+}
+
+// What is skipped is added to what was given.
+func TestSkip(t *testing.T) {
+	skip := flag.Lookup("test.skip").Value
+	given := skip.String()
+	defer skip.Set(given)
+	for given, want := range map[string]string{"": "^Example$", "^TestX$": "^Example$|^TestX$"} {
+		skip.Set(given)
+		if Skip("^Example$"); skip.String() != want {
+			t.Errorf("-skip=%s becomes %s, want %s", given, skip, want)
 		}
 	}
 }

@@ -2,17 +2,19 @@
 // this repository run them against real servers; authors of other adapters can too.
 //
 //	func TestMain(m *testing.M) {
-//		code := queuetest.Main(m, connect) // runs the tests; or, in a worker process, does its work and exits
-//		stopServers()
-//		os.Exit(code)
+//		os.Exit(queuetest.Main(m, connect)) // runs the tests; or, in a worker process, does its work and exits
 //	}
 //
 //	func TestConformance(t *testing.T) {
-//		queuetest.Run(t, queuetest.Target{Declare: declare, Connect: connect, Restart: restart})
+//		t.Parallel()
+//		s := startServer(t)
+//		queuetest.Run(t, queuetest.Target{Declare: s.declare, Connect: connect, Restart: s.restart})
 //	}
 //
 //	func TestNothingLost(t *testing.T) {
-//		queuetest.NothingLost(t, queuetest.Target{Declare: declare, Connect: connect, Restart: restart})
+//		t.Parallel()
+//		s := startServer(t)
+//		queuetest.NothingLost(t, queuetest.Target{Declare: s.declare, Connect: connect, Restart: s.restart})
 //	}
 //
 // Run has a subtest for every rule of [queue.Broker], [queue.Pauser], [queue.Sender] and

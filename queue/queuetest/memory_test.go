@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/lullgo/lull/queue"
 )
-
-func TestMain(m *testing.M) { os.Exit(Main(m, dial)) }
 
 // memories are the queues in this process, by address.
 var memories sync.Map

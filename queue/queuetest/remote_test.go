@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/rpc"
 	"net/rpc/jsonrpc"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,8 @@ type server struct {
 	conns  map[net.Conn]bool
 	served sync.WaitGroup
 }
+
+func startServer(t testing.TB) *server { return serve(t, false) }
 
 func serve(t testing.TB, held bool) *server {
 	t.Helper()
@@ -99,21 +102,21 @@ func (s *server) restart(t testing.TB) {
 	s.listen(t, address)
 }
 
+func (s *server) declare(t testing.TB, o Options) string {
+	m, err := queue.NewMemory(queue.MemoryConfig{Order: o.Order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := fmt.Sprint("q", len(s.queues))
+	s.queues[name] = m
+	return s.l.Addr().String() + "/" + name + "/" + o.Lease.String()
+}
+
 func (s *server) target() Target {
 	return Target{
-		Declare: func(t testing.TB, o Options) string {
-			m, err := queue.NewMemory(queue.MemoryConfig{Order: o.Order})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			name := fmt.Sprint("q", len(s.queues))
-			s.queues[name] = m
-			return s.l.Addr().String() + "/" + name + "/" + o.Lease.String()
-		},
-		Connect: dial,
-		Restart: s.restart,
+		Declare: s.declare, Connect: connect, Restart: s.restart,
 		// With half a second a worker on a busy machine may not get round to extending it.
 		Lease: pace.Stretch(time.Second),
 	}
@@ -218,7 +221,7 @@ type remote struct {
 	can  queue.Capabilities
 }
 
-func dial(ctx context.Context, address string) (*Connection, error) {
+func connect(ctx context.Context, address string) (*Connection, error) {
 	parts := strings.Split(address, "/")
 	lease, err := time.ParseDuration(parts[2])
 	if err != nil {
@@ -297,29 +300,37 @@ func (r *remote) Send(ctx context.Context, o queue.Outgoing) error {
 	return err
 }
 
-// The whole suite in real time, over a network, with processes that are killed.
-func TestRemote(t *testing.T) {
-	t.Parallel()
-	for name, held := range map[string]bool{"leases": false, "held": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			target := serve(t, held).target()
-			if held {
-				target.Orders = []queue.Order{queue.PerGroup}
-			}
-			Run(t, target)
-		})
-	}
+// The whole suite in real time, over a network, with processes that are killed: what the comment of the package shows,
+// as it stands there.
+
+func TestMain(m *testing.M) {
+	os.Exit(Main(m, connect)) // runs the tests; or, in a worker process, does its work and exits
 }
 
-func TestRemoteNothingLost(t *testing.T) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name, held := range map[string]bool{"leases": false, "held": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			target := serve(t, held).target()
-			target.Messages = 1000
-			NothingLost(t, target)
-		})
-	}
+	s := startServer(t)
+	Run(t, Target{Declare: s.declare, Connect: connect, Restart: s.restart})
+}
+
+func TestNothingLost(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	NothingLost(t, Target{Declare: s.declare, Connect: connect, Restart: s.restart})
+}
+
+// The same, with a broker that knows no leases.
+
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	target := serve(t, true).target()
+	target.Orders = []queue.Order{queue.PerGroup}
+	Run(t, target)
+}
+
+func TestHeldNothingLost(t *testing.T) {
+	t.Parallel()
+	target := serve(t, true).target()
+	target.Messages = 1000
+	NothingLost(t, target)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,39 +102,10 @@ func runBlocks(files, pages []string) error {
 			problems = append(problems, fmt.Errorf("%s: this ended with the error %s:\n%s", b.where, report, b.text))
 		}
 	}
-	problems = known(problems)
 	if len(problems) == 0 {
 		fmt.Printf("%d blocks of code in %d pages and the comments of packages were run\n", len(s.blocks), len(files))
 	}
 	return errors.Join(problems...)
-}
-
-// notRun lists the places that nothing runs yet, one a line, as they are printed. It only gets shorter.
-//
-//go:embed notrun.txt
-var notRun string
-
-// known returns the problems without those that are listed, and with the lines of the list that are no problem any more.
-func known(problems []error) (left []error) {
-	listed := map[string]bool{} // and whether it is one
-	for line := range strings.Lines(notRun) {
-		listed[strings.TrimSpace(line)] = false
-	}
-	for _, p := range problems {
-		first, _, _ := strings.Cut(p.Error(), "\n")
-		if _, ok := listed[first]; !ok {
-			left = append(left, p)
-			continue
-		}
-		listed[first] = true
-		fmt.Println("known:", first)
-	}
-	for line, found := range listed {
-		if _, err := os.Stat(".ci/tools/readme-check"); !found && line != "" && err == nil {
-			left = append(left, fmt.Errorf("notrun.txt: this is run now, so take it out: %s", line))
-		}
-	}
-	return left
 }
 
 // ran is the file that is added to the packages with blocks.
@@ -179,11 +149,20 @@ type source struct {
 
 var (
 	goCode = regexp.MustCompile(`:=|\bfunc\b|\berr =|\b[a-z]\w*\.[A-Z]\w*[({]`)
+	dots   = regexp.MustCompile(`(?m)^\s*\.\.\.$`)
 	table  = regexp.MustCompile(`(?m)^(?:[^/\n]|/[^/\n])*[^\s/] {2,}[^\s/]`)
 )
 
-// isGo reports whether a block in a comment is Go code, and no formula, table or command.
-func isGo(text string) bool { return goCode.MatchString(text) && !table.MatchString(text) }
+// isGo reports whether a block in a comment is Go code, and no formula, table or command. Code that gofmt has aligned
+// looks like a table.
+func isGo(text string) bool {
+	return goCode.MatchString(text) && (!table.MatchString(text) || parses("func _() {\n"+text+"}") || parses(text))
+}
+
+func parses(text string) bool {
+	_, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+dots.ReplaceAllString(text, ""), parser.SkipObjectResolution)
+	return err == nil
+}
 
 func scan(dir string) (*source, error) {
 	s := new(source)
