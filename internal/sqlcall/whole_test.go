@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 type state string
@@ -141,12 +142,37 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
+// What is set up on a server says nothing about what was sent, on a dial as on a connection that has ended with it.
+func TestSetup(t *testing.T) {
+	broken := func() bool { return true }
+	for _, x := range []struct {
+		err  error
+		kind engine.Kind
+		sent bool
+	}{
+		{state("28P01"), lull.KindUnclassified, true},
+		{&DialError{state("28P01")}, lull.KindUnclassified, false},
+		{NoConn(fmt.Errorf("connect: %w", state("3D000"))), lull.KindUnclassified, false},
+		{&DialError{lull.Transient(state("28P01"))}, lull.KindTransient, false},
+		{&DialError{lull.Permanent(state("28P01"))}, lull.KindPermanent, false},
+		{lull.Transient(&DialError{state("28P01")}), lull.KindTransient, false},
+		{&DialError{state("53300")}, lull.KindTransient, false},
+		{&DialError{state("XX000")}, lull.KindTransient, false},
+		{state("XX000"), lull.KindTransient, true}, // the connection has ended
+		{state("23505"), lull.KindPermanent, true},
+	} {
+		if v := Judge(x.err, broken); v.Kind != x.kind || v.NeverSent == x.sent {
+			t.Errorf("%v: %+v", x.err, v)
+		}
+	}
+}
+
 // What a pool says when it has no connection to give is about a dial if it is known at all.
 func TestNoConn(t *testing.T) {
 	for _, x := range []struct {
 		err  error
 		dial bool
-	}{{state("53300"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
+	}{{state("53300"), true}, {state("28P01"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
 		err := NoConn(x.err)
 		if dialled(err) != x.dial || !errors.Is(err, x.err) {
 			t.Errorf("%v: %v", x.err, err)
