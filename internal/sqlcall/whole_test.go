@@ -41,6 +41,9 @@ func TestWhole(t *testing.T) {
 		"BEGIN": false, "COMMIT": false, "SET x=1": false, "LOCK TABLES t WRITE": false, "EXPLAIN ANALYZE INSERT INTO t VALUES (1)": false, "(SELECT 1)": false,
 		"SELECT": false, "select_name": false, "selected 1": false, "insertion (1)": false, "update-account": false,
 		"/*! CALL p() */ SELECT 1": false, "/*M! CALL p() */ SELECT 1": false, "/* /* */ SELECT 1 */ CALL p()": false, "/* SELECT 1": false,
+		"\ufeffSELECT 1": false, "\u00a0SELECT 1": false, "SELECT\u00a01": false, "\vSELECT 1": false, "SELECT 1;\u00a0": false, "SELECT 1;\x00": false, "SELECT/**/1": false,
+		"TABLE t": false, "INSERT INTO t VALUES (1); -- end": false, `INSERT INTO t VALUES ('\'; CALL p(); -- ')`: false, "SELECT $$;$$": false,
+		"DELIMITER //\nINSERT INTO t VALUES (1)//": false, "HANDLER t OPEN": false, "IF 1=1 INSERT INTO t VALUES (1)": false, "DECLARE @n INT": false,
 		"-- SELECT 1": false, "-- a\rCALL p()\nSELECT 1": false, "# a\nSELECT 1": false,
 	} {
 		if got := whole(query, nil); got != want {
@@ -178,4 +181,21 @@ func TestNoConn(t *testing.T) {
 			t.Errorf("%v: %v", x.err, err)
 		}
 	}
+}
+
+// Another statement before or after a query, or what some database does not take for a space, is never overlooked.
+func FuzzWhole(f *testing.F) {
+	for _, q := range []string{"", "SELECT 1", "INSERT INTO t VALUES (';')", "-- a;\nWITH x AS (SELECT 1) SELECT 1", "/* ; */ UPDATE t SET n=1;", "SELECT 1 -- a", `SELECT '\'; CALL p()'`, "SELECT $$;$$", "SELECT 1 /*", "/*"} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, q := range []string{
+			query + "; CALL p()", query + ";CALL p() -- end", query + ";--", query + "\n;\u00a0", "CALL p(); " + query, "CALL p()\n" + query, "EXPLAIN ANALYZE " + query,
+			"\ufeff" + query, "\u00a0" + query, "\x00" + query, "(" + query, "/*!" + query, "/*M!" + query, "/* /* */" + query, "--\rCALL p()\n" + query, "DELIMITER //\n" + query,
+		} {
+			if whole(q, nil) {
+				t.Errorf("%q", q)
+			}
+		}
+	})
 }
