@@ -230,7 +230,7 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 		return
 	case e.Verdict.Kind == lull.KindTransient:
 		c.failed.Add(1)
-	case e.Verdict.Kind == lull.KindPermanent:
+	case e.Verdict.Kind == lull.KindUnclassified && e.Verdict.Code == "3D000":
 		c.answered.Add(1)
 	default:
 		c.others.Add(1)
@@ -239,7 +239,7 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 }
 
 // A server that accepts connections and hangs up does not work, whoever waits for the dial: each dial of the plain pool
-// is a failure with an error, and the circuit opens. One that refuses the user works.
+// is a failure with an error, and the circuit opens. That one refuses the database is no failure: nothing is known of others.
 func TestWhatADialShows(t *testing.T) {
 	t.Parallel()
 	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
