@@ -193,10 +193,12 @@ func (w *waits) Observe(_ context.Context, e lull.Event) {
 
 // Only the first conflict of a call is repeated at once.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
+	waiting := retried
+	waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
 	deadlock := func(*fakeConn) error { return state("40P01") }
-	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}} {
+	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}, {3, 2}} {
 		var w waits
-		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
+		d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
 		if err != nil {
 			t.Fatal(err)
 		}
