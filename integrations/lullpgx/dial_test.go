@@ -230,7 +230,7 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 		return
 	case e.Verdict.Kind == lull.KindTransient:
 		c.failed.Add(1)
-	case e.Verdict.Kind == lull.KindPermanent:
+	case e.Verdict.Kind == lull.KindUnclassified && e.Verdict.Code == "3D000":
 		c.answered.Add(1)
 	default:
 		c.others.Add(1)
@@ -239,7 +239,7 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 }
 
 // A server that accepts connections and hangs up does not work, whoever waits for the dial: each dial of the plain pool
-// is a failure with an error, and the circuit opens. One that refuses the user works.
+// is a failure with an error, and the circuit opens. That one refuses the database is no failure: nothing is known of others.
 func TestWhatADialShows(t *testing.T) {
 	t.Parallel()
 	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
@@ -416,3 +416,45 @@ func TestAServerWithoutTLSIsNoFailure(t *testing.T) {
 		t.Errorf("%d calls failed", f.n.Load())
 	}
 }
+
+// To cancel a statement pgx dials as well. That is no call.
+func TestACancelledStatementIsNoConnect(t *testing.T) {
+	t.Parallel()
+	var c connects
+	var dials, closed atomic.Int32
+	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			conn, err := dial(ctx, network, addr)
+			return &closing{conn, &closed}, err
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_sleep(60)"); err == nil {
+		t.Error("it was not cancelled")
+	}
+	conn.Release()
+	for end := time.Now().Add(time.Minute); dials.Load() < 2 || closed.Load() < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d dials, %d closed", dials.Load(), closed.Load())
+		}
+	}
+	pool.Close() // of its connections all are closed now
+	if calls := c.succeeded.Load() + c.failed.Load() + c.answered.Load() + c.others.Load() + c.refused.Load(); calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// closing counts the connections that are closed.
+type closing struct {
+	net.Conn
+	closed *atomic.Int32
+}
+
+func (c *closing) Close() error { c.closed.Add(1); return c.Conn.Close() }

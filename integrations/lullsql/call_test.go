@@ -96,12 +96,13 @@ func TestWhatIsRepeated(t *testing.T) {
 // Dead connections of the pool are passed over, as database/sql does it. That is no retry.
 func TestDeadConnectionsArePassedOver(t *testing.T) {
 	bad := func(*fakeConn) error { return driver.ErrBadConn }
-	f := &fake{exec: first(deadConns, bad)}
+	const most = 2 // as many as database/sql
+	f := &fake{exec: first(most, bad)}
 	d := newDependency(t, lull.Policy{Attempts: 1})
-	if err := read(t, d, f.open(t, d)); err != nil || f.dials != deadConns+1 {
+	if err := read(t, d, f.open(t, d)); err != nil || f.dials != most+1 {
 		t.Errorf("read: %d dials, %v", f.dials, err)
 	}
-	f.exec = first(deadConns+1, bad)
+	f.exec = first(most+1, bad)
 	if err := read(t, d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
 		t.Errorf("read: %v", err)
 	}
@@ -111,12 +112,12 @@ func TestDeadConnectionsArePassedOver(t *testing.T) {
 	}
 	f, begun := &fake{}, 0
 	f.begin = func() error {
-		if begun++; begun <= deadConns {
+		if begun++; begun <= most {
 			return driver.ErrBadConn
 		}
 		return nil
 	}
-	if err := tx(t, d, f.open(t, d)); err != nil || begun != deadConns+1 {
+	if err := tx(t, d, f.open(t, d)); err != nil || begun != most+1 {
 		t.Errorf("tx: %d begun, %v", begun, err)
 	}
 }
@@ -192,10 +193,12 @@ func (w *waits) Observe(_ context.Context, e lull.Event) {
 
 // Only the first conflict of a call is repeated at once.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
+	waiting := retried
+	waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
 	deadlock := func(*fakeConn) error { return state("40P01") }
-	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}} {
+	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}, {3, 2}} {
 		var w waits
-		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
+		d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,5 +280,44 @@ func TestClassify(t *testing.T) {
 	}
 	if v := Classify(context.DeadlineExceeded); v.Code != engine.CodeTimeout {
 		t.Errorf("%+v", v)
+	}
+}
+
+// seen keeps the errors of calls that an observer gets.
+type seen struct{ errs []error }
+
+func (s *seen) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.CallEnded {
+		s.errs = append(s.errs, e.Err)
+	}
+}
+
+// Observers get the error with which a call has ended, and none if it has succeeded.
+func TestObserversGetTheError(t *testing.T) {
+	plain := func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) }
+	calls := map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx, "connect": plain}
+	for name, call := range calls {
+		for _, fails := range []error{state("23505"), nil} {
+			var s seen
+			d, err := lull.NewDependency("db", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(&s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &fake{exec: func(*fakeConn) error { return fails }}
+			if name == "connect" {
+				f.dial = func(context.Context) error { return fails }
+			}
+			if err := call(t, d, f.open(t, d)); (err == nil) != (fails == nil) {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, err := range s.errs {
+				if !errors.Is(err, fails) {
+					t.Errorf("%s: observers get %v, want %v", name, err, fails)
+				}
+			}
+			if len(s.errs) != 1 {
+				t.Errorf("%s: observers get %q, want one", name, s.errs)
+			}
+		}
 	}
 }

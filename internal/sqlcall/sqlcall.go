@@ -64,7 +64,7 @@ func (e *DialError) Unwrap() error {
 // NoConn returns err, with which a pool had no connection to give, as a *DialError if anything is known of
 // it: nothing was sent.
 func NoConn(err error) error {
-	if dialled(err) || Classify(err).Kind == lull.KindUnclassified {
+	if dialled(err) || Classify(err).Kind == lull.KindUnclassified && !setup(err) {
 		return err
 	}
 	return &DialError{err}
@@ -75,7 +75,11 @@ func Classify(err error) lull.Verdict { return lull.VerdictOf(err, verdict) }
 
 func verdict(err error) lull.Verdict {
 	if e, ok := errors.AsType[*DialError](err); ok {
-		return Classify(lull.NeverSent(e.Err))
+		v := Classify(lull.NeverSent(e.Err))
+		if setup(e.Err) && v.Kind == lull.KindTransient {
+			v.Kind = Classify(e.Err).Kind
+		}
+		return v
 	}
 	if errors.Is(err, ErrOutcomeUnknown) {
 		return lull.Verdict{Code: engine.CodeOutcomeUnknown}
@@ -86,11 +90,18 @@ func verdict(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
+// setup reports whether the server has answered with err for what is set up there. That says nothing
+// about the server, nor about what was sent: it may be set up otherwise soon.
+func setup(err error) bool {
+	c, _ := sqlerr.Classify(err)
+	return c.Answered && c.Kind == lull.KindUnclassified
+}
+
 // Judge returns the verdict on what an attempt ended with. An error of which nothing is known is
 // transient if the connection is broken. broken may be nil.
 func Judge(err error, broken func() bool) lull.Verdict {
 	v := Classify(err)
-	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown {
+	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown || setup(err) {
 		return v
 	}
 	if broken != nil && broken() {

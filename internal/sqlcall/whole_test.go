@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 type state string
@@ -40,6 +41,9 @@ func TestWhole(t *testing.T) {
 		"BEGIN": false, "COMMIT": false, "SET x=1": false, "LOCK TABLES t WRITE": false, "EXPLAIN ANALYZE INSERT INTO t VALUES (1)": false, "(SELECT 1)": false,
 		"SELECT": false, "select_name": false, "selected 1": false, "insertion (1)": false, "update-account": false,
 		"/*! CALL p() */ SELECT 1": false, "/*M! CALL p() */ SELECT 1": false, "/* /* */ SELECT 1 */ CALL p()": false, "/* SELECT 1": false,
+		"\ufeffSELECT 1": false, "\u00a0SELECT 1": false, "SELECT\u00a01": false, "\vSELECT 1": false, "SELECT 1;\u00a0": false, "SELECT 1;\x00": false, "SELECT/**/1": false,
+		"TABLE t": false, "INSERT INTO t VALUES (1); -- end": false, `INSERT INTO t VALUES ('\'; CALL p(); -- ')`: false, "SELECT $$;$$": false,
+		"DELIMITER //\nINSERT INTO t VALUES (1)//": false, "HANDLER t OPEN": false, "IF 1=1 INSERT INTO t VALUES (1)": false, "DECLARE @n INT": false,
 		"-- SELECT 1": false, "-- a\rCALL p()\nSELECT 1": false, "# a\nSELECT 1": false,
 	} {
 		if got := whole(query, nil); got != want {
@@ -141,15 +145,57 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
+// What is set up on a server says nothing about what was sent, on a dial as on a connection that has ended with it.
+func TestSetup(t *testing.T) {
+	broken := func() bool { return true }
+	for _, x := range []struct {
+		err  error
+		kind engine.Kind
+		sent bool
+	}{
+		{state("28P01"), lull.KindUnclassified, true},
+		{&DialError{state("28P01")}, lull.KindUnclassified, false},
+		{NoConn(fmt.Errorf("connect: %w", state("3D000"))), lull.KindUnclassified, false},
+		{&DialError{lull.Transient(state("28P01"))}, lull.KindTransient, false},
+		{&DialError{lull.Permanent(state("28P01"))}, lull.KindPermanent, false},
+		{lull.Transient(&DialError{state("28P01")}), lull.KindTransient, false},
+		{&DialError{state("53300")}, lull.KindTransient, false},
+		{&DialError{state("XX000")}, lull.KindTransient, false},
+		{state("XX000"), lull.KindTransient, true}, // the connection has ended
+		{state("23505"), lull.KindPermanent, true},
+	} {
+		if v := Judge(x.err, broken); v.Kind != x.kind || v.NeverSent == x.sent {
+			t.Errorf("%v: %+v", x.err, v)
+		}
+	}
+}
+
 // What a pool says when it has no connection to give is about a dial if it is known at all.
 func TestNoConn(t *testing.T) {
 	for _, x := range []struct {
 		err  error
 		dial bool
-	}{{state("53300"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
+	}{{state("53300"), true}, {state("28P01"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
 		err := NoConn(x.err)
 		if dialled(err) != x.dial || !errors.Is(err, x.err) {
 			t.Errorf("%v: %v", x.err, err)
 		}
 	}
+}
+
+// Another statement before or after a query, or what some database does not take for a space, is never overlooked.
+func FuzzWhole(f *testing.F) {
+	for _, q := range []string{"", "SELECT 1", "INSERT INTO t VALUES (';')", "-- a;\nWITH x AS (SELECT 1) SELECT 1", "/* ; */ UPDATE t SET n=1;", "SELECT 1 -- a", `SELECT '\'; CALL p()'`, "SELECT $$;$$", "SELECT 1 /*", "/*"} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, q := range []string{
+			query + "; CALL p()", query + ";CALL p() -- end", query + ";--", query + "\n;\u00a0", "CALL p(); " + query, "CALL p()\n" + query, "EXPLAIN ANALYZE " + query,
+			"\ufeff" + query, "\u00a0" + query, "\x00" + query, "(" + query, "/*!" + query, "/*M!" + query, "/* /* */" + query, "--\rCALL p()\n" + query, "DELIMITER //\n" + query,
+		} {
+			if whole(q, nil) {
+				t.Errorf("%q", q)
+			}
+		}
+	})
 }

@@ -174,6 +174,7 @@ type effect uint8
 
 const (
 	refused   effect = iota // an answer: it had no effect, and would fail again
+	setup                   // refused for what is set up on the server: users, permissions, tables
 	conflict                // undone, since another transaction was in the way
 	undone                  // undone, or refused before it began, and another attempt may succeed
 	elsewhere               // refused by this server
@@ -189,6 +190,8 @@ func (e effect) class(code string) Class {
 	switch e {
 	case refused:
 		c.Kind = permanent
+	case setup:
+		c.Kind = unclassified
 	case conflict:
 		c.NeverSent, c.Conflict = true, true
 	case undone:
@@ -225,6 +228,10 @@ var states = map[string]effect{
 	"57P01": cut, "57P02": cut, // the server ends, or has crashed
 	"08":    cut, // the connection broke
 	"40003": unknown, "08007": unknown,
+	"28": setup, "42": setup, // the user or its permissions; the statement and the schema do not match
+	"3D": setup, "3F": setup, // a database or schema that does not exist
+	"26": setup, "55": setup, // a prepared statement that does not exist; an object in another state
+	"57P04": setup, "HV": setup, // the database was dropped; a foreign server
 	"58": ill, "XX": ill, "F0": ill, // errors of the system and in the server
 }
 
@@ -260,7 +267,8 @@ var numbers = map[uint16]effect{
 	1412: conflict,                           // the definition of a table has changed since
 	3101: conflict,                           // rolled back by a plugin at COMMIT (group replication)
 	1040: undone, 1203: undone, 1226: undone, // too many connections, or of a resource of the user
-	1637: undone,                             // too many transactions
+	1637: undone, 1461: undone, // too many transactions, prepared statements
+	1615: undone,                             // a statement is to be prepared again
 	1037: undone, 1041: undone, 1135: undone, // out of memory or threads
 	2002: undone, 2003: undone, // no connection
 	1290: elsewhere, 1792: elsewhere, 1836: elsewhere, // read-only
@@ -270,7 +278,15 @@ var numbers = map[uint16]effect{
 	1317: timedOut, 1969: timedOut, 3024: timedOut, // interrupted, by max_execution_time or max_statement_time
 	1053: cut,                                                                              // the server ends
 	1158: cut, 1159: cut, 1160: cut, 1161: cut, 1927: cut, 2006: cut, 2013: cut, 2055: cut, // the connection broke
-	1180: unknown, // an error during COMMIT
+	1180: unknown,                                                                             // an error during COMMIT
+	1130: setup, 1129: setup, 1045: setup, 1698: setup, 1251: setup, 1524: setup, 1275: setup, // host, user, password
+	1820: setup, 1862: setup, 3118: setup, 4151: setup, // the password has expired, the account is locked
+	1044: setup, 1142: setup, 1143: setup, 1227: setup, 1370: setup, 3530: setup, 1873: setup, // permissions
+	1046: setup, 1049: setup, 1051: setup, 1146: setup, 1109: setup, 1356: setup, 1347: setup, // database, table, view
+	1054: setup, 1136: setup, 1364: setup, 1176: setup, // columns, keys
+	1305: setup, 1318: setup, 1449: setup, 1243: setup, // functions, their arguments and definer; a prepared statement
+	1064: setup, 1149: setup, // syntax
+	1021: ill, 1026: ill, 1030: ill, 1105: ill, 1114: ill, 1206: ill, // disk, storage engine, locks, any error
 }
 
 // byNumber classifies an error number of MySQL and MariaDB.
@@ -286,6 +302,8 @@ var results = map[int]effect{
 	15: conflict,                               // a race for the locks of the write-ahead log
 	17: conflict,                               // the schema has changed
 	7:  ill, 9: ill, 10: ill, 14: ill, 26: ill, // memory, interrupted, input and output, cannot open, not a database
+	2: ill, 11: ill, 13: ill, // internal, corrupt, the disk is full
+	1: setup, 3: setup, 8: setup, 23: setup, // any error, such as no table; permissions, read-only, authorization
 }
 
 // bySQLite classifies a result code of SQLite, extended or not.

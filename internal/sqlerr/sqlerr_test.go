@@ -75,6 +75,9 @@ func TestClassify(t *testing.T) {
 		{stateError("25P02"), permanent, no, "25P02", no, yes, no},
 		{stateError("23505"), permanent, no, "23505", no, yes, no},
 		{stateError("XX000"), nothing, no, "XX000", no, no, no},
+		{stateError("28P01"), nothing, no, "28P01", no, yes, no},
+		{stateError("42501"), nothing, no, "42501", no, yes, no},
+		{stateError("22003"), permanent, no, "22003", no, yes, no},
 		{stateError("4"), permanent, no, "4", no, yes, no},
 		{stateError("0A000"), permanent, no, "0A000", no, yes, no},
 		{&pgError{"0A000", "transformLockingClause"}, permanent, no, "0A000", no, yes, no},
@@ -86,6 +89,9 @@ func TestClassify(t *testing.T) {
 		{&MySQLError{Number: 1317}, transient, no, "timeout", no, yes, no},
 		{&MySQLError{Number: 2006}, transient, no, "mysql_2006", no, no, no},
 		{&MySQLError{Number: 1180}, nothing, no, engine.CodeOutcomeUnknown, no, no, no},
+		{&MySQLError{Number: 1045}, nothing, no, "mysql_1045", no, yes, no},
+		{&MySQLError{Number: 1146}, nothing, no, "mysql_1146", no, yes, no},
+		{&MySQLError{Number: 1114}, nothing, no, "mysql_1114", no, no, no},
 		{&MySQLError{Number: 1062}, permanent, no, "mysql_1062", no, yes, no},
 		{driver.ErrBadConn, transient, yes, "bad_connection", no, no, no},
 		{safeError(true), transient, yes, "bad_connection", no, no, no},
@@ -116,7 +122,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	inDocs := map[string]effect{}
-	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill}
+	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill, "setup": setup}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(string(text), -1) {
 		e, ok := effects[row[2]]
 		if !ok {

@@ -39,13 +39,15 @@ func TestMain(m *testing.M) {
 
 // kind is one kind of server.
 type kind struct {
-	name      string
-	start     func(ready func(string) error) (*dbserver.Server, error)
-	connector func(addr string) driver.Connector
-	insert    string // with one argument
-	nothing   string // a statement that does nothing
-	deaf      bool   // the driver does not end when its context does, but when the server answers
-	shared    struct {
+	name    string
+	start   func(ready func(string) error) (*dbserver.Server, error)
+	to      func(addr, user, database string) driver.Connector
+	user    string // who may do everything
+	own     string // the database that is always there
+	insert  string // with one argument
+	nothing string // a statement that does nothing
+	deaf    bool   // the driver does not end when its context does, but when the server answers
+	shared  struct {
 		once   sync.Once
 		server *dbserver.Server
 		err    error
@@ -56,8 +58,10 @@ var kinds = []*kind{
 	{
 		name:  "PostgreSQL",
 		start: startPostgres,
-		connector: func(addr string) driver.Connector {
-			c, err := pgx.ParseConfig("postgres://postgres@" + addr + "/postgres?sslmode=disable")
+		user:  "postgres",
+		own:   "postgres",
+		to: func(addr, user, database string) driver.Connector {
+			c, err := pgx.ParseConfig("postgres://" + user + "@" + addr + "/" + database + "?sslmode=disable")
 			if err != nil {
 				panic(err)
 			}
@@ -70,8 +74,10 @@ var kinds = []*kind{
 		name:  "PostgreSQL by lib-pq",
 		deaf:  true,
 		start: startPostgres,
-		connector: func(addr string) driver.Connector {
-			c, err := pq.NewConnector("postgres://postgres@" + addr + "/postgres?sslmode=disable")
+		user:  "postgres",
+		own:   "postgres",
+		to: func(addr, user, database string) driver.Connector {
+			c, err := pq.NewConnector("postgres://" + user + "@" + addr + "/" + database + "?sslmode=disable")
 			if err != nil {
 				panic(err)
 			}
@@ -81,13 +87,18 @@ var kinds = []*kind{
 		nothing: "SELECT 1",
 	},
 	{
-		name:      "MariaDB",
-		start:     dbserver.MariaDB,
-		connector: func(addr string) driver.Connector { return mariaDB(addr, "root", "mysql") },
-		insert:    "INSERT INTO writes VALUES (?)",
-		nothing:   "DO 1",
+		name:    "MariaDB",
+		start:   dbserver.MariaDB,
+		user:    "root",
+		own:     "mysql",
+		to:      mariaDB,
+		insert:  "INSERT INTO writes VALUES (?)",
+		nothing: "DO 1",
 	},
 }
+
+// connector connects who may do everything.
+func (k *kind) connector(addr string) driver.Connector { return k.to(addr, k.user, k.own) }
 
 func mariaDB(addr, user, database string) driver.Connector {
 	c := mysql.NewConfig()
