@@ -308,6 +308,8 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	switch {
 	case h.Verdict.Kind == KindSuccess:
 		return Redelivery{Outcome: Ack}
+	case h.Chosen.Outcome == Defer && !d.FreeDefer && !d.Stopping && d.Attempt >= s.Plan().attempts:
+		return deadLetter(AttemptsExhausted) // or its next deliveries would look like crashes
 	case h.Chosen.Outcome != 0:
 		return s.Plan().bound(h.Chosen, d)
 	case stopped || d.Stopping && h.Verdict.Kind != KindPermanent:

@@ -258,7 +258,7 @@ func (s Settlement) Within(d *Delivery, after time.Duration, source string) Sett
 		return s
 	}
 	e := &Envelope{
-		Reason: r.Reason.String(), Attempts: d.Attempt, FirstFailure: s.FirstFailed, LastFailure: time.Now(), Source: source, OriginalID: d.ID,
+		Reason: r.Reason.String(), Attempts: d.Attempt - s.Uncount, FirstFailure: s.FirstFailed, LastFailure: time.Now(), Source: source, OriginalID: d.ID,
 		TraceParent: d.Headers["traceparent"], TraceState: d.Headers["tracestate"],
 	}
 	if former, ok := EnvelopeOf(d.Headers); ok {

@@ -27,7 +27,7 @@ func (d *decided) Unwrap() error { return d.err }
 // came too early, or something that it needs is not there yet. err, which may be nil,
 // is the reason. That is not an attempt: Message.Attempt does not rise, where the broker
 // can (Capabilities.FreeDefer). Where it cannot, a message that is deferred at its last
-// attempt is dead-lettered at its next delivery: a handler that waits for something
+// attempt is a dead letter, attempts_exhausted: a handler that waits for something
 // long returns lull.RetryAfter there, or asks for more attempts.
 func DeferFor(err error, d time.Duration) error {
 	return &decided{err: err, outcome: Defer, after: max(d, 0)}

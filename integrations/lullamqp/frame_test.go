@@ -131,6 +131,19 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 	}
 }
 
+// A deferral that does not wait, for want of room, keeps what is known of the message's crashes.
+func TestShortDeferralKeepsCrashes(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	publish(t, raw(t), "", q.config.Queue, amqp.Publishing{Headers: amqp.Table{"stack": strings.Repeat("s", 129_000)}, Body: []byte("x")})
+	settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Defer, After: time.Hour, Crashes: 4})
+	d := receive(t, q, 1)[0]
+	if d.Attempt != 1 || d.Lost != 0 || d.Crashes != 4 {
+		t.Errorf("attempt %d, lost %d, crashes %d; want 1, 0, 4", d.Attempt, d.Lost, d.Crashes)
+	}
+	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+}
+
 // The sizes are those that the client sends.
 func TestFieldSize(t *testing.T) {
 	t.Parallel()

@@ -204,7 +204,9 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 		if s.Outcome == queue.DeadLetter {
 			shorten(&m, s.Envelope, t.over)
 		} else { // no level adds anything if it does not wait
-			exchange, key, m = q.successor(r, queue.Settlement{Outcome: queue.Defer, FirstFailed: s.FirstFailed})
+			now := s
+			now.After = 0
+			exchange, key, m = q.successor(r, now)
 			room = roomToCount
 		}
 		pub, err = q.pub.start(ctx, exchange, key, m, room)
