@@ -113,7 +113,7 @@ func (w *work) handle(afterStop bool) {
 	if w.former != nil {
 		select {
 		case <-w.former.done: // the handler is not run twice at a time
-			w.decide(afterStop)
+			w.decide(afterStop || w.stopping())
 			w.c.line.come(w)
 		case <-w.lease.gone:
 			if w.decide(afterStop); w.first == nil {

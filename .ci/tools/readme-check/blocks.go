@@ -217,7 +217,7 @@ func (s *source) addTests(f *testFile) {
 		if !slices.ContainsFunc(f.syntax.Comments, func(c *ast.CommentGroup) bool {
 			return c.Pos() > example.Pos() && c.End() < example.End() && output.MatchString(c.Text())
 		}) {
-			s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no // Output:", f.path, example.Name.Name))
+			s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no comment \"Output:\"", f.path, example.Name.Name))
 		}
 	}
 }

@@ -33,7 +33,7 @@ type (
 	argument struct{ n int }
 	two      struct{ n int }
 	none     struct{}
-	empty    struct{ number *number }
+	empty    struct{ Number *number }
 )
 
 func (text) Error() string     { return "text" }
