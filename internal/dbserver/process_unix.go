@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 type sysProcAttr = syscall.SysProcAttr
@@ -43,13 +44,18 @@ func unprivileged(dir, name string) (*sysProcAttr, error) {
 	return nil, errors.New("a database does not run as root, and there is no user " + name + " or nobody")
 }
 
-// signal sends it to the process, and then to those that it has started, so that it starts no
-// more meanwhile.
+// signal sends it to the process, and then to those that it has started, until there are no others: a busy
+// machine stops a process a moment later, which may start one more meanwhile.
 func signal(pid, what int) {
-	children := childrenOf(pid)
-	syscall.Kill(pid, syscall.Signal(what))
-	for _, child := range append(children, childrenOf(pid)...) {
-		syscall.Kill(child, syscall.Signal(what))
+	sent := map[int]bool{}
+	for more := true; more; time.Sleep(10 * time.Millisecond) {
+		more = false
+		for _, p := range append([]int{pid}, childrenOf(pid)...) {
+			if !sent[p] {
+				sent[p], more = true, true
+				syscall.Kill(p, syscall.Signal(what))
+			}
+		}
 	}
 }
 
