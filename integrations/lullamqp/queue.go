@@ -171,13 +171,18 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			}
 			go q.consume(s, need)
 		}
-		changed := q.changed
-		q.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		q.mu.Lock()
+		q.awaitChange(ctx)
+	}
+}
+
+// awaitChange waits for the next change of q, or the end of ctx. It is called with q.mu held, and lets go of it meanwhile.
+func (q *Queue) awaitChange(ctx context.Context) {
+	changed := q.changed
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	select {
+	case <-changed:
+	case <-ctx.Done():
 	}
 }
 
@@ -667,13 +672,7 @@ func (q *Queue) Pause(ctx context.Context, until time.Time) error {
 		if !q.busy {
 			q.halt()
 		}
-		changed := q.changed
-		q.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		q.mu.Lock()
+		q.awaitChange(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -705,13 +704,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		}
 	}
 	for len(q.all) > 0 && ctx.Err() == nil {
-		changed := q.changed
-		q.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		q.mu.Lock()
+		q.awaitChange(ctx)
 	}
 	err = errors.Join(err, q.unsure)
 	if len(q.all) > 0 {
