@@ -55,7 +55,7 @@
 //
 // # Cost
 //
-// A message from [Memory] costs 3.8 µs and 24 allocations. At most Config.Concurrency messages
+// A message from [Memory] costs 4.7 µs and 28 allocations. At most Config.Concurrency messages
 // are in memory.
 //
 // # What it does not do
