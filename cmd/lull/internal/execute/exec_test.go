@@ -201,7 +201,7 @@ func TestInputThatNeverComes(t *testing.T) {
 // success, whatever the command says.
 func TestRule24InputThatIsCutShort(t *testing.T) {
 	cut := errors.New("the disk is broken")
-	for what, script := range map[string]string{"an end": "cat", "success all the same": "trap 'exit 0' TERM; cat & wait", "an end, then more": "cat; echo all"} {
+	for what, script := range map[string]string{"an end": "cat", "success all the same": "trap 'exit 0' TERM; exec 3<&0; cat <&3 & wait", "an end, then more": "cat; echo all"} {
 		for n, in := range map[int]io.Reader{0: iotest.ErrReader(cut), len(letter): io.MultiReader(strings.NewReader(letter), iotest.ErrReader(cut))} {
 			code, out, errs := run(t, in, quick+"--quiet --kill-after 1s ", script)
 			if code != exitOwn || strings.Contains(out, "all") || !strings.Contains(errs, "lull: standard input was cut short: the disk is broken") {
