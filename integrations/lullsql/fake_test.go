@@ -17,6 +17,7 @@ type fake struct {
 	exec   func(c *fakeConn) error
 	begin  func() error
 	commit func(c *fakeConn) error
+	query  func(query string) (driver.Rows, error)
 	dials  int
 	closed bool
 }
@@ -50,6 +51,13 @@ func (c *fakeConn) ExecContext(context.Context, string, []driver.NamedValue) (dr
 		}
 	}
 	return driver.RowsAffected(1), nil
+}
+
+func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	if c.f.query == nil {
+		return nil, errors.New("not scripted")
+	}
+	return c.f.query(query)
 }
 
 func (c *fakeConn) Begin() (driver.Tx, error) {
