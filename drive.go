@@ -2,6 +2,7 @@ package lull
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lullgo/lull/bulkhead"
@@ -226,7 +227,7 @@ func (r *run) judged(ctx context.Context, v Verdict) Verdict {
 
 // endedBy is the reason that goes with the error of an ended context.
 func endedBy(err error) Reason {
-	if err == context.DeadlineExceeded {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return engine.Deadline
 	}
 	return engine.Canceled
