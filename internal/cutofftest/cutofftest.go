@@ -54,13 +54,13 @@ func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
 		late   bool          // it is a timeout, and opens the circuit
 	}{
 		"the attempt's time":             {policy: lull.Policy{AttemptTimeout: time.Second}, want: timeout, late: true},
-		"the call's time, by the policy": {policy: lull.Policy{Deadline: time.Second}, want: []lull.Reason{engine.Deadline}, late: true},
+		"the call's time, by the policy": {policy: lull.Policy{Deadline: time.Second}, want: append(timeout, engine.Deadline), late: true},
 		"the call's time, by the caller": {
 			policy: lull.Policy{AttemptTimeout: time.Minute},
 			caller: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeoutCause(ctx, time.Second, gone)
 			},
-			want: []lull.Reason{engine.Deadline}, late: true,
+			want: append(timeout, engine.Deadline), late: true,
 		},
 		"the caller": {
 			policy: lull.Policy{AttemptTimeout: time.Minute},
