@@ -3,11 +3,13 @@ package lull_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/cutofftest"
 )
@@ -24,6 +26,20 @@ func TestWhoCutTheAttemptOff(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An error of a context that is not the call's shows nothing: the caller still waits.
+func TestACanceledContextThatIsNotTheCalls(t *testing.T) {
+	for what, returned := range map[string]error{"context.Canceled": context.Canceled, "wrapped": fmt.Errorf("get: %w", context.Canceled)} {
+		d := newDependency(t, lull.Policy{Breaker: breaker.Config{Consecutive: 2}})
+		for range 5 {
+			_, err := lull.Do(t.Context(), d, func(context.Context) (int, error) { return 0, returned })
+			e, _ := errors.AsType[*lull.Error](err)
+			if e == nil || e.Reason != engine.Permanent || e.Verdict.Kind != lull.KindUnclassified {
+				t.Fatalf("%s: %#v, want that nothing is known of it", what, err)
+			}
+		}
 	}
 }
 

@@ -235,7 +235,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	}
 	at := x.tried.next(x.t, out)
 	v := lull.Verdict{Kind: lull.KindCanceled} // should it panic
-	defer func() { at.ended(ctx, x.resp, v) }()
+	defer func() { at.ended(ctx, x.req.Context(), x.resp, v) }()
 	v = x.send(ctx, out)
 	return v
 }
