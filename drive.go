@@ -376,6 +376,18 @@ func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict
 	return e
 }
 
+// observe reports e to the observers. An observer may hand its context on, to what writes events down, and that
+// must not lose them because the caller has gone. (For the first attempt that succeeds, a context that does not
+// end would cost an allocation.)
+func (r *run) observe(e Event) {
+	ctx := r.ctx
+	atOnce := e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1
+	if atOnce && ctx.Err() != nil || !atOnce && ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.d.wiring.observer.Observe(ctx, e)
+}
+
 // observeEnd reports the end of the call to the observers.
 func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
 	if r.d.wiring.observer == nil {
@@ -387,19 +399,19 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 	if step.Exhausted {
 		r.observeExhausted(e)
 	}
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }
 
 // observeExhausted reports that the budget has just refused; e will report what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
 	e.EndedAttempt, e.AttemptTook, e.Waited = 0, 0, 0
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }
 
 // observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	r.observe(Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait reports a wait that begins or has ended to the observers.
@@ -417,5 +429,5 @@ func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, ste
 		e.Attempt++
 		r.earlier.Slept = slept
 	}
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }

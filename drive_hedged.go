@@ -494,7 +494,7 @@ func (r *race) deliverNext() bool {
 		if e := n.event; e.Kind == event.AttemptFailed {
 			r.earlier = &event.Earlier{Attempt: e.Attempt, Verdict: e.Verdict, Err: e.Err, Took: e.AttemptTook, Before: r.earlier}
 		}
-		r.d.wiring.observer.Observe(r.ctx, n.event)
+		r.observe(n.event)
 		return true
 	}
 	learnNow := r.breakerPending

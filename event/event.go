@@ -104,8 +104,13 @@ type Earlier struct {
 
 // An Observer receives events as they happen, on the goroutine of the call. It must be quick,
 // safe for concurrent use, and must not panic. The call continues when Observe has returned,
-// so Observe must not wait for anything that the call does. A breaker's events have
-// context.Background.
+// so Observe must not wait for anything that the call does. Observers are called one after the
+// other, and no event is left out because one of them is slow: it holds up the call. The events of a
+// hedged call, and those of a breaker, come one at a time and in order. Of a breaker they are all
+// its changes: each begins with the state with which the one before it ended.
+//
+// The context has the values of the call's context, and has not ended. It does not end when the call's does,
+// but for the event of a first attempt that succeeded. A breaker's events have context.Background.
 type Observer interface {
 	Observe(context.Context, Event)
 }
