@@ -25,7 +25,7 @@ import (
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
-	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
+	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now, layer: spec.Above}
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
@@ -73,6 +73,7 @@ type run struct {
 	timer          *time.Timer // one for all the waits; a wait of nothing needs none
 	times          attemptTimes
 	earlier        *event.Earlier // the attempts whose failures were reported
+	layer          *engine.Layer  // Spec.Above
 }
 
 // attemptTimes are the times of a call's attempts that observers receive.
@@ -350,6 +351,7 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 			r.d.failed(now, op.lastErr())
 		}
 	}
+	r.observeLayers(op, now, step.Reason)
 	r.observeEnd(op, now, step, v)
 	return res
 }

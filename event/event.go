@@ -36,10 +36,22 @@ const (
 	// AttemptFailed: an attempt of a hedged call failed, and the call continues.
 	// (CallEnded alone reports a failure that ends the call.)
 	AttemptFailed
+	// RetriesInLayers: a call failed that had been, or would have been, repeated by its policy, and
+	// another layer of the program has made it again, too. So the attempts of both multiply. Err is a
+	// [*Layers]. A dependency has one such event for each layer above it.
+	RetriesInLayers
 )
 
+// Layers are two layers of a program that both repeat what fails. One of them should not.
+type Layers struct{ Above, Below engine.Layer }
+
+// Error returns which they are, and the settings that switch either off.
+func (l *Layers) Error() string {
+	return "the retries of " + l.Above.Name + " multiply those of " + l.Below.Name + " below it; switch one of them off: " + l.Above.Off + ", or " + l.Below.Off
+}
+
 var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
-	"hedge_started", "hedge_refused", "attempt_failed"}
+	"hedge_started", "hedge_refused", "attempt_failed", "retries_in_layers"}
 
 // String is the kind as a label, such as "retry_scheduled".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }

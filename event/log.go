@@ -22,7 +22,7 @@ import (
 // error, or one that it wraps, has a method RequestID or ServiceRequestID that returns one: as
 // lullhttp.StatusError and the errors of AWS's SDK have.
 //
-// A breaker or a budget that acts is Warn, the breaker's closing Info. All else is Debug: calls
+// A breaker or a budget that acts, and two layers that both retry, are Warn, the breaker's closing is Info. All else is Debug: calls
 // that succeed at once, each retry as it happens, probes of a breaker, hedges.
 //
 // While a breaker is open, the calls that it refuses, and those that it lets through and that fail, are
@@ -147,6 +147,8 @@ func (*logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelDebug, "attempt failed"
 	case BudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
+	case RetriesInLayers:
+		return slog.LevelWarn, "two layers retry"
 	case CircuitChanged:
 		switch {
 		case e.Circuit == nil:
