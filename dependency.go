@@ -34,6 +34,7 @@ type Dependency struct {
 // clockState is kept by drivers on the real clock for a dependency.
 type clockState struct {
 	alarms alarms // of hedged calls
+	layers layersAbove
 	// failure is the last with which a call ended while the breaker was not closed, or which
 	// opened it.
 	failure atomic.Pointer[error]

@@ -2,6 +2,7 @@ package lull
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lullgo/lull/bulkhead"
@@ -24,7 +25,7 @@ import (
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
-	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
+	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now, layer: spec.Above}
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
@@ -72,6 +73,7 @@ type run struct {
 	timer          *time.Timer // one for all the waits; a wait of nothing needs none
 	times          attemptTimes
 	earlier        *event.Earlier // the attempts whose failures were reported
+	layer          *engine.Layer  // Spec.Above
 }
 
 // attemptTimes are the times of a call's attempts that observers receive.
@@ -226,7 +228,7 @@ func (r *run) judged(ctx context.Context, v Verdict) Verdict {
 
 // endedBy is the reason that goes with the error of an ended context.
 func endedBy(err error) Reason {
-	if err == context.DeadlineExceeded {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return engine.Deadline
 	}
 	return engine.Canceled
@@ -349,6 +351,7 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 			r.d.failed(now, op.lastErr())
 		}
 	}
+	r.observeLayers(op, now, step.Reason)
 	r.observeEnd(op, now, step, v)
 	return res
 }
@@ -375,6 +378,18 @@ func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict
 	return e
 }
 
+// observe reports e to the observers. An observer may hand its context on, to what writes events down, and that
+// must not lose them because the caller has gone. (For the first attempt that succeeds, a context that does not
+// end would cost an allocation.)
+func (r *run) observe(e Event) {
+	ctx := r.ctx
+	atOnce := e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1
+	if atOnce && ctx.Err() != nil || !atOnce && ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.d.wiring.observer.Observe(ctx, e)
+}
+
 // observeEnd reports the end of the call to the observers.
 func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
 	if r.d.wiring.observer == nil {
@@ -386,19 +401,19 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 	if step.Exhausted {
 		r.observeExhausted(e)
 	}
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }
 
 // observeExhausted reports that the budget has just refused; e will report what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
 	e.EndedAttempt, e.AttemptTook, e.Waited = 0, 0, 0
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }
 
 // observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	r.observe(Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait reports a wait that begins or has ended to the observers.
@@ -416,5 +431,5 @@ func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, ste
 		e.Attempt++
 		r.earlier.Slept = slept
 	}
-	r.d.wiring.observer.Observe(r.ctx, e)
+	r.observe(e)
 }

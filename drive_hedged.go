@@ -73,7 +73,7 @@ type rival struct {
 
 func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	now := d.Now()
-	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
+	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now, layer: spec.Above}, op, engine.Never
 	r.hedged.Call = &r.call
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
@@ -494,7 +494,7 @@ func (r *race) deliverNext() bool {
 		if e := n.event; e.Kind == event.AttemptFailed {
 			r.earlier = &event.Earlier{Attempt: e.Attempt, Verdict: e.Verdict, Err: e.Err, Took: e.AttemptTook, Before: r.earlier}
 		}
-		r.d.wiring.observer.Observe(r.ctx, n.event)
+		r.observe(n.event)
 		return true
 	}
 	learnNow := r.breakerPending

@@ -271,3 +271,96 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 		}
 	})
 }
+
+// An observer may be slow, and hand its context on: it gets all events, and none has a context that has ended, whatever
+// ended the call.
+func TestWhatObserversGetDoesNotEndWithTheCall(t *testing.T) {
+	for name, end := range map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
+		"canceled": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		},
+		"timed out": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		},
+		"before": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		},
+	} {
+		for result, returned := range map[string]error{"failed": lull.Transient(errBlip), "succeeded": nil} {
+			for how, do := range doers[int]() {
+				synctest.Test(t, func(t *testing.T) {
+					type key struct{}
+					var seen []event.Kind
+					slow := observe(func(ctx context.Context, e lull.Event) {
+						if ctx.Err() != nil || ctx.Value(key{}) != "value" {
+							t.Errorf("%s, %s, %s: %v has the context %v", how, name, result, e.Kind, ctx)
+						}
+						if result == "failed" {
+							select { // as one does that waits for room in a queue
+							case <-time.After(time.Minute):
+							case <-ctx.Done():
+								t.Errorf("%s, %s: the context of %v has ended", how, name, e.Kind)
+							}
+						}
+						seen = append(seen, e.Kind)
+					})
+					ctx, cancel := end(context.WithValue(t.Context(), key{}, "value"))
+					defer cancel()
+					d := newDependency(t, hedging(2), lull.WithObserver(slow))
+					do(ctx, d, func(ctx context.Context) (int, error) {
+						<-ctx.Done()
+						return 0, returned
+					})
+					if len(seen) == 0 || seen[len(seen)-1] != event.CallEnded {
+						t.Errorf("%s, %s, %s: %v", how, name, result, seen)
+					}
+				})
+			}
+		}
+	}
+}
+
+type observe func(context.Context, lull.Event)
+
+func (f observe) Observe(ctx context.Context, e lull.Event) { f(ctx, e) }
+
+// A slow observer gets every change of a breaker, in order, whoever causes them: each begins where the one before it ended.
+func TestNoChangeOfABreakerIsMissed(t *testing.T) {
+	var mu sync.Mutex
+	var changes []breaker.Change
+	d := newDependency(t, lull.Policy{}, lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		changes = append(changes, *e.Circuit)
+		runtime.Gosched()
+	})))
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 500 {
+				if b := d.Breaker(); (g+i)%2 == 0 {
+					b.ForceOpen(d.Now())
+				} else {
+					b.ForceClosed(d.Now())
+				}
+			}
+		})
+	}
+	all.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	state := breaker.Closed
+	for i, c := range changes {
+		if c.From != state || c.To == state {
+			t.Fatalf("change %d of %d: %+v after the state %v", i, len(changes), c, state)
+		}
+		state = c.To
+	}
+	if len(changes) == 0 || d.Breaker().State(d.Now()) != state {
+		t.Errorf("%d changes, the last to %v; it is %v", len(changes), state, d.Breaker().State(d.Now()))
+	}
+}

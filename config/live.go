@@ -68,7 +68,9 @@ type Reload struct {
 	// File is the file that is in force now: the old one if there is an error. It must not be
 	// changed.
 	File *PolicyFile
-	// Changes are the differences, sorted by name. There are none if the file has the same policies
+	// Changes are the differences to the file that was in force before, sorted by name. So no change is
+	// missed: a policy is that of the last report, changed. Versions of the file that were replaced
+	// before they were looked at, or while a report was made, are not reported. There are none if the file has the same policies
 	// in other words, or only its facts have changed.
 	Changes []Change
 	// Unused are the names of dependencies in the file that nothing in the program follows, sorted:

@@ -270,6 +270,46 @@ func TestWatchTakesWhatTwoLooksHaveSeen(t *testing.T) {
 	})
 }
 
+// Versions of the file that nobody has looked at are not reported, and what they changed is not lost: each report begins
+// where the one before it ended, also if a report takes its time.
+func TestChangesAreThoseSinceTheLastReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "retry.yaml")
+		l := &liveFile{t: t, path: path}
+		content := func(n int) string { return fmt.Sprintf("dependencies: {a: {attempts: %d}}\n", n) }
+		l.write(content(2))
+		at := 2 // by the reports
+		live, err := OpenLive(path, func(r Reload) {
+			time.Sleep(10 * time.Second) // many versions come and go meanwhile
+			for _, c := range r.Changes {
+				if c.Before.Attempts != at {
+					t.Errorf("a change from %d, after one to %d", c.Before.Attempts, at)
+				}
+				at = c.After.Attempts
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Live = live
+		a := l.dependency("a")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- live.Watch(ctx, time.Second) }()
+		for i := range 200 {
+			l.write(content(2 + i%7))
+			time.Sleep(time.Duration(300+i*17%4000) * time.Millisecond)
+		}
+		l.write(content(9))
+		time.Sleep(time.Minute)
+		if at != 9 || a.Policy().Attempts != 9 {
+			t.Errorf("%d attempts by the reports, %d in force; want 9", at, a.Policy().Attempts)
+		}
+		stop()
+		<-ended
+	})
+}
+
 func TestWatchRefusesAnInterval(t *testing.T) {
 	if err := openLive(t, "attempts: 2").Watch(t.Context(), -1); err == nil || !strings.Contains(err.Error(), "interval is -1ns") {
 		t.Errorf("got %v", err)

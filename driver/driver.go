@@ -65,3 +65,11 @@ func (d Detached) Release() {
 		d.c.Cancel()
 	}
 }
+
+// Expire ends the context as the attempt's timeout would: the attempt, if it has not returned yet, has
+// timed out.
+func (d Detached) Expire() {
+	if d.c != nil {
+		d.c.Expire()
+	}
+}

@@ -36,10 +36,22 @@ const (
 	// AttemptFailed: an attempt of a hedged call failed, and the call continues.
 	// (CallEnded alone reports a failure that ends the call.)
 	AttemptFailed
+	// RetriesInLayers: a call failed that had been, or would have been, repeated by its policy, and
+	// another layer of the program has made it again, too. So the attempts of both multiply. Err is a
+	// [*Layers]. A dependency has one such event for each layer above it.
+	RetriesInLayers
 )
 
+// Layers are two layers of a program that both repeat what fails. One of them should not.
+type Layers struct{ Above, Below engine.Layer }
+
+// Error returns which they are, and the settings that switch either off.
+func (l *Layers) Error() string {
+	return "the retries of " + l.Above.Name + " multiply those of " + l.Below.Name + " below it; switch one of them off: " + l.Above.Off + ", or " + l.Below.Off
+}
+
 var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
-	"hedge_started", "hedge_refused", "attempt_failed"}
+	"hedge_started", "hedge_refused", "attempt_failed", "retries_in_layers"}
 
 // String is the kind as a label, such as "retry_scheduled".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
@@ -104,8 +116,13 @@ type Earlier struct {
 
 // An Observer receives events as they happen, on the goroutine of the call. It must be quick,
 // safe for concurrent use, and must not panic. The call continues when Observe has returned,
-// so Observe must not wait for anything that the call does. A breaker's events have
-// context.Background.
+// so Observe must not wait for anything that the call does. Observers are called one after the
+// other, and no event is left out because one of them is slow: it holds up the call. The events of a
+// hedged call, and those of a breaker, come one at a time and in order. Of a breaker they are all
+// its changes: each begins with the state with which the one before it ended.
+//
+// The context has the values of the call's context, and has not ended. It does not end when the call's does,
+// but for the event of a first attempt that succeeded. A breaker's events have context.Background.
 type Observer interface {
 	Observe(context.Context, Event)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync"
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
@@ -21,19 +22,37 @@ import (
 // error, or one that it wraps, has a method RequestID or ServiceRequestID that returns one: as
 // lullhttp.StatusError and the errors of AWS's SDK have.
 //
-// A breaker or a budget that acts is Warn, the breaker's closing Info. All else is Debug: calls
+// A breaker or a budget that acts, and two layers that both retry, are Warn, the breaker's closing is Info. All else is Debug: calls
 // that succeed at once, each retry as it happens, probes of a breaker, hedges.
+//
+// While a breaker is open, the calls that it refuses, and those that it lets through and that fail, are
+// of level Debug, too. They are counted: the line of the breaker's closing has refused and failed, and
+// once a minute there is a line of level Warn with the counts so far and the last failure.
 func NewLog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
 	}
-	return logObserver{l}
+	return &logObserver{log: l}
 }
 
-type logObserver struct{ log *slog.Logger }
+type logObserver struct {
+	log *slog.Logger
 
-func (o logObserver) Observe(ctx context.Context, e Event) {
+	mu      sync.Mutex
+	outages map[string]*outage // by dependency, while its breaker is open or half-open
+}
+
+func (o *logObserver) Observe(ctx context.Context, e Event) {
 	level, message := o.level(e)
+	var counts []slog.Attr
+	switch e.Kind {
+	case CircuitChanged:
+		counts = o.changed(ctx, e)
+	case CallEnded:
+		if level > slog.LevelDebug && o.counted(ctx, e) {
+			level = slog.LevelDebug
+		}
+	}
 	if !o.log.Enabled(ctx, level) {
 		return
 	}
@@ -49,6 +68,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		if open := e.Circuit.Until - e.Circuit.At; open > 0 {
 			attrs = append(attrs, slog.Duration("open_for", open))
 		}
+		attrs = append(attrs, counts...)
 	case e.Kind == CallEnded:
 		attrs = append(attrs, slog.Int("attempts", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
 		if e.Waited > 0 {
@@ -113,7 +133,7 @@ func requestID(err error) string {
 	return ""
 }
 
-func (logObserver) level(e Event) (slog.Level, string) {
+func (*logObserver) level(e Event) (slog.Level, string) {
 	switch e.Kind {
 	case RetryScheduled:
 		return slog.LevelDebug, "retry scheduled"
@@ -127,6 +147,8 @@ func (logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelDebug, "attempt failed"
 	case BudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
+	case RetriesInLayers:
+		return slog.LevelWarn, "two layers retry"
 	case CircuitChanged:
 		switch {
 		case e.Circuit == nil:

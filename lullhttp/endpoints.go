@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/attempt"
 	"github.com/lullgo/lull/outlier"
 )
 
@@ -165,10 +166,13 @@ func (i *itinerary) next(t *Transport, out *http.Request) visit {
 	return visit{e, at, i.rand}
 }
 
-// ended reports to the endpoint how the attempt ended.
-func (v visit) ended(ctx context.Context, resp *http.Response, verdict lull.Verdict) {
+// ended reports to the endpoint how the attempt with that context ended, in a call of caller.
+func (v visit) ended(ctx, caller context.Context, resp *http.Response, verdict lull.Verdict) {
 	if v.e == nil {
 		return
+	}
+	if resp == nil {
+		verdict = verdict.Failed(attempt.CutOff(ctx, caller))
 	}
 	o := outlier.Success
 	switch {

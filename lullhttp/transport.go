@@ -31,6 +31,7 @@ type Transport struct {
 	usual    timeoutText             // of the policy's AttemptTimeout
 	// announcers are the hosts that have announced themselves. Nil: it does not matter.
 	announcers *recent.Cache[struct{}]
+	givenUp    givenUp
 	options
 }
 
@@ -110,6 +111,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchange{t: t, req: req, above: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
 	mayRace, keyless := t.specify(&spec, req)
+	spec.Above = t.above(req, spec.ForRetry)
 	if keyless {
 		x.key = t.newKey(req)
 		spec.NotIdempotent = x.key == ""
@@ -138,6 +140,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // result returns what RoundTrip returns for a call with the result r, which ended with the
 // attempt of x.
 func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
+	x.t.givenUp.note(x.req, r)
 	if r.Attempts == 0 {
 		if x.req.Body != nil {
 			x.req.Body.Close() // RoundTrip must, and no attempt did
@@ -235,7 +238,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	}
 	at := x.tried.next(x.t, out)
 	v := lull.Verdict{Kind: lull.KindCanceled} // should it panic
-	defer func() { at.ended(ctx, x.resp, v) }()
+	defer func() { at.ended(ctx, x.req.Context(), x.resp, v) }()
 	v = x.send(ctx, out)
 	return v
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/attempt"
 )
 
 // DefaultDials is how many dials a Group has in flight at most, if Config.Dials is zero.
@@ -143,19 +144,20 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 }
 
 // kind is that of a failure: canceled if ctx has ended or the program itself wants no other
-// connection, and not if only somebody else's context has ended.
+// connection.
 func kind(ctx context.Context, err error, of engine.Kind) engine.Kind {
-	switch {
-	case ctx.Err() != nil, final(err):
+	if over(ctx) || final(err) {
 		return lull.KindCanceled
-	case of == lull.KindCanceled:
-		return lull.KindUnclassified
 	}
 	return of
 }
 
+// over reports whether ctx has ended. An error that says so shows nothing: it may be about another context.
+func over(ctx context.Context) bool { return attempt.CutOff(ctx, ctx) != engine.NotCutOff }
+
 func (k *keeper) end(ctx context.Context) error {
-	if ctx.Err() != nil {
+	if over(ctx) {
+		<-ctx.Done() // its timer may be late
 		return context.Cause(ctx)
 	}
 	return k.last

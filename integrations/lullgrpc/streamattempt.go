@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/attempt"
 )
 
 // A streamAttempt is one attempt at a stream. It is open when it is created. It is resolved when
@@ -21,6 +22,7 @@ type streamAttempt struct {
 	s     *stream
 	cs    grpc.ClientStream
 	ctx   context.Context
+	held  driver.Detached
 	end   func()      // ends ctx
 	timer *time.Timer // calls expire; nil: the attempt's time has no limit of its own
 	once  sync.Once
@@ -121,9 +123,9 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 // working.
 func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
-	held := driver.Detach(a.ctx)
-	a.end = held.Release
-	if callerDeadline, has := s.ctx.Deadline(); held == (driver.Detached{}) {
+	a.held = driver.Detach(a.ctx)
+	a.end = a.held.Release
+	if callerDeadline, has := s.ctx.Deadline(); a.held == (driver.Detached{}) {
 		a.ctx, a.end = context.WithCancel(a.ctx)
 	} else if bounded && (!has || until.Before(callerDeadline)) {
 		a.timer = time.AfterFunc(time.Until(until), a.expire)
@@ -141,7 +143,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
 
 	s.mu.Lock()
-	if a.expired {
+	if a.expired && err == nil {
 		err = errExpired
 	}
 	if err == nil {
@@ -158,14 +160,14 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 		return v, true
 	}
 	f := Failure{Method: s.method.name, Err: err, NeverSent: a.outcome.neverSent()}
-	connected := a.outcome.connected && !a.expired && a.ctx.Err() == nil
+	connected := a.outcome.connected && attempt.CutOff(a.ctx, a.ctx) == engine.NotCutOff
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
 	a.release()
 	return s.c.judge(s.method.rule, f, s.callerOptions.creds, connected), false
 }
 
-// errExpired replaces the CANCELLED of an attempt whose time is over.
+// errExpired is the end of an attempt that was opened or answered when its time was over.
 var errExpired = status.Error(codes.DeadlineExceeded, "lullgrpc: the time of the attempt is over")
 
 // expire is called by the timer.
@@ -176,7 +178,7 @@ func (a *streamAttempt) expire() {
 	a.expired = timedOut
 	s.mu.Unlock()
 	if timedOut {
-		a.end()
+		a.held.Expire()
 	}
 }
 

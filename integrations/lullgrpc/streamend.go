@@ -126,9 +126,6 @@ func (s *stream) failed(a *streamAttempt, err error, header bool) error {
 			s.changed.Wait()
 		}
 	}
-	if a.expired {
-		err = errExpired
-	}
 	f := Failure{Method: s.method.name, Err: err, Trailer: trailer, NeverSent: a.outcome.neverSent()}
 	s.mu.Unlock()
 	if s.giveUp(a, f, s.c.classify(s.method.rule, f), header) {
@@ -155,7 +152,7 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 		s.mu.Unlock()
 		return false
 	}
-	if header {
+	if header && !a.expired { // else nobody has seen it
 		s.commit(a)
 	}
 	committed = s.committed

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
 )
 
 // invoke is the unary interceptor.
@@ -98,7 +99,7 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
-	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && ctx.Err() == nil)
+	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
 }
 
 // lastError returns the last attempt's error, for observers.

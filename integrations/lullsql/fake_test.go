@@ -37,6 +37,7 @@ func (f *fake) Connect(ctx context.Context) (driver.Conn, error) {
 
 type fakeConn struct {
 	f      *fake
+	ctx    context.Context // of the statement
 	broken bool
 }
 
@@ -44,7 +45,8 @@ func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New
 func (c *fakeConn) Close() error                        { return nil }
 func (c *fakeConn) IsValid() bool                       { return !c.broken }
 
-func (c *fakeConn) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+func (c *fakeConn) ExecContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Result, error) {
+	c.ctx = ctx
 	if c.f.exec != nil {
 		if err := c.f.exec(c); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -42,15 +43,23 @@ type Probe struct {
 }
 
 // CutOff returns who has ended the attempt with that context in a call of caller. Both may be the same
-// context. It is asked before the driver itself ends ctx.
+// context. It is asked before the driver itself ends ctx. A client that has the deadline of a context may
+// return a moment before the context's own timer fires, so the deadline counts, too.
 func CutOff(ctx, caller context.Context) engine.CutOff {
 	switch err := caller.Err(); {
-	case err == context.DeadlineExceeded:
+	case errors.Is(err, context.DeadlineExceeded):
 		return engine.CutByTime
 	case err != nil:
 		return engine.CutByCaller
-	case ctx.Err() == context.DeadlineExceeded:
+	case ctx.Err() == context.DeadlineExceeded, passed(ctx):
 		return engine.CutByTime
 	}
 	return engine.NotCutOff
+}
+
+// passed reports whether the deadline of ctx has passed. One without a monotonic reading does not show that:
+// the wall clock may have been set.
+func passed(ctx context.Context) bool {
+	at, bounded := ctx.Deadline()
+	return bounded && at != at.Round(0) && !time.Now().Before(at)
 }

@@ -218,6 +218,9 @@ func (h *hook) stop() bool {
 // Cancel ends the context (context.Canceled), also if it was detached.
 func (c *Bounded) Cancel() { c.close(canceled, true) }
 
+// Expire ends the context as its time would (context.DeadlineExceeded), also if it was detached.
+func (c *Bounded) Expire() { c.close(timedOut, true) }
+
 // close ends the context so, unless it has ended or (if not always) was detached.
 func (c *Bounded) close(how ended, always bool) {
 	c.mu.Lock()

@@ -1,0 +1,69 @@
+package lull
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/attempt"
+)
+
+// layersAbove are the layers above a dependency that its observers know to retry, too.
+type layersAbove struct {
+	mu    sync.Mutex
+	names []string // maxLayers at most
+}
+
+const maxLayers = 16
+
+// note reports whether the layer is new.
+func (l *layersAbove) note(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.names) == maxLayers || slices.Contains(l.names, name) {
+		return false
+	}
+	l.names = append(l.names, name)
+	return true
+}
+
+// above is the layer that has made this call because an earlier one had failed, or nil: a call of lull whose second
+// attempt (or a later one) this is made in, or one that the driver has found. What that attempt has begun for later
+// is no part of it.
+func (r *run) above() *engine.Layer {
+	if a := attempt.From(r.ctx); a != nil && a.Number > 1 && !a.Hedge && a.Err() == nil {
+		return &engine.Layer{Name: *a.Dependency, Off: onceOf(*a.Dependency)}
+	}
+	return r.layer
+}
+
+func onceOf(dependency string) string {
+	return "Policy.Attempts: 1 of " + dependency + " (lull.Once for one call)"
+}
+
+// repeats reports whether the call was repeated after a failure, or would have been but for what holds retries back.
+func (r *run) repeats(why Reason) bool {
+	switch why {
+	case engine.BudgetExhausted, engine.RetriedAbove:
+		return true
+	case engine.CircuitOpen:
+		return r.call.Attempts() > 0
+	}
+	return r.earlier != nil
+}
+
+// observeLayers reports to the observers, once for each two, that another layer repeats this call, too.
+func (r *run) observeLayers(op *operation, now time.Duration, why Reason) {
+	if r.d.wiring.observer == nil || !r.repeats(why) {
+		return
+	}
+	above := r.above()
+	if above == nil || !r.d.clockState().layers.note(above.Name) {
+		return
+	}
+	e := r.event(op, event.RetriesInLayers, now, Verdict{})
+	e.Err = &event.Layers{Above: *above, Below: engine.Layer{Name: r.d.name, Off: onceOf(r.d.name)}}
+	r.observe(e)
+}

@@ -1,0 +1,152 @@
+package lullhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// layersSeen is an observer that counts the events of two layers that both retry, by the layer above.
+type layersSeen map[string]int
+
+func (l layersSeen) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.RetriesInLayers {
+		l[e.Err.(*event.Layers).Above.Name]++
+	}
+}
+
+// A client above the Transport that retries by itself is reported, once for each host. Requests that only follow each other,
+// and retries of other processes that are passed on, are not.
+func TestRetriesInLayers(t *testing.T) {
+	get := func(cl *http.Client, req *http.Request) {
+		if resp, err := cl.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}
+	request := func(path string) *http.Request {
+		req, _ := http.NewRequest("GET", "http://example.test/"+path, nil)
+		return req
+	}
+	numbered := func(key, value string) func(*http.Client) {
+		return func(cl *http.Client) {
+			for n := 1; n <= 3; n++ {
+				req := request("")
+				req.Header.Set(key, fmt.Sprintf(value, n))
+				get(cl, req)
+			}
+		}
+	}
+	again := func(gap time.Duration) func(*http.Client) {
+		return func(cl *http.Client) {
+			req := request("")
+			for range 3 {
+				get(cl, req)
+				time.Sleep(gap)
+			}
+		}
+	}
+	const same = "the client that sends the same http.Request again"
+	for name, c := range map[string]struct {
+		up    bool // the server answers with 200
+		calls func(*http.Client)
+		want  string // the layer above; empty: none
+	}{
+		"the AWS SDK":      {false, numbered("Amz-Sdk-Request", "attempt=%d; max=3"), "the AWS SDK"},
+		"Stainless":        {false, numbered("X-Stainless-Retry-Count", "%d"), "the API's client library"},
+		"Google":           {false, numbered("X-Goog-Api-Client", "gccl-attempt-count/%d gl-go/1.26.0"), "the client of Google Cloud Storage"},
+		"the same request": {false, again(time.Second), same},
+		"with a timeout":   {false, func(cl *http.Client) { cl.Timeout = time.Minute; again(time.Second)(cl) }, same},
+		"with a context of its own": {false, func(cl *http.Client) {
+			req := request("")
+			for range 3 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				get(cl, req.WithContext(ctx))
+				cancel()
+			}
+		}, same},
+		"lull.Do": {false, func(cl *http.Client) {
+			d, _ := lull.NewDependency("orders", lull.Policy{}, lull.WithRand(seed.Source(t)))
+			lull.Run(context.Background(), d, func(ctx context.Context) error {
+				resp, err := cl.Do(request("").WithContext(ctx))
+				if err != nil {
+					return err
+				}
+				defer resp.Body.Close()
+				return lull.Transient(errors.New(resp.Status))
+			})
+		}, "orders"},
+
+		"one after the other": {false, func(cl *http.Client) {
+			for range 5 {
+				get(cl, request("")) // requests of their own
+			}
+		}, ""},
+		"the same request, and it succeeds":   {true, again(time.Second), ""},
+		"the same request, now and then":      {false, again(time.Minute), ""},
+		"an SDK whose requests succeed":       {true, numbered("Amz-Sdk-Request", "attempt=%d; max=3"), ""},
+		"Envoy's retries, passed on":          {false, numbered("X-Envoy-Attempt-Count", "%d"), ""},
+		"lull's of another process, likewise": {false, numbered("Lull-Attempt", "%d"), ""},
+		"a server's calls for a retry": {false, func(cl *http.Client) {
+			ctx, in := inbound.With(context.Background(), 2, 0)
+			defer in.End()
+			get(cl, request("").WithContext(ctx))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seen := layersSeen{}
+				p := eager
+				p.Attempts = 3
+				base := &recorder{status: 503}
+				if c.up {
+					base.status = 200
+				}
+				cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(seen))
+				for range 3 {
+					c.calls(cl)
+				}
+				want := layersSeen{}
+				if c.want != "" {
+					want[c.want] = 1
+				}
+				if fmt.Sprint(seen) != fmt.Sprint(want) {
+					t.Errorf("%v, want %v", seen, want)
+				}
+			})
+		})
+	}
+}
+
+// The event names the settings that switch either off.
+func TestRetriesInLayersNamesTheSettings(t *testing.T) {
+	var text string
+	o := observe(func(e lull.Event) {
+		if e.Kind == event.RetriesInLayers {
+			text = e.Err.Error()
+		}
+	})
+	cl := client(t, eager, lullhttp.WithBase(&recorder{status: 503}), lullhttp.WithObserver(o))
+	for n := 1; n <= 2; n++ {
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=3", n))
+		if resp, err := cl.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}
+	for _, want := range []string{"the AWS SDK", "aws.Config.RetryMaxAttempts: 1", "Policy.Attempts: 1 of example.test"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q, want %q in it", text, want)
+		}
+	}
+}
