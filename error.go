@@ -124,6 +124,8 @@ func (e *Error) why() (why, setting string) {
 			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
 		case e.Verdict.Code == engine.CodeRetriedBelow:
 			return "the call below has made the retries", "lull.Transient"
+		case e.Verdict.CallerSide:
+			return "the failure is on the caller's side", ""
 		}
 		return "another attempt would fail the same way", ""
 	case engine.CircuitOpen:
