@@ -80,13 +80,13 @@ func classifyError(err error) lull.Verdict {
 }
 
 // classifyTLS returns the verdict on a failure of TLS, if err is one. What this side finds wrong with
-// the server's certificate or first bytes shows that nothing was sent. Whom it trusts is this side's own
-// configuration; what else is wrong stands in the certificate. An alert of the server may come
+// the server's certificate or first bytes shows that nothing was sent. An alert of the server may come
 // after the request (it may refuse the client's certificate), and is about how the two are configured.
 func classifyTLS(err error) (lull.Verdict, bool) {
-	trust := is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err)
-	if trust || is[*tls.CertificateVerificationError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) {
-		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, CallerSide: trust, Code: "certificate"}, true
+	if is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
+		is[x509.SystemRootsError](err) {
+		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "certificate"}, true
 	}
 	if is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
 		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "not_tls"}, true

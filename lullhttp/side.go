@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -26,6 +27,8 @@ import (
 //     here would be one without a budget: it is permanent.
 //   - An attempt that ran out of time while it waited for the body's reader, or for a connection of a
 //     pool that limits them, was slow on the caller's side.
+//   - Whom to trust, and the credentials for a proxy, are the caller's configuration. What else is wrong
+//     with a certificate stands in it, and is the server's.
 //   - If the base transport has asked for a connection and had none, nothing was sent.
 func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyState()
@@ -56,14 +59,25 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 		return v
 	case unsent:
 		v.NeverSent = true
-		if x.t.limited && ctx.Err() != nil && !x.out.way.dialed.Load() {
-			v.CallerSide = true
-		}
+		waited := x.t.limited && ctx.Err() != nil && x.out != nil && !x.out.way.dialed.Load()
+		v.CallerSide = v.CallerSide || waited || v.Code == "407"
 	case body&bodyWaiting != 0 && ctx.Err() != nil:
+		v.CallerSide = true
+	}
+	if is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err) {
 		v.CallerSide = true
 	}
 	if x.once && v.NeverSent && !x.out.way.keep() {
 		v.NeverSent = false // as far as the body goes
+	}
+	return v
+}
+
+// judgeResponse returns the verdict on a response. Only the proxy answers 407.
+func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.Verdict {
+	v := x.t.classifyResponse(ctx, resp)
+	if resp.StatusCode == http.StatusProxyAuthRequired && v.Kind != lull.KindSuccess {
+		v.CallerSide = true
 	}
 	return v
 }
@@ -129,4 +143,3 @@ func (x *exchange) isAddress(address string) bool {
 		return port == strconv.Itoa(int(at.Port())) && (err != nil || ip.Unmap() == at.Addr().Unmap())
 	})
 }
-

@@ -15,8 +15,7 @@ import (
 //     that is not listed here, since RFC 9110 (15) has a client treat it as 500;
 //     among them Cloudflare's 520 to 524;
 //   - 429, and 529, which overloaded services send: rate-limited;
-//   - other numbers from 400 to 499: permanent, as the fault is the request's. A 407 is the proxy's, about the
-//     caller's credentials: it is on the caller's side;
+//   - other numbers from 400 to 499: permanent, as the fault is the request's;
 //   - 501, 505, 506, 508, 510, 511: permanent, as the server (or the way to it)
 //     lacks something; 507, since RFC 4918 forbids to repeat the request; 525
 //     and 526, which are Cloudflare's for a failed handshake and a bad certificate;
@@ -30,12 +29,7 @@ func ClassifyStatus(status int) lull.Verdict {
 	if status >= 200 && status < 400 || status == http.StatusSwitchingProtocols {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
-	return verdictOn(statusKind(status), status)
-}
-
-// verdictOn is the verdict on a status with that kind. Only the proxy answers 407.
-func verdictOn(kind engine.Kind, status int) lull.Verdict {
-	return lull.Verdict{Kind: kind, CallerSide: status == http.StatusProxyAuthRequired, Code: statusCode(status)}
+	return lull.Verdict{Kind: statusKind(status), Code: statusCode(status)}
 }
 
 // statusKind is the kind of a status that is no success.
@@ -81,7 +75,7 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 // hinted returns what a status means whose kind is known, by default or from the user. The
 // hint can end the call or name a wait, but it does not make a permanent failure transient.
 func hinted(kind engine.Kind, status int, h Hint) lull.Verdict {
-	v := verdictOn(kind, status)
+	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v
 	}

@@ -241,7 +241,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true}
+		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true, CallerSide: true}
 	}
 	if x.tried == nil {
 		return x.send(ctx, out)
@@ -281,7 +281,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
-		v = x.t.classifyResponse(ctx, resp)
+		v = x.judgeResponse(ctx, resp)
 	}
 	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
 	if x.out != nil && !(bodiless(resp) && x.out.sending.Load() == bodySent) {
