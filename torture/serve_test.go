@@ -100,6 +100,9 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 				// A process for each case, as Run has. The time is one that a busy machine has, too.
 				call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: 4 * c.timeout, Key: key}
 				for n := range c.plan.count() {
+					if c.plan.fresh {
+						call.Client = len(cases) + n
+					}
 					call.URL = addresses[c.Name] + "/" + strconv.Itoa(n)
 					session.Call(t.Context(), call)
 				}
