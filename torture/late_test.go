@@ -3,6 +3,8 @@ package torture
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -466,4 +468,43 @@ func TestAHerdOnABusyMachine(t *testing.T) {
 			t.Errorf("%d first attempts and %d retries: %s (%s), want %s", x.calls, x.retries, v.Grade, v.Why, x.want)
 		}
 	}
+}
+
+// stubborn is a client that ends when it is released, and not when its time is up.
+type stubborn chan struct{}
+
+func (s stubborn) Do(*http.Request) (*http.Response, error) {
+	<-s
+	return nil, io.ErrUnexpectedEOF
+}
+
+// A call ends when the client ends it. Its timeout is for the client alone: whoever ended the call for it would hide that it does not.
+func TestNobodyEndsACallForTheClient(t *testing.T) {
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client := make(stubborn)
+		session, err := HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		ended := make(chan Outcome, 1)
+		go func() {
+			ended <- session.Call(t.Context(), Call{Method: "GET", URL: "http://127.0.0.1/", Timeout: time.Second})
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case o := <-ended:
+			t.Errorf("after an hour somebody had ended it: %+v", o)
+		default:
+		}
+		close(client)
+		if o := <-ended; o.OK || o.Text != io.ErrUnexpectedEOF.Error() {
+			t.Errorf("the client reported its error, and the outcome is %+v", o)
+		}
+	})
 }
