@@ -24,8 +24,8 @@ const sourceMethods = "RFC 9110, 9.2.2 (idempotent methods)"
 
 // mayRepeat are the rules of what a client may repeat, and need not; oughtToRepeat of what it ought to.
 var (
-	mayRepeat     = rules{Pass: {again, againInVain, single}, Fail: {reportedSuccess, lostTheAnswer, didNotEnd}, NotApplicable: {noRetries}}
-	oughtToRepeat = rules{Pass: {again, againInVain}, Warn: {single}, Fail: {reportedSuccess, lostTheAnswer, didNotEnd}, NotApplicable: {noRetries}}
+	mayRepeat     = rules{Pass: {again, againInVain, single}, Fail: {reportedSuccess, lostTheAnswer, didNotEnd}, NotApplicable: {noRetries, couldNotUseIt}}
+	oughtToRepeat = rules{Pass: {again, againInVain}, Warn: {single}, Fail: {reportedSuccess, lostTheAnswer, didNotEnd}, NotApplicable: {noRetries, couldNotUseIt}}
 	mustWork      = rules{Pass: {tookTheAnswer}, Fail: {callFailed}}
 )
 
@@ -37,7 +37,7 @@ func statusCases() []Case {
 			Source: source, script: failing(status), judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true,
 		}
 	}
-	limited := get(429, rules{Pass: {again, againInVain, single}, Warn: {noWait}, Fail: mayRepeat[Fail], NotApplicable: {noRetries, tooFew}}, "RFC 6585, 4; AWS Builders' Library, Timeouts, retries and backoff with jitter")
+	limited := get(429, rules{Pass: {again, againInVain, single}, Warn: {noWait}, Fail: mayRepeat[Fail], NotApplicable: {noRetries, couldNotUseIt, tooFew}}, "RFC 6585, 4; AWS Builders' Library, Timeouts, retries and backoff with jitter")
 	limited.Does += "; forty clients" // one that came back soon could have drawn a short wait
 	limited.judge, limited.hidden, limited.plan = repetitionAfterAWait, mayHideThatThereWasNoWait, plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
 	cases := []Case{
@@ -116,7 +116,7 @@ func brokenCases() []Case {
 			Source: "SRE book, Addressing Cascading Failures: limit retries a request", judge: failsSafely, reported: true,
 			rules: rules{Pass: {reportedFailure}, Warn: {stillTried}, Fail: {reportedSuccess}}},
 	)
-	notOver2 := rules{NotApplicable: {noHTTP2, nothingCame}}
+	notOver2 := rules{NotApplicable: {noHTTP2, nothingCame, couldNotUseIt}}
 	unprocessed := notOver2.and(rules{Pass: {again}, Warn: {againInVain, single}, Fail: oughtToRepeat[Fail]})
 	processed := notOver2.and(rules{Pass: {again, single}, Warn: {againInVain}, Fail: oughtToRepeat[Fail]})
 	frames := func(name, does, method string, f fault, r rules, source string) Case {

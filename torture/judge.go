@@ -71,6 +71,16 @@ func (s *Seen) call() Finished {
 	return s.Finished[0]
 }
 
+// lost is the finding about a first call that failed although an attempt of it had a good answer. A client of one service
+// may not be able to use the answer of another: only who goes on after it has lost it.
+func (s *Seen) lost() finding {
+	list, why := s.first(), words.Short(s.call().Text)
+	if list[len(list)-1].Good {
+		return did(couldNotUseIt, "%s, and the call failed although the last was answered with 200: %s", words.Plural(len(list), "attempt"), why)
+	}
+	return did(lostTheAnswer, "%s, and the call failed although one before the last was answered with 200: %s", words.Plural(len(list), "attempt"), why)
+}
+
 // repetition is the judge of a failure that may be repeated.
 func repetition(s *Seen) finding {
 	n, call := len(s.first()), s.call()
@@ -82,7 +92,7 @@ func repetition(s *Seen) finding {
 	case n > 1 && call.OK:
 		return did(again, "%s, and the call succeeded", words.Plural(n, "attempt"))
 	case s.answered():
-		return did(lostTheAnswer, "%s, and the call failed although an attempt was answered with 200", words.Plural(n, "attempt"))
+		return s.lost()
 	case n > 1:
 		return did(againInVain, "%s; then it gave up", words.Plural(n, "attempt"))
 	case !s.retries:
@@ -1163,7 +1173,7 @@ func connectsAgain(s *Seen) finding {
 	case call.OK:
 		return did(again, "%s, and the call succeeded", words.Plural(n, "connection"))
 	case s.answered():
-		return did(lostTheAnswer, "%s, and the call failed although an attempt was answered with 200: %s", words.Plural(n, "connection"), words.Short(call.Text))
+		return s.lost()
 	case n > 1:
 		return did(againInVain, "%s; then it gave up: %s", words.Plural(n, "connection"), words.Short(call.Text))
 	case !s.retries:
