@@ -14,7 +14,7 @@ type Case struct {
 	Name   string // such as status-503, part of the address
 	Group  string // one of Groups
 	Does   string // what the server does
-	Right  string // what the client ought to do
+	Right  string // what a client may do, and the grade that it gets for it; the rest of a sentence that begins with "the client"
 	Source string // where that stands
 
 	method string
@@ -32,7 +32,10 @@ type Case struct {
 	usual  time.Duration // how long a good answer takes that is not in the script
 	// reported: what the client made of it shows in its own report alone.
 	reported bool
-	judge    func(*Seen) Verdict
+	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
+	judge func(*Seen) finding
+	rules rules
+	field string // of the response, which only some clients claim to read; empty if the case has none
 	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
 	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
 	// there is no verdict, unless it stands.
@@ -169,6 +172,9 @@ const (
 func Cases() []Case {
 	all := slices.Concat(statusCases(), brokenCases(), forbiddenCases(), bodyCases(), hintCases(), waitCases(),
 		deadlineCases(), volumeCases(), recoveryCases(), hedgingCases(), connectionCases(), keyCases())
+	for i := range all {
+		all[i].Right = all[i].rules.text()
+	}
 	return all
 }
 

@@ -20,6 +20,9 @@ import (
 
 // Command returns a client that is a program: an adapter around the client that is graded.
 //
+// An adapter reads bodies and ends calls as the documentation of its client shows, and adds nothing to that: no timer, no check and
+// no handler of its own (docs/torture.md).
+//
 // An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
 // {timeout-ms} (0 for the client's own timeout) and {key} (empty for none). The program makes
 // one logical call and exits with 0 if that succeeded.

@@ -16,19 +16,20 @@
 // # Grades
 //
 // A client fails a case if it breaks a specification or does harm: it repeats a request that may
-// have been carried out, takes half an answer for a whole one, or retries earlier than the server
-// asked. It gets a warning for what is allowed but not recommended. What a client does not claim
+// have been carried out, takes half an answer for a whole one, or reads when to come back and comes
+// earlier. It gets a warning for what is allowed but not recommended. What a client does not claim
 // to do is not graded: a client that never repeats a GET gets no grade for its waits. A few cases
-// run first. They show what the client does at all.
+// run first. They show what the client does at all. Each case has a table of what a client may do and
+// the grade for it. The verdict and [Case.Right] are made of that table.
 //
 // # Time
 //
-// Lower bounds are exact: a busy machine makes no request come too early. Upper bounds have four
-// seconds to spare. Several cases run at the same time, but cases that measure short waits run
-// alone. A busy machine can only make waits longer. So the shortest waits decide whether there
-// is a wait, and whether it is random. If a busy machine may be the reason for a verdict, the
-// case is tried again, up to three times. The chance that a verdict about a distribution is
-// wrong is below 1 in 10,000.
+// Lower bounds are exact: a busy machine makes no request come too early. Most upper bounds have four
+// seconds to spare; deadline-share and deadline-share-503 have a tenth of the deadline. Several cases
+// run at the same time, but cases that measure short waits run alone. A busy machine can only make
+// waits longer. So the shortest waits decide whether there is a wait, and whether it is random. If a
+// busy machine may be the reason for a verdict, the case is tried again, up to three times. The
+// chance that a verdict about a distribution is wrong is below 1 in 10,000.
 //
 // Deadlines count from the first request that arrives, so the time that a client needs to start
 // is not part of them. If nothing arrives in time, the next try has twice the time.

@@ -202,7 +202,11 @@ func (f *framer) respond(id uint32) bool {
 		f.send(frameGone, 0, 0, append(last[:], 0, 0, 0, 2)...)
 		return f.leave()
 	}
-	return f.send(frameHeaders, flagEndHeaders|flagEndStream, id, 0x88) == nil
+	// The same answer as over HTTP/1.1: some clients take nothing for a success but what they can decode. In HPACK that is
+	// the status 200, and a literal with the name of index 31.
+	const jsonType = "application/json"
+	fields := append([]byte{0x88, 0x0f, 31 - 15, byte(len(jsonType))}, jsonType...)
+	return f.send(frameHeaders, flagEndHeaders, id, fields...) == nil && f.send(frameData, flagEndStream, id, []byte("{}\n")...) == nil
 }
 
 // leave closes the connection so that what was sent last is read: a close while the client

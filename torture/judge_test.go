@@ -22,68 +22,14 @@ func tries(wait time.Duration, arrived ...time.Duration) []Attempt {
 
 func ended(ok bool, at time.Duration) []Finished { return []Finished{{End: at, OK: ok}} }
 
-// The bounds of the judges. Lower ones are exact, but for the millisecond of a timer.
-func TestJudges(t *testing.T) {
-	claims := traits{retries: true, hints: true}
-	timed := Case{timeout: time.Second}
-	patient := Case{timeout: 4 * time.Second}
-	for _, c := range []struct {
-		name  string
-		judge func(*Seen) Verdict
-		seen  Seen
-		want  Grade
-	}{
-		{"a hint is kept", hint(Fail), Seen{Attempts: tries(2*time.Second, 0, 2001*ms), traits: claims}, Pass},
-		{"a timer that counts milliseconds", hint(Fail), Seen{Attempts: tries(2*time.Second, 0, 2000*ms), traits: claims}, Pass},
-		{"a hint is cut short", hint(Fail), Seen{Attempts: tries(2*time.Second, 0, 1999*ms), traits: claims}, Fail},
-		{"the second is cut short", hint(Fail), Seen{Attempts: tries(2*time.Second, 0, 2500*ms, 3*time.Second), traits: claims}, Fail},
-		{"who reads no hints", hint(Fail), Seen{Attempts: tries(2*time.Second, 0, 100*ms), traits: traits{retries: true}}, NotApplicable},
-		{"who makes no retries", hint(Fail), Seen{Attempts: tries(2*time.Second, 0), Finished: ended(false, 2*ms)}, NotApplicable},
-		{"who gives up", hint(Fail), Seen{Attempts: tries(2*time.Second, 0), Finished: ended(false, 2*ms), traits: claims}, Pass},
-
-		{"it was repeated", repeated(true), Seen{Attempts: tries(0, 0, 100*ms), Finished: ended(true, 102*ms), Case: Case{script: failing(503)}, traits: claims}, Pass},
-		{"it was not", repeated(true), Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), Case: Case{script: failing(503)}, traits: claims}, Warn},
-		{"it need not be", repeated(false), Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), Case: Case{script: failing(500)}, traits: claims}, Pass},
-		{"a success of a failure", repeated(true), Seen{Attempts: tries(0, 0), Finished: ended(true, 2*ms), Case: Case{script: failing(503)}, traits: claims}, Fail},
-		{"a failure of a success", repeated(true), Seen{Attempts: tries(0, 0, ms, 2*ms), Finished: ended(false, 2*ms), Case: Case{script: failing(503)}, traits: claims}, Fail},
-
-		{"once", once(Fail), Seen{Attempts: tries(0, 0), Finished: ended(false, ms)}, Pass},
-		{"twice", once(Warn), Seen{Attempts: tries(0, 0, ms), Finished: ended(false, ms)}, Warn},
-
-		{"in time", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, time.Second)}, Pass},
-		{"in time on a busy machine", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, 5*time.Second)}, Pass},
-		{"not in time", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, 5001*ms)}, Warn},
-		{"without end", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: []Finished{{End: 24 * time.Second, Ended: "limit"}}}, Fail},
-		{"none too late", wholeCall, Seen{Case: timed, Attempts: tries(0, 0, 1500*ms)}, Pass},
-		{"one too late", wholeCall, Seen{Case: timed, Attempts: tries(0, 0, 1501*ms)}, Warn},
-		{"at once", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 3000*ms), traits: claims}, Pass},
-		{"slept into its deadline", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, Warn},
-		{"at once, after ten seconds in which its process started", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 10*time.Second), Finished: ended(false, 10002*ms), traits: claims}, Pass},
-		{"slept, after ten seconds in which its process started", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 10*time.Second), Finished: ended(false, 14*time.Second), traits: claims}, Warn},
-		{"slept, and connecting had taken one second of its four", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, time.Second), Finished: ended(false, 4001*ms), traits: claims}, Warn},
-		{"in time, after ten seconds in which its process started", inTime, Seen{Case: timed, Attempts: tries(0, 10*time.Second), Finished: ended(false, 11*time.Second)}, Pass},
-		{"a longer time is judged as generously", wholeCall, Seen{Case: Case{timeout: 4 * time.Second, times: 4}, Attempts: tries(0, 0, 6*time.Second)}, Pass},
-		{"a longer time has an end, too", wholeCall, Seen{Case: Case{timeout: 4 * time.Second, times: 4}, Attempts: tries(0, 0, 6001*ms)}, Warn},
-		{"who stops when the time is up, but sleeps first", wholeCall, Seen{Case: Case{timeout: 2 * time.Second}, Attempts: tries(0, 0, time.Second, 3*time.Second)}, Warn},
-		{"slept past it", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 8001*ms), traits: claims}, Warn},
-
-		{"a day was refused", hugeHint, Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), traits: claims}, Pass},
-		{"a day was cut short", hugeHint, Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second), traits: claims}, Fail},
-		{"the same bodies", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello", "hello")}, Pass},
-		{"with more around them", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies(`{"text":"hello"}`, `{"text":"hello"}`)}, Pass},
-		{"another body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello", "other")}, Fail},
-		{"half a body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hel", "hel")}, Fail},
-		{"one body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello")}, NotApplicable},
-		{"one key", sameKey, Seen{Attempts: keyed("a", "a"), traits: claims}, Pass},
-		{"two keys", sameKey, Seen{Attempts: keyed("a", "b"), traits: claims}, Fail},
-		{"no key", sameKey, Seen{Attempts: keyed("", ""), traits: claims}, NotApplicable},
-		{"a key of its own", onceWithoutKey(Fail), Seen{Attempts: keyed("a", "a"), traits: claims}, Pass},
-		{"a key for each attempt", onceWithoutKey(Fail), Seen{Attempts: keyed("a", "b"), traits: claims}, Fail},
-	} {
-		if got := c.judge(&c.seen); got.Grade != c.want {
-			t.Errorf("%s: %s (%s), want %s", c.name, got.Grade, got.Why, c.want)
-		}
+// gradedAs is the verdict on what is seen as if it were of a case, whose plan and script it keeps if it has some.
+func gradedAs(t *testing.T, name string, s *Seen) Verdict {
+	c := caseNamed(t, name)
+	if s.Case.judge == nil && (s.Case.script != nil || s.Case.plan != plan{}) {
+		c.plan, c.script = s.Case.plan, s.Case.script
 	}
+	s.Case = c
+	return s.graded()
 }
 
 func bodies(texts ...string) []Attempt {
@@ -127,7 +73,7 @@ func TestJitterOnABusyMachine(t *testing.T) {
 		want  Grade
 	}{"constant": {constant, Warn}, "noisy": {noisy, Warn}, "full": {full, Pass}, "±10 %": {small, Pass}, "none": {none, Warn}, "few": {full[:10], NotApplicable}} {
 		s := callsWaiting(c.waits...)
-		if got := jitter(&s); got.Grade != c.want {
+		if got := gradedAs(t, "wait-jitter", &s); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}
@@ -174,18 +120,18 @@ func TestInstantRetriesOnABusyMachine(t *testing.T) {
 		"from 0 to 200 ms":        {drawn(200 * ms), Pass, false},
 		"too few calls to decide": {waits(14, 0, ms, 0), NotApplicable, false},
 	} {
-		if got := firstWait(&c.seen); got.Grade != c.want {
+		if got := gradedAs(t, "wait-first", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideThatThereWasNoWait(&c.seen); got != c.hidden {
 			t.Errorf("%s: hidden is %v", name, got)
 		}
 		c.seen.traits.hints = true
-		if got := overflowHint(&c.seen); (got.Grade == Fail) != (c.want == Fail) {
+		if got := gradedAs(t, "hint-overflow", &c.seen); (got.Grade == Fail) != (c.want == Fail) {
 			t.Errorf("%s: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
 		}
 		c.seen.traits.atOnce = true
-		if got := overflowHint(&c.seen); got.Grade != Pass {
+		if got := gradedAs(t, "hint-overflow", &c.seen); got.Grade != Pass {
 			t.Errorf("%s, and who always comes at once: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
 		}
 	}
@@ -221,7 +167,7 @@ func TestGrowthOnABusyMachine(t *testing.T) {
 		"one retry":            {growing(100, 0, 100*ms), time.Second, NotApplicable, false},
 	} {
 		c.seen.Late = c.late
-		if got := growth(&c.seen); got.Grade != c.want {
+		if got := gradedAs(t, "wait-growth", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideThatTheyGrow(&c.seen); got != c.hidden {
@@ -268,7 +214,7 @@ func TestBackAfterAnOutage(t *testing.T) {
 		"nearly all wait, few made":   {seen(5, 150, true), NotApplicable},
 		"none is made, and none ends": {seen(0, 150, false), NotApplicable},
 	} {
-		if got := back(&c.seen); got.Grade != c.want {
+		if got := gradedAs(t, "recovery-back", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}
@@ -299,7 +245,7 @@ func TestABreakerOnABusyMachine(t *testing.T) {
 		"too few for either": {seen(4, 4), 200 * ms, NotApplicable, true},
 	} {
 		c.seen.Late = c.late
-		if got := sheds(&c.seen); got.Grade != c.want {
+		if got := gradedAs(t, "volume-breaker", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideABreaker(&c.seen); got != c.hidden {
@@ -334,7 +280,7 @@ func TestHerdOnABusyMachine(t *testing.T) {
 		"three are late":    {func(_, i int) time.Duration { return 100*ms + time.Duration(max(0, i-16))*50*ms }, Warn, false},
 	} {
 		s := rounds(c.wait)
-		if got := herd(20)(&s); got.Grade != c.want {
+		if got := gradedAs(t, "wait-herd", &s); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayDriveAHerdApart(20)(&s); got != c.hidden {
@@ -372,7 +318,7 @@ func TestTheLongestWait(t *testing.T) {
 		"few clients":                 {growing(149, 0.2, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s), NotApplicable},
 		"jitter that ends at the cap": {mixed(growing(200, 0.2, s, 2*s, 4*s, 8*s), 8*s, 4), Warn},
 	} {
-		if got := capped(&c.seen); got.Grade != c.want {
+		if got := gradedAs(t, "wait-cap", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}

@@ -3,6 +3,8 @@ package torture
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -48,16 +50,18 @@ func afterTheOutage(succeed int) (s Seen) {
 	return s
 }
 
+// caseNamed returns a case.
+func caseNamed(t *testing.T, name string) Case {
+	cases, err := Select([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases[0]
+}
+
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
 	const quiet, busy = punctual, punctual + 1
-	named := func(name string) Case {
-		cases, err := Select([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cases[0]
-	}
 	claims := traits{retries: true, hints: true}
 	// calls are those before the slow one, which took so long; the slow one was hedged or not.
 	calls := func(took time.Duration, hedged bool) Seen {
@@ -100,6 +104,14 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "it followed in time", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, want: true},
 		{name: "it followed at once", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, ms)}, late: busy},
 
+		{name: "short waits before first retries", of: "wait-broken", seen: waiting(60, 8*ms, ms), late: busy, want: true},
+		{name: "short waits before second retries", of: "wait-broken", seen: waiting(60, ms, 8*ms), late: busy, want: true},
+		{name: "no waits", of: "wait-broken", seen: waiting(60, ms, ms), late: busy},
+		{name: "long waits", of: "wait-broken", seen: waiting(60, 100*ms, ms), late: busy},
+		{name: "short waits", of: "status-429", seen: waiting(40, 8*ms), late: quiet, want: true},
+		{name: "ended more than a share late", of: "deadline-share", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, want: true},
+		{name: "a second POST on a connection of its own", of: "once-post-idle", seen: idleOn(2), late: busy, want: true},
+
 		{name: "short waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), claims), late: busy, want: true},
 		{name: "short waits of who reads no hints", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), late: busy},
 		{name: "no waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...), claims), late: busy},
@@ -134,7 +146,7 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
 	} {
 		s := c.seen
-		s.Case, s.Late = named(c.of), c.late
+		s.Case, s.Late = caseNamed(t, c.of), c.late
 		if got := s.Case.hidden(&s); got != c.want {
 			t.Errorf("%s: %s: %v, want %v", c.of, c.name, got, c.want)
 		}
@@ -157,7 +169,9 @@ func onConnections(numbers ...int) Seen {
 
 // refused is a call over HTTP/2 of so many attempts, of which the second succeeds.
 func refused(attempts int) Seen {
-	return Seen{Proto2: true, Attempts: tries(0, make([]time.Duration, attempts)...), Finished: ended(attempts > 1, ms)}
+	list := tries(0, make([]time.Duration, attempts)...)
+	list[len(list)-1].Good = attempts > 1
+	return Seen{Proto2: true, Attempts: list, Finished: ended(attempts > 1, ms)}
 }
 
 // idleOn is two calls, the second one on that connection.
@@ -387,7 +401,8 @@ func TestReuseOnABusyMachine(t *testing.T) {
 			s.Finished = append(s.Finished, Finished{Call: i, OK: true})
 			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Conn: i % connections})
 		}
-		if v := reuseByCalls(&s); v.Grade != want {
+		s.Case = caseNamed(t, "connection-calls")
+		if v := s.graded(); v.Grade != want {
 			t.Errorf("%d connections: %s (%s), want %s", connections, v.Grade, v.Why, want)
 		}
 	}
@@ -401,7 +416,8 @@ func TestHandshakesOnABusyMachine(t *testing.T) {
 		want               Grade
 	}{{1, 60, Pass}, {20, 60, Pass}, {30, 60, Pass}, {40, 60, Pass}, {41, 60, Warn}, {56, 60, Warn}, {60, 60, Warn}, {25, 20, Pass}, {26, 20, Warn}, {30, 40, Pass}, {31, 40, Warn}} {
 		s := storm(x.accepted, x.attempts)
-		if v := handshakes(&s); v.Grade != x.want {
+		s.Case = caseNamed(t, "connection-storm")
+		if v := s.graded(); v.Grade != x.want {
 			t.Errorf("%d handshakes for %d attempts of 20 calls: %s (%s), want %s", x.accepted, x.attempts, v.Grade, v.Why, x.want)
 		}
 	}
@@ -410,7 +426,7 @@ func TestHandshakesOnABusyMachine(t *testing.T) {
 // How many calls come while the server is slow depends on the machine, and how many requests each of them
 // is does not.
 func TestASlowServerOnABusyMachine(t *testing.T) {
-	c := Case{script: []answer{{from: time.Second}}}
+	c := Case{script: []answer{{from: time.Second}}, judge: hedgedSlow, rules: caseNamed(t, "hedge-slow").rules}
 	for _, x := range []struct {
 		before, slow, hedged int
 		want                 Grade
@@ -427,7 +443,7 @@ func TestASlowServerOnABusyMachine(t *testing.T) {
 				s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: time.Second})
 			}
 		}
-		if v := hedgedSlow(&s); v.Grade != x.want {
+		if v := s.graded(); v.Grade != x.want {
 			t.Errorf("%d calls before and %d while it is slow, %d of those hedged: %s (%s), want %s", x.before, x.slow, x.hedged, v.Grade, v.Why, x.want)
 		}
 	}
@@ -436,7 +452,7 @@ func TestASlowServerOnABusyMachine(t *testing.T) {
 // A crowd of retries is a herd, unless the first attempts of calls come in a crowd, too: then the client had
 // no time.
 func TestAHerdOnABusyMachine(t *testing.T) {
-	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}}
+	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}, judge: afterwards, rules: caseNamed(t, "recovery-herd").rules}
 	for _, x := range []struct {
 		calls, retries int // in the half second after the outage, where 25 calls are usual
 		want           Grade
@@ -448,8 +464,47 @@ func TestAHerdOnABusyMachine(t *testing.T) {
 		for i := range x.retries {
 			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: 3100 * time.Millisecond})
 		}
-		if v := afterwards(&s); v.Grade != x.want {
+		if v := s.graded(); v.Grade != x.want {
 			t.Errorf("%d first attempts and %d retries: %s (%s), want %s", x.calls, x.retries, v.Grade, v.Why, x.want)
 		}
 	}
+}
+
+// stubborn is a client that ends when it is released, and not when its time is up.
+type stubborn chan struct{}
+
+func (s stubborn) Do(*http.Request) (*http.Response, error) {
+	<-s
+	return nil, io.ErrUnexpectedEOF
+}
+
+// A call ends when the client ends it. Its timeout is for the client alone: whoever ended the call for it would hide that it does not.
+func TestNobodyEndsACallForTheClient(t *testing.T) {
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client := make(stubborn)
+		session, err := HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		ended := make(chan Outcome, 1)
+		go func() {
+			ended <- session.Call(t.Context(), Call{Method: "GET", URL: "http://127.0.0.1/", Timeout: time.Second})
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case o := <-ended:
+			t.Errorf("after an hour somebody had ended it: %+v", o)
+		default:
+		}
+		close(client)
+		if o := <-ended; o.OK || o.Text != io.ErrUnexpectedEOF.Error() {
+			t.Errorf("the client reported its error, and the outcome is %+v", o)
+		}
+	})
 }

@@ -168,7 +168,7 @@ func soFar(seen *Seen, all map[string]*Seen) Verdict {
 	verdict := seen.verdict(possible[0])
 	for _, t := range possible[1:] {
 		if v := seen.verdict(t); v.Grade != verdict.Grade {
-			return notApplicable("first point the client at %s: that shows what it does at all", strings.Join(missing, " and "))
+			return NotApplicable.Because("first point the client at %s: that shows what it does at all", strings.Join(missing, " and "))
 		}
 	}
 	return verdict

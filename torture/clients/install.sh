@@ -5,6 +5,7 @@
 #     torture/clients/install.sh /tmp/clients >/tmp/clients.list
 #     go run ./cmd/lull torture --adapters /tmp/clients.list --keep cards.json
 #
+# The adapters add nothing to the clients: see "A client of your own" in docs/torture.md.
 # It needs Go, npm, a JDK and a Debian-like system, on which it may install packages.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -32,7 +32,8 @@ var clients = adapter.Clients{
 		policy := failsafehttp.NewRetryPolicyBuilder().Build()
 		return &http.Client{Transport: failsafehttp.NewRoundTripper(base, policy)}, nil
 	},
-	// cenkalti and avast know no HTTP: what is a failure is what most programs around them say.
+	// cenkalti and avast know no HTTP: what is a failure is what most programs around them say. Their READMEs read the
+	// body within what is retried.
 	"cenkalti-backoff": func(base *http.Transport) (torture.Doer, error) {
 		client := &http.Client{Transport: base}
 		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
@@ -47,7 +48,7 @@ var clients = adapter.Clients{
 	},
 }
 
-// failing makes a request with a body of its own, and an error of a status of 500 and above.
+// failing makes a request with a body of its own and reads the answer. A status of 500 and above is an error.
 func failing(client *http.Client, r *http.Request) (*http.Response, error) {
 	again := r.Clone(r.Context())
 	if r.GetBody != nil {
@@ -58,10 +59,15 @@ func failing(client *http.Client, r *http.Request) (*http.Response, error) {
 		again.Body = body
 	}
 	resp, err := client.Do(again)
-	if err == nil && resp.StatusCode >= 500 {
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 500 {
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	}
-	return resp, err
+	return adapter.Status(resp.StatusCode), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -28,13 +29,20 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return &http.Response{StatusCode: resp.StatusCode(), Status: resp.Status(), Body: resp.Body}, nil
+			_ = resp.String() // its README reads bodies so; what goes wrong there is not reported
+			return adapter.Status(resp.StatusCode()), nil
 		}), nil
 	}
-	// heimdall waits as its README shows.
+	// heimdall waits as its README shows, where a timeout is that of an http.Client: of each attempt, not of the call.
 	clients["heimdall"] = func(base *http.Transport) (torture.Doer, error) {
 		backoff := heimdall.NewExponentialBackoff(100*time.Millisecond, 2*time.Second, 2, 50*time.Millisecond)
-		return httpclient.NewClient(httpclient.WithHTTPClient(&http.Client{Transport: base}),
-			httpclient.WithRetrier(heimdall.NewRetrier(backoff)), httpclient.WithRetryCount(3)), nil
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
+			client := &http.Client{Transport: base}
+			if deadline, ok := r.Context().Deadline(); ok {
+				client.Timeout = time.Until(deadline)
+			}
+			return httpclient.NewClient(httpclient.WithHTTPClient(client), httpclient.WithRetrier(heimdall.NewRetrier(backoff)),
+				httpclient.WithRetryCount(3)).Do(r.WithContext(context.WithoutCancel(r.Context())))
+		}), nil
 	}
 }

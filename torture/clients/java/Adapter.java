@@ -27,7 +27,7 @@ public class Adapter {
             var request = HttpRequest.newBuilder(URI.create(url)).method(method, publisher);
             if (key != null) request.header("Idempotency-Key", key);
             if (timeout > 0) request.timeout(Duration.ofMillis(timeout));
-            return client.send(request.build(), java.net.http.HttpResponse.BodyHandlers.ofByteArray()).statusCode();
+            return client.send(request.build(), java.net.http.HttpResponse.BodyHandlers.ofString()).statusCode();
         };
     }
 
@@ -38,7 +38,7 @@ public class Adapter {
             var request = new okhttp3.Request.Builder().url(url).method(method, body == null ? null : okhttp3.RequestBody.create(null, body));
             if (key != null) request.header("Idempotency-Key", key);
             try (var resp = client.newCall(request.build()).execute()) {
-                resp.body().bytes();
+                resp.body().string();
                 return resp.code();
             }
         };
@@ -53,7 +53,7 @@ public class Adapter {
             if (body != null) request.setEntity(new org.apache.http.entity.ByteArrayEntity(body));
             if (timeout > 0) request.setConfig(org.apache.http.client.config.RequestConfig.custom().setSocketTimeout(timeout).setConnectTimeout(timeout).build());
             try (var resp = client.execute(request.build())) {
-                if (resp.getEntity() != null) resp.getEntity().getContent().readAllBytes();
+                if (resp.getEntity() != null) org.apache.http.util.EntityUtils.toString(resp.getEntity());
                 return resp.getStatusLine().getStatusCode();
             }
         };

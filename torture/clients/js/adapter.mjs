@@ -13,7 +13,6 @@ if (!make) {
 const made = new Map([["0", make()]]);
 await made.get("0");
 new Headers();
-process.on("unhandledRejection", () => {});
 const lines = createInterface({ input: process.stdin });
 lines.on("line", async (line) => {
   const [id, client, method, url, file, timeout, key] = line.split("\t");
@@ -23,8 +22,7 @@ lines.on("line", async (line) => {
   if (body) headers["Content-Type"] = "application/octet-stream";
   const signal = Number(timeout) ? AbortSignal.timeout(Number(timeout)) : undefined;
   try {
-    const call = (await made.get(client))({ method, url, headers, body, signal, timeout: Number(timeout) || undefined });
-    const status = await (signal ? Promise.race([call, new Promise((_, no) => signal.addEventListener("abort", () => no(signal.reason)))]) : call);
+    const status = await (await made.get(client))({ method, url, headers, body, signal, timeout: Number(timeout) || undefined });
     console.log(`${id}\t${status >= 200 && status < 300 ? "ok" : "failed"}\t${status}\t`);
   } catch (e) {
     console.log(`${id}\tfailed\t${e?.status ?? e?.response?.status ?? 0}\t${String(e?.message ?? e).split("\n")[0].slice(0, 200)}`);

@@ -1,5 +1,6 @@
 // Each client as its manual shows it, with its own defaults for what is retried and how long it
-// waits. A function makes one call and returns the status.
+// waits. A function makes one call and returns the status. It reads the body and ends the call as the
+// manual shows: with the signal if that ends a whole call there, or else with the timeout.
 const of = (name) => import(name);
 
 // read takes a fetch response to its end.
@@ -20,7 +21,8 @@ export const clients = {
     const [{ default: axios }, { default: retry }] = [await of("axios"), await of("axios-retry")];
     const client = axios.create();
     retry(client, { retries: 3, retryDelay: retry.exponentialDelay });
-    return async ({ url, method, headers, body, signal }) => (await client.request({ url, method, headers, data: body, signal })).status;
+    // Its README: the timeout of axios is that of the whole call.
+    return async ({ url, method, headers, body, timeout }) => (await client.request({ url, method, headers, data: body, timeout })).status;
   },
 
   "retry-axios": async () => {
@@ -33,8 +35,7 @@ export const clients = {
 
   got: async () => {
     const { default: got } = await of("got");
-    return async ({ url, method, headers, body, signal, timeout }) =>
-      (await got(url, { method, headers, body, signal, ...(timeout ? { timeout: { request: timeout } } : {}) })).statusCode;
+    return async ({ url, method, headers, body, signal }) => (await got(url, { method, headers, body, signal })).statusCode;
   },
 
   ky: async () => {
@@ -44,7 +45,7 @@ export const clients = {
 
   ofetch: async () => {
     const { ofetch } = await of("ofetch");
-    return async ({ url, method, headers, body, signal }) => (await ofetch.raw(url, { method, headers, body, signal })).status;
+    return async ({ url, method, headers, body, timeout }) => (await ofetch.raw(url, { method, headers, body, timeout })).status;
   },
 
   "undici-retry-agent": async () => {
@@ -75,13 +76,13 @@ export const clients = {
   cockatiel: async () => {
     const { retry, handleAll, ExponentialBackoff } = await of("cockatiel");
     const policy = retry(handleAll, { maxAttempts: 3, backoff: new ExponentialBackoff() });
-    return ({ url, signal, ...o }) =>
-      policy.execute(async () => {
+    return ({ url, signal: over, ...o }) =>
+      policy.execute(async ({ signal }) => {
         const resp = await fetch(url, { ...o, signal });
         await resp.arrayBuffer();
         if (resp.status >= 500) throw new Error(resp.statusText);
         return resp.status;
-      }, signal);
+      }, over);
   },
 
   "fetch-retry": async () => {
@@ -104,17 +105,16 @@ export const clients = {
 
   superagent: async () => {
     const { default: superagent } = await of("superagent");
-    return async ({ url, method, headers, body, signal }) => {
+    return async ({ url, method, headers, body, timeout }) => {
       const request = superagent(method, url).set(headers).send(body).retry(2);
-      signal?.addEventListener("abort", () => request.abort());
-      return (await request).status;
+      return (await (timeout ? request.timeout({ deadline: timeout }) : request)).status;
     };
   },
 
   "make-fetch-happen": async () => {
     const { default: fetch } = await of("make-fetch-happen");
-    return async ({ url, method, headers, body, signal }) => {
-      const resp = await fetch(url, { method, headers, body, signal, ca: ca(), retry: 3 });
+    return async ({ url, method, headers, body, timeout }) => {
+      const resp = await fetch(url, { method, headers, body, timeout, ca: ca(), retry: 3 });
       await resp.buffer();
       return resp.status;
     };
@@ -159,12 +159,11 @@ function sdk(name, options) {
   return async () => {
     const { default: Client } = await of(name);
     const clientsOf = new Map();
-    return async ({ url, method, headers, body, signal, timeout }) => {
+    return async ({ url, method, headers, body, timeout }) => {
       const { origin, pathname } = new URL(url);
       if (!clientsOf.has(origin)) clientsOf.set(origin, new Client({ ...options, baseURL: origin }));
-      const resp = await clientsOf.get(origin)[method.toLowerCase()](pathname, { body, headers, signal, ...(timeout ? { timeout } : {}), __binaryResponse: true }).asResponse();
-      await resp.arrayBuffer();
-      return resp.status;
+      const { response } = await clientsOf.get(origin)[method.toLowerCase()](pathname, { body, headers, ...(timeout ? { timeout } : {}) }).withResponse();
+      return response.status;
     };
   };
 }

@@ -21,7 +21,8 @@ if ($name eq "http-tiny") {
     require HTTP::Request;
     my $client = LWP::UserAgent->new(ssl_opts => { SSL_ca_file => $ENV{LULL_TORTURE_CA} }, $timeout ? (timeout => $timeout / 1000) : ());
     my $resp = $client->request(HTTP::Request->new($method, $url, [%headers], $body));
-    die $resp->status_line . "\n" unless $resp->is_success && !$resp->header("X-Died") && !$resp->header("Client-Aborted");
+    die $resp->status_line . "\n" unless $resp->is_success;
+    $resp->decoded_content;
 } else {
     die "name http-tiny or lwp\n";
 }

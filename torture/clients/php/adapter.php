@@ -25,7 +25,7 @@ if ($key !== '') {
     $options['headers'] = ['Idempotency-Key' => $key];
 }
 try {
-    (new Client(['handler' => $stack]))->request($method, $url, $options);
+    (new Client(['handler' => $stack]))->request($method, $url, $options)->getBody()->getContents();
 } catch (Throwable $e) {
     fwrite(STDERR, strtok($e->getMessage(), "\n") . "\n");
     exit(1);

@@ -18,7 +18,9 @@ def net_http
     http.start do |h|
       request = Net::HTTP.const_get(method.capitalize).new(uri.request_uri, headers)
       request.body = body if body
-      h.request(request).code.to_i
+      response = h.request(request)
+      response.body
+      response.code.to_i
     end
   end
 end
@@ -30,7 +32,7 @@ def faraday(retries)
     f.adapter Faraday.default_adapter
   end
   lambda do |method, url, headers, body, timeout|
-    client.run_request(method.downcase.to_sym, url, body, headers) { |r| r.options.timeout = timeout if timeout }.status
+    client.run_request(method.downcase.to_sym, url, body, headers) { |r| r.options.timeout = timeout if timeout }.tap(&:body).status
   end
 end
 
@@ -40,7 +42,7 @@ def excon
     options = { method: method, headers: headers, idempotent: %w[GET HEAD PUT DELETE].include?(method), retry_limit: 4, ssl_ca_file: CA, proxy: nil }
     options[:body] = body if body
     options[:read_timeout] = timeout if timeout
-    Excon.new(url).request(options).status
+    Excon.new(url).request(options).tap(&:body).status
   end
 end
 

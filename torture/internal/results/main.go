@@ -30,6 +30,11 @@ func main() {
 	write(os.Stdout, cards)
 }
 
+// heading is what stands above the clients that failed a case.
+func heading(c torture.Case) string {
+	return fmt.Sprintf("**%s**. The server %s. The client %s. *%s.*", c.Name, c.Does, c.Right, c.Source)
+}
+
 func write(out io.Writer, cards []*torture.Card) {
 	slices.SortFunc(cards, func(a, b *torture.Card) int { return strings.Compare(a.Name, b.Name) })
 	fmt.Fprint(out, "| client | version | pass | warn | fail | n/a |\n|---|---|---|---|---|---|\n")
@@ -52,7 +57,7 @@ func write(out io.Writer, cards []*torture.Card) {
 			failed = append(failed, fmt.Sprintf("%s (%s)", strings.Join(names[why], ", "), why))
 		}
 		if len(failed) > 0 {
-			fmt.Fprintf(out, "\n**%s**. The server %s. The client %s. *%s.*\nFailed by %s.\n", c.Name, c.Does, c.Right, c.Source, strings.Join(failed, "; "))
+			fmt.Fprintf(out, "\n%s\nFailed by %s.\n", heading(c), strings.Join(failed, "; "))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -22,5 +23,30 @@ func TestResults(t *testing.T) {
 	}
 	if n := strings.Count(b.String(), "**"); n != 2 {
 		t.Errorf("%s", fmt.Sprint(n, " asterisks"))
+	}
+}
+
+// The page says of a case what its rules say, and counts the cases.
+func TestThePageHasTheRulesOfTheCases(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/torture-results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	n := 0
+	for _, c := range torture.Cases() {
+		if !strings.Contains(page, "\n**"+c.Name+"**. ") {
+			continue
+		}
+		n++
+		if !strings.Contains(page, "\n"+heading(c)+"\nFailed by ") {
+			t.Errorf("the page does not say of %s: %s", c.Name, heading(c))
+		}
+	}
+	if headings := strings.Count(page, "\n**"); n == 0 || n != headings {
+		t.Errorf("%d of %d headings are those of cases", n, headings)
+	}
+	if want := fmt.Sprintf("%d cases", len(torture.Cases())); !strings.Contains(strings.ReplaceAll(page, "\n", " "), want) {
+		t.Errorf("the page does not say that there are %s", want)
 	}
 }

@@ -1,5 +1,6 @@
 // Package adapter makes a program of clients in Go: an adapter of lull torture. It speaks the
-// protocol that docs/torture.md describes.
+// protocol that docs/torture.md describes. A client hands out a body only if its users get it; otherwise it has read the body with
+// the readers of the client, and returns [Status].
 package adapter
 
 import (
