@@ -1,9 +1,12 @@
 package lullpgx_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,7 +120,7 @@ func TestAnswers(t *testing.T) {
 		runs = 0
 		err := x.call()
 		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, x.want) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
+		if !ok || !errors.Is(err, x.want) || errors.Is(err, lullpgx.ErrOutcomeUnknown) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
 			t.Errorf("%s: %v after %d runs", x.name, err, runs)
 		}
 	}
@@ -128,8 +131,58 @@ func TestAnswers(t *testing.T) {
 	if err != pgx.ErrNoRows {
 		t.Errorf("%d, %v, want no rows and that error as it is", n, err)
 	}
-	if s := pool.Stat(); s.AcquiredConns() != 0 {
-		t.Errorf("%d connections are kept", s.AcquiredConns())
+	if err := tx(func(context.Context, pgx.Tx) error { return pgx.ErrNoRows }); err != pgx.ErrNoRows {
+		t.Errorf("%v, want that error as it is", err)
+	}
+	if s := pool.Stat(); s.AcquiredConns() != 0 || s.NewConnsCount() != 1 {
+		t.Errorf("%d connections are kept, %d were made", s.AcquiredConns(), s.NewConnsCount())
+	}
+}
+
+// cutAtCommit breaks the connection when COMMIT has been sent.
+type cutAtCommit struct {
+	net.Conn
+	cuts *atomic.Int32 // how many are to come
+}
+
+func (c cutAtCommit) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if bytes.Contains(p, []byte("commit")) && c.cuts.Add(-1) >= 0 {
+		c.Conn.Close()
+	}
+	return n, err
+}
+
+// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
+func TestACommitThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		opts []lull.CallOption
+		want error
+		runs int
+	}{
+		"once":       {nil, lullpgx.ErrOutcomeUnknown, 1},
+		"idempotent": {[]lull.CallOption{lull.Idempotent()}, nil, 2},
+	} {
+		var cuts atomic.Int32
+		cuts.Store(1)
+		d := newDependency(t, patient)
+		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			dial := c.ConnConfig.DialFunc
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				return cutAtCommit{conn, &cuts}, err
+			}
+		})
+		runs := 0
+		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+			runs++
+			_, err := tx.Exec(ctx, "SELECT 1")
+			return err
+		}, x.opts...)
+		if runs != x.runs || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v after %d runs", name, err, runs)
+		}
 	}
 }
 
