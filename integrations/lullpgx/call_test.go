@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/integrations/lullpgx"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/dbserver"
 )
 
 // patient repeats as often as it takes.
@@ -244,9 +246,18 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
 		}
 	}
-	_, err := pgconn.Connect(t.Context(), url("127.0.0.1:1"))
-	if v := lullpgx.Classify(err); v.Kind != lull.KindTransient || !v.NeverSent {
-		t.Errorf("%v: %+v", err, v)
+	// When it has no connection, a program of lull.Do has sent nothing, whatever the server has answered.
+	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
+	hangsUp.Down.Store(true)
+	for to, kind := range map[string]engine.Kind{
+		url("127.0.0.1:1"):  lull.KindTransient,
+		url(hangsUp.Addr()): lull.KindTransient,
+		strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1): lull.KindUnclassified,
+	} {
+		_, err := pgconn.Connect(t.Context(), to)
+		if v := lullpgx.Classify(err); v.Kind != kind || !v.NeverSent {
+			t.Errorf("%v: %+v", err, v)
+		}
 	}
 	if lullpgx.ErrOutcomeUnknown != lullsql.ErrOutcomeUnknown {
 		t.Error("a program that uses both packages has to ask for two errors")
