@@ -265,22 +265,28 @@ func TestTheTimeOfADial(t *testing.T) {
 func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	exec(t, open(t, url(at(t)), nil, lullpgx.Config{}), "DROP ROLE IF EXISTS no_connections; CREATE ROLE no_connections LOGIN CONNECTION LIMIT 0")
-	for name, wrap := range map[string]func(net.Conn) net.Conn{
-		"as it is":     func(c net.Conn) net.Conn { return c },
-		"with the end": func(c net.Conn) net.Conn { return withEnd{c} },
+	same := func(c net.Conn) net.Conn { return c }
+	for name, x := range map[string]struct {
+		wrap  func(net.Conn) net.Conn
+		hosts int32 // pgx dials one after another
+	}{
+		"as it is":     {same, 1},
+		"with the end": {func(c net.Conn) net.Conn { return withEnd{c} }, 1},
+		"two hosts":    {same, 2},
 	} {
 		var seen connects
 		var dials atomic.Int32
-		pool := open(t, strings.Replace(url(at(t)), "postgres@", "no_connections@", 1), newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+		to := strings.Replace(url(strings.Repeat(at(t)+",", int(x.hosts-1))+at(t)), "postgres@", "no_connections@", 1)
+		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
 			dial := c.ConnConfig.DialFunc
 			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				dials.Add(1)
 				conn, err := dial(ctx, network, addr)
-				return wrap(conn), err
+				return x.wrap(conn), err
 			}
 		})
-		const calls = 5
-		for range calls {
+		calls := 5 * x.hosts
+		for range 5 {
 			if e, ok := errors.AsType[*pgconn.PgError](pool.Ping(t.Context())); !ok || e.Code != "53300" {
 				t.Fatalf("%s: %v", name, e)
 			}
