@@ -1,9 +1,13 @@
 package lullpgx_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +23,7 @@ import (
 	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/integrations/lullpgx"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/dbserver"
 )
 
 // patient repeats as often as it takes.
@@ -117,7 +122,7 @@ func TestAnswers(t *testing.T) {
 		runs = 0
 		err := x.call()
 		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, x.want) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
+		if !ok || !errors.Is(err, x.want) || errors.Is(err, lullpgx.ErrOutcomeUnknown) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
 			t.Errorf("%s: %v after %d runs", x.name, err, runs)
 		}
 	}
@@ -128,8 +133,58 @@ func TestAnswers(t *testing.T) {
 	if err != pgx.ErrNoRows {
 		t.Errorf("%d, %v, want no rows and that error as it is", n, err)
 	}
-	if s := pool.Stat(); s.AcquiredConns() != 0 {
-		t.Errorf("%d connections are kept", s.AcquiredConns())
+	if err := tx(func(context.Context, pgx.Tx) error { return pgx.ErrNoRows }); err != pgx.ErrNoRows {
+		t.Errorf("%v, want that error as it is", err)
+	}
+	if s := pool.Stat(); s.AcquiredConns() != 0 || s.NewConnsCount() != 1 {
+		t.Errorf("%d connections are kept, %d were made", s.AcquiredConns(), s.NewConnsCount())
+	}
+}
+
+// cutAtCommit breaks the connection when COMMIT has been sent.
+type cutAtCommit struct {
+	net.Conn
+	cuts *atomic.Int32 // how many are to come
+}
+
+func (c cutAtCommit) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if bytes.Contains(p, []byte("commit")) && c.cuts.Add(-1) >= 0 {
+		c.Conn.Close()
+	}
+	return n, err
+}
+
+// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
+func TestACommitThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		opts []lull.CallOption
+		want error
+		runs int
+	}{
+		"once":       {nil, lullpgx.ErrOutcomeUnknown, 1},
+		"idempotent": {[]lull.CallOption{lull.Idempotent()}, nil, 2},
+	} {
+		var cuts atomic.Int32
+		cuts.Store(1)
+		d := newDependency(t, patient)
+		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			dial := c.ConnConfig.DialFunc
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				return cutAtCommit{conn, &cuts}, err
+			}
+		})
+		runs := 0
+		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+			runs++
+			_, err := tx.Exec(ctx, "SELECT 1")
+			return err
+		}, x.opts...)
+		if runs != x.runs || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v after %d runs", name, err, runs)
+		}
 	}
 }
 
@@ -191,9 +246,18 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
 		}
 	}
-	_, err := pgconn.Connect(t.Context(), url("127.0.0.1:1"))
-	if v := lullpgx.Classify(err); v.Kind != lull.KindTransient || !v.NeverSent {
-		t.Errorf("%v: %+v", err, v)
+	// When it has no connection, a program of lull.Do has sent nothing, whatever the server has answered.
+	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
+	hangsUp.Down.Store(true)
+	for to, kind := range map[string]engine.Kind{
+		url("127.0.0.1:1"):  lull.KindTransient,
+		url(hangsUp.Addr()): lull.KindTransient,
+		strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1): lull.KindUnclassified,
+	} {
+		_, err := pgconn.Connect(t.Context(), to)
+		if v := lullpgx.Classify(err); v.Kind != kind || !v.NeverSent {
+			t.Errorf("%v: %+v", err, v)
+		}
 	}
 	if lullpgx.ErrOutcomeUnknown != lullsql.ErrOutcomeUnknown {
 		t.Error("a program that uses both packages has to ask for two errors")

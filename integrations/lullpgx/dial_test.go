@@ -35,6 +35,7 @@ func TestAddToRefuses(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	for want, got := range map[string]error{
 		"there is no config":     lullpgx.AddTo(nil, d, lullpgx.Config{}),
+		"there is no config: ":   lullpgx.AddTo(&pgxpool.Config{}, d, lullpgx.Config{}),
 		"the dependency is nil":  lullpgx.AddTo(config, nil, lullpgx.Config{}),
 		"Config.Dials is -1":     lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
 		"want a positive number": lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
@@ -187,18 +188,130 @@ func TestNoDialThroughAnOpenCircuit(t *testing.T) {
 // What was in the config before is called, too.
 func TestHooksAreKept(t *testing.T) {
 	t.Parallel()
-	var before, after atomic.Int32
+	var before, after, validated, refused atomic.Int32
 	d := newDependency(t, lull.Policy{})
 	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { before.Add(1); return nil }
 		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error { after.Add(1); return nil }
+		c.ConnConfig.ValidateConnect = func(context.Context, *pgconn.PgConn) error { validated.Add(1); return nil }
+		refuses := c.ConnConfig.OnPgError
+		c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { refused.Add(1); return refuses(conn, err) }
 	})
 	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}
-	if before.Load() == 0 || after.Load() == 0 {
-		t.Errorf("BeforeConnect was called %d times, AfterConnect %d times", before.Load(), after.Load())
+	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1/0"); err == nil {
+		t.Error("it succeeded")
 	}
+	if before.Load() != 1 || after.Load() != 1 || validated.Load() != 1 || refused.Load() != 1 {
+		t.Errorf("BeforeConnect was called %d times, AfterConnect %d times, ValidateConnect %d times, OnPgError %d times", before.Load(), after.Load(), validated.Load(), refused.Load())
+	}
+}
+
+// The errors of such hooks are those of the dial.
+func TestTheErrorsOfHooksAreKept(t *testing.T) {
+	t.Parallel()
+	own := errors.New("not this one")
+	hook := func(context.Context, *pgconn.PgConn) error { return own }
+	for name, set := range map[string]func(*pgx.ConnConfig){
+		"AfterConnect":    func(c *pgx.ConnConfig) { c.AfterConnect = hook },
+		"ValidateConnect": func(c *pgx.ConnConfig) { c.ValidateConnect = hook },
+	} {
+		pool := open(t, url(at(t)), newDependency(t, lull.Policy{}), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
+		for range 2 {
+			if err := pool.Ping(t.Context()); !errors.Is(err, own) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// The time of an attempt, and that of the dial, bound a dial until the server has accepted the user.
+func TestTheTimeOfADial(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		timeout, connect, want time.Duration
+	}{
+		"attempt": {time.Second, 20 * time.Second, 2 * time.Second}, // a second of it for the close
+		"dial":    {10 * time.Second, 5 * time.Second, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var h held
+				var seen connects
+				d := newDependency(t, lull.Policy{Attempts: 3, AttemptTimeout: x.timeout}, lull.WithObserver(&seen))
+				pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+					c.ConnConfig.DialFunc, c.ConnConfig.ConnectTimeout = h.dial, x.connect
+				})
+				began := time.Now()
+				if pool.Ping(t.Context()) == nil {
+					t.Error("it answered")
+				}
+				if took := time.Since(began); took != x.want {
+					t.Errorf("it took %v, want %v", took, x.want)
+				}
+				synctest.Wait()
+				err, _ := seen.err.Load().([]error)
+				if len(err) != 1 || !errors.Is(err[0], context.DeadlineExceeded) || seen.failed.Load() != 1 {
+					t.Errorf("%d calls failed: %v", seen.failed.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+// What a server answers is seen, also if the connection ends with it. After it was handed out, a connection is not dialled again, though another
+// attempt might be accepted.
+func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	exec(t, open(t, url(at(t)), nil, lullpgx.Config{}), "DROP ROLE IF EXISTS no_connections; CREATE ROLE no_connections LOGIN CONNECTION LIMIT 0")
+	same := func(c net.Conn) net.Conn { return c }
+	for name, x := range map[string]struct {
+		wrap  func(net.Conn) net.Conn
+		hosts int32 // pgx dials one after another
+	}{
+		"as it is":     {same, 1},
+		"with the end": {func(c net.Conn) net.Conn { return withEnd{c} }, 1},
+		"two hosts":    {same, 2},
+	} {
+		var seen connects
+		var dials atomic.Int32
+		to := strings.Replace(url(strings.Repeat(at(t)+",", int(x.hosts-1))+at(t)), "postgres@", "no_connections@", 1)
+		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+			dial := c.ConnConfig.DialFunc
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				conn, err := dial(ctx, network, addr)
+				return x.wrap(conn), err
+			}
+		})
+		calls := 5 * x.hosts
+		for range 5 {
+			if e, ok := errors.AsType[*pgconn.PgError](pool.Ping(t.Context())); !ok || e.Code != "53300" {
+				t.Fatalf("%s: %v", name, e)
+			}
+		}
+		for end := time.Now().Add(time.Minute); seen.failed.Load() < calls && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		}
+		err, _ := seen.err.Load().([]error)
+		if seen.failed.Load() != calls || dials.Load() != calls || len(err) != 1 {
+			t.Fatalf("%s: %d dials, %d failed, %d others: %v", name, dials.Load(), seen.failed.Load(), seen.others.Load(), err)
+		}
+		if e, ok := errors.AsType[*pgconn.PgError](err[0]); !ok || e.Code != "53300" {
+			t.Errorf("%s: %v", name, err[0])
+		}
+	}
+}
+
+// withEnd is a connection that reports with what it reads that it has ended.
+type withEnd struct{ net.Conn }
+
+func (c withEnd) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // An error of a hook that was there before is that of the dial, which is not made.

@@ -139,6 +139,40 @@ func TestDialsInFlight(t *testing.T) {
 	})
 }
 
+// A panic of the driver goes up where it dials, and keeps no place.
+func TestAPanicOfADial(t *testing.T) {
+	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{
+		"call": exec,
+		"pool": func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) },
+	} {
+		f := &fake{}
+		f.dial = func(context.Context) error {
+			if f.dials == 1 {
+				panic("dial")
+			}
+			return nil
+		}
+		d := newDependency(t, lull.Policy{})
+		c, err := NewConnector(f, d, Config{Dials: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := sql.OpenDB(c)
+		defer db.Close()
+		func() {
+			defer func() {
+				if p := recover(); p != "dial" {
+					t.Errorf("%s: panicked with %v", name, p)
+				}
+			}()
+			call(t, d, db)
+		}()
+		if err := call(t, d, db); err != nil {
+			t.Errorf("%s: afterwards %v", name, err)
+		}
+	}
+}
+
 // slowDials is a connector that takes a second, whatever its context says.
 type slowDials struct{ inFlight, most atomic.Int32 }
 
