@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/owned"
 )
 
 // A CallOption changes one call. The zero CallOption changes nothing.
@@ -174,7 +175,7 @@ func (h *hedged[T]) Attempt(ctx context.Context, slot int) Verdict {
 
 func (h *hedged[T]) Discard(slot int, _ time.Duration) {
 	if r := h.result(slot); !isPlain[T]() {
-		closeParts(reflect.ValueOf(&r.value).Elem(), r.err != nil)
+		owned.Close(reflect.ValueOf(&r.value).Elem(), r.err != nil)
 	}
 }
 
