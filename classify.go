@@ -17,7 +17,8 @@ func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.wiring
 
 // Classify returns lull's verdict on an error without a classifier of yours, by
 // [VerdictOf]: transient network errors are recognised by their types (never by their
-// text), as are timeouts; the rest is KindUnclassified, with the code CodeUnclassified,
+// text), as are timeouts, and what this machine has no room for (files, ports), which is on the
+// caller's side; the rest is KindUnclassified, with the code CodeUnclassified,
 // and not retried. So is context.Canceled, with the code "canceled": whether the caller has
 // gone away is decided by the call's own context. Fall back on it in a classifier.
 func Classify(err error) Verdict { return VerdictOf(err, network) }
@@ -28,7 +29,7 @@ func network(err error) Verdict {
 	if !known {
 		return Verdict{Kind: KindUnclassified, Code: engine.CodeUnclassified}
 	}
-	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, Code: c.Code}
+	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, CallerSide: c.CallerSide, Code: c.Code}
 }
 
 var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindUnclassified}

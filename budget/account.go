@@ -61,6 +61,17 @@ func (*Account) Failed(time.Duration) {}
 // Settle does nothing: a retry has been paid for and stays so.
 func (*Account) Settle(time.Duration, Receipt) {}
 
+// Repay puts a token back.
+func (a *Account) Repay(now time.Duration, _ Receipt) { a.putBack(now, 1) }
+
+// putBack puts back what so many retries have cost.
+func (a *Account) putBack(now time.Duration, retries int) {
+	over := a.stock.add(uint64(retries) * stateToken)
+	if flow := a.flow.Load(); flow != nil && over > 0 {
+		flow.earn(now, over)
+	}
+}
+
 // End earns, if the call succeeded and successes do. The retries of a call that succeeded
 // have helped, and what they cost is given back.
 func (a *Account) End(now time.Duration, success bool, _ Receipt, retries int) {
@@ -68,10 +79,7 @@ func (a *Account) End(now time.Duration, success bool, _ Receipt, retries int) {
 		return
 	}
 	if retries > 0 {
-		over := a.stock.add(uint64(retries) * stateToken)
-		if flow := a.flow.Load(); flow != nil && over > 0 {
-			flow.earn(now, over)
-		}
+		a.putBack(now, retries)
 	}
 	if !a.stock.terms.arrivals() {
 		a.earn(now)

@@ -60,6 +60,9 @@ func (*Bucket) Failed(time.Duration) {}
 // Settle does nothing: a retry has been paid for and stays so.
 func (*Bucket) Settle(time.Duration, Receipt) {}
 
+// Repay puts a token back.
+func (b *Bucket) Repay(time.Duration, Receipt) { b.add(stateToken) }
+
 // End earns, if the call succeeded and successes do.
 func (b *Bucket) End(_ time.Duration, success bool, _ Receipt, _ int) {
 	if success && !b.terms.arrivals() {

@@ -135,3 +135,11 @@ type Budget interface {
 	// have this balance.
 	Balance(now time.Duration) float64
 }
+
+// Repayable is a Budget that takes a payment back. What it was for is a retry that failed on the
+// caller's side.
+type Repayable interface {
+	// Repay puts back what Withdraw has taken for r. It is called after Settle, at most once for
+	// each grant, and such a grant is not among those of End.
+	Repay(now time.Duration, r Receipt)
+}

@@ -101,6 +101,9 @@ func (b *Ratio) End(now time.Duration, success bool, _ Receipt, _ int) {
 	}
 }
 
+// Repay puts a token back, into the slot of now.
+func (b *Ratio) Repay(now time.Duration, _ Receipt) { b.earn(now, token) }
+
 // Failed does nothing: a failure costs only if it is retried.
 func (*Ratio) Failed(time.Duration) {}
 

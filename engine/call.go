@@ -24,6 +24,9 @@ type Spec struct {
 	// NotReplayable: the request cannot be made a second time, whatever became of
 	// the first (a stream that was read). It gets one attempt.
 	NotReplayable bool
+	// UnlessUnsent: NotReplayable does not hold for an attempt that was provably never sent (the
+	// stream was not read yet).
+	UnlessUnsent bool
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
 	// Stream: once the dependency has accepted it, the operation may be silent for as long as
@@ -111,11 +114,14 @@ const (
 	refusedByReply                 // a permanent failure that was an answer of the dependency itself
 	rateLimited                    // it is well, and asked for fewer requests
 	cutShort                       // it timed out, as attempts do that are given so little time
+	nothing                        // the caller's side has failed
 )
 
 // evidenceOf returns the evidence of an attempt that began at that time and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
+	case v.CallerSide && v.Kind != KindSuccess:
+		return nothing
 	case v.Kind == KindRateLimited:
 		return rateLimited
 	case v.answers():
@@ -151,10 +157,10 @@ func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
 	return given, given == Never || limit > 0 && given >= limit
 }
 
-// show notes what an attempt shows. One that was given too little time takes nothing away
-// from what others of the call have shown.
+// show notes what an attempt shows. One that was given too little time, or failed on the
+// caller's side, takes nothing away from what others of the call have shown.
 func (c *Call) show(e evidence) {
-	if e != cutShort || c.shown == noAttempt {
+	if e != cutShort && e != nothing || c.shown == noAttempt {
 		c.shown = e
 	}
 }
@@ -165,6 +171,7 @@ type repetition uint8
 const (
 	anyTime     repetition = iota
 	ifNeverSent            // Spec.NotIdempotent
+	ifUnread               // Spec.NotReplayable and UnlessUnsent
 	notAtAll               // Spec.NotReplayable
 	onlyOnce               // Spec.Once
 	notAgain               // NestedIn a retry
@@ -255,6 +262,8 @@ func (c *Call) Acceptor() func(now time.Duration) {
 // repeatAs notes when the operation may be repeated.
 func (c *Call) repeatAs(spec *Spec) {
 	switch {
+	case spec.NotReplayable && spec.UnlessUnsent:
+		c.repeat = ifUnread
 	case spec.NotReplayable:
 		c.repeat = notAtAll
 	case spec.Once:
@@ -492,10 +501,12 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
 	}
+	paid := c.paid
 	c.release(now)
 	shows := c.evidenceOf(c.began, v)
 	c.report(now, load(v, shows))
-	step := c.decide(now, v, shows, flight{}, random)
+	free := shows == nothing && !c.repay(now, paid, &c.receipt)
+	step := c.decide(now, v, shows, flight{free: free}, random)
 	if step.Done {
 		return c.finishWith(now, step, random)
 	}
@@ -526,9 +537,9 @@ func (c *Call) report(now time.Duration, o throttle.Outcome) {
 
 // load returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
 // it is known to answer with was work taken on. A timeout that the caller chose is no sign
-// of load.
+// of load, nor is a failure of the caller's side.
 func load(v Verdict, shows evidence) throttle.Outcome {
-	if shows == cutShort {
+	if shows == cutShort || shows == nothing {
 		return throttle.Neutral
 	}
 	switch v.Kind {
@@ -663,8 +674,8 @@ func (c *Call) inTime(m *memory, now time.Duration) {
 // sign, even a refusal (a permanent failure that is known to be one: not found, forbidden).
 // These show nothing: an error of which nothing is known; a caller that went away; a call
 // without an attempt; a call that was asked to slow down in the end (429,
-// RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; and a call whose
-// caller gave it less time than successes usually take.
+// RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; a call whose
+// caller gave it less time than successes usually take; and one that failed on the caller's side.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
 	case r == Success:
@@ -673,7 +684,7 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 		return breaker.Neutral
 	case r == Permanent && c.shown == refusedByReply:
 		return breaker.Success
-	case r == Permanent, c.shown == rateLimited, c.shown == cutShort:
+	case r == Permanent, c.shown == rateLimited, c.shown == cutShort, c.shown == nothing:
 		return breaker.Neutral
 	}
 	return breaker.Failure
@@ -689,8 +700,17 @@ func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 	return c.finish(now, why, random)
 }
 
+// Panicked is Abandon for a call whose operation panicked. What its last retry has cost is put back.
+func (c *Call) Panicked(now time.Duration) {
+	if paid := c.paid; !c.Over() {
+		c.release(now)
+		c.repay(now, paid, &c.receipt)
+	}
+	c.Abandon(now)
+}
+
 // Abandon gives back everything that the call holds and reports nothing, for
-// an operation that panicked. It does nothing to a call that is Done.
+// an operation that will not return. It does nothing to a call that is Done.
 func (c *Call) Abandon(now time.Duration) {
 	c.finish(now, Canceled, nil)
 }

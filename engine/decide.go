@@ -16,6 +16,7 @@ type flight struct {
 	hedged bool   // attempts may run beside one another
 	beside bool   // some are in flight
 	stop   Reason // no further attempt begins, for this reason; Success: one may
+	free   bool   // the attempt cost nothing and failed on the caller's side: so the next costs nothing
 }
 
 // decide returns the meaning of the end of an attempt with v, and whether another attempt may
@@ -28,7 +29,7 @@ type flight struct {
 // ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
 func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight, random func() uint64) Step {
 	c.show(shows)
-	if c.hinted {
+	if c.hinted && shows != nothing {
 		c.hinted = false
 		c.s.remember().hintEnded(v)
 	}
@@ -43,7 +44,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	}
 	p := c.s.Plan()
 	retryBudget := c.s.remember().budget
-	if retryBudget != nil && shows != cutShort {
+	if retryBudget != nil && shows != cutShort && shows != nothing {
 		retryBudget.Failed(now)
 	}
 	if v.Kind == KindOverloaded {
@@ -78,7 +79,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	if timedOut(v) && !c.answeredSince(c.began) {
 		return done(Unanswered)
 	}
-	if with.beside {
+	if with.beside || with.free {
 		return step
 	}
 	c.hinted = v.After > 0 && p.freeHints
@@ -120,6 +121,10 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
 		return NotReplayable
+	case ifUnread:
+		if !v.NeverSent {
+			return NotReplayable
+		}
 	case onlyOnce:
 		return AttemptsExhausted
 	case notAgain:
@@ -219,7 +224,7 @@ func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, 
 
 // timedOut reports whether the dependency may still be at work on the attempt that ended
 // with v.
-func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
+func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent && !v.CallerSide }
 
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
 func (c *Call) charge(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
@@ -227,6 +232,21 @@ func (c *Call) charge(now time.Duration, class budget.Class, random func() uint6
 		return b.Withdraw(now, class, random)
 	}
 	return budget.Grant{OK: true}
+}
+
+// repay has the budget take back what it has paid for a retry that failed on the caller's side,
+// and so added nothing to the dependency's load. It reports whether it had paid. The next attempt
+// is charged as this one was.
+func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
+	if !paid {
+		return false
+	}
+	if b, ok := c.s.remember().budget.(budget.Repayable); ok && *r != 0 {
+		b.Repay(now, *r)
+		*r = 0
+		c.paidRetries = max(c.paidRetries, 1) - 1
+	}
+	return true
 }
 
 // counted is one more than n, up to what fits.

@@ -29,6 +29,7 @@ type HedgedCall struct {
 	inFlight uint8        // attempts that hold what they took
 	stop     Reason       // no further attempt begins, for this reason; Success: one may
 	next     budget.Class // of the next attempt, unless it is paid for already
+	free     bool         // the next attempt takes the place of one that cost nothing and failed on the caller's side
 	unsure   bool         // there may be a line that the attempt is in which ended last
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
@@ -62,7 +63,7 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
 	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Success
-	c.next, c.unsure, c.notBefore = 0, false, now
+	c.next, c.free, c.unsure, c.notBefore = 0, false, false, now
 	if c.s.Plan().hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return Never
 	}
@@ -98,7 +99,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		c.attempts++
 		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
-		c.pass, c.next, c.unsure = noPass, 0, false
+		c.pass, c.next, c.free, c.unsure = noPass, 0, false, false
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
@@ -173,7 +174,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		r.receipt, r.paid, c.paid = c.receipt, true, false
 		return Success, Step{}
 	}
-	if c.hinted && c.inFlight == 0 { // free
+	if c.free || c.hinted && c.inFlight == 0 {
 		return Success, Step{}
 	}
 	if c.unsure && !c.noLine() { // it comes beside others, which may show more
@@ -214,9 +215,11 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		r.passed = false
 		c.s.remember().throttle.Learn(now, load(v, shows))
 	}
+	paid := r.paid
 	c.Release(now, r)
+	free := shows == nothing && !c.repay(now, paid, &r.receipt)
 	c.began, c.receipt = r.began, r.receipt
-	step := c.decide(now, v, shows, flight{hedged: true, beside: c.inFlight > 0, stop: c.stop}, random)
+	step := c.decide(now, v, shows, flight{hedged: true, beside: c.inFlight > 0, stop: c.stop, free: free}, random)
 	switch {
 	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == refusedByReply):
 		return c.decided(now, step, random)
@@ -226,7 +229,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		c.stop = step.Reason
 		return Step{Wait: Never}
 	}
-	c.next, c.unsure = class(v), c.inFlight > 0 && c.doubtful(v)
+	c.next, c.free, c.unsure = class(v), free, c.inFlight > 0 && c.doubtful(v)
 	if step.Wait > 0 {
 		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}
@@ -255,6 +258,14 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 		r.passed = false
 		c.s.remember().throttle.Learn(now, throttle.Neutral)
 	}
+}
+
+// AttemptPanicked is Release for an attempt that panicked. What it has cost is put back, unless the call
+// is over.
+func (c *HedgedCall) AttemptPanicked(now time.Duration, r *HedgedAttempt) {
+	paid := r.paid && !c.Over()
+	c.Release(now, r)
+	c.repay(now, paid, &r.receipt)
 }
 
 func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {

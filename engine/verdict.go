@@ -45,6 +45,11 @@ type Verdict struct {
 	// (connection refused, name not resolved), so repeating it is safe even for
 	// an operation that is not idempotent.
 	NeverSent bool
+	// CallerSide: what failed is on the side of the caller, such as the reader of the request's
+	// body, its credentials, or its own limit of connections, files or ports. That shows
+	// nothing of the dependency: it opens no circuit, spends no budget and ejects no endpoint. A
+	// retry, if Kind allows one, is free as long as no attempt has reached the dependency.
+	CallerSide bool
 	// After is how long the server asked to wait, counted from the moment the
 	// verdict is handed to the engine. Zero or negative: it did not ask.
 	After time.Duration
@@ -70,13 +75,13 @@ const (
 // Failed returns v, the verdict on the failure of an attempt that was cut off by that, as the engine
 // and the observers learn of it. If the caller has gone away v is canceled, whatever the attempt
 // returned. If its time was over it is a timeout, unless the verdict is that of an answer (permanent,
-// rate-limited, overloaded), the request was never sent, or it may have been carried out though the
+// rate-limited, overloaded), the request was never sent, the caller's side had failed, or it may have been carried out though the
 // operation is otherwise safe to repeat (CodeOutcomeUnknown). A failure of which nothing is known gets a code.
 func (v Verdict) Failed(by CutOff) Verdict {
 	switch {
 	case by == CutByCaller:
 		v.Kind = KindCanceled
-	case by == CutByTime && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
+	case by == CutByTime && !v.CallerSide && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
 		v.Kind, v.Code = KindTransient, CodeTimeout
 	}
 	if v.Code == "" && (v.Kind == KindUnclassified || v.Kind == KindCanceled) {
@@ -92,14 +97,14 @@ func (v Verdict) Committed() Verdict {
 	if v.Kind != KindTransient && v.Kind != KindRateLimited {
 		return v
 	}
-	return Verdict{Kind: KindUnclassified, Code: CodeUnclassified, NeverSent: v.NeverSent}
+	return Verdict{Kind: KindUnclassified, Code: CodeUnclassified, NeverSent: v.NeverSent, CallerSide: v.CallerSide}
 }
 
 // answers reports whether v is a permanent failure that the dependency is known to
 // have answered with. What was never sent it has not answered, nor what timed out,
 // though a mark may have made it permanent.
 func (v Verdict) answers() bool {
-	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
+	return v.Kind == KindPermanent && !v.NeverSent && !v.CallerSide && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
 }
 
 // Codes of failures that the engine itself looks at.

@@ -1,10 +1,12 @@
 package lullhttp
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull/driver"
@@ -42,6 +44,23 @@ func endRead(body io.Closer, detached driver.Detached) {
 	}
 	detached.Release()
 	time.AfterFunc(time.Millisecond, func() { body.Close() })
+}
+
+// inMemory reports whether the body of req is one that http.NewRequest has made of bytes in memory, and so cannot
+// fail.
+func inMemory(req *http.Request) bool {
+	if typ := reflect.TypeOf(req.Body); typ != nopCloser && typ != nopCloserWriterTo {
+		return false
+	}
+	switch r := reflect.ValueOf(req.Body).Field(0).Interface().(type) {
+	case *bytes.Reader:
+		return int64(r.Len()) == req.ContentLength
+	case *bytes.Buffer:
+		return int64(r.Len()) == req.ContentLength
+	case *strings.Reader:
+		return int64(r.Len()) == req.ContentLength
+	}
+	return false
 }
 
 // lend makes resp one that ends the attempt's context when its body ends or is closed;

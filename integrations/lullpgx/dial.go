@@ -36,7 +36,8 @@ type Config struct {
 // or one in the background, is a call of its own with the operation "connect". It is repeated as
 // the policy allows and as the budget pays, and refused while the circuit is open. If the
 // connection was made and the server then does not accept the user, or closes it without an answer, the call has
-// failed and is not repeated.
+// failed and is not repeated. If the Close of a connection that was not accepted panics, that is an error of the dial:
+// a pool dials in a goroutine of its own, where nobody could recover.
 func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	switch {
 	case config == nil || config.ConnConfig == nil:
@@ -98,11 +99,17 @@ type connecting struct {
 	last   *dialled
 }
 
-// errNoAnswer is why a dial failed after which the server closed the connection without an answer.
-var errNoAnswer = errors.New("the connection was closed before the server accepted the user")
+var (
+	// errNoAnswer is why a dial failed after which the server closed the connection without an answer.
+	errNoAnswer = errors.New("the connection was closed before the server accepted the user")
+	errNoDial   = errors.New("lullpgx: the DialFunc ended its goroutine")
+)
 
 // dial dials addr as a part of the call that needs it, or as a call of its own.
 func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if network == nowhere {
+		return nil, errNoAnswer
+	}
 	if k.established.Load() {
 		return k.base(ctx, network, addr)
 	}
@@ -138,6 +145,7 @@ func (k *connecting) fail(addr string, err error) {
 func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, error) {
 	made := make(chan *dialled, 1)
 	failed := make(chan error, 1)
+	var panicked any // in the DialFunc, or an observer: it goes up where this is called
 	own, cancel := detached(ctx)
 	leave := func() { // its own deadline ends it otherwise
 		if ctx.Err() == context.Canceled {
@@ -148,7 +156,13 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 	go func() {
 		defer cancel()
 		var err error
-		handedOut := false
+		handedOut, result := false, errNoDial
+		defer func() {
+			if !handedOut {
+				panicked = recover()
+				failed <- result
+			}
+		}()
 		spec := engine.Spec{Operation: "connect", NotIdempotent: true} // but a dial that failed was never sent
 		r := k.d.Drive(own, spec, func(ctx context.Context) lull.Verdict {
 			var conn *dialled
@@ -168,13 +182,16 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 			return v
 		}, nil, func() error { return err })
 		if !handedOut {
-			failed <- k.d.Error(spec.Operation, r, err)
+			result = k.d.Error(spec.Operation, r, err)
 		}
 	}()
 	select {
 	case conn := <-made:
 		return conn, nil
 	case err := <-failed:
+		if panicked != nil {
+			panic(panicked)
+		}
 		return nil, err
 	}
 }
@@ -195,14 +212,14 @@ func (c *dialled) verdict(ctx context.Context) (lull.Verdict, error) {
 		return sqlcall.Success, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return lull.Classify(err), err
+		return lull.Classify(err), c.withPanic(err)
 	}
 	if err := c.refusal.Load(); err != nil {
 		v := Classify(err)
 		v.NeverSent = false // pgx does not wait for another dial
-		return v, err
+		return v, c.withPanic(err)
 	}
-	return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, errNoAnswer
+	return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, c.withPanic(errNoAnswer)
 }
 
 // once dials once, when there is room.
@@ -212,12 +229,17 @@ func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, 
 	case <-ctx.Done():
 		return nil, &sqlcall.DialError{Err: ctx.Err()}
 	}
+	var conn *dialled
+	defer func() {
+		if conn == nil { // it failed, or panicked
+			<-k.dials
+		}
+	}()
 	base, err := k.base(ctx, network, addr)
 	if err != nil {
-		<-k.dials
 		return nil, &sqlcall.DialError{Err: err}
 	}
-	conn := &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
+	conn = &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last = conn
@@ -244,6 +266,7 @@ type dialled struct {
 	accepted atomic.Bool                    // set before ended is closed
 	refusal  atomic.Pointer[pgconn.PgError] // why the server does not accept the user
 	ending   atomic.Bool
+	panicked any           // what Close panicked with, before ended is closed
 	ended    chan struct{} // closed when the dial has ended
 }
 
@@ -253,23 +276,45 @@ func (c *dialled) Read(p []byte) (int, error) {
 		c.noTLS.Store(n == 1 && p[0] == 'N' && !c.answered.Load())
 		c.answered.Store(true)
 	}
-	return n, err
+	return n, c.lost(n, err)
 }
 
+func (c *dialled) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.lost(n, err)
+}
+
+// lost returns err, the error of a Read or Write of n bytes. A connection that is of no use after it, and was not accepted,
+// is closed here: pgx closes it next, and drops the error of that.
+func (c *dialled) lost(n int, err error) error {
+	if err == nil || n > 0 || c.ending.Load() {
+		return err
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return err
+	}
+	c.end(false)
+	return c.withPanic(err)
+}
+
+// withPanic returns err, with which a dial has ended, and in it what Close panicked with.
+func (c *dialled) withPanic(err error) error {
+	if c.panicked == nil {
+		return err
+	}
+	return fmt.Errorf("%w; the Close of the connection panicked: %v", err, c.panicked)
+}
+
+// Close closes the connection, once. If it was accepted, a panic of its Close is not recovered.
 func (c *dialled) Close() error {
 	c.end(false)
-	return c.close()
-}
-
-// close closes Conn, once. If that panics the connection is as good as closed.
-func (c *dialled) close() error {
 	err := net.ErrClosed
 	c.once.Do(func() { err = c.Conn.Close() })
 	return err
 }
 
 // end ends the dial, once, and returns when it has ended. A connection that was not accepted is
-// closed before another dial may begin, even if its Close panics.
+// closed before another dial may begin. If its Close panics it is as good as closed.
 func (c *dialled) end(accepted bool) {
 	if !c.ending.CompareAndSwap(false, true) {
 		<-c.ended
@@ -285,8 +330,24 @@ func (c *dialled) end(accepted bool) {
 		if !c.answered.Load() {
 			c.k.fail(c.addr, &sqlcall.DialError{Err: errNoAnswer})
 		}
-		c.close()
+		defer func() { c.panicked = recover() }()
+		c.once.Do(func() { c.Conn.Close() })
 	}
+}
+
+// nowhere is the network of a server that has not accepted the user.
+const nowhere = "not accepted"
+
+type noAddr struct{ net.Addr }
+
+func (noAddr) Network() string { return nowhere }
+
+// RemoteAddr returns the address of the server. After a dial that was lost pgx would dial there once more, to cancel a statement.
+func (c *dialled) RemoteAddr() net.Addr {
+	if c.ending.Load() && !c.accepted.Load() {
+		return noAddr{c.Conn.RemoteAddr()}
+	}
+	return c.Conn.RemoteAddr()
 }
 
 // NetConn returns the connection below, as that of a tls.Conn.

@@ -3,7 +3,11 @@ package lullpgx_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullpgx"
@@ -348,51 +353,169 @@ func TestACancelIsNoConnect(t *testing.T) {
 	}
 }
 
-// breaking is a connection that cannot be read and whose Close panics.
-type breaking struct{ net.Conn }
+// breaking is a connection whose Close panics as long as bad is set.
+type breaking struct {
+	net.Conn
+	bad *atomic.Bool
+}
 
-func (breaking) Read([]byte) (int, error) { return 0, errors.New("broken") }
-func (b breaking) Close() error           { b.Conn.Close(); panic("close") }
+func (b breaking) Close() error {
+	b.Conn.Close()
+	if b.bad.Load() {
+		panic("close-3141")
+	}
+	return nil
+}
 
-// The panic of a Close gives the place of the dial back.
+// cutOff closes a connection after it has answered once.
+type cutOff struct {
+	net.Conn
+	reads int
+}
+
+func (c *cutOff) Read(p []byte) (int, error) {
+	if c.reads++; c.reads > 1 {
+		return 0, io.EOF
+	}
+	return c.Conn.Read(p[:1])
+}
+
+// mute is a connection whose answer does not come in time.
+type mute struct{ net.Conn }
+
+func (mute) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// unwritable cannot be written to.
+type unwritable struct{ net.Conn }
+
+func (unwritable) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+// A pool dials in a goroutine of its own, and pgx closes in others: nobody could recover there. So the panic of a Close is an error of
+// the dial, if the server has not accepted the user. Each dial gives its place back, and the next one is accepted.
 func TestAPanicOfClose(t *testing.T) {
+	t.Parallel()
+	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
+	hangsUp.Down.Store(true)
+	for _, x := range []struct {
+		name, addr string
+		wrap       func(net.Conn) net.Conn
+		change     func(*pgx.ConnConfig)
+		alone      bool // pgx's error has another reason: only that of a dial which is a call has the panic, too
+	}{
+		{name: "hangs up", addr: hangsUp.Addr()},
+		{name: "broken later", addr: at(t), wrap: func(c net.Conn) net.Conn { return &cutOff{Conn: c} }},
+		{name: "unwritable", addr: at(t), wrap: func(c net.Conn) net.Conn { return unwritable{c} }},
+		{name: "mute", addr: at(t), wrap: func(c net.Conn) net.Conn { return mute{c} }, alone: true},
+		{name: "refuses", addr: at(t), change: func(c *pgx.ConnConfig) { c.Database = "nothing" }, alone: true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var bad atomic.Bool
+			var dials atomic.Int32
+			var seen connects
+			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}}, lull.WithObserver(&seen))
+			pool := open(t, url(at(t)), d, lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+				c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+					if bad.Load() && x.change != nil {
+						x.change(c)
+					}
+					return nil
+				}
+				dial := c.ConnConfig.DialFunc
+				c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if !bad.Load() {
+						return dial(ctx, network, addr)
+					}
+					dials.Add(1)
+					conn, err := dial(ctx, network, x.addr)
+					if err == nil && x.wrap != nil {
+						conn = x.wrap(conn)
+					}
+					return breaking{conn, &bad}, err
+				}
+			})
+			for caller, exec := range map[string]func() error{
+				"call": func() error { _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); return err },
+				"pool": func() error { _, err := pool.Exec(t.Context(), "SELECT 1"); return err },
+			} {
+				pool.Reset()
+				bad.Store(true)
+				for range 3 {
+					if err := exec(); err == nil || !x.alone && !strings.Contains(err.Error(), "close-3141") {
+						t.Errorf("%s: %v", caller, err)
+					}
+				}
+				bad.Store(false)
+				if err := exec(); err != nil {
+					t.Errorf("%s: afterwards %v", caller, err)
+				}
+			}
+			// Only the dials of the pool are calls. None is made to cancel a statement.
+			calls := func() int32 { return seen.failed.Load() + seen.answered.Load() + seen.others.Load() }
+			for end := time.Now().Add(time.Minute); calls() < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			}
+			if err, _ := seen.err.Load().([]error); calls() != 3 || !strings.Contains(fmt.Sprint(err), "close-3141") || dials.Load() != 6 {
+				t.Errorf("%d of %d dials of the pool failed: %v", calls(), dials.Load(), err)
+			}
+		})
+	}
+}
+
+// A DialFunc that panics, or ends its goroutine, does so in the goroutine that dials. It gives its place back.
+func TestAPanicOfTheDialFunc(t *testing.T) {
 	t.Parallel()
 	config, err := pgxpool.ParseConfig(url(at(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var left atomic.Int32
-	left.Store(3)
+	var next atomic.Pointer[func()]
 	dial := config.ConnConfig.DialFunc
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err == nil && left.Add(-1) >= 0 {
-			return breaking{conn}, nil
+		if f := next.Swap(nil); f != nil {
+			(*f)()
 		}
-		return conn, err
+		return dial(ctx, network, addr)
 	}
-	if err := lullpgx.AddTo(config, newDependency(t, lull.Policy{}), lullpgx.Config{Dials: 1}); err != nil {
+	d := newDependency(t, lull.Policy{Attempts: 1})
+	if err := lullpgx.AddTo(config, d, lullpgx.Config{Dials: 1}); err != nil {
 		t.Fatal(err)
 	}
-	connect := func() (panicked any, err error) {
-		defer func() { panicked = recover() }()
-		one := config.ConnConfig.Copy()
-		if err := config.BeforeConnect(t.Context(), one); err != nil {
-			return nil, err
-		}
-		conn, err := pgx.ConnectConfig(t.Context(), one)
-		if err == nil {
-			conn.Close(t.Context())
-		}
-		return nil, err
+	connect := func(ctx context.Context) (panicked any, err error) {
+		err = errors.New("it did not return")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { panicked = recover() }()
+			one := config.ConnConfig.Copy()
+			if failed := config.BeforeConnect(ctx, one); failed != nil {
+				err = failed
+				return
+			}
+			conn, failed := pgx.ConnectConfig(ctx, one)
+			if err = failed; err == nil {
+				conn.Close(ctx)
+			}
+		}()
+		<-done
+		return panicked, err
 	}
-	for range 3 {
-		if panicked, err := connect(); panicked == nil {
-			t.Errorf("no panic: %v", err)
-		}
+	own := func(ctx context.Context) (any, error) { return connect(ctx) }
+	call := func(ctx context.Context) (panicked any, err error) {
+		lull.Run(ctx, d, func(ctx context.Context) error { panicked, err = connect(ctx); return nil })
+		return panicked, err
 	}
-	if panicked, err := connect(); panicked != nil || err != nil {
-		t.Error(panicked, err)
+	for name, dial := range map[string]func(context.Context) (any, error){"own": own, "call": call} {
+		for _, x := range []struct {
+			f    func()
+			want any
+		}{{func() { panic("dial") }, "dial"}, {runtime.Goexit, nil}} {
+			next.Store(&x.f)
+			if panicked, err := dial(t.Context()); err == nil || panicked != x.want {
+				t.Errorf("%s: panicked with %v, want %v: %v", name, panicked, x.want, err)
+			}
+			if panicked, err := dial(t.Context()); panicked != nil || err != nil {
+				t.Errorf("%s: afterwards %v %v", name, panicked, err)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
@@ -182,6 +186,198 @@ func TestNoCommitAfterTheDeadline(t *testing.T) {
 	})
 }
 
+// counts are the rows of a count.
+type counts struct{ n int64 }
+
+func (*counts) Columns() []string { return []string{"count"} }
+func (*counts) Close() error      { return nil }
+func (c *counts) Next(to []driver.Value) error {
+	if c.n < 0 {
+		return io.EOF
+	}
+	to[0], c.n = c.n, -1
+	return nil
+}
+
+// none is no rows at all.
+type none struct{}
+
+func (none) Columns() []string         { return make([]string, 3) }
+func (none) Close() error              { return nil }
+func (none) Next([]driver.Value) error { return io.EOF }
+
+// MySQLError has the form of go-sql-driver's.
+type MySQLError struct{ Number uint16 }
+
+func (e *MySQLError) Error() string { return fmt.Sprint("error ", e.Number) }
+
+// If MySQL has warnings that nobody can see, a deadlock is no proof that nothing is left of a write. That is asked only after an error
+// that would be one.
+func TestWhatMySQLHasKept(t *testing.T) {
+	for _, x := range []struct {
+		err      uint16
+		warnings int64
+		asked    bool
+		want     error // nil: repeated
+	}{
+		{1213, 0, true, nil},
+		{1213, 1, true, ErrOutcomeUnknown},
+		{2006, 1, false, lull.ErrNotIdempotent},
+		{1062, 1, false, lull.ErrPermanent},
+	} {
+		runs, asked := 0, false
+		f := &fake{exec: func(*fakeConn) error {
+			if runs++; runs > 1 {
+				return nil
+			}
+			return &MySQLError{x.err}
+		}}
+		f.query = func(query string) (driver.Rows, error) {
+			asked = true
+			if strings.Contains(query, "COUNT") {
+				return &counts{x.warnings}, nil
+			}
+			return none{}, nil
+		}
+		d := newDependency(t, retried)
+		err := exec(t, d, f.open(t, d))
+		if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || asked != x.asked || x.want != nil && runs != 1 {
+			t.Errorf("%d: %v after %d runs, asked: %t", x.err, err, runs, asked)
+		}
+		// It is an error of its own kind, and no answer.
+		if e, ok := errors.AsType[*lull.Error](err); ok && (e.Verdict.Code == engine.CodeOutcomeUnknown) != (x.want == ErrOutcomeUnknown) {
+			t.Errorf("%d: %+v", x.err, e.Verdict)
+		}
+	}
+}
+
+// The connection to a server that refuses what another one may take is given up. After other failures it is kept.
+func TestWhichConnectionsAreGivenUp(t *testing.T) {
+	for err, dials := range map[state]int{"25006": 2, "40001": 1, "53300": 1} {
+		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+			f := &fake{exec: first(1, func(*fakeConn) error { return err })}
+			d := newDependency(t, retried)
+			if failed := call(t, d, f.open(t, d)); failed != nil || f.dials != dials {
+				t.Errorf("%s after %s: %d dials, want %d; %v", name, err, f.dials, dials, failed)
+			}
+		}
+	}
+}
+
+// A pool that is closed stays so.
+func TestAClosedPool(t *testing.T) {
+	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+		d := newDependency(t, retried)
+		db := (&fake{}).open(t, d)
+		db.Close()
+		err := call(t, d, db)
+		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrPermanent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Also without a connector of lullsql, nothing was sent when a dial has failed.
+func TestAPoolWithItsOwnDials(t *testing.T) {
+	once := func(t *testing.T, d *lull.Dependency, db *sql.DB) error {
+		_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil }, lull.NotIdempotent())
+		return err
+	}
+	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": once, "tx": tx} {
+		f := &fake{}
+		f.dial = func(context.Context) error {
+			if f.dials == 1 {
+				return state("08006") // after a statement it would mean that nothing is known
+			}
+			return nil
+		}
+		db := sql.OpenDB(f)
+		defer db.Close()
+		if err := call(t, newDependency(t, retried), db); err != nil || f.dials != 2 {
+			t.Errorf("%s: %d dials, %v", name, f.dials, err)
+		}
+	}
+}
+
+// connects counts the calls with the operation connect.
+type connects struct{ n int }
+
+func (c *connects) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.CallEnded && e.Operation == "connect" {
+		c.n++
+	}
+}
+
+// The dial for a call is a part of it, also if no timeout bounds the call. The dial of another dependency's call is none.
+func TestWhichDialsAreCalls(t *testing.T) {
+	for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {
+		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+			for _, same := range []bool{true, false} {
+				var c connects
+				d, err := lull.NewDependency("db", policy, lull.WithRand(seed.Source(t)), lull.WithObserver(&c))
+				if err != nil {
+					t.Fatal(err)
+				}
+				db, of, want := (&fake{}).open(t, d), d, 0
+				if !same {
+					of, want = newDependency(t, policy), 1
+				}
+				if err := call(t, of, db); err != nil || c.n != want {
+					t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, c.n, want, err)
+				}
+			}
+		}
+	}
+}
+
+// granted pays for everything, and counts what it has paid for that goes on.
+type granted struct {
+	budget.Budget
+	open, all int
+}
+
+func (g *granted) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
+	g.open++
+	g.all++
+	return budget.Grant{OK: true, Receipt: 1}
+}
+
+func (g *granted) Settle(_ time.Duration, r budget.Receipt) { g.open -= int(r) }
+
+// What a budget has paid for a transaction that is repeated at once ends with it, also with a panic.
+func TestARepeatedTransactionIsSettled(t *testing.T) {
+	for _, end := range []string{"success", "failure", "panic"} {
+		base, err := budget.New(budget.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &granted{Budget: base}
+		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return g }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := (&fake{}).open(t, d)
+		runs := 0
+		func() {
+			defer func() { recover() }()
+			Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error {
+				switch runs++; {
+				case runs == 1:
+					return state("40P01")
+				case end == "failure":
+					return state("23505")
+				case end == "panic":
+					panic(end)
+				}
+				return nil
+			})
+		}()
+		if runs != 2 || g.all != 1 || g.open != 0 {
+			t.Errorf("%s: of %d that were paid for %d are open after %d runs", end, g.all, g.open, runs)
+		}
+	}
+}
+
 // waits counts the retries for which a call has waited.
 type waits struct{ n int }
 
@@ -191,19 +387,40 @@ func (w *waits) Observe(_ context.Context, e lull.Event) {
 	}
 }
 
-// Only the first conflict of a call is repeated at once.
+// A transaction for a request that is itself a retry is not repeated: the caller above repeats.
+func TestAConflictInARequestThatIsARetry(t *testing.T) {
+	for attempt, want := range map[int]int{1: 2, 2: 1, 3: 1} {
+		d := newDependency(t, retried)
+		f := &fake{exec: first(1, func(*fakeConn) error { return state("40P01") })}
+		ctx, in := inbound.With(t.Context(), attempt, 0)
+		runs := 0
+		err := Tx(ctx, d, f.open(t, d), nil, func(ctx context.Context, tx *sql.Tx) error {
+			runs++
+			_, err := tx.ExecContext(ctx, "")
+			return err
+		})
+		in.End()
+		if runs != want || (err == nil) != (want == 2) {
+			t.Errorf("attempt %d: %d runs, %v", attempt, runs, err)
+		}
+	}
+}
+
+// Only the first conflict of a call is repeated at once, and nothing else is.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
 	waiting := retried
 	waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
-	deadlock := func(*fakeConn) error { return state("40P01") }
-	for _, x := range []struct{ conflicts, waits int }{{1, 0}, {2, 1}, {3, 2}} {
+	for _, x := range []struct {
+		err              state
+		conflicts, waits int
+	}{{"40P01", 1, 0}, {"40P01", 2, 1}, {"40P01", 3, 2}, {"53300", 1, 1}} {
 		var w waits
 		d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tx(t, d, (&fake{exec: first(x.conflicts, deadlock)}).open(t, d)); err != nil || w.n != x.waits {
-			t.Errorf("%d conflicts: %d waits, %v; want %d", x.conflicts, w.n, err, x.waits)
+		if err := tx(t, d, (&fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err })}).open(t, d)); err != nil || w.n != x.waits {
+			t.Errorf("%d of %s: %d waits, %v; want %d", x.conflicts, x.err, w.n, err, x.waits)
 		}
 	}
 }
@@ -228,8 +445,12 @@ func TestACommitThatOutlastsItsAttempt(t *testing.T) {
 func TestNoRows(t *testing.T) {
 	f := &fake{}
 	d := newDependency(t, lull.Policy{})
-	_, err := Read(t.Context(), d, f.open(t, d), func(context.Context, *sql.Conn) (int, error) { return 0, sql.ErrNoRows })
+	db := f.open(t, d)
+	_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, sql.ErrNoRows })
 	if err != sql.ErrNoRows {
+		t.Error(err)
+	}
+	if err := Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { return sql.ErrNoRows }); err != sql.ErrNoRows {
 		t.Error(err)
 	}
 }

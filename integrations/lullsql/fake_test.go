@@ -17,6 +17,7 @@ type fake struct {
 	exec   func(c *fakeConn) error
 	begin  func() error
 	commit func(c *fakeConn) error
+	query  func(query string) (driver.Rows, error)
 	dials  int
 	closed bool
 }
@@ -52,6 +53,13 @@ func (c *fakeConn) ExecContext(ctx context.Context, _ string, _ []driver.NamedVa
 		}
 	}
 	return driver.RowsAffected(1), nil
+}
+
+func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	if c.f.query == nil {
+		return nil, errors.New("not scripted")
+	}
+	return c.f.query(query)
 }
 
 func (c *fakeConn) Begin() (driver.Tx, error) {

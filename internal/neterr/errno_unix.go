@@ -22,3 +22,10 @@ var errnos = []errnoCode{
 	{syscall.ENFILE, codeResources},
 	{syscall.ENOBUFS, codeResources},
 }
+
+// EAGAIN is a timeout by its method Timeout. Of connect it is none: it fails at once, since the backlog of
+// a Unix socket is full, or no port of this machine is free.
+var dialErrnos = []dialErrno{
+	{syscall.EAGAIN, codeResources, codeBacklog},
+	{syscall.ENOENT, "", codeNoSocket},
+}

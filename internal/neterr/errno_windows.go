@@ -23,3 +23,5 @@ var errnos = []errnoCode{
 	{syscall.Errno(10024), codeResources},   // WSAEMFILE
 	{syscall.Errno(10055), codeResources},   // WSAENOBUFS
 }
+
+var dialErrnos []dialErrno

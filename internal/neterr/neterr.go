@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 )
 
 // Kind is the kind of a failure. It mirrors the kinds of the root package
@@ -37,21 +38,23 @@ type Class struct {
 	// error proves. It is about the one exchange that failed: an operation that
 	// makes several may have sent another before.
 	NeverSent bool
-	Code      string // short name, such as "connection_refused"
+	// CallerSide: this process or its machine has no room for the connection.
+	CallerSide bool
+	Code       string // short name, such as "connection_refused"
 }
 
 // Classify returns the class of err, and whether it is an error of the network
 // (or of a context) at all.
 //
-// NeverSent is set only for an error with a single cause. One that joins several
+// NeverSent and CallerSide are set only for an error with a single cause. One that joins several
 // (errors.Join) is about several exchanges, any of which may have been sent.
 func Classify(err error) (Class, bool) {
 	if err == nil {
 		return Class{}, false
 	}
 	c, ok := classify(err)
-	if c.NeverSent && Joined(err) {
-		c.NeverSent = false
+	if (c.NeverSent || c.CallerSide) && Joined(err) {
+		c.NeverSent, c.CallerSide = false, false
 	}
 	return c, ok
 }
@@ -67,7 +70,11 @@ func classify(err error) (Class, bool) {
 	op, _ := errors.AsType[*net.OpError](err)
 	dialing := op != nil && isDial(op.Op)
 
-	if c, ok := classifyErrno(err); ok {
+	if dialing && (errors.Is(op, io.EOF) || errors.Is(op, io.ErrUnexpectedEOF)) {
+		// The proxy has hung up.
+		return Class{Code: "unexpected_eof", NeverSent: true}, true
+	}
+	if c, ok := classifyErrno(err, dialing, op); ok {
 		// A UDP socket reports "refused" on read and write too, after sending.
 		refused := c.Code == codeRefused && op == nil
 		c.NeverSent = dialing || refused
@@ -104,14 +111,34 @@ func classifyDNS(err *net.DNSError) Class {
 	}
 }
 
-// classifyErrno looks the error number up in the list of the system.
-func classifyErrno(err error) (Class, bool) {
+// classifyErrno looks the error number up in the list of the system, and in that for dials if op is
+// one.
+func classifyErrno(err error, dialing bool, op *net.OpError) (Class, bool) {
 	for i := range errnos {
 		if errors.Is(err, errnos[i].err) {
-			return Class{Kind: Transient, Code: errnos[i].code}, true
+			return class(errnos[i].code), true
 		}
 	}
+	if !dialing {
+		return Class{}, false
+	}
+	for i := range dialErrnos {
+		d := &dialErrnos[i]
+		if !errors.Is(err, d.err) {
+			continue
+		}
+		code := d.code
+		if strings.HasPrefix(op.Net, "unix") {
+			code = d.unix
+		}
+		return class(code), code != ""
+	}
 	return Class{}, false
+}
+
+// class is the class of a failure with a code of the lists.
+func class(code string) Class {
+	return Class{Kind: Transient, Code: code, CallerSide: code == codeResources}
 }
 
 const (
@@ -120,7 +147,15 @@ const (
 	codeTimeout     = "timeout"
 	codeUnreachable = "unreachable"
 	codeResources   = "local_resources" // ports, descriptors or buffers of this machine are used up
+	codeBacklog     = "backlog_full"    // a listener on a Unix socket accepts too slowly
+	codeNoSocket    = "no_socket"       // the file of a Unix socket is missing: its daemon is not there, or not yet
 )
+
+// A dialErrno is an error number that means something only of a dial. Empty: nothing.
+type dialErrno struct {
+	err        error
+	code, unix string // for a Unix socket
+}
 
 type errnoCode struct {
 	err  error

@@ -144,13 +144,13 @@ func TestDNS(t *testing.T) {
 		err  error
 		want Class
 	}{
-		{"nxdomain", dial(&net.DNSError{Name: "x.invalid", IsNotFound: true}), Class{Permanent, true, "nxdomain"}},
-		{"nxdomain of a look-up", &net.DNSError{Name: "x.invalid", IsNotFound: true}, Class{Permanent, true, "nxdomain"}},
-		{"servfail", dial(&net.DNSError{IsTemporary: true}), Class{Transient, true, "dns"}},
-		{"resolver silent", dial(&net.DNSError{IsTimeout: true}), Class{Transient, true, "dns"}},
-		{"resolver silent until the deadline", dial(&net.DNSError{IsTimeout: true, UnwrapErr: context.DeadlineExceeded}), Class{Transient, true, "dns"}},
-		{"not known", dial(&net.DNSError{}), Class{Permanent, true, "dns"}},
-		{"caller left", dial(&net.DNSError{UnwrapErr: context.Canceled}), Class{Canceled, false, "canceled"}},
+		{"nxdomain", dial(&net.DNSError{Name: "x.invalid", IsNotFound: true}), Class{Kind: Permanent, NeverSent: true, Code: "nxdomain"}},
+		{"nxdomain of a look-up", &net.DNSError{Name: "x.invalid", IsNotFound: true}, Class{Kind: Permanent, NeverSent: true, Code: "nxdomain"}},
+		{"servfail", dial(&net.DNSError{IsTemporary: true}), Class{Kind: Transient, NeverSent: true, Code: "dns"}},
+		{"resolver silent", dial(&net.DNSError{IsTimeout: true}), Class{Kind: Transient, NeverSent: true, Code: "dns"}},
+		{"resolver silent until the deadline", dial(&net.DNSError{IsTimeout: true, UnwrapErr: context.DeadlineExceeded}), Class{Kind: Transient, NeverSent: true, Code: "dns"}},
+		{"not known", dial(&net.DNSError{}), Class{Kind: Permanent, NeverSent: true, Code: "dns"}},
+		{"caller left", dial(&net.DNSError{UnwrapErr: context.Canceled}), Class{Kind: Canceled, NeverSent: false, Code: "canceled"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { check(t, c.err, c.want) })
 	}
@@ -165,7 +165,7 @@ func TestBadAddressIsPermanent(t *testing.T) {
 
 func TestProxiesAreDials(t *testing.T) {
 	for _, op := range []string{"dial", "proxyconnect", "socks connect"} {
-		check(t, &net.OpError{Op: op, Err: os.NewSyscallError("connect", errnos[0].err)}, Class{Transient, true, "connection_refused"})
+		check(t, &net.OpError{Op: op, Err: os.NewSyscallError("connect", errnos[0].err)}, Class{Kind: Transient, NeverSent: true, Code: "connection_refused"})
 	}
 }
 
@@ -204,8 +204,9 @@ func TestJoinedErrorsNeverProveNotSent(t *testing.T) {
 
 func TestEveryErrno(t *testing.T) {
 	for _, e := range errnos {
-		check(t, &net.OpError{Op: "read", Err: os.NewSyscallError("read", e.err)}, Class{Transient, false, e.code})
-		check(t, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", e.err)}, Class{Transient, true, e.code})
+		own := e.code == codeResources
+		check(t, &net.OpError{Op: "read", Err: os.NewSyscallError("read", e.err)}, Class{Kind: Transient, NeverSent: false, CallerSide: own, Code: e.code})
+		check(t, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", e.err)}, Class{Kind: Transient, NeverSent: true, CallerSide: own, Code: e.code})
 	}
 }
 

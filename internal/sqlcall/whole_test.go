@@ -1,10 +1,13 @@
 package sqlcall
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/lullgo/lull"
@@ -177,8 +180,118 @@ func TestNoConn(t *testing.T) {
 		dial bool
 	}{{state("53300"), true}, {state("28P01"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
 		err := NoConn(x.err)
-		if dialled(err) != x.dial || !errors.Is(err, x.err) {
+		if dialled(err) != x.dial || !errors.Is(err, x.err) || strings.Contains(err.Error(), "dial: dial") {
 			t.Errorf("%v: %v", x.err, err)
+		}
+	}
+}
+
+// MySQLError has the form of go-sql-driver's.
+type MySQLError struct{ Number uint16 }
+
+func (e *MySQLError) Error() string { return fmt.Sprint("error ", e.Number) }
+
+// warnings is a connection to MySQL that has warnings after the last statement. Of those, only kept are sent. What real servers
+// send is tested in lullsql/sqltest.
+type warnings struct {
+	all                       int
+	kept                      []int
+	noCount, noRows, cut, odd bool // what fails: the count, the query, the last row; or a row is none
+	asked, rowsLeft           int
+}
+
+var errCut = errors.New("the connection broke")
+
+func (w *warnings) Connect(context.Context) (driver.Conn, error) { return w, nil }
+func (w *warnings) Driver() driver.Driver                        { return nil }
+func (w *warnings) Prepare(string) (driver.Stmt, error)          { return nil, errCut }
+func (w *warnings) Begin() (driver.Tx, error)                    { return nil, errCut }
+func (w *warnings) Close() error                                 { return nil }
+
+func (w *warnings) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	w.asked++
+	counts := query == "SHOW COUNT(*) WARNINGS"
+	if counts && w.noCount || !counts && w.noRows {
+		return nil, errCut
+	}
+	w.rowsLeft++
+	if counts {
+		return &rows{w: w, values: [][]driver.Value{{int64(w.all)}}}, nil
+	}
+	r := &rows{w: w, cut: w.cut}
+	for _, code := range w.kept {
+		r.values = append(r.values, []driver.Value{"Warning", int64(code), "text"})
+	}
+	if w.odd {
+		r.values = append(r.values, []driver.Value{"Warning", "no number", "text"})
+	}
+	return r, nil
+}
+
+type rows struct {
+	w      *warnings
+	values [][]driver.Value
+	cut    bool
+}
+
+func (r *rows) Columns() []string {
+	if len(r.values) > 0 {
+		return make([]string, len(r.values[0]))
+	}
+	return make([]string, 3)
+}
+
+func (r *rows) Close() error { r.w.rowsLeft--; return nil }
+
+func (r *rows) Next(to []driver.Value) error {
+	switch {
+	case len(r.values) > 0:
+		copy(to, r.values[0])
+		r.values = r.values[1:]
+		return nil
+	case r.cut:
+		return errCut
+	}
+	return io.EOF
+}
+
+// After a transient answer of MySQL nothing is known to be undone unless all of its warnings are seen, and none is that a table
+// has kept a change.
+func TestKept(t *testing.T) {
+	deadlock := &MySQLError{1213}
+	for _, x := range []struct {
+		name    string
+		w       warnings
+		err     error
+		asked   int
+		unknown bool
+	}{
+		{"none", warnings{}, deadlock, 2, false},
+		{"others", warnings{all: 2, kept: []int{1213, 1265}}, deadlock, 2, false},
+		{"a change is kept", warnings{all: 2, kept: []int{1213, 1196}}, deadlock, 2, true},
+		{"not all are there", warnings{all: 2, kept: []int{1213}}, deadlock, 2, true},
+		{"none of them is there", warnings{all: 1}, deadlock, 2, true},
+		{"no count", warnings{noCount: true}, deadlock, 1, true},
+		{"no rows", warnings{noRows: true}, deadlock, 2, true},
+		{"cut off", warnings{all: 1, kept: []int{1213}, cut: true}, deadlock, 2, true},
+		{"an odd row", warnings{all: 2, kept: []int{1213}, odd: true}, deadlock, 2, true},
+		{"a constraint", warnings{all: 1, kept: []int{1196}}, &MySQLError{1062}, 0, false},
+		{"no answer", warnings{all: 1, kept: []int{1196}}, &MySQLError{2006}, 0, false},
+		{"a timeout", warnings{all: 1, kept: []int{1196}}, &MySQLError{1317}, 2, true},
+		{"PostgreSQL", warnings{all: 1, kept: []int{1196}}, state("40001"), 0, false},
+	} {
+		db := sql.OpenDB(&x.w)
+		defer db.Close()
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Kept(t.Context(), conn, x.err)
+		if errors.Is(err, ErrOutcomeUnknown) != x.unknown || !errors.Is(err, x.err) || x.w.asked != x.asked || x.w.rowsLeft != 0 {
+			t.Errorf("%s: %v, after %d queries; %d are open", x.name, err, x.w.asked, x.w.rowsLeft)
+		}
+		if x.w.rowsLeft == 0 {
+			conn.Close() // it waits for open rows
 		}
 	}
 }

@@ -165,6 +165,25 @@ func TestIdleIsNeverGuessed(t *testing.T) {
 	}
 }
 
+// An error is MySQL's only if it has the name and the form of go-sql-driver's.
+func TestErrorsThatAreNotOfMySQL(t *testing.T) {
+	type other struct {
+		error
+		Number uint16
+	}
+	type MySQLError struct {
+		error
+		Number string
+	}
+	type empty struct{ error }
+	x := errors.New("x")
+	for _, err := range []error{other{x, 1213}, &other{x, 1213}, MySQLError{x, "1213"}, &MySQLError{x, "1213"}, empty{x}} {
+		if c, known := Classify(err); known {
+			t.Errorf("%T: %+v", err, c)
+		}
+	}
+}
+
 // oddConn has a method of pgx's connection.
 type oddConn struct{}
 

@@ -1,0 +1,58 @@
+//go:build unix
+
+package neterr
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A dial of a Unix socket fails at once where a dial over TCP would wait, and with numbers that mean
+// something else elsewhere.
+func TestUnixSockets(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "d")
+	dial := func() (net.Conn, error) { return net.Dial("unix", path) }
+
+	_, err = dial()
+	check(t, err, Class{NeverSent: true, Code: "no_socket"})
+
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	_, err = dial()
+	check(t, err, Class{NeverSent: true, Code: "connection_refused"})
+
+	for op, network := range map[string]string{"dial": "tcp", "read": "unix", "open": "unix"} {
+		if c, known := Classify(&net.OpError{Op: op, Net: network, Err: os.NewSyscallError("connect", syscall.ENOENT)}); c.Code == "no_socket" {
+			t.Errorf("%s of %s: %+v, %v", op, network, c, known)
+		}
+	}
+	full := func(op, network string) error {
+		return &net.OpError{Op: op, Net: network, Err: os.NewSyscallError("connect", syscall.EAGAIN)}
+	}
+	check(t, full("dial", "unix"), Class{NeverSent: true, Code: "backlog_full"})
+	check(t, full("dial", "unixpacket"), Class{NeverSent: true, Code: "backlog_full"})
+	check(t, full("dial", "tcp"), Class{NeverSent: true, CallerSide: true, Code: "local_resources"})
+	check(t, full("read", "unix"), Class{Code: "timeout"})
+}
+
+// A proxy that hangs up while a connection is set up has not passed anything on.
+func TestProxyHangsUp(t *testing.T) {
+	for _, op := range []string{"proxyconnect", "socks connect"} {
+		for _, err := range []error{io.EOF, io.ErrUnexpectedEOF} {
+			check(t, &net.OpError{Op: op, Err: err}, Class{NeverSent: true, Code: "unexpected_eof"})
+		}
+	}
+}
