@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/owned"
 )
 
 // A CallOption changes one call. The zero CallOption changes nothing.
@@ -77,6 +78,13 @@ func Once() CallOption {
 // that is nearer than ctx's deadline; else about 140 ns and one allocation.
 func Do[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
 	var out T
+	if isPlain[T]() {
+		err := Run(ctx, d, func(ctx context.Context) (err error) {
+			out, err = op(ctx)
+			return err
+		}, opts...)
+		return out, err
+	}
 	err := Run(ctx, d, func(ctx context.Context) (err error) {
 		out, err = attempted(ctx, op, out)
 		return err
@@ -154,15 +162,20 @@ func (h *hedged[T]) Attempt(ctx context.Context, slot int) Verdict {
 		h.others[slot-1] = new(result[T])
 	}
 	r := h.result(slot)
-	if r.value, r.err = attempted(ctx, h.op, r.value); r.err == nil {
+	if isPlain[T]() {
+		r.value, r.err = h.op(ctx)
+	} else {
+		r.value, r.err = attempted(ctx, h.op, r.value)
+	}
+	if r.err == nil {
 		return Verdict{Kind: KindSuccess}
 	}
 	return h.d.verdict(r.err)
 }
 
 func (h *hedged[T]) Discard(slot int, _ time.Duration) {
-	if r := h.result(slot); mayOwn[T]() {
-		closeParts(reflect.ValueOf(&r.value).Elem(), r.err != nil)
+	if r := h.result(slot); !isPlain[T]() {
+		owned.Close(reflect.ValueOf(&r.value).Elem(), r.err != nil)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
-	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now, layer: spec.Above}
+	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
@@ -73,7 +73,6 @@ type run struct {
 	timer          *time.Timer // one for all the waits; a wait of nothing needs none
 	times          attemptTimes
 	earlier        *event.Earlier // the attempts whose failures were reported
-	layer          *engine.Layer  // Spec.Above
 }
 
 // attemptTimes are the times of a call's attempts that observers receive.
@@ -411,9 +410,13 @@ func (r *run) observeExhausted(e Event) {
 	r.observe(e)
 }
 
-// observeSuccess is observeEnd for the short path.
+// observeSuccess is observeEnd, and observe, for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	r.observe(Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	ctx := r.ctx
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.d.wiring.observer.Observe(ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait reports a wait that begins or has ended to the observers.

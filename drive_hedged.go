@@ -73,7 +73,7 @@ type rival struct {
 
 func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	now := d.Now()
-	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now, layer: spec.Above}, op, engine.Never
+	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)

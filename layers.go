@@ -32,11 +32,11 @@ func (l *layersAbove) note(name string) bool {
 // above is the layer that has made this call because an earlier one had failed, or nil: a call of lull whose second
 // attempt (or a later one) this is made in, or one that the driver has found. What that attempt has begun for later
 // is no part of it.
-func (r *run) above() *engine.Layer {
+func (r *run) above() *event.Layer {
 	if a := attempt.From(r.ctx); a != nil && a.Number > 1 && !a.Hedge && a.Err() == nil {
-		return &engine.Layer{Name: *a.Dependency, Off: onceOf(*a.Dependency)}
+		return &event.Layer{Name: *a.Dependency, Off: onceOf(*a.Dependency)}
 	}
-	return r.layer
+	return attempt.Above(r.ctx)
 }
 
 func onceOf(dependency string) string {
@@ -64,6 +64,6 @@ func (r *run) observeLayers(op *operation, now time.Duration, why Reason) {
 		return
 	}
 	e := r.event(op, event.RetriesInLayers, now, Verdict{})
-	e.Err = &event.Layers{Above: *above, Below: engine.Layer{Name: r.d.name, Off: onceOf(r.d.name)}}
+	e.Err = &event.Layers{Above: *above, Below: event.Layer{Name: r.d.name, Off: onceOf(r.d.name)}}
 	r.observe(e)
 }

@@ -35,15 +35,6 @@ type Spec struct {
 	// ForRetry: the driver knows that the call is made for a request which is itself a
 	// retry. Policy.Nested then applies, as after [Call.NestedIn].
 	ForRetry bool
-	// Above, if the driver knows it, is another layer of this program, which has made the call
-	// because an earlier one had failed. It decides nothing, and is for reports.
-	Above *Layer
-}
-
-// A Layer is a part of a program that repeats what has failed.
-type Layer struct {
-	Name string // such as "payments", or "the AWS SDK"
-	Off  string // the setting that switches its retries off
 }
 
 // A Step is the engine's answer: go on (after Wait), or the call is Done.

@@ -43,7 +43,13 @@ const (
 )
 
 // Layers are two layers of a program that both repeat what fails. One of them should not.
-type Layers struct{ Above, Below engine.Layer }
+type Layers struct{ Above, Below Layer }
+
+// A Layer is a part of a program that repeats what has failed.
+type Layer struct {
+	Name string // such as "payments", or "the AWS SDK"
+	Off  string // the setting that switches its retries off
+}
 
 // Error returns which they are, and the settings that switch either off.
 func (l *Layers) Error() string {

@@ -60,7 +60,7 @@ func TestLogLines(t *testing.T) {
 			`level=DEBUG msg="attempt failed" dependency=d attempt=1 of=2 elapsed=0s class=rate_limited code=429 server_hint=2s`},
 		"budget": {Event{Kind: BudgetExhausted, Dependency: "d", Attempt: 1, MaxAttempts: 3, Reason: engine.BudgetExhausted},
 			`level=WARN msg="retry budget exhausted" dependency=d attempt=1 of=3 elapsed=0s reason=budget_exhausted`},
-		"layers": {Event{Kind: RetriesInLayers, Dependency: "d", Operation: "op", Attempt: 1, MaxAttempts: 3, Err: &Layers{engine.Layer{Name: "the SDK", Off: "Retries: 0"}, engine.Layer{Name: "d", Off: "Attempts: 1"}}},
+		"layers": {Event{Kind: RetriesInLayers, Dependency: "d", Operation: "op", Attempt: 1, MaxAttempts: 3, Err: &Layers{Layer{Name: "the SDK", Off: "Retries: 0"}, Layer{Name: "d", Off: "Attempts: 1"}}},
 			`level=WARN msg="two layers retry" dependency=d operation=op attempt=1 of=3 elapsed=0s error="the retries of the SDK multiply those of d below it; switch one of them off: Retries: 0, or Attempts: 1"`},
 		"opened": {Event{Kind: CircuitChanged, Dependency: "d", Circuit: &breaker.Change{From: breaker.Closed, To: breaker.Open, At: time.Second, Until: 6 * time.Second, Reason: breaker.FailureRate, Calls: 20, Failures: 10}},
 			`level=WARN msg="circuit breaker opened" dependency=d from=closed to=open reason="failure rate" calls=20 failures=10 open_for=5s`},

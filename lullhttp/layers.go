@@ -9,18 +9,19 @@ import (
 	"weak"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // sdks are clients that retry by themselves and number their attempts, by the header that they do it in. Other
 // programs send these headers only if they pass requests on.
-var sdks = map[string]*engine.Layer{
+var sdks = map[string]*event.Layer{
 	"Amz-Sdk-Request":         {Name: "the AWS SDK", Off: "aws.Config.RetryMaxAttempts: 1"},
 	"X-Stainless-Retry-Count": {Name: "the API's client library", Off: "option.WithMaxRetries(0)"},
 	"X-Goog-Api-Client":       {Name: "the client of Google Cloud Storage", Off: "storage.WithPolicy(storage.RetryNever)"},
 }
 
 // sameRequest is a client, or a loop of the program, that sends an *http.Request again.
-var sameRequest = &engine.Layer{Name: "the client that sends the same http.Request again", Off: "its own retries (RetryMax: 0 of go-retryablehttp)"}
+var sameRequest = &event.Layer{Name: "the client that sends the same http.Request again", Off: "its own retries (RetryMax: 0 of go-retryablehttp)"}
 
 const (
 	// sentAgainWithin is for how long after its call was given up a request that is sent again counts as a
@@ -74,7 +75,7 @@ func (g *givenUp) again(req *http.Request) bool {
 }
 
 // above returns the layer of the program that retries above the Transport and has sent req again; nil if there is none.
-func (t *Transport) above(req *http.Request, forRetry bool) *engine.Layer {
+func (t *Transport) above(req *http.Request, forRetry bool) *event.Layer {
 	if forRetry {
 		for key, sdk := range sdks {
 			if h := req.Header[key]; len(h) > 0 && ParseAttempt(http.Header{key: h}) > 1 {

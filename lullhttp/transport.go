@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/driver"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
 	"github.com/lullgo/lull/internal/recent"
 )
 
@@ -116,7 +117,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchange{t: t, req: req, above: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
 	mayRace, keyless := t.specify(&spec, req)
-	spec.Above = t.above(req, spec.ForRetry)
+	ctx := req.Context()
+	if above := t.above(req, spec.ForRetry); above != nil {
+		ctx = attempt.Under(ctx, above)
+	}
 	if keyless {
 		x.key = t.newKey(req)
 		spec.NotIdempotent = x.key == ""
@@ -140,10 +144,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
-		r := d.DriveHedged(req.Context(), spec, race)
+		r := d.DriveHedged(ctx, spec, race)
 		return race.exchange(r.Slot).result(d, spec, r)
 	}
-	r := d.Drive(req.Context(), spec, x.attempt, x.discard, x.lastError)
+	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	return x.result(d, spec, r)
 }
 

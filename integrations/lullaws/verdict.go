@@ -3,7 +3,6 @@ package lullaws
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/owned"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -103,35 +104,15 @@ func hint(err error) time.Duration {
 	return after
 }
 
-// detach keeps the attempt's context alive for the body of an answer that is still to be read, until
-// that is closed. (A stream of events has no such body. It lives as long as the caller's context.)
+// detach keeps the attempt's context alive for the body of an answer that is still to be read, until that
+// is closed. (A stream of events has no such body. It lives as long as the caller's context.)
 func detach(ctx context.Context, result any) {
-	v := reflect.ValueOf(result)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+	if result == nil {
 		return
 	}
-	if _, events := v.Type().MethodByName("GetStream"); events {
+	if _, events := reflect.TypeOf(result).MethodByName("GetStream"); events {
 		driver.Detach(ctx)
-		return
+	} else if in := attempt.From(ctx); in != nil {
+		owned.Lend(in, reflect.ValueOf(result), true)
 	}
-	v = v.Elem()
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if f.Type() != bodyType || !f.CanSet() || f.IsNil() {
-			continue
-		}
-		f.Set(reflect.ValueOf(&body{f.Interface().(io.ReadCloser), driver.Detach(ctx)}))
-	}
-}
-
-var bodyType = reflect.TypeFor[io.ReadCloser]()
-
-type body struct {
-	io.ReadCloser
-	attempt driver.Detached
-}
-
-func (b *body) Close() error {
-	defer b.attempt.Release()
-	return b.ReadCloser.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/realtime"
 )
 
@@ -40,6 +41,19 @@ func From(ctx context.Context) *Context {
 type Probe struct {
 	context.Context
 	Accepted func(now time.Duration) // engine.Call.Acceptor
+}
+
+type aboveKey struct{}
+
+// Under returns a context for a call that another layer of the program, which retries too, has made again.
+func Under(ctx context.Context, above *event.Layer) context.Context {
+	return context.WithValue(ctx, aboveKey{}, above)
+}
+
+// Above returns that layer, or nil.
+func Above(ctx context.Context) *event.Layer {
+	above, _ := ctx.Value(aboveKey{}).(*event.Layer)
+	return above
 }
 
 // CutOff returns who has ended the attempt with that context in a call of caller. Both may be the same
