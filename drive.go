@@ -125,7 +125,7 @@ func (r *run) unwind() {
 		return
 	}
 	now := r.d.Now()
-	r.call.Abandon(now)
+	r.call.Panicked(now)
 	if n := r.call.Attempts(); n > 0 && !r.times.quiet {
 		r.times.attemptEnded(n, r.call.Began(), now, true)
 	}

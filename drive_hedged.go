@@ -319,7 +319,7 @@ func (r *race) abandon(now time.Duration, slot int, panicValue any) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	began := racer.Live()
-	r.hedged.Panicked(now, racer)
+	r.hedged.AttemptPanicked(now, racer)
 	if r.call.Over() {
 		if panicValue == nil || r.settled {
 			return false

@@ -21,10 +21,12 @@ type Spec struct {
 	// NotIdempotent: carrying the operation out twice is not the same as once. It
 	// is then repeated only when an attempt was provably never sent.
 	NotIdempotent bool
-	// NotReplayable: the request cannot be made a second time once anything of it was sent (a
-	// stream that was read). It is then repeated only when an attempt was provably never
-	// sent.
+	// NotReplayable: the request cannot be made a second time, whatever became of
+	// the first (a stream that was read). It gets one attempt.
 	NotReplayable bool
+	// UnlessUnsent: NotReplayable does not hold for an attempt that was provably never sent (the
+	// stream was not read yet).
+	UnlessUnsent bool
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
 	// Stream: once the dependency has accepted it, the operation may be silent for as long as
@@ -169,7 +171,8 @@ type repetition uint8
 const (
 	anyTime     repetition = iota
 	ifNeverSent            // Spec.NotIdempotent
-	ifUntouched            // Spec.NotReplayable
+	ifUnread               // Spec.NotReplayable and UnlessUnsent
+	notAtAll               // Spec.NotReplayable
 	onlyOnce               // Spec.Once
 	notAgain               // NestedIn a retry
 )
@@ -259,8 +262,10 @@ func (c *Call) Acceptor() func(now time.Duration) {
 // repeatAs notes when the operation may be repeated.
 func (c *Call) repeatAs(spec *Spec) {
 	switch {
+	case spec.NotReplayable && spec.UnlessUnsent:
+		c.repeat = ifUnread
 	case spec.NotReplayable:
-		c.repeat = ifUntouched
+		c.repeat = notAtAll
 	case spec.Once:
 		c.repeat = onlyOnce
 	case spec.NotIdempotent:
@@ -471,7 +476,7 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 // attempt of its caller, from 1: beyond the first, the call is not retried
 // (Policy.Nested). It may be called at any time before the Step that it is to influence.
 func (c *Call) NestedIn(attempt int) {
-	if attempt > 1 && c.repeat != ifUntouched && c.repeat != onlyOnce && c.s.Plan().policy.Nested == NestedNever {
+	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.Plan().policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
@@ -695,12 +700,17 @@ func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 	return c.finish(now, why, random)
 }
 
-// Abandon gives back everything that the call holds, and what the retry under way has cost, and
-// reports nothing, for an operation that panicked. It does nothing to a call that is Done.
-func (c *Call) Abandon(now time.Duration) {
+// Panicked is Abandon for a call whose operation panicked. What its last retry has cost is put back.
+func (c *Call) Panicked(now time.Duration) {
 	if paid := c.paid; !c.Over() {
 		c.release(now)
 		c.repay(now, paid, &c.receipt)
 	}
+	c.Abandon(now)
+}
+
+// Abandon gives back everything that the call holds and reports nothing, for
+// an operation that will not return. It does nothing to a call that is Done.
+func (c *Call) Abandon(now time.Duration) {
 	c.finish(now, Canceled, nil)
 }

@@ -119,7 +119,9 @@ func (c *Call) pay(now time.Duration, class budget.Class, step Step, random func
 // so, or Success.
 func (c *Call) mayRepeat(v Verdict) Reason {
 	switch c.repeat {
-	case ifUntouched:
+	case notAtAll:
+		return NotReplayable
+	case ifUnread:
 		if !v.NeverSent {
 			return NotReplayable
 		}

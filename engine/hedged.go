@@ -260,9 +260,9 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	}
 }
 
-// Panicked is Release for an attempt that panicked. What it has cost is put back, unless the call
+// AttemptPanicked is Release for an attempt that panicked. What it has cost is put back, unless the call
 // is over.
-func (c *HedgedCall) Panicked(now time.Duration, r *HedgedAttempt) {
+func (c *HedgedCall) AttemptPanicked(now time.Duration, r *HedgedAttempt) {
 	paid := r.paid && !c.Over()
 	c.Release(now, r)
 	c.repay(now, paid, &r.receipt)

@@ -51,5 +51,5 @@ func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
 	if last != nil {
 		x.err = fmt.Errorf("%w (after: %w)", x.err, last)
 	}
-	return lull.Verdict{Kind: lull.KindPermanent, Code: "before_retry", NeverSent: true}, false
+	return lull.Verdict{Kind: lull.KindPermanent, Code: "before_retry", NeverSent: true, CallerSide: true}, false
 }

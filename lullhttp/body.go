@@ -1,10 +1,12 @@
 package lullhttp
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull/driver"
@@ -42,6 +44,18 @@ func endRead(body io.Closer, detached driver.Detached) {
 	}
 	detached.Release()
 	time.AfterFunc(time.Millisecond, func() { body.Close() })
+}
+
+// inMemory reports whether body is one that http.NewRequest makes of bytes in memory, and so cannot fail.
+func inMemory(body io.ReadCloser) bool {
+	if typ := reflect.TypeOf(body); typ != nopCloser && typ != nopCloserWriterTo {
+		return false
+	}
+	switch reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return true
+	}
+	return false
 }
 
 // lend makes resp one that ends the attempt's context when its body ends or is closed;

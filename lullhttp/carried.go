@@ -11,27 +11,41 @@ import (
 
 // classifyCarried returns what an error means that carries the response which it was made
 // of, in an exported field of the type *http.Response: *oauth2.RetrieveError, the
-// ErrorResponse of many clients of APIs, and azcore's ResponseError among them. They have
+// ErrorResponse of many clients of APIs, and azcore's ResponseError among them; or that is a *StatusError. They have
 // no method in common, so it is the field that is looked for. That takes half a
 // microsecond, and only for a failure of which nothing else is known.
 func classifyCarried(err error) (lull.Verdict, bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.ValueOf(err)
-		if v.Kind() == reflect.Pointer {
-			v = v.Elem()
+		if s, ok := err.(*StatusError); ok && s != nil && s.StatusCode >= 400 {
+			return classifyHeader(s.StatusCode, s.Header), true
 		}
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		for i := range v.NumField() {
-			resp, ok := responseIn(v, i)
-			if ok && resp.StatusCode >= 400 {
-				hint, ok := ParseHint(resp.Header, resp.StatusCode, time.Now())
-				return classifyResponse(resp.StatusCode, hint, ok), true
-			}
+		if resp := carriedBy(err); resp != nil {
+			return classifyHeader(resp.StatusCode, resp.Header), true
 		}
 	}
 	return lull.Verdict{}, false
+}
+
+func classifyHeader(status int, h http.Header) lull.Verdict {
+	hint, ok := ParseHint(h, status, time.Now())
+	return classifyResponse(status, hint, ok)
+}
+
+// carriedBy returns the failed response that err itself carries, or nil.
+func carriedBy(err error) *http.Response {
+	v := reflect.ValueOf(err)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		if resp, ok := responseIn(v, i); ok && resp.StatusCode >= 400 {
+			return resp
+		}
+	}
+	return nil
 }
 
 func responseIn(v reflect.Value, i int) (*http.Response, bool) {

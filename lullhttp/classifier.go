@@ -38,15 +38,16 @@ func Peek(resp *http.Response, n int) []byte {
 	return b
 }
 
-func (t *Transport) classifyError(err error) lull.Verdict {
+// classifyError returns what an error of the base transport means. It asks the user's classifier first.
+func (t *Transport) classifyError(err error, otherwise lull.Classifier) lull.Verdict {
 	if t.classifier == nil {
-		return ClassifyError(err)
+		return lull.VerdictOf(err, otherwise)
 	}
 	return lull.VerdictOf(err, func(err error) lull.Verdict {
 		if v := t.classifier(nil, err); v != (lull.Verdict{}) {
 			return v
 		}
-		return classifyError(err)
+		return otherwise(err)
 	})
 }
 

@@ -43,8 +43,16 @@ func ClassifyError(err error) lull.Verdict {
 }
 
 func classifyError(err error) lull.Verdict {
-	if _, known := neterr.Classify(err); known {
-		return lull.Classify(err)
+	if c, known := neterr.Classify(err); known {
+		switch v := lull.Classify(err); c.Code {
+		case "timeout":
+			v.NeverSent = v.NeverSent || errors.Is(err, handshakeTimeout())
+			return v
+		case "dial":
+			return classifySOCKS(err, v)
+		default:
+			return v
+		}
 	}
 	if v, ok := classifyTLS(err); ok {
 		return v

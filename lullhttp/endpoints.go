@@ -28,8 +28,8 @@ import (
 // request's. Over TLS the certificate must be for the endpoint, so those need names.
 //
 // A status of 500 and above, and an attempt that gets no answer, count against the
-// endpoint (502, 503 and 504 as gateway failures); an attempt that was cancelled
-// counts neither way. It counts as busy until the response's headers have come.
+// endpoint (502, 503 and 504 as gateway failures); an attempt that was cancelled, or
+// failed on the caller's side, counts neither way. It counts as busy until the response's headers have come.
 type Endpoints struct {
 	set   *outlier.Set
 	epoch time.Time
@@ -172,7 +172,7 @@ func (v visit) ended(ctx context.Context, resp *http.Response, verdict lull.Verd
 	}
 	o := outlier.Success
 	switch {
-	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled:
+	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide:
 		o = outlier.Neutral
 	case resp == nil:
 		o = outlier.LocalOrigin

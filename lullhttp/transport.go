@@ -31,6 +31,8 @@ type Transport struct {
 	usual    timeoutText             // of the policy's AttemptTimeout
 	// announcers are the hosts that have announced themselves. Nil: it does not matter.
 	announcers *recent.Cache[struct{}]
+	netHTTP    bool // base is an http.Transport
+	limited    bool // and limits the connections to a host
 	options
 }
 
@@ -47,6 +49,9 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	}
 	if t.base == nil {
 		t.base = http.DefaultTransport
+	}
+	if base, ok := t.base.(*http.Transport); ok {
+		t.netHTTP, t.limited = true, base.MaxConnsPerHost > 0
 	}
 	var err error
 	if t.registry, err = lull.NewRegistry(p, t.hosts, append(t.wiring, lull.ClassifiedBy("lullhttp.WithClassifier"))...); err != nil {
@@ -126,6 +131,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			defer x.again.end()
 		}
 	}
+	x.once, spec.UnlessUnsent = spec.NotReplayable, spec.NotReplayable
+	x.watched = x.once || spec.NotIdempotent
+	if x.once {
+		defer x.endBody()
+	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
 		r := d.DriveHedged(req.Context(), spec, race)
@@ -193,7 +203,9 @@ type exchange struct {
 	resp     *http.Response
 	err      error
 
-	again *replay // the request's body, if it has no GetBody and can be sent again
+	again   *replay // the request's body, if it has no GetBody and can be sent again
+	once    bool    // the body can be sent again only if nothing was read of it
+	watched bool    // another attempt depends on whether the request was sent
 
 	// Where its attempts have been, if the request's host has endpoints.
 	tried *itinerary
@@ -206,6 +218,7 @@ type exchange struct {
 // since each costs an allocation.
 type outgoing struct {
 	req      http.Request
+	way      way           // the context of req
 	sending  atomic.Uint32 // what became of the request's body
 	body     releasingBody
 	detached driver.Detached
@@ -228,7 +241,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true}
+		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true, CallerSide: true}
 	}
 	if x.tried == nil {
 		return x.send(ctx, out)
@@ -251,7 +264,10 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		if v, left := x.callerLeft(); left {
 			return v
 		}
-		return x.t.classifyError(err)
+		return x.judge(ctx, err)
+	}
+	if x.out != nil && x.t.netHTTP {
+		x.out.way.answered()
 	}
 	if resp == nil {
 		x.err = errors.New("lullhttp: the base transport returned neither response nor error")
@@ -265,7 +281,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
-		v = x.t.classifyResponse(ctx, resp)
+		v = x.judgeResponse(ctx, resp)
 	}
 	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
 	if x.out != nil && !(bodiless(resp) && x.out.sending.Load() == bodySent) {
@@ -274,7 +290,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 			// Its time ran out just as the headers came: the body is dead.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
-			return x.t.classifyError(x.err)
+			return x.judge(ctx, x.err)
 		}
 	}
 	return v
@@ -319,18 +335,20 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	adds := number != "" || left != "" || x.key != ""
-	if !adds && x.tried == nil && x.again == nil && ctx == req.Context() {
+	own := ctx != req.Context()
+	wraps := hasBody(req) && (own || !inMemory(req.Body))
+	if !adds && x.tried == nil && x.again == nil && !own && !wraps && !x.watched && !t.limited {
 		return req, nil
 	}
 	var wrapped *outgoingBody
-	if hasBody(req) && ctx != req.Context() {
+	if wraps {
 		both := new(outgoingWithBody)
 		x.out, wrapped = &both.outgoing, &both.reqBody
 	} else {
 		x.out = new(outgoing)
 	}
 	out := &x.out.req
-	*out = *req.WithContext(ctx)
+	*out = *req.WithContext(x.out.way.watch(ctx, t.limited))
 	if adds {
 		out.Header = req.Header.Clone()
 		if out.Header == nil {
@@ -357,7 +375,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		out.Body = body
 	}
 	if wrapped != nil {
-		x.out.send(ctx, wrapped)
+		x.out.send(ctx, wrapped, x.once)
 	}
 	return out, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Some errors of net/http have no type to know them by: they are made by errors.New, and
+// Some errors of net/http have no type to know them by: they are made by errors.New, or are
 // not exported. Their text may change with any release. So net/http itself is made to
 // return them, once for each process and only after a failure of which nothing else is
 // known: see references. If it returns others, those errors are unclassified.

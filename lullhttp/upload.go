@@ -18,6 +18,32 @@ func isUpload(req *http.Request) bool {
 	return hasBody(req) && (req.ContentLength > uploadBytes || req.ContentLength <= 0)
 }
 
+// keep keeps a body of which nothing was read for the next attempt, and reports whether it could. From then on the
+// base transport cannot read it.
+func (w *way) keep() bool {
+	for {
+		was := w.body.Load()
+		if was&bodyTouched != 0 {
+			return false
+		}
+		if w.body.CompareAndSwap(was, was|bodyKept) {
+			return true
+		}
+	}
+}
+
+// endBody is called at the end of a call whose body can be read once. If the base transport has closed the body, or no
+// attempt gets it any more, it closes the caller's.
+func (x *exchange) endBody() {
+	if x.out == nil {
+		return
+	}
+	was := x.out.way.body.Or(bodyOver)
+	if was&bodyKept != 0 || was&(bodyTouched|bodyClosed) == bodyClosed {
+		x.req.Body.Close()
+	}
+}
+
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
 // outgoingBody is the body of a request on its way: it reports an upload's progress,
@@ -26,18 +52,51 @@ type outgoingBody struct {
 	io.ReadCloser
 	attempt context.Context // of an upload; nil: its progress is of no interest
 	out     *outgoing
+	left    int64 // what is yet to be read of the length that was announced, if one was; below 0 it is longer
+	length  bool  // one was
+	once    bool  // it can be sent again only as long as nothing was read of it
 }
 
+// What became of a body, in way.body.
+const (
+	bodyTouched uint32 = 1 << iota // a Read of it has begun
+	bodyWaiting                    // a Read is under way of bytes that were announced
+	bodyFailed                     // a Read has failed, or it has not the length that was announced
+	bodyClosed                     // the base transport has closed it
+	bodyKept                       // untouched, for the next attempt
+	bodyOver                       // the call is over
+)
+
 func (b *outgoingBody) Read(p []byte) (int, error) {
+	state, mark := &b.out.way.body, bodyTouched
+	if b.left > 0 {
+		mark |= bodyWaiting
+	}
+	if state.Or(mark)&bodyKept != 0 {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	n, err := b.ReadCloser.Read(p)
+	failed := err != nil && err != io.EOF
+	if b.length {
+		b.left -= int64(n)
+		failed = failed || b.left < 0 || err == io.EOF && b.left > 0
+	}
+	if failed && state.Load()&bodyClosed == 0 { // else closing it has ended the Read
+		state.Or(bodyFailed)
+	}
+	state.And(^bodyWaiting)
 	if n > 0 && b.attempt != nil {
 		lull.Progress(b.attempt)
 	}
 	return n, err
 }
 
-func (b *outgoingBody) Close() error {
-	err := b.ReadCloser.Close()
+// Close leaves the caller's body open that may be sent again: see exchange.endBody.
+func (b *outgoingBody) Close() (err error) {
+	was := b.out.way.body.Or(bodyClosed)
+	if was&bodyKept == 0 && !(b.once && was&(bodyTouched|bodyOver) == 0) {
+		err = b.ReadCloser.Close()
+	}
 	if b.out.sending.Swap(bodySent) == bodyAwaited {
 		b.out.detached.Release()
 	}
@@ -52,14 +111,14 @@ const (
 )
 
 // send wraps the body of out, so that ctx, the attempt's context, learns of it.
-func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody) {
+func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool) {
 	req := &out.req
 	upload := isUpload(req)
 	if !upload {
 		ctx = nil
 	}
 	out.sending.Store(bodyUnderWay)
-	*wrapped = outgoingBody{req.Body, ctx, out}
+	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once}
 	req.Body = wrapped
 	if get := req.GetBody; upload && get != nil {
 		// http.Transport itself takes another body when it repeats a request on a
@@ -70,7 +129,8 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody) {
 				return nil, err
 			}
 			out.sending.CompareAndSwap(bodySent, bodyUnderWay)
-			return &outgoingBody{body, ctx, out}, nil
+			out.way.body.And(^(bodyFailed | bodyClosed))
+			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false}, nil
 		}
 	}
 }

@@ -1,0 +1,155 @@
+package lullhttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+// What net/http returns when a connection could not be set up, and has no type to know it by. It is made
+// to return them, as in references.
+
+// handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout: the type has no name outside, but its
+// values are equal.
+var handshakeTimeout = sync.OnceValue(func() error {
+	mute := &scripted{closed: make(chan struct{})}
+	_, err := connectOver(&http.Transport{TLSHandshakeTimeout: time.Nanosecond}, mute, "https")
+	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
+		return err
+	}
+	return errUnprovoked
+})
+
+// errUnprovoked is equal to no error of net/http.
+var errUnprovoked = errors.New("net/http returns another error than it used to")
+
+// socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
+var socksReplies = [...]struct {
+	reply   string
+	verdict lull.Verdict
+}{
+	{"\x05\x00\x05\x01", lull.Verdict{Kind: lull.KindTransient, Code: "socks_failure"}},                   // of the proxy
+	{"\x05\x00\x05\x02", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}}, // by its rules
+	{"\x05\x00\x05\x03", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // network
+	{"\x05\x00\x05\x04", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // host
+	{"\x05\x00\x05\x05", lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused"}},
+	{"\x05\x00\x05\x06", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // the packets went in circles
+	{"\x05\xff", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}},         // it wants credentials
+	{"\x05\x02\x01\x01", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}}, // it wants others
+}
+
+// socksTexts are the innermost errors for socksReplies.
+var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
+	for i := range socksReplies {
+		// The rest is the address that it has connected from, which nothing reads.
+		conn := &scripted{in: strings.NewReader(socksReplies[i].reply + "\x00\x01\x00\x00\x00\x00\x00\x00"), closed: make(chan struct{})}
+		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
+		_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http")
+		texts[i] = innermost(err)
+	}
+	return texts
+})
+
+// classifySOCKS returns v, the verdict on a dial of which nothing else is known, or what the reply of a SOCKS proxy
+// means if the error is that.
+func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
+	op, _ := errors.AsType[*net.OpError](err)
+	if op == nil || op.Op != "socks connect" {
+		return v
+	}
+	text := innermost(op)
+	for i, t := range socksTexts() {
+		if t != "" && t == text {
+			neverSent := v.NeverSent
+			v = socksReplies[i].verdict
+			v.NeverSent = neverSent
+			return v
+		}
+	}
+	return v
+}
+
+// refusedConnect is what net/http returns if a proxy answers CONNECT with 503, without that reason.
+var refusedConnect = sync.OnceValue(func() (found bool) {
+	const reason = "a reason"
+	conn := &scripted{in: strings.NewReader("HTTP/1.1 503 " + reason + "\r\n\r\n"), closed: make(chan struct{})}
+	_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "localhost:3128"})}, conn, "https")
+	return err != nil && err.Error() == reason
+})
+
+// classifyRefusedConnect returns what the status means with which a proxy has answered CONNECT, if err is such an
+// answer: it has no type, and its text is the reason phrase. So it is for errors of requests that were not sent.
+func classifyRefusedConnect(err error) (lull.Verdict, bool) {
+	if !refusedConnect() {
+		return lull.Verdict{}, false
+	}
+	text := innermost(err)
+	for status := 400; status < 600; status++ {
+		if reason := http.StatusText(status); reason != "" && reason == text {
+			return ClassifyStatus(status), true
+		}
+	}
+	return lull.Verdict{}, false
+}
+
+// innermost is the text of the error that err wraps last.
+func innermost(err error) string {
+	if err == nil {
+		return ""
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// connectOver makes a request on a connection in memory.
+func connectOver(t *http.Transport, conn net.Conn, scheme string) (*http.Response, error) {
+	t.DisableKeepAlives = true
+	t.DialContext = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://localhost/", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := t.RoundTrip(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return resp, err
+}
+
+// scripted is a connection whose other side says what it is to say, if that is not nil, and is silent then.
+type scripted struct {
+	net.Conn
+	in     io.Reader
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *scripted) Read(p []byte) (int, error) {
+	if c.in != nil {
+		if n, err := c.in.Read(p); err == nil {
+			return n, nil
+		}
+	}
+	<-c.closed
+	return 0, net.ErrClosed
+}
+
+func (c *scripted) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *scripted) Close() error                     { c.once.Do(func() { close(c.closed) }); return nil }
+func (c *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *scripted) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
+func (c *scripted) SetDeadline(time.Time) error      { return nil }
+func (c *scripted) SetReadDeadline(time.Time) error  { return nil }
+func (c *scripted) SetWriteDeadline(time.Time) error { return nil }

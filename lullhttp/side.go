@@ -1,0 +1,145 @@
+package lullhttp
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/neterr"
+)
+
+// judge returns the verdict on an attempt that ended with err instead of a response. It is the one
+// place that decides on whose side the attempt has failed, and whether its request was ever sent:
+//
+//   - What the error means is for ClassifyError, or for the user's classifier.
+//   - If the request's body could not be read, or is not as long as was announced, that is why the
+//     attempt failed, whatever the error says. Another attempt would read the same body, so it is
+//     permanent, unless the error is marked (lull.Transient).
+//   - An error of another host than the request's is one of a request that the base transport made
+//     first, for a token. The host with the tokens needs a policy and a budget of its own, so a retry
+//     here would be one without a budget: it is permanent.
+//   - An attempt that ran out of time while it waited for the body's reader, or for a connection of a
+//     pool that limits them, was slow on the caller's side.
+//   - Whom to trust, and the credentials for a proxy, are the caller's configuration. What else is wrong
+//     with a certificate stands in it, and is the server's.
+//   - If the base transport has asked for a connection and had none, nothing was sent.
+func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
+	body := x.bodyState()
+	if body&bodyFailed != 0 {
+		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindPermanent, Code: "request_body"} })
+		v.NeverSent, v.CallerSide = false, true
+		return v
+	}
+	elsewhere := x.isElsewhere(err)
+	v := x.t.classifyError(err, func(err error) lull.Verdict {
+		if elsewhere {
+			return lull.Verdict{Kind: lull.KindPermanent, Code: "another_host"}
+		}
+		return classifyError(err)
+	})
+	unsent := x.out != nil && x.out.way.unsent()
+	if v.Kind == lull.KindUnclassified && (unsent || x.out == nil && x.t.netHTTP) {
+		if status, is := classifyRefusedConnect(err); is {
+			v, unsent = status, true
+		}
+	}
+	switch {
+	case v.Kind == lull.KindSuccess:
+		return v
+	case elsewhere:
+		v.CallerSide = true
+	case v.Code == engine.CodeRetriedBelow:
+		return v
+	case unsent:
+		v.NeverSent = true
+		waited := x.t.limited && ctx.Err() != nil && x.out != nil && !x.out.way.dialed.Load()
+		v.CallerSide = v.CallerSide || waited || v.Code == "407"
+	case body&bodyWaiting != 0 && ctx.Err() != nil:
+		v.CallerSide = true
+	}
+	if is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err) {
+		v.CallerSide = true
+	}
+	if x.once && v.NeverSent && !x.out.way.keep() {
+		v.NeverSent = false // as far as the body goes
+	}
+	return v
+}
+
+// judgeResponse returns the verdict on a response. Only the proxy answers 407.
+func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.Verdict {
+	v := x.t.classifyResponse(ctx, resp)
+	if resp.StatusCode == http.StatusProxyAuthRequired && v.Kind != lull.KindSuccess {
+		v.CallerSide = true
+	}
+	return v
+}
+
+func (x *exchange) bodyState() uint32 {
+	if x.out == nil {
+		return 0
+	}
+	return x.out.way.body.Load()
+}
+
+// isElsewhere reports whether err is about another host than that of the request. An error of an
+// http.Client, a name that was looked up and a response that the error carries show which host they are about. The
+// address of a dial does, too, unless the base transport has looked for a trace: then it dials for
+// this request, and maybe a proxy's address.
+func (x *exchange) isElsewhere(err error) bool {
+	reports := x.out == nil || x.out.way.reports()
+	return neterr.AnyOf(err, func(err error) bool {
+		switch e := err.(type) {
+		case *url.Error:
+			u, bad := url.Parse(e.URL)
+			return bad == nil && u.Host != "" && !x.isHost(canonicalHost(u.Scheme, u.Host))
+		case *net.DNSError:
+			return !reports && e.Name != "" && !x.isName(e.Name)
+		case *net.OpError:
+			return !reports && e.Op == "dial" && e.Addr != nil && !x.isAddress(e.Addr.String())
+		}
+		resp := carriedBy(err)
+		if resp == nil || resp.Request == nil || resp.Request.URL == nil || resp.Request.Method == http.MethodConnect {
+			return false
+		}
+		return !x.isHost(hostOf(resp.Request))
+	})
+}
+
+// requests are the caller's request and the one that was sent, which differ in host if that has endpoints.
+func (x *exchange) requests(f func(*http.Request) bool) bool {
+	return f(x.req) || x.out != nil && f(&x.out.req)
+}
+
+func (x *exchange) isHost(host string) bool {
+	return x.requests(func(r *http.Request) bool { return hostOf(r) == host || canonicalHost(r.URL.Scheme, r.Host) == host })
+}
+
+func (x *exchange) isName(name string) bool {
+	name = canonicalHost("", strings.TrimSuffix(name, "."))
+	return x.requests(func(r *http.Request) bool { return hostname(r) == name })
+}
+
+// isAddress reports whether the address may be the request's: it has its port, and its IP address if the
+// request has one and no name.
+func (x *exchange) isAddress(address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return true // of a Unix socket
+	}
+	return x.requests(func(r *http.Request) bool {
+		name, port, _ := splitHost(r.URL.Host)
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[r.URL.Scheme]
+		}
+		ip, err := netip.ParseAddr(name)
+		return port == strconv.Itoa(int(at.Port())) && (err != nil || ip.Unmap() == at.Addr().Unmap())
+	})
+}
