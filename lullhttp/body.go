@@ -46,14 +46,19 @@ func endRead(body io.Closer, detached driver.Detached) {
 	time.AfterFunc(time.Millisecond, func() { body.Close() })
 }
 
-// inMemory reports whether body is one that http.NewRequest makes of bytes in memory, and so cannot fail.
-func inMemory(body io.ReadCloser) bool {
-	if typ := reflect.TypeOf(body); typ != nopCloser && typ != nopCloserWriterTo {
+// inMemory reports whether the body of req is one that http.NewRequest has made of bytes in memory, and so cannot
+// fail.
+func inMemory(req *http.Request) bool {
+	if typ := reflect.TypeOf(req.Body); typ != nopCloser && typ != nopCloserWriterTo {
 		return false
 	}
-	switch reflect.ValueOf(body).Field(0).Interface().(type) {
-	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		return true
+	switch r := reflect.ValueOf(req.Body).Field(0).Interface().(type) {
+	case *bytes.Reader:
+		return int64(r.Len()) == req.ContentLength
+	case *bytes.Buffer:
+		return int64(r.Len()) == req.ContentLength
+	case *strings.Reader:
+		return int64(r.Len()) == req.ContentLength
 	}
 	return false
 }

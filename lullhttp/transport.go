@@ -336,7 +336,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	adds := number != "" || left != "" || x.key != ""
 	own := ctx != req.Context()
-	wraps := hasBody(req) && (own || !inMemory(req.Body))
+	wraps := hasBody(req) && (own || !inMemory(req))
 	if !adds && x.tried == nil && x.again == nil && !own && !wraps && !x.watched && !t.limited {
 		return req, nil
 	}

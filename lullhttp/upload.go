@@ -60,7 +60,7 @@ type outgoingBody struct {
 // What became of a body, in way.body.
 const (
 	bodyTouched uint32 = 1 << iota // a Read of it has begun
-	bodyWaiting                    // a Read is under way of bytes that were announced
+	bodyWaiting                    // a Read is under way of bytes that were announced, or was when the attempt's time ended
 	bodyFailed                     // a Read has failed, or it has not the length that was announced
 	bodyClosed                     // the base transport has closed it
 	bodyKept                       // untouched, for the next attempt
@@ -84,7 +84,9 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	if failed && state.Load()&bodyClosed == 0 { // else closing it has ended the Read
 		state.Or(bodyFailed)
 	}
-	state.And(^bodyWaiting)
+	if mark&bodyWaiting != 0 && b.out.way.Err() == nil { // http.Transport lets it return before it does
+		state.And(^bodyWaiting)
+	}
 	if n > 0 && b.attempt != nil {
 		lull.Progress(b.attempt)
 	}

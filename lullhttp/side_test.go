@@ -1,0 +1,357 @@
+package lullhttp_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
+)
+
+// network is a server in memory whose answers a test changes.
+type network struct {
+	serve func(conn net.Conn, r *bufio.Reader, req *http.Request)
+	dial  error
+}
+
+func (n *network) transport() *http.Transport {
+	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		if n.dial != nil {
+			return nil, n.dial
+		}
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			r := bufio.NewReader(theirs)
+			for {
+				req, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				if n.serve != nil {
+					n.serve(theirs, r, req)
+					continue
+				}
+				if _, err := io.Copy(io.Discard, req.Body); err != nil {
+					return
+				}
+				io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		}()
+		return &tcpLike{ours}, nil
+	}}
+}
+
+func busyServer(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+	io.Copy(io.Discard, req.Body)
+	io.WriteString(conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+}
+
+// stalled is a reader that gives a little, and the rest when it is too late. (http.Transport waits for it.)
+type stalled struct{ first io.Reader }
+
+func (s stalled) Read(p []byte) (int, error) {
+	if n, err := s.first.Read(p); err == nil {
+		return n, nil
+	}
+	time.Sleep(10 * time.Second)
+	return 1, nil
+}
+
+// retrieved is an error that carries the response of another host.
+type retrieved struct{ Response *http.Response }
+
+func (*retrieved) Error() string { return "cannot fetch token" }
+
+// A failure of the caller's own side says nothing about the dependency: it opens no circuit, costs no budget and ejects
+// no endpoint, whatever became of the call. Others are not refused for it, and find the budget as it was.
+func TestRule23TheCallersOwnSide(t *testing.T) {
+	gone := errors.New("input/output error")
+	brokenBodies := map[string]error{
+		"own": gone, "unexpected EOF": io.ErrUnexpectedEOF, "timeout": os.ErrDeadlineExceeded, "canceled": context.Canceled,
+		"deadline": context.DeadlineExceeded, "closed": net.ErrClosed, "closed pipe": io.ErrClosedPipe, "too large": &http.MaxBytesError{Limit: 7},
+		"reset":   &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+		"refused": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+		"below":   &lull.Error{Last: gone},
+	}
+	type situation struct {
+		req      func(req *http.Request)
+		options  []lullhttp.Option
+		base     func(http.RoundTripper) http.RoundTripper
+		set      func(*http.Transport, *network)
+		busy     bool // the server asks each attempt to come again, but for those that fail on this side
+		hold     bool // another request holds the only connection
+		code     string
+		attempts int
+		panics   bool
+		unseen   bool // it is not known of a first attempt in the caller's own context, but of the second
+		answers  bool // the server's answers are all that the circuit learns of
+	}
+	put := func(body io.Reader, length int64) func(*http.Request) {
+		return func(req *http.Request) {
+			req.Method, req.Body, req.ContentLength = "PUT", io.NopCloser(body), length
+		}
+	}
+	situations := map[string]situation{
+		"the body is shorter than announced": {req: func(req *http.Request) { put(strings.NewReader("short"), 1000)(req) }, code: "request_body", attempts: 1},
+		"the body is longer than announced":  {req: func(req *http.Request) { put(strings.NewReader("too long"), 3)(req) }, code: "request_body", attempts: 1},
+		"the body stalls": {req: func(req *http.Request) {
+			put(stalled{strings.NewReader("x")}, 1000)(req)
+		}, code: "timeout", attempts: 1},
+		"GetBody fails": {busy: true, req: func(req *http.Request) {
+			put(strings.NewReader("x"), 1)(req)
+			req.GetBody = func() (io.ReadCloser, error) { return nil, gone }
+		}, code: "get_body", attempts: 2},
+		"the second body breaks": {busy: true, req: func(req *http.Request) {
+			put(strings.NewReader("x"), 1)(req)
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(iotest.ErrReader(gone)), nil }
+		}, code: "request_body", attempts: 2},
+		"BeforeRetry fails":  {busy: true, options: []lullhttp.Option{lullhttp.WithBeforeRetry(func(*http.Request, error) error { return gone })}, code: "before_retry", attempts: 2},
+		"BeforeRetry panics": {busy: true, options: []lullhttp.Option{lullhttp.WithBeforeRetry(func(*http.Request, error) error { panic(gone) })}, panics: true},
+		"the classifier panics": {busy: true, panics: true, options: []lullhttp.Option{lullhttp.WithClassifier(func(r *http.Response, _ error) lull.Verdict {
+			if r != nil && r.StatusCode >= 500 && r.Request.Header.Get("Panic") != "" {
+				panic(gone)
+			}
+			return lull.Verdict{}
+		})}, req: func(req *http.Request) { req.Header.Set("Panic", "yes") }},
+		"the base panics": {panics: true, base: func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get("Fail") != "" {
+					panic(gone)
+				}
+				return next.RoundTrip(r)
+			})
+		}},
+		"the base panics at the retry": {busy: true, panics: true, base: func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get("Fail") != "" && r.Header.Get("Lull-Attempt") != "" {
+					panic(gone)
+				}
+				return next.RoundTrip(r)
+			})
+		}},
+		"no more files": {set: func(tr *http.Transport, n *network) {
+			n.dial = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}, code: "local_resources", attempts: 3},
+		"no more ports": {set: func(tr *http.Transport, n *network) {
+			n.dial = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}
+		}, code: "local_resources", attempts: 3},
+		"no more files at the retry": {busy: true, answers: true, base: func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get("Fail") != "" && r.Header.Get("Lull-Attempt") != "" {
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.ENFILE)}
+				}
+				return next.RoundTrip(r)
+			})
+		}, code: "local_resources", attempts: 3},
+		"the pool is full": {hold: true, set: func(tr *http.Transport, n *network) { tr.MaxConnsPerHost = 1 }, code: "timeout", attempts: 3},
+		"unknown authority": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
+			serverTLS, _ := secured(t)
+			tr.DialContext, tr.TLSClientConfig = overTLS(serverTLS), &tls.Config{ServerName: "example.com"}
+		}, code: "certificate", attempts: 1},
+		"407 of a proxy": {set: func(tr *http.Transport, n *network) {
+			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+			n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+			}
+		}, code: "407", attempts: 1},
+		"CONNECT 407": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
+			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+			n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+			}
+		}, code: "407", attempts: 1},
+	}
+	for name, err := range brokenBodies {
+		code := "request_body"
+		if name == "below" {
+			code = "retried_below"
+		}
+		broken := func() io.Reader { return io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)) }
+		situations["the body breaks: "+name] = situation{req: func(req *http.Request) { put(broken(), 1000)(req) }, code: code, attempts: 1}
+		situations["the body breaks, with GetBody: "+name] = situation{req: func(req *http.Request) {
+			put(broken(), 1000)(req)
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(broken()), nil }
+		}, code: code, attempts: 1}
+		situations["the body breaks at once: "+name] = situation{req: func(req *http.Request) { put(iotest.ErrReader(err), -1)(req) }, code: code, attempts: 1}
+		situations["the body breaks, with replay: "+name] = situation{req: func(req *http.Request) { put(broken(), 1000)(req) },
+			options: []lullhttp.Option{lullhttp.WithReplay(1 << 20)}, code: code, attempts: 1}
+	}
+	tokens := "https://tokens.test/token"
+	for name, err := range map[string]error{
+		"refused":            &url.Error{Op: "Post", URL: tokens, Err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
+		"timed out":          &url.Error{Op: "Post", URL: tokens, Err: context.DeadlineExceeded},
+		"cut":                &url.Error{Op: "Post", URL: tokens, Err: io.EOF},
+		"503":                &retrieved{&http.Response{StatusCode: 503, Request: &http.Request{Method: "POST", URL: &url.URL{Scheme: "https", Host: "tokens.test"}}}},
+		"another port":       &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+		"another name":       &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: "tokens.test", IsTemporary: true}},
+		"refused, wrapped":   fmt.Errorf("oauth2: cannot fetch token: %w", &url.Error{Op: "Post", URL: tokens, Err: syscall.ECONNREFUSED}),
+		"lull below gave up": &url.Error{Op: "Post", URL: tokens, Err: &lull.Error{Last: gone}},
+	} {
+		code := "another_host"
+		if name == "lull below gave up" {
+			code = "retried_below"
+		}
+		situations["no token: "+name] = situation{base: func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get("Fail") == "" {
+					return next.RoundTrip(r)
+				}
+				if r.Body != nil {
+					r.Body.Close()
+				}
+				return nil, err
+			})
+		}, code: code, attempts: 1, unseen: strings.HasPrefix(name, "another")}
+	}
+
+	const calls = 40
+	for name, s := range situations {
+		for _, how := range []string{"plain", "within the caller's time", "hedged", "endpoints"} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := &network{}
+					tr := n.transport()
+					if s.set != nil {
+						s.set(tr, n)
+					}
+					if s.busy {
+						n.serve = busyServer
+					}
+					var base http.RoundTripper = tr
+					if s.base != nil {
+						base = s.base(tr)
+					}
+					var changes []string
+					var last event.Event
+					o := observer(func(_ context.Context, e lull.Event) {
+						if e.Circuit != nil {
+							changes = append(changes, fmt.Sprint(*e.Circuit))
+						}
+						if e.Kind == event.CallEnded {
+							last = e
+						}
+					})
+					p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Budget: budget.Config{Stock: 3}}
+					options := append([]lullhttp.Option{lullhttp.WithObserver(o), lullhttp.WithBase(base)}, s.options...)
+					p.Breaker.Off = s.answers
+					var endpoints *lullhttp.Endpoints
+					switch how {
+					case "within the caller's time":
+						p.AttemptTimeout = lull.NoTimeout
+					case "hedged":
+						p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
+					case "endpoints":
+						var err error
+						if endpoints, err = lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test", "c.test"}); err != nil {
+							t.Fatal(err)
+						}
+						options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
+					}
+					rt, err := lullhttp.New(p, options...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
+						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+						req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)
+						if fails {
+							req.Header.Set("Fail", "yes")
+							if s.req != nil {
+								s.req(req)
+							}
+						}
+						return req, cancel
+					}
+					probe, _ := newRequest(true)
+					d := rt.Dependency(probe)
+					full := d.Budget().Balance(d.Now())
+					release := make(chan struct{})
+					if s.hold {
+						n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+							<-release
+							io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+						}
+						for _, u := range []string{"http://orders.test/", "http://a.test/", "http://b.test/", "http://c.test/"} {
+							go func() {
+								req, _ := http.NewRequest("GET", u, nil)
+								if resp, err := tr.RoundTrip(req); err == nil {
+									resp.Body.Close()
+								}
+							}()
+						}
+						synctest.Wait()
+					}
+					for range calls {
+						req, cancel := newRequest(true)
+						func() {
+							if s.panics {
+								defer func() {
+									if recover() == nil {
+										t.Error("no panic")
+									}
+								}()
+							}
+							if resp, err := rt.RoundTrip(req); err == nil {
+								resp.Body.Close()
+							}
+						}()
+						cancel()
+						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide || last.Attempt != s.attempts && !s.hold && !s.unseen) {
+							t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
+						}
+						time.Sleep(500 * time.Millisecond)
+					}
+					if got := d.Budget().Balance(d.Now()); got != full {
+						t.Errorf("%v tokens of %v are left", got, full)
+					}
+					if len(changes) > 0 {
+						t.Errorf("the circuit: %v", changes)
+					}
+					if endpoints != nil && !s.busy {
+						for _, e := range endpoints.Status() {
+							if e.Ejected || e.Failures > 0 || e.Unanswered > 0 {
+								t.Errorf("%+v", e)
+							}
+						}
+					}
+					close(release)
+					synctest.Wait()
+					tr.CloseIdleConnections()
+					synctest.Wait()
+				})
+			})
+		}
+	}
+}
+
+// overTLS dials another side that speaks TLS, up to its handshake.
+func overTLS(config *tls.Config) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			c := tls.Server(theirs, config)
+			c.Handshake()
+			c.Close()
+		}()
+		return ours, nil
+	}
+}
