@@ -59,7 +59,7 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 		return v
 	case unsent:
 		v.NeverSent = true
-		waited := x.t.limited && ctx.Err() != nil && x.out != nil && !x.out.way.dialed.Load()
+		waited := x.out != nil && x.out.way.dials != nil && !x.out.way.dials.begun.Load() && ctx.Err() != nil
 		v.CallerSide = v.CallerSide || waited || v.Code == "407"
 	case body&bodyWaiting != 0 && ctx.Err() != nil:
 		v.CallerSide = true

@@ -12,12 +12,16 @@ import (
 // context of the request, which is how the base transport finds whom to report to. Nothing is
 // allocated for one that does not look.
 type way struct {
-	context.Context // the attempt's
-	// limited: the attempt's context with a trace that sets dialed. Nil: the pool has no limit.
-	limited context.Context
-	trace   atomic.Pointer[tracer] // of a base transport that reports
-	dialed  atomic.Bool            // limited only: it has begun to set up a connection
-	body    atomic.Uint32          // what became of the body: bodyTouched and so on
+	context.Context                        // the attempt's
+	dials           *dials                 // of a pool with a limit; else nil
+	trace           atomic.Pointer[tracer] // of a base transport that reports
+	body            atomic.Uint32          // what became of the body: bodyTouched and so on
+}
+
+// dials is the context of an attempt, with a trace that notes that a connection is being set up.
+type dials struct {
+	context.Context
+	begun atomic.Bool
 }
 
 // tracer is what a base transport reports to.
@@ -82,11 +86,12 @@ func (n *keyNote) Value(key any) any {
 func (w *way) watch(ctx context.Context, limited bool) context.Context {
 	w.Context = ctx
 	if limited {
-		dials := func() { w.dialed.Store(true) }
-		w.limited = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			DNSStart:     func(httptrace.DNSStartInfo) { dials() },
-			ConnectStart: func(string, string) { dials() },
+		d := new(dials)
+		d.Context = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			DNSStart:     func(httptrace.DNSStartInfo) { d.begun.Store(true) },
+			ConnectStart: func(string, string) { d.begun.Store(true) },
 		})
+		w.dials = d
 	}
 	return w
 }
@@ -94,8 +99,8 @@ func (w *way) watch(ctx context.Context, limited bool) context.Context {
 // Value returns the tracer of the attempt where package httptrace looks for a trace.
 func (w *way) Value(key any) any {
 	ctx := w.Context
-	if w.limited != nil {
-		ctx = w.limited
+	if w.dials != nil {
+		ctx = w.dials
 	}
 	if key != traceKey {
 		return ctx.Value(key)
