@@ -29,7 +29,8 @@ import (
 //     pool that limits them, was slow on the caller's side.
 //   - Whom to trust, and the credentials for a proxy, are the caller's configuration. What else is wrong
 //     with a certificate stands in it, and is the server's.
-//   - If the base transport has asked for a connection and had none, nothing was sent.
+//   - If the base transport has asked for a connection and had none, and has not read the body, nothing
+//     was sent.
 func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyState()
 	if body&bodyFailed != 0 {
@@ -44,7 +45,7 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 		}
 		return classifyError(err)
 	})
-	unsent := x.out != nil && x.out.way.unsent()
+	unsent := x.out != nil && x.out.way.unsent() && body&bodyTouched == 0
 	if v.Kind == lull.KindUnclassified && (unsent || x.out == nil && x.t.netHTTP) {
 		if status, is := classifyRefusedConnect(err); is {
 			v, unsent = status, true
@@ -73,10 +74,15 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	return v
 }
 
-// judgeResponse returns the verdict on a response. Only the proxy answers 407.
+// judgeResponse returns the verdict on a response. Only the proxy answers 407. A failure that answers a request whose
+// body broke off is an answer to that.
 func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	v := x.t.classifyResponse(ctx, resp)
-	if resp.StatusCode == http.StatusProxyAuthRequired && v.Kind != lull.KindSuccess {
+	switch {
+	case v.Kind == lull.KindSuccess:
+	case x.bodyState()&bodyFailed != 0:
+		v.Kind, v.CallerSide = lull.KindPermanent, true
+	case resp.StatusCode == http.StatusProxyAuthRequired:
 		v.CallerSide = true
 	}
 	return v
