@@ -118,14 +118,14 @@ func (e *Error) why() (why, setting string) {
 	switch e.Reason {
 	case engine.Permanent:
 		switch {
+		case e.Verdict.CallerSide && e.Verdict.Code != engine.CodeRetriedBelow:
+			return "it has failed on the caller's side", ""
 		case e.Verdict.Kind == KindUnclassified && e.Verdict.Code != engine.CodeUnclassified && e.Verdict.Code != "":
 			return "it is not known whether another attempt would help", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
 		case e.Verdict.Kind == KindUnclassified:
 			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
 		case e.Verdict.Code == engine.CodeRetriedBelow:
 			return "the call below has made the retries", "lull.Transient"
-		case e.Verdict.CallerSide:
-			return "the failure is on the caller's side", ""
 		}
 		return "another attempt would fail the same way", ""
 	case engine.CircuitOpen:

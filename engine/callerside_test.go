@@ -15,7 +15,7 @@ import (
 
 var (
 	noFiles  = lull.Verdict{Kind: lull.KindTransient, NeverSent: true, CallerSide: true, Code: "local_resources"}
-	noBody   = lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "request_body"}
+	noBody   = lull.Verdict{CallerSide: true, Code: "request_body"}
 	slowPool = lull.Verdict{Kind: lull.KindTransient, NeverSent: true, CallerSide: true, Code: engine.CodeTimeout}
 	slowBody = lull.Verdict{Kind: lull.KindTransient, CallerSide: true, Code: engine.CodeTimeout}
 )
@@ -166,6 +166,15 @@ func TestWhatWasNotReadYet(t *testing.T) {
 		}
 		if step := call.Next(0, c.v, nil); step.Reason != c.want || step.Done != (c.want != engine.Success) {
 			t.Errorf("%+v, %+v: %+v, want %v", c.spec, c.v, step, c.want)
+		}
+	}
+}
+
+// A message whose handler failed on the caller's side, in a call that it made, is no dead letter for that.
+func TestRule23TheCallersSideMakesNoDeadLetter(t *testing.T) {
+	for _, v := range []lull.Verdict{noBody, {Kind: lull.KindPermanent, CallerSide: true, Code: "407"}} {
+		if below := engine.FromBelow(engine.Permanent, v, 1); below.Kind == lull.KindPermanent {
+			t.Errorf("%+v is %+v", v, below)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (v Verdict) Failed(by CutOff) Verdict {
 	switch {
 	case by == CutByCaller:
 		v.Kind = KindCanceled
-	case by == CutByTime && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent && !v.CallerSide):
+	case by == CutByTime && !v.CallerSide && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
 		v.Kind, v.Code = KindTransient, CodeTimeout
 	}
 	if v.Code == "" && (v.Kind == KindUnclassified || v.Kind == KindCanceled) {

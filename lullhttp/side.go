@@ -20,11 +20,11 @@ import (
 //
 //   - What the error means is for ClassifyError, or for the user's classifier.
 //   - If the request's body could not be read, or is not as long as was announced, that is why the
-//     attempt failed, whatever the error says. Another attempt would read the same body, so it is
-//     permanent, unless the error is marked (lull.Transient).
+//     attempt failed, whatever the error says. Another attempt would read the same body, so there is
+//     none, unless the error is marked (lull.Transient).
 //   - An error of another host than the request's is one of a request that the base transport made
-//     first, for a token. The host with the tokens needs a policy and a budget of its own, so a retry
-//     here would be one without a budget: it is permanent.
+//     first, for a token. There is no other attempt: it would be one without a budget, since the host
+//     with the tokens needs a policy and a budget of its own.
 //   - An attempt that ran out of time while it waited for the body's reader, or for a connection of a
 //     pool that limits them, was slow on the caller's side.
 //   - Whom to trust, and the credentials for a proxy, are the caller's configuration. What else is wrong
@@ -34,14 +34,14 @@ import (
 func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyState()
 	if body&bodyFailed != 0 {
-		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindPermanent, Code: "request_body"} })
+		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Code: "request_body"} })
 		v.NeverSent, v.CallerSide = false, true
 		return v
 	}
 	elsewhere := x.isElsewhere(err)
 	v := x.t.classifyError(err, func(err error) lull.Verdict {
 		if elsewhere {
-			return lull.Verdict{Kind: lull.KindPermanent, Code: "another_host"}
+			return lull.Verdict{Code: "another_host"}
 		}
 		return classifyError(err)
 	})
@@ -81,7 +81,7 @@ func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.
 	switch {
 	case v.Kind == lull.KindSuccess:
 	case x.bodyState()&bodyFailed != 0:
-		v.Kind, v.CallerSide = lull.KindPermanent, true
+		v.Kind, v.CallerSide = lull.KindUnclassified, true
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		v.CallerSide = true
 	}
