@@ -426,7 +426,9 @@ func (x *exchange) finish(r engine.Result) *http.Response {
 }
 
 // A StatusError stands for a response that was discarded, as the last error of a
-// call that ended while it waited for another attempt.
+// call that ended while it waited for another attempt. A function for
+// http.Transport.OnProxyConnectResponse can return one, so that a Transport learns status
+// and Retry-After of a proxy that refuses to connect.
 type StatusError struct {
 	StatusCode int
 	Header     http.Header
