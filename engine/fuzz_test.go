@@ -112,7 +112,7 @@ func FuzzCall(f *testing.F) {
 						}
 					}
 				default:
-					v := lull.Verdict{Kind: engine.Kind(in.byte() % 8), After: in.duration(), NeverSent: in.byte()%2 == 0, CallerSide: len(in)%8 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
+					v := lull.Verdict{Kind: engine.Kind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
 					step = c.Next(now, v, luck)
 					if !step.Done && (step.Wait < 0 || v.Kind != lull.KindTransient && v.Kind != lull.KindRateLimited) {
 						t.Fatalf("after %+v the engine says %+v", v, step)

@@ -317,7 +317,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 							}
 						}()
 						cancel()
-						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide || last.Attempt != s.attempts && !s.hold && !s.unseen) {
+						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
 							t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
 						}
 						time.Sleep(500 * time.Millisecond)

@@ -241,7 +241,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true, CallerSide: true}
+		return lull.Verdict{Kind: engine.KindCallerSide, Code: "get_body", NeverSent: true}
 	}
 	if x.tried == nil {
 		return x.send(ctx, out)
