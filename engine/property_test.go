@@ -238,7 +238,7 @@ func (w *world) run(c *caller) {
 			w.fatalf("a request that cannot be made again was")
 		case c.spec.NotIdempotent && !c.verdict.NeverSent:
 			w.fatalf("an unsafe operation was repeated after %+v", c.verdict)
-		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindRateLimited:
+		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindRateLimited && c.verdict.Kind != engine.KindCallerTransient:
 			w.fatalf("a retry after %+v", c.verdict)
 		case w.now < c.waitEnds:
 			w.fatalf("a retry before the wait was over")

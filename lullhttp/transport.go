@@ -131,7 +131,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			defer x.again.end()
 		}
 	}
-	x.once, spec.UnlessUnsent = spec.NotReplayable, spec.NotReplayable
+	x.once = spec.NotReplayable
 	x.watched = x.once || spec.NotIdempotent
 	if x.once {
 		defer x.endBody()
