@@ -172,7 +172,7 @@ func (v visit) ended(ctx context.Context, resp *http.Response, verdict lull.Verd
 	}
 	o := outlier.Success
 	switch {
-	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide:
+	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide():
 		o = outlier.Neutral
 	case resp == nil:
 		o = outlier.LocalOrigin
