@@ -29,7 +29,11 @@ func network(err error) Verdict {
 	if !known {
 		return Verdict{Kind: KindUnclassified, Code: engine.CodeUnclassified}
 	}
-	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, CallerSide: c.CallerSide, Code: c.Code}
+	v := Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, Code: c.Code}
+	if c.CallerSide {
+		v = v.OnCallerSide()
+	}
+	return v
 }
 
 var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindUnclassified}

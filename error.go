@@ -118,7 +118,7 @@ func (e *Error) why() (why, setting string) {
 	switch e.Reason {
 	case engine.Permanent:
 		switch {
-		case e.Verdict.CallerSide && e.Verdict.Code != engine.CodeRetriedBelow:
+		case e.Verdict.CallerSide() && e.Verdict.Code != engine.CodeRetriedBelow:
 			return "it has failed on the caller's side", ""
 		case e.Verdict.Kind == KindUnclassified && e.Verdict.Code != engine.CodeUnclassified && e.Verdict.Code != "":
 			return "it is not known whether another attempt would help", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")

@@ -56,6 +56,7 @@ func newMark(err error, as mark, after time.Duration) error {
 // change adds to v, the verdict on the error without the mark.
 func (m *marked) change(v *Verdict) {
 	unknown := v.Kind == KindUnclassified
+	callerSide := v.CallerSide()
 	code := ""
 	switch m.as {
 	case markTransient:
@@ -76,6 +77,9 @@ func (m *marked) change(v *Verdict) {
 		if unknown {
 			v.Kind = KindTransient
 		}
+	}
+	if callerSide {
+		*v = v.OnCallerSide()
 	}
 	if v.Code == "" || unknown && v.Code == engine.CodeUnclassified {
 		v.Code = code

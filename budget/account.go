@@ -17,6 +17,8 @@ import (
 // nothing is left to chance, so that at any time
 //
 //	retries of calls that failed ≤ ratio × calls that earned + stock
+//
+// A retry that failed on the caller's side is put back (Repay), and is not among them.
 type Account struct {
 	stock Bucket
 	// flow is the content of the window. It is made once two calls earn closer

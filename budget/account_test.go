@@ -504,3 +504,44 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 		}
 	}
 }
+
+// What a retry has cost is put back once, wherever it was paid from, and never above what fits.
+func TestRepay(t *testing.T) {
+	for name, c := range map[string]Config{"account": {Stock: 3}, "ratio": {Window: time.Minute, Stock: 3}} {
+		b, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			b.End(0, true, 0, 0)
+		}
+		before := b.Balance(0)
+		var paid []Grant
+		for {
+			g := b.Withdraw(0, Transient, nil)
+			if !g.OK {
+				break
+			}
+			paid = append(paid, g)
+		}
+		if len(paid) < 3 {
+			t.Fatalf("%s: %d retries", name, len(paid))
+		}
+		for _, g := range paid {
+			b.(Repayable).Repay(0, g.Receipt)
+		}
+		if got := b.Balance(0); got != before {
+			t.Errorf("%s: %v tokens, before %v", name, got, before)
+		}
+	}
+	b, err := NewBucket(Config{Stock: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := b.Withdraw(0, Transient, nil)
+	b.Repay(0, g.Receipt)
+	b.Repay(0, g.Receipt)
+	if got := b.Balance(0); got != 3 {
+		t.Errorf("%v tokens in a bucket of 3", got)
+	}
+}

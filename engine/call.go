@@ -120,7 +120,7 @@ const (
 // evidenceOf returns the evidence of an attempt that began at that time and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
-	case v.CallerSide && v.Kind != KindSuccess:
+	case v.CallerSide():
 		return nothing
 	case v.Kind == KindRateLimited:
 		return rateLimited

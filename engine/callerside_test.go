@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	noFiles  = lull.Verdict{Kind: lull.KindTransient, NeverSent: true, CallerSide: true, Code: "local_resources"}
-	noBody   = lull.Verdict{CallerSide: true, Code: "request_body"}
-	slowPool = lull.Verdict{Kind: lull.KindTransient, NeverSent: true, CallerSide: true, Code: engine.CodeTimeout}
-	slowBody = lull.Verdict{Kind: lull.KindTransient, CallerSide: true, Code: engine.CodeTimeout}
+	noFiles  = lull.Verdict{Kind: engine.KindCallerTransient, NeverSent: true, Code: "local_resources"}
+	noBody   = lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}
+	slowPool = lull.Verdict{Kind: engine.KindCallerTransient, NeverSent: true, Code: engine.CodeTimeout}
+	slowBody = lull.Verdict{Kind: engine.KindCallerTransient, Code: engine.CodeTimeout}
 )
 
 // A failure of the caller's side shows nothing of the dependency, and costs nothing. A retry that ended so is paid for
@@ -172,7 +172,7 @@ func TestWhatWasNotReadYet(t *testing.T) {
 
 // A message whose handler failed on the caller's side, in a call that it made, is no dead letter for that.
 func TestRule23TheCallersSideMakesNoDeadLetter(t *testing.T) {
-	for _, v := range []lull.Verdict{noBody, {Kind: lull.KindPermanent, CallerSide: true, Code: "407"}} {
+	for _, v := range []lull.Verdict{noBody, noFiles} {
 		if below := engine.FromBelow(engine.Permanent, v, 1); below.Kind == lull.KindPermanent {
 			t.Errorf("%+v is %+v", v, below)
 		}

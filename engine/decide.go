@@ -38,7 +38,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		return done(Success)
 	case KindCanceled:
 		return done(Canceled)
-	case KindTransient, KindRateLimited, KindOverloaded:
+	case KindTransient, KindRateLimited, KindOverloaded, KindCallerTransient:
 	default:
 		return done(Permanent)
 	}
@@ -224,7 +224,9 @@ func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, 
 
 // timedOut reports whether the dependency may still be at work on the attempt that ended
 // with v.
-func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent && !v.CallerSide }
+func timedOut(v Verdict) bool {
+	return v.Code == CodeTimeout && !v.NeverSent && v.Kind != KindCallerTransient
+}
 
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
 func (c *Call) charge(now time.Duration, class budget.Class, random func() uint64) budget.Grant {

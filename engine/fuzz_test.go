@@ -87,7 +87,7 @@ func FuzzCall(f *testing.F) {
 		luck := func() uint64 { return uint64(in.int64()) }
 		for len(in) > 0 {
 			now := in.duration()
-			spec := engine.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0}
+			spec := engine.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0, UnlessUnsent: len(in)%2 == 0}
 			c, step := d.State().Start(now, spec)
 			if !step.Done && in.byte()%4 == 0 {
 				c.Abandon(now)
@@ -112,7 +112,7 @@ func FuzzCall(f *testing.F) {
 						}
 					}
 				default:
-					v := lull.Verdict{Kind: engine.Kind(in.byte() % 8), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
+					v := lull.Verdict{Kind: engine.Kind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
 					step = c.Next(now, v, luck)
 					if !step.Done && (step.Wait < 0 || v.Kind != lull.KindTransient && v.Kind != lull.KindRateLimited) {
 						t.Fatalf("after %+v the engine says %+v", v, step)

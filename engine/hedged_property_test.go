@@ -60,7 +60,7 @@ func randomHedging(r *rand.Rand) lull.Policy {
 
 func (w *world) arriveHedged() {
 	w.calls++
-	c := &contest{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
+	c := &contest{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0, UnlessUnsent: w.r.IntN(2) == 0}}
 	c.deadline = math.MaxInt64
 	if limit := w.policy.WithDefaults().Deadline; limit > 0 {
 		c.deadline = w.now + limit
@@ -137,7 +137,7 @@ func (w *world) another(c *contest) {
 	switch {
 	case len(c.racers)+1 > w.policy.Hedge.Attempts:
 		w.fatalf("attempt %d of a policy that allows %d", len(c.racers)+1, w.policy.Hedge.Attempts)
-	case c.spec.NotReplayable:
+	case c.spec.NotReplayable && (flying > 0 || !c.spec.UnlessUnsent || !last.NeverSent):
 		w.fatalf("a request that cannot be made again was")
 	case c.spec.NotIdempotent && (flying > 0 || !last.NeverSent):
 		w.fatalf("an unsafe operation was repeated beside %d others, after %+v", flying, last)
@@ -177,6 +177,9 @@ func (w *world) fly(c *contest, r *racer) {
 		r.verdict = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 25:
 		r.verdict = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
+	case n < 30:
+		r.verdict = []lull.Verdict{noFiles, noBody, slowBody}[w.r.IntN(3)]
+		w.invited++ // as in world.done
 	}
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := c.hedged.Timeout(w.now); took >= timeout {
@@ -329,7 +332,7 @@ func FuzzHedgedCall(f *testing.F) {
 		luck := func() uint64 { return uint64(in.int64()) }
 		for len(in) > 0 {
 			now := in.duration()
-			call, step := d.State().Start(now, engine.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
+			call, step := d.State().Start(now, engine.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0, UnlessUnsent: len(in)%2 == 0})
 			if step.Done {
 				continue
 			}
@@ -356,7 +359,7 @@ func FuzzHedgedCall(f *testing.F) {
 						begun++
 					}
 				default:
-					c.Ended(now, r, lull.Verdict{Kind: engine.Kind(in.byte() % 8), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}, luck)
+					c.Ended(now, r, lull.Verdict{Kind: engine.Kind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}, luck)
 				}
 			}
 			for i := range racers {

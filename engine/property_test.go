@@ -120,7 +120,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 }
 
 func (w *world) arrive() {
-	c := &caller{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
+	c := &caller{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0, UnlessUnsent: w.r.IntN(2) == 0}}
 	if w.r.IntN(3) == 0 {
 		c.spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
 	}
@@ -234,11 +234,11 @@ func (w *world) run(c *caller) {
 		switch {
 		case c.attempts > max(w.policy.WithDefaults().Attempts, 1):
 			w.fatalf("attempt %d of a policy that allows %d", c.attempts, w.policy.WithDefaults().Attempts)
-		case c.spec.NotReplayable:
+		case c.spec.NotReplayable && !(c.spec.UnlessUnsent && c.verdict.NeverSent):
 			w.fatalf("a request that cannot be made again was")
 		case c.spec.NotIdempotent && !c.verdict.NeverSent:
 			w.fatalf("an unsafe operation was repeated after %+v", c.verdict)
-		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindRateLimited:
+		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindRateLimited && c.verdict.Kind != engine.KindCallerTransient:
 			w.fatalf("a retry after %+v", c.verdict)
 		case w.now < c.waitEnds:
 			w.fatalf("a retry before the wait was over")
@@ -278,6 +278,9 @@ func (w *world) done(c *caller) {
 		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 25:
 		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
+	case n < 30:
+		v = []lull.Verdict{noFiles, noBody, slowBody}[w.r.IntN(3)]
+		w.invited++ // the attempt, if it was a retry, or the next cost nothing
 	}
 	c.verdict = v
 	step := c.call.Next(w.now, v, w.r.Uint64)

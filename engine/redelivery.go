@@ -268,7 +268,7 @@ func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 		below.Kind = KindUnclassified
 	case Permanent:
 		below.Kind, below.Code = KindUnclassified, CodeRetriedBelow
-		if v.Kind == KindPermanent && !v.NeverSent && !v.CallerSide {
+		if v.Kind == KindPermanent && !v.NeverSent {
 			below.Kind = KindPermanent
 		}
 	case Limited:

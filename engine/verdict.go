@@ -30,9 +30,32 @@ const (
 	// KindCanceled: the caller went away. The call ends, and it counts neither for
 	// nor against the dependency.
 	KindCanceled
+	// KindCallerSide: what failed is on the caller's side, such as the reader of the request's body, or
+	// its credentials. The call ends. It shows nothing of the dependency: it opens no circuit, spends
+	// no budget and ejects no endpoint.
+	KindCallerSide
+	// KindCallerTransient: the same, but another attempt may succeed: the caller's own limit of
+	// connections, files or ports. A retry is free as long as no attempt has reached the dependency.
+	KindCallerTransient
 )
 
-var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled"}
+// CallerSide reports whether v is a failure on the caller's side.
+func (v Verdict) CallerSide() bool {
+	return v.Kind == KindCallerSide || v.Kind == KindCallerTransient
+}
+
+// OnCallerSide is v, the verdict on a failure, if that is on the caller's side.
+func (v Verdict) OnCallerSide() Verdict {
+	switch v.Kind {
+	case KindTransient, KindRateLimited, KindCallerTransient:
+		v.Kind = KindCallerTransient
+	default:
+		v.Kind = KindCallerSide
+	}
+	return v
+}
+
+var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled", "caller_side", "caller_transient"}
 
 // String is the kind in lower case, such as "transient".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
@@ -45,11 +68,6 @@ type Verdict struct {
 	// (connection refused, name not resolved), so repeating it is safe even for
 	// an operation that is not idempotent.
 	NeverSent bool
-	// CallerSide: what failed is on the side of the caller, such as the reader of the request's
-	// body, its credentials, or its own limit of connections, files or ports. That shows
-	// nothing of the dependency: it opens no circuit, spends no budget and ejects no endpoint. A
-	// retry, if Kind allows one, is free as long as no attempt has reached the dependency.
-	CallerSide bool
 	// After is how long the server asked to wait, counted from the moment the
 	// verdict is handed to the engine. Zero or negative: it did not ask.
 	After time.Duration
@@ -81,7 +99,7 @@ func (v Verdict) Failed(by CutOff) Verdict {
 	switch {
 	case by == CutByCaller:
 		v.Kind = KindCanceled
-	case by == CutByTime && !v.CallerSide && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
+	case by == CutByTime && v.Code != CodeOutcomeUnknown && (v.Kind == KindUnclassified || v.Kind == KindCanceled || v.Kind == KindTransient && !v.NeverSent):
 		v.Kind, v.Code = KindTransient, CodeTimeout
 	}
 	if v.Code == "" && (v.Kind == KindUnclassified || v.Kind == KindCanceled) {
@@ -94,17 +112,21 @@ func (v Verdict) Failed(by CutOff) Verdict {
 // of its answer, such as the start of a stream. It cannot be repeated, and what broke may lie
 // on either side.
 func (v Verdict) Committed() Verdict {
-	if v.Kind != KindTransient && v.Kind != KindRateLimited {
+	switch v.Kind {
+	case KindCallerTransient:
+		v.Kind = KindCallerSide
 		return v
+	case KindTransient, KindRateLimited:
+		return Verdict{Kind: KindUnclassified, Code: CodeUnclassified, NeverSent: v.NeverSent}
 	}
-	return Verdict{Kind: KindUnclassified, Code: CodeUnclassified, NeverSent: v.NeverSent, CallerSide: v.CallerSide}
+	return v
 }
 
 // answers reports whether v is a permanent failure that the dependency is known to
 // have answered with. What was never sent it has not answered, nor what timed out,
 // though a mark may have made it permanent.
 func (v Verdict) answers() bool {
-	return v.Kind == KindPermanent && !v.NeverSent && !v.CallerSide && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
+	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
 }
 
 // Codes of failures that the engine itself looks at.

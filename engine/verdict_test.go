@@ -19,7 +19,7 @@ func TestVerdictsOfFailures(t *testing.T) {
 	unanswered := lull.Verdict{Code: engine.CodeOutcomeUnknown} // a COMMIT
 	reset := lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset"}
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	unreadable := lull.Verdict{Code: "request_body", CallerSide: true}
+	unreadable := lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}
 	canceled := func(v lull.Verdict) lull.Verdict { v.Kind = lull.KindCanceled; return v }
 	for _, c := range []struct{ v, failed, gone, late, committed lull.Verdict }{
 		{lull.Verdict{}, unknown, canceled(unknown), timeout, lull.Verdict{}},
@@ -32,7 +32,7 @@ func TestVerdictsOfFailures(t *testing.T) {
 		{missing, missing, canceled(missing), missing, missing},
 		{stop, stop, canceled(stop), stop, stop},
 		{canceled(unknown), canceled(unknown), canceled(unknown), timeout, canceled(unknown)},
-		{noFiles, noFiles, canceled(noFiles), noFiles, lull.Verdict{Code: engine.CodeUnclassified, NeverSent: true, CallerSide: true}},
+		{noFiles, noFiles, canceled(noFiles), noFiles, lull.Verdict{Kind: engine.KindCallerSide, Code: "local_resources", NeverSent: true}},
 		{unreadable, unreadable, canceled(unreadable), unreadable, unreadable},
 	} {
 		for by, want := range map[engine.CutOff]lull.Verdict{engine.NotCutOff: c.failed, engine.CutByCaller: c.gone, engine.CutByTime: c.late} {

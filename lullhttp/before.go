@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // WithBeforeRetry calls prepare before each attempt after the first, with the request that
@@ -51,5 +52,5 @@ func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
 	if last != nil {
 		x.err = fmt.Errorf("%w (after: %w)", x.err, last)
 	}
-	return lull.Verdict{Kind: lull.KindPermanent, Code: "before_retry", NeverSent: true, CallerSide: true}, false
+	return lull.Verdict{Kind: engine.KindCallerSide, Code: "before_retry", NeverSent: true}, false
 }

@@ -17,7 +17,10 @@ import (
 // http.Client, means. It knows what [lull.Classify] knows, and in addition:
 //
 //   - certificates that are not accepted, and a peer that does not speak TLS: permanent, and never
-//     sent. A TLS alert: unclassified;
+//     sent. A TLS handshake that took longer than http.Transport.TLSHandshakeTimeout: transient, and
+//     never sent. A TLS alert: unclassified;
+//   - an answer of a SOCKS proxy: transient if it could not connect, and permanent if it does not want
+//     to; never sent;
 //   - a context that was cancelled: unclassified. Whether the caller has gone away is decided by the
 //     call's own context;
 //   - a connection that ended or was closed under the request: transient;
@@ -25,16 +28,28 @@ import (
 //     rate-limited if its code is ENHANCE_YOUR_CALM. A refused stream was not looked
 //     at by the server (RFC 9113, 8.7), so it was never sent;
 //   - a response whose header was cut, or is none: transient;
-//   - an error that carries a response in an exported field (*oauth2.RetrieveError):
-//     what that response means.
+//   - an error that carries a response in an exported field (*oauth2.RetrieveError), and a
+//     [*StatusError]: what that response means.
 //
-// It looks at types and never at words of its own. Two errors of http.Transport have no
+// With lull.Classify these are never sent: a dial that failed or timed out, whether to the server or to
+// a proxy; a name that was not resolved; a Unix socket whose file is missing, or whose backlog is full; a
+// machine without free files or ports, which is on the caller's side as well.
+//
+// An error does not show everything. A [Transport] also knows whether its base transport has had a
+// connection for the request, if that reports to package httptrace, as http.Transport does. If it had
+// none, whatever failed was never sent: a dial, a handshake or a CONNECT that was cut, or that the
+// attempt's time has ended; a CONNECT that the proxy has answered with a status, which then decides. (To have its
+// Retry-After obeyed, return a StatusError from http.Transport.OnProxyConnectResponse.) And it
+// knows of the request's body, and of another host in the error (a server for tokens), so that failures of
+// the caller's own side count for nobody else: see docs/guide.md.
+//
+// It looks at types and never at words of its own. Some errors of http.Transport have no
 // type: that for an idle connection which the server closed just as a request went out
 // (http.Transport repeats GET, HEAD, OPTIONS and TRACE then, and leaves PUT and DELETE to
-// lull), and that for a first line of a response which was cut. They are compared with
-// those that net/http itself makes, once for each process and after a failure. Other
-// errors without a type are unclassified, and not repeated: an unsupported scheme,
-// rightly, but also "http2: client connection lost" after an unanswered ping.
+// lull), that for a first line of a response which was cut, and those for a handshake's timeout and
+// for the answers of proxies. They are compared with those that net/http itself makes, once for each
+// process and after a failure. Other errors without a type are unclassified, and not repeated: an
+// unsupported scheme, rightly, but also "http2: client connection lost" after an unanswered ping.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}

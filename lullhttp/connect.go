@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // What net/http returns when a connection could not be set up, and has no type to know it by. It is made
@@ -36,14 +37,14 @@ var socksReplies = [...]struct {
 	reply   string
 	verdict lull.Verdict
 }{
-	{"\x05\x00\x05\x01", lull.Verdict{Kind: lull.KindTransient, Code: "socks_failure"}},                   // of the proxy
-	{"\x05\x00\x05\x02", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}}, // by its rules
-	{"\x05\x00\x05\x03", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // network
-	{"\x05\x00\x05\x04", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // host
+	{"\x05\x00\x05\x01", lull.Verdict{Kind: lull.KindTransient, Code: "socks_failure"}},    // of the proxy
+	{"\x05\x00\x05\x02", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // by its rules
+	{"\x05\x00\x05\x03", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // network
+	{"\x05\x00\x05\x04", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // host
 	{"\x05\x00\x05\x05", lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused"}},
-	{"\x05\x00\x05\x06", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},                     // the packets went in circles
-	{"\x05\xff", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}},         // it wants credentials
-	{"\x05\x02\x01\x01", lull.Verdict{Kind: lull.KindPermanent, CallerSide: true, Code: "proxy_refused"}}, // it wants others
+	{"\x05\x00\x05\x06", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // the packets went in circles
+	{"\x05\xff", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}},         // it wants credentials
+	{"\x05\x02\x01\x01", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // it wants others
 }
 
 // socksTexts are the innermost errors for socksReplies.

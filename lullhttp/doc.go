@@ -21,9 +21,13 @@
 // GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated. POST, PATCH and unknown methods
 // are repeated only in three cases: they carry an Idempotency-Key or X-Idempotency-Key
 // ([WithIdempotencyKeys] makes keys); an option allows it ([WithRoute], [WithCall]); or the
-// request was provably never sent, because the connection was refused or the name did not
-// resolve. A body that cannot be read a second time (no GetBody) is sent once, unless
-// [WithReplay] buffers it.
+// request was provably never sent, because there was no connection to send it on. A body that
+// cannot be read a second time (no GetBody) is sent once, unless [WithReplay] buffers it, or
+// nothing was read of it yet.
+//
+// What fails on the caller's own side (a body that cannot be read, a token that cannot be had, a full
+// pool, a machine without files or ports) opens no circuit, costs no retries of others and ejects no
+// endpoint.
 //
 // # What the caller gets
 //
@@ -55,7 +59,8 @@
 // A RoundTrip over a stub that returns at once costs about 90 ns more than the stub alone,
 // and no allocation, if it has no time limit. Under an http.Client that makes each request
 // anew it costs 125 ns more. An attempt with a timeout of its own costs about 200 ns and two
-// allocations more. A request body is never copied.
+// allocations more. A POST without a key, or with a body that is not in memory, costs one allocation
+// more if it has no timeout of its own. A request body is never copied.
 //
 // docs/guide.md has the rest, under "HTTP": hedging, long bodies, what net/http repeats by
 // itself.

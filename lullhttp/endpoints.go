@@ -176,7 +176,7 @@ func (v visit) ended(ctx, caller context.Context, resp *http.Response, verdict l
 	}
 	o := outlier.Success
 	switch {
-	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide:
+	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide():
 		o = outlier.Neutral
 	case resp == nil:
 		o = outlier.LocalOrigin

@@ -90,7 +90,7 @@ func TestRule23UploadsThroughGateways(t *testing.T) {
 	for name, calls := range map[string]*ends{"inner": innerCalls, "outer": outerCalls} {
 		calls.mu.Lock()
 		for _, e := range calls.all {
-			if e.Circuit != nil || e.Verdict.Kind != lull.KindSuccess && e.Reason != engine.Canceled && !e.Verdict.CallerSide {
+			if e.Circuit != nil || e.Verdict.Kind != lull.KindSuccess && e.Reason != engine.Canceled && !e.Verdict.CallerSide() {
 				t.Errorf("%s: %v %+v, circuit %v: %v", name, e.Reason, e.Verdict, e.Circuit, e.Err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestRule23BrokenBodiesOnRealConnections(t *testing.T) {
 				if err == nil {
 					resp.Body.Close()
 				}
-				if again > 0 || len(calls.all) != 1 || !calls.all[0].Verdict.CallerSide {
+				if again > 0 || len(calls.all) != 1 || !calls.all[0].Verdict.CallerSide() {
 					t.Errorf("HTTP/2 %v, %s, abort %q: %v; read again %d times; %+v", h2, name, abort, err, again, calls.all)
 				}
 			}

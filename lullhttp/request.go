@@ -70,6 +70,7 @@ func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotentMethod(req.Method),
 		NotReplayable: hasBody(req) && req.GetBody == nil,
+		UnlessUnsent:  true, // see exchange.judge
 		// The SDK that makes the request retries by itself, or somebody passes one on.
 		ForRetry: len(req.Header) > 0 && ParseAttempt(req.Header) > 1,
 	}

@@ -34,14 +34,14 @@ import (
 func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyState()
 	if body&bodyFailed != 0 {
-		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Code: "request_body"} })
-		v.NeverSent, v.CallerSide = false, true
-		return v
+		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"} })
+		v.NeverSent = false
+		return v.OnCallerSide()
 	}
 	elsewhere := x.isElsewhere(err)
 	v := x.t.classifyError(err, func(err error) lull.Verdict {
 		if elsewhere {
-			return lull.Verdict{Code: "another_host"}
+			return lull.Verdict{Kind: engine.KindCallerSide, Code: "another_host"}
 		}
 		return classifyError(err)
 	})
@@ -55,18 +55,20 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	case v.Kind == lull.KindSuccess:
 		return v
 	case elsewhere:
-		v.CallerSide = true
+		v = v.OnCallerSide()
 	case v.Code == engine.CodeRetriedBelow:
 		return v
 	case unsent:
 		v.NeverSent = true
 		waited := x.out != nil && x.out.way.dials != nil && !x.out.way.dials.begun.Load() && ctx.Err() != nil
-		v.CallerSide = v.CallerSide || waited || v.Code == "407"
+		if waited || v.Code == "407" {
+			v = v.OnCallerSide()
+		}
 	case body&bodyWaiting != 0 && ctx.Err() != nil:
-		v.CallerSide = true
+		v = v.OnCallerSide()
 	}
 	if is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err) {
-		v.CallerSide = true
+		v = v.OnCallerSide()
 	}
 	if x.once && v.NeverSent && !x.out.way.keep() {
 		v.NeverSent = false // as far as the body goes
@@ -81,9 +83,9 @@ func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.
 	switch {
 	case v.Kind == lull.KindSuccess:
 	case x.bodyState()&bodyFailed != 0:
-		v.Kind, v.CallerSide = lull.KindUnclassified, true
+		v.Kind = engine.KindCallerSide
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		v.CallerSide = true
+		v = v.OnCallerSide()
 	}
 	return v
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
@@ -317,7 +318,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 							}
 						}()
 						cancel()
-						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide || last.Attempt != s.attempts && !s.hold && !s.unseen) {
+						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
 							t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
 						}
 						time.Sleep(500 * time.Millisecond)
@@ -355,5 +356,46 @@ func overTLS(config *tls.Config) func(context.Context, string, string) (net.Conn
 			c.Close()
 		}()
 		return ours, nil
+	}
+}
+
+// What the user says of a failure decides whether it is repeated, and facts decide whose it was.
+func TestMarksAndFacts(t *testing.T) {
+	broken := func(err error) func() io.Reader {
+		return func() io.Reader { return io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)) }
+	}
+	blip := errors.New("blip")
+	repeats := lullhttp.WithClassifier(func(_ *http.Response, err error) lull.Verdict {
+		if err != nil {
+			return lull.Verdict{Kind: lull.KindTransient, Code: "mine"}
+		}
+		return lull.Verdict{}
+	})
+	for name, c := range map[string]struct {
+		body     func() io.Reader
+		options  []lullhttp.Option
+		want     lull.Verdict
+		attempts int
+	}{
+		"a broken body":         {broken(blip), nil, lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}, 1},
+		"marked as transient":   {broken(lull.Transient(blip)), nil, lull.Verdict{Kind: engine.KindCallerTransient, Code: "request_body"}, 3},
+		"marked as never sent":  {broken(lull.NeverSent(blip)), nil, lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}, 1},
+		"a classifier's errors": {broken(blip), []lullhttp.Option{repeats}, lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &network{}
+			tr := n.transport()
+			var last lull.Event
+			o := observer(func(_ context.Context, e lull.Event) { last = e })
+			req, _ := http.NewRequest("PUT", host, c.body())
+			req.ContentLength = 1000
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(c.body()), nil }
+			_, err := client(t, eager, append(c.options, lullhttp.WithBase(tr), lullhttp.WithObserver(o))...).Transport.RoundTrip(req)
+			if err == nil || last.Verdict != c.want || last.Attempt != c.attempts {
+				t.Errorf("%s: %d attempts, %+v, %v", name, last.Attempt, last.Verdict, err)
+			}
+			tr.CloseIdleConnections()
+			synctest.Wait()
+		})
 	}
 }

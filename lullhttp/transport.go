@@ -137,7 +137,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			defer x.again.end()
 		}
 	}
-	x.once, spec.UnlessUnsent = spec.NotReplayable, spec.NotReplayable
+	x.once = spec.NotReplayable
 	x.watched = x.once || spec.NotIdempotent
 	if x.once {
 		defer x.endBody()
@@ -248,7 +248,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true, CallerSide: true}
+		return lull.Verdict{Kind: engine.KindCallerSide, Code: "get_body", NeverSent: true}
 	}
 	if x.tried == nil {
 		return x.send(ctx, out)
@@ -433,7 +433,9 @@ func (x *exchange) finish(r engine.Result) *http.Response {
 }
 
 // A StatusError stands for a response that was discarded, as the last error of a
-// call that ended while it waited for another attempt.
+// call that ended while it waited for another attempt. A function for
+// http.Transport.OnProxyConnectResponse can return one, so that a Transport learns status
+// and Retry-After of a proxy that refuses to connect.
 type StatusError struct {
 	StatusCode int
 	Header     http.Header

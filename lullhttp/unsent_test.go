@@ -223,9 +223,12 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 							if got := read(t, resp, err); got != want || dials.Load() != 2 {
 								t.Errorf("%q after %d dials", got, dials.Load())
 							}
-							v := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, CallerSide: c.callerSide, After: c.after, Code: c.code}
+							v := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, After: c.after, Code: c.code}
 							if c.code == "429" || c.after > 0 {
 								v.Kind = lull.KindRateLimited
+							}
+							if c.callerSide {
+								v.Kind = engine.KindCallerTransient
 							}
 							if len(failed) != 1 || failed[0] != v {
 								t.Errorf("%+v, want %+v", failed, v)
