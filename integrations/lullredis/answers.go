@@ -15,10 +15,7 @@ import (
 )
 
 // isReply reports whether err is an answer of Redis.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
+func isReply(err error) bool { return is[redis.Error](err) }
 
 // refusals are the codes with which a server refuses a command that it has not carried out, and may carry
 // out soon. A code is the first word of an error, which Redis's protocol defines.

@@ -281,33 +281,26 @@ const (
 	passes                        // it is no call: it is meant to wait, or belongs to a new connection
 )
 
-// commands are those of which something is known. A command whose second execution has another
-// result than the first (DEL, SADD, EXPIRE: how many were changed) is none of them.
-var commands = func() map[string]commandKind {
-	m := map[string]commandKind{}
-	for kind, names := range map[commandKind]string{
-		repeatable: "get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
-			"hget hmget hgetall hkeys hvals hlen hexists hstrlen hscan hrandfield lrange lindex llen lpos " +
-			"smembers sismember smismember scard srandmember sscan sinter sunion sdiff sintercard " +
-			"zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex zrank zrevrank zscore zmscore zcard zcount zlexcount zscan " +
-			"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
-			"xlen xrange xrevrange xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
-			"ping echo time dbsize info command config lastsave role mset set setex psetex hmset",
-		passes: "blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
-			"hello auth select readonly",
-	} {
-		for _, name := range strings.Fields(names) {
-			m[name] = kind
-		}
-	}
-	return m
-}()
-
+// What is known of commands. One whose second execution has another result than the first (DEL, SADD, EXPIRE: how
+// many were changed) is in none of these.
 var (
-	// writes are the repeatable commands that change something.
+	// repeatables are those that may be carried out twice.
+	repeatables = names("get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
+		"hget hmget hgetall hkeys hvals hlen hexists hstrlen hscan hrandfield lrange lindex llen lpos " +
+		"smembers sismember smismember scard srandmember sscan sinter sunion sdiff sintercard " +
+		"zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex zrank zrevrank zscore zmscore zcard zcount zlexcount zscan " +
+		"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
+		"xlen xrange xrevrange xread xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
+		"ping echo time dbsize info command config lastsave role mset set setex psetex hmset")
+	// writes are those of them that change something.
 	writes = names("set setex psetex mset hmset")
+	// waits are meant to wait, or belong to a new connection.
+	waits = names("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
+		"hello auth select readonly")
 	// bound are those that only mean something on one connection, together with their neighbours.
 	bound = names("multi exec discard watch unwatch asking reset")
+	// prepares are the second words of those with CLIENT that belong to a new connection.
+	prepares = names("setname setinfo tracking maint_notifications")
 	// scripts run the caller's code, which may return any error after it has written.
 	scripts = names("eval evalsha fcall tfcall tfcallasync")
 	// greetings are those of go-redis to a new connection.
@@ -326,41 +319,33 @@ func names(of string) map[string]bool {
 
 func kindOf(cmd redis.Cmder) commandKind {
 	name := cmd.Name()
-	kind := commands[name]
-	if kind == repeatable && cmd.NoRetry() { // see declared
+	switch {
+	case name == "set" && conditional(cmd), name == "config" && sub(cmd) != "get":
 		return once
+	case strings.HasPrefix(name, "xread") && has(cmd, "block"), name == "client" && prepares[sub(cmd)]:
+		return passes
+	case repeatables[name] && !cmd.NoRetry(): // see declared
+		return repeatable
+	case waits[name]:
+		return passes
 	}
-	switch name {
-	case "xread", "xreadgroup":
-		if has(cmd, "block") {
-			return passes
-		}
-		if name == "xread" {
-			return repeatable
-		}
-	case "set": // with a condition, or the old value as its result, the second differs
-		args := cmd.Args()
-		for i := 3; i < len(args); i++ {
-			option, _ := args[i].(string)
-			switch strings.ToLower(option) {
-			case "ex", "px", "exat", "pxat":
-				i++
-			case "keepttl":
-			default:
-				return once
-			}
-		}
-	case "config": // SET, RESETSTAT, REWRITE change things
-		if sub(cmd) != "get" {
-			return once
-		}
-	case "client":
-		switch sub(cmd) {
-		case "setname", "setinfo", "tracking", "maint_notifications":
-			return passes
+	return once
+}
+
+// conditional reports whether a SET has a condition, or the old value as its result: the second one differs.
+func conditional(set redis.Cmder) bool {
+	args := set.Args()
+	for i := 3; i < len(args); i++ {
+		option, _ := args[i].(string)
+		switch strings.ToLower(option) {
+		case "ex", "px", "exat", "pxat":
+			i++
+		case "keepttl":
+		default:
+			return true
 		}
 	}
-	return kind
+	return false
 }
 
 // sub is the second word of a command, in small letters.

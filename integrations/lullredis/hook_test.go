@@ -93,6 +93,9 @@ func TestKindOf(t *testing.T) {
 		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
 			t.Errorf("%s is %d, want %d", x.args, got, x.want)
 		}
+		if got := kindOf(redis.NewRawWriteToCmd(context.Background(), io.Discard, args...)); got == repeatable {
+			t.Errorf("%s is repeated, though its answer goes to a writer", x.args)
+		}
 	}
 }
 
