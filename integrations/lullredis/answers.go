@@ -3,18 +3,19 @@ package lullredis
 import (
 	"errors"
 	"io"
+	"net"
+	"net/url"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/lullhttp"
 )
 
 // isReply reports whether err is an answer of Redis.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
+func isReply(err error) bool { return is[redis.Error](err) }
 
 // refusals are the codes with which a server refuses a command that it has not carried out, and may carry
 // out soon. A code is the first word of an error, which Redis's protocol defines.
@@ -47,6 +48,9 @@ var credentials = names("NOAUTH WRONGPASS NOPERM")
 //	                                                                     the caller's credentials
 //	any other (ERR, WRONGTYPE, BUSYGROUP, ...)              perhaps      no
 //
+// A wait for a connection of the pool (redis.ErrPoolTimeout) was never sent, and shows nothing of the server: it is
+// a transient failure of the caller's side.
+//
 // "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
 // processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. It holds for one
 // command. As a classifier of lull.Do it is right for operations that send one command, and no script: [AddTo] does
@@ -60,18 +64,19 @@ func classify(err error) lull.Verdict {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	case errors.As(err, &reply):
 		text := strings.TrimPrefix(reply.Error(), "ERR ") // which some servers put before the code
-		if code, _, _ := strings.Cut(text, " "); refusals[code] {
-			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_" + strings.ToLower(code)}
-		}
-		if strings.HasPrefix(text, "max number of clients") {
+		word, _, _ := strings.Cut(text, " ")
+		code := "redis_" + strings.ToLower(word)
+		switch {
+		case refusals[word]:
+			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: code}
+		case strings.HasPrefix(text, "max number of clients"):
 			return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_max_clients"}
-		}
-		if code, _, _ := strings.Cut(text, " "); credentials[code] {
-			return lull.Verdict{Kind: lull.KindUnclassified, Code: "redis_" + strings.ToLower(code)}
+		case credentials[word]:
+			return lull.Verdict{Kind: lull.KindUnclassified, Code: code}
 		}
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "redis_error"}
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted): // it waited for a connection of the pool
-		return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "redis_pool_timeout"}
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return lull.Verdict{Kind: engine.KindCallerTransient, NeverSent: true, Code: "redis_pool_timeout"}
 	case errors.Is(err, io.EOF):
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
 	}
@@ -84,7 +89,7 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
-	v := Classify(err)
+	v := ofCaller(Classify(err), cmd, err)
 	name := cmd.Name()
 	if v.NeverSent && isReply(err) {
 		if elsewhere[v.Code] && !follows || bound[name] || doubt && scripts[name] {
@@ -93,6 +98,43 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 		v.NeverSent = !scripts[name]
 	}
 	return v
+}
+
+// ofCaller returns v, the verdict on err, which ended cmd. It is one of the caller's side if err is that of another
+// connection than the client's: of the caller's provider of credentials, which is not repeated, since that other
+// host has no budget here, or of the writer that the answer goes to.
+func ofCaller(v lull.Verdict, cmd redis.Cmder, err error) lull.Verdict {
+	if isReply(err) || is[noConnection](err) {
+		return v
+	}
+	op, _ := errors.AsType[*net.OpError](err)
+	switch {
+	case is[*url.Error](err), is[*net.DNSError](err), op != nil && op.Op == "dial":
+		return lull.Verdict{Kind: engine.KindCallerSide, NeverSent: true, Code: "another_host"}
+	case op != nil && op.Op == "write" && cmd.NoRetry():
+		v = v.OnCallerSide()
+	}
+	return v
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// noConnection is the error of a dial, or of the greeting of a new connection.
+type noConnection struct{ error }
+
+func (e noConnection) Unwrap() error { return e.error }
+
+// notConnected returns err as a noConnection, after which another attempt may follow, unless it is about how the
+// two sides are set up (a certificate that is not accepted, an address that is none).
+func notConnected(err error) error {
+	switch v := lullhttp.ClassifyError(err); {
+	case v.Code == engine.CodeUnclassified, v.Kind == lull.KindTransient, v.Kind == lull.KindRateLimited, v.Kind == engine.KindCallerTransient:
+		err = lull.NeverSent(err)
+	}
+	return noConnection{err}
 }
 
 // elsewhere are the codes of verdicts after which another server is to be asked.

@@ -7,23 +7,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// optionsOf returns what lull has to know of a client's options: the type of these, whether the client obeys the
+// deadlines of contexts, and how often it repeats commands and makes a dial. Of a type that is not go-redis's own it
+// knows nothing, and the name is empty.
+func optionsOf(client redis.UniversalClient) (name string, deadlines bool, retries, dials int) {
+	switch c := client.(type) {
+	case *redis.Client:
+		o := c.Options()
+		return "redis.Options", o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries
+	case *redis.ClusterClient:
+		o := c.Options()
+		return "redis.ClusterOptions", o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries
+	case *redis.Ring:
+		o := c.Options()
+		return "redis.RingOptions", o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries
+	}
+	return "", true, 0, 1
+}
+
 // respectsDeadlines returns an error if client visibly ignores the deadlines of contexts.
 func respectsDeadlines(client redis.UniversalClient) error {
-	var heeds bool
-	var options string
-	switch c := client.(type) {
-	case nil:
+	if client == nil {
 		return errors.New("lullredis: the client is nil: want one from redis.NewClient or redis.NewUniversalClient")
-	case *redis.Client:
-		heeds, options = c.Options().ContextTimeoutEnabled, "redis.Options"
-	case *redis.ClusterClient:
-		heeds, options = c.Options().ContextTimeoutEnabled, "redis.ClusterOptions"
-	case *redis.Ring:
-		heeds, options = c.Options().ContextTimeoutEnabled, "redis.RingOptions"
-	default:
-		return nil
 	}
-	if !heeds {
+	if options, deadlines, _, _ := optionsOf(client); !deadlines {
 		return errors.New("lullredis: the client ignores the deadlines of contexts, so that a server which stops answering would hold it for seconds: " +
 			"set ContextTimeoutEnabled in its " + options + " (or in redis.UniversalOptions), or hand in a client of its own that has it set")
 	}

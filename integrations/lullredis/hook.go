@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -49,6 +50,11 @@ const MaxDials = 4
 // they are part of the call that needs the connection. If the connection breaks there, the call's command was
 // never sent.
 //
+// What fails on the caller's own side shows nothing of the server: a pool without a free connection, a client that is
+// closed, credentials that could not be had, TLS that the two do not agree on, the writer that an answer goes to, a
+// panic in a hook. It opens no circuit and takes nothing from a budget. A wait for a connection of the pool is
+// repeated, for nothing was sent.
+//
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
 // of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. A cluster's client
@@ -65,15 +71,7 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if d == nil {
 		return errors.New("lullredis: AddTo: the dependency is nil: make one with lull.NewDependency")
 	}
-	retries, dials, options := 0, 1, ""
-	switch c := client.(type) {
-	case *redis.Client:
-		retries, dials, options = c.Options().MaxRetries, c.Options().DialerRetries, "redis.Options"
-	case *redis.ClusterClient:
-		retries, dials, options = c.Options().MaxRetries, c.Options().DialerRetries, "redis.ClusterOptions"
-	case *redis.Ring:
-		retries, dials, options = c.Options().MaxRetries, c.Options().DialerRetries, "redis.RingOptions"
-	}
+	options, _, retries, dials := optionsOf(client)
 	if retries > 0 {
 		return fmt.Errorf("lullredis: AddTo: the client repeats commands up to %d times by itself, also those that may have been carried out: set MaxRetries to -1 in its %s", retries, options)
 	}
@@ -81,7 +79,7 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 		return fmt.Errorf("lullredis: AddTo: the client dials several times for one command (5 by default): set DialerRetries to 1 in its %s", options)
 	}
 	addNodes := func(n *redis.Client) { n.AddHook(node{newDialer()}) }
-	h := &hook{dialer: newDialer(), d: d}
+	h := &hook{d: d}
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		h.cluster = true
@@ -89,6 +87,8 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	case *redis.Ring:
 		c.OnNewNode(addNodes)
 		c.ForEachShard(context.Background(), func(_ context.Context, n *redis.Client) error { addNodes(n); return nil })
+	default:
+		h.dialer = newDialer()
 	}
 	client.AddHook(h)
 	return nil
@@ -96,28 +96,71 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 
 // A hook makes calls of commands and pipelines. That of a single server dials, too.
 type hook struct {
-	dialer
+	*dialer
 	d       *lull.Dependency
 	cluster bool // the client follows MOVED and ASK
 }
 
-// A dialer holds one for each dial in flight.
-type dialer chan struct{}
+// A dialer makes the connections of a client to one server. It is nil for a client of several.
+type dialer struct {
+	inFlight chan struct{} // holds one for each dial
+	failures atomic.Int64  // of dials and greetings
+}
 
-func newDialer() dialer { return make(dialer, MaxDials) }
+func newDialer() *dialer { return &dialer{inFlight: make(chan struct{}, MaxDials)} }
 
 // DialHook dials when there is room.
-func (in dialer) DialHook(next redis.DialHook) redis.DialHook {
+func (in *dialer) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		select {
-		case in <- struct{}{}:
+		case in.inFlight <- struct{}{}:
 		case <-ctx.Done():
-			return nil, lull.NeverSent(ctx.Err())
+			return nil, notConnected(ctx.Err())
 		}
-		defer func() { <-in }()
+		defer func() { <-in.inFlight }()
 		conn, err := next(ctx, network, addr)
-		return conn, lull.NeverSent(err)
+		if err != nil {
+			in.failures.Add(1)
+			err = notConnected(err)
+		}
+		return conn, err
 	}
+}
+
+// failed returns how many connections could not be made so far.
+func (in *dialer) failed() int64 {
+	if in == nil {
+		return 0
+	}
+	return in.failures.Load()
+}
+
+// waited returns err, of commands, as that of a wait for a connection of the pool if their time was over in it:
+// they had none, none was being dialled, and as many as before could not be made.
+func (in *dialer) waited(before int64, err error, cmds ...redis.Cmder) error {
+	if err != context.DeadlineExceeded || in == nil || len(in.inFlight) > 0 || in.failed() > before {
+		return err
+	}
+	err = fmt.Errorf("%w: %w", redis.ErrPoolTimeout, err)
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
+	return err
+}
+
+// greeted returns err, of commands that pass by. If a new connection broke while it was greeted, the command
+// that needs it was never sent. go-redis unwraps such an error once.
+func (in *dialer) greeted(err error, cmds ...redis.Cmder) error {
+	if err == nil || isReply(err) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !greetings[cmd.Name()] }) {
+		return err
+	}
+	if in != nil {
+		in.failures.Add(1)
+	}
+	if lull.Classify(err).Code == engine.CodeTimeout {
+		return err
+	}
+	return fmt.Errorf("lullredis: greeting a new connection: %w", notConnected(err))
 }
 
 // ProcessHook makes one command.
@@ -126,7 +169,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		kind := kindOf(cmd)
 		if kind == passes {
 			_, err := h.send(ctx, next, cmd, true)
-			return greeted(err, cmd)
+			return h.greeted(err, cmd)
 		}
 		idempotent := kind == repeatable || declared(ctx, cmd)
 		r, err := h.drive(ctx, cmd.Name(), idempotent, func(ctx context.Context) (lull.Verdict, error) {
@@ -140,7 +183,8 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // send makes one attempt. Once: carrying cmd out twice is not the same as once.
 func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
 	if !h.cluster {
-		err := next(ctx, cmd)
+		before := h.failed()
+		err := h.waited(before, next(ctx, cmd))
 		return verdict(cmd, err, once, false), err
 	}
 	s := &sending{cmd: cmd, once: once}
@@ -164,14 +208,16 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		p.once = pass || !declared(ctx, cmds...) && !same(cmds)
 		send := func(ctx context.Context, cmds []redis.Cmder) error {
 			if h.cluster {
-				ctx = context.WithValue(ctx, sendingKey{}, &sending{once: p.once})
+				p.sending = &sending{once: p.once}
+				ctx = context.WithValue(ctx, sendingKey{}, p.sending)
 			}
-			err := next(ctx, cmds)
+			before := h.failed()
+			err := h.waited(before, next(ctx, cmds), cmds...)
 			stamp(cmds, err)
 			return err
 		}
 		if pass {
-			return greeted(send(ctx, cmds), cmds...)
+			return h.greeted(send(ctx, cmds), cmds...)
 		}
 		made := false
 		r, err := h.drive(ctx, "pipeline", !p.once, func(ctx context.Context) (lull.Verdict, error) {
@@ -212,20 +258,6 @@ func (h *hook) result(name string, r engine.Result, err error) error {
 	return h.d.Error(name, r, err)
 }
 
-// greeted returns err, of commands that pass by. If a new connection broke while it was greeted, the command
-// that needs it was never sent. go-redis unwraps such an error once.
-func greeted(err error, cmds ...redis.Cmder) error {
-	if err == nil || isReply(err) || lull.Classify(err).Code == engine.CodeTimeout {
-		return err
-	}
-	for _, cmd := range cmds {
-		if !greetings[cmd.Name()] {
-			return err
-		}
-	}
-	return fmt.Errorf("lullredis: greeting a new connection: %w", lull.NeverSent(err))
-}
-
 type idempotentKey struct{}
 
 // Idempotent returns a context for commands that may be carried out twice: a DEL whose result does
@@ -249,33 +281,26 @@ const (
 	passes                        // it is no call: it is meant to wait, or belongs to a new connection
 )
 
-// commands are those of which something is known. A command whose second execution has another
-// result than the first (DEL, SADD, EXPIRE: how many were changed) is none of them.
-var commands = func() map[string]commandKind {
-	m := map[string]commandKind{}
-	for kind, names := range map[commandKind]string{
-		repeatable: "get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
-			"hget hmget hgetall hkeys hvals hlen hexists hstrlen hscan hrandfield lrange lindex llen lpos " +
-			"smembers sismember smismember scard srandmember sscan sinter sunion sdiff sintercard " +
-			"zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex zrank zrevrank zscore zmscore zcard zcount zlexcount zscan " +
-			"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
-			"xlen xrange xrevrange xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
-			"ping echo time dbsize info command config lastsave role mset set setex psetex hmset",
-		passes: "blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
-			"hello auth select readonly",
-	} {
-		for _, name := range strings.Fields(names) {
-			m[name] = kind
-		}
-	}
-	return m
-}()
-
+// What is known of commands. One whose second execution has another result than the first (DEL, SADD, EXPIRE: how
+// many were changed) is in none of these.
 var (
-	// writes are the repeatable commands that change something.
+	// repeatables are those that may be carried out twice.
+	repeatables = names("get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
+		"hget hmget hgetall hkeys hvals hlen hexists hstrlen hscan hrandfield lrange lindex llen lpos " +
+		"smembers sismember smismember scard srandmember sscan sinter sunion sdiff sintercard " +
+		"zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex zrank zrevrank zscore zmscore zcard zcount zlexcount zscan " +
+		"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
+		"xlen xrange xrevrange xread xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
+		"ping echo time dbsize info command config lastsave role mset set setex psetex hmset")
+	// writes are those of them that change something.
 	writes = names("set setex psetex mset hmset")
+	// waits are meant to wait, or belong to a new connection.
+	waits = names("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
+		"hello auth select readonly")
 	// bound are those that only mean something on one connection, together with their neighbours.
 	bound = names("multi exec discard watch unwatch asking reset")
+	// prepares are the second words of those with CLIENT that belong to a new connection.
+	prepares = names("setname setinfo tracking maint_notifications")
 	// scripts run the caller's code, which may return any error after it has written.
 	scripts = names("eval evalsha fcall tfcall tfcallasync")
 	// greetings are those of go-redis to a new connection.
@@ -294,41 +319,33 @@ func names(of string) map[string]bool {
 
 func kindOf(cmd redis.Cmder) commandKind {
 	name := cmd.Name()
-	kind := commands[name]
-	if kind == repeatable && cmd.NoRetry() { // see declared
+	switch {
+	case name == "set" && conditional(cmd), name == "config" && sub(cmd) != "get":
 		return once
+	case strings.HasPrefix(name, "xread") && has(cmd, "block"), name == "client" && prepares[sub(cmd)]:
+		return passes
+	case repeatables[name] && !cmd.NoRetry(): // see declared
+		return repeatable
+	case waits[name]:
+		return passes
 	}
-	switch name {
-	case "xread", "xreadgroup":
-		if has(cmd, "block") {
-			return passes
-		}
-		if name == "xread" {
-			return repeatable
-		}
-	case "set": // with a condition, or the old value as its result, the second differs
-		args := cmd.Args()
-		for i := 3; i < len(args); i++ {
-			option, _ := args[i].(string)
-			switch strings.ToLower(option) {
-			case "ex", "px", "exat", "pxat":
-				i++
-			case "keepttl":
-			default:
-				return once
-			}
-		}
-	case "config": // SET, RESETSTAT, REWRITE change things
-		if sub(cmd) != "get" {
-			return once
-		}
-	case "client":
-		switch sub(cmd) {
-		case "setname", "setinfo", "tracking", "maint_notifications":
-			return passes
+	return once
+}
+
+// conditional reports whether a SET has a condition, or the old value as its result: the second one differs.
+func conditional(set redis.Cmder) bool {
+	args := set.Args()
+	for i := 3; i < len(args); i++ {
+		option, _ := args[i].(string)
+		switch strings.ToLower(option) {
+		case "ex", "px", "exat", "pxat":
+			i++
+		case "keepttl":
+		default:
+			return true
 		}
 	}
-	return kind
+	return false
 }
 
 // sub is the second word of a command, in small letters.

@@ -3,8 +3,10 @@ package lullredis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -90,6 +93,9 @@ func TestKindOf(t *testing.T) {
 		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
 			t.Errorf("%s is %d, want %d", x.args, got, x.want)
 		}
+		if got := kindOf(redis.NewRawWriteToCmd(context.Background(), io.Discard, args...)); got == repeatable {
+			t.Errorf("%s is repeated, though its answer goes to a writer", x.args)
+		}
 	}
 }
 
@@ -142,10 +148,10 @@ func TestClassify(t *testing.T) {
 		{reply("ERR max number of clients + cluster connections reached"), "transient", true},
 		{reply("ERR unknown command"), "permanent", false},
 		{reply("LOADINGS"), "permanent", false},
-		{redis.ErrPoolExhausted, "transient", true},
+		{redis.ErrPoolExhausted, "caller_transient", true},
 		{lull.NeverSent(io.EOF), "transient", true},
 		{reply("BUSYGROUP Consumer Group name already exists"), "permanent", false},
-		{redis.ErrPoolTimeout, "transient", true},
+		{redis.ErrPoolTimeout, "caller_transient", true},
 		{io.EOF, "transient", false},
 		{context.DeadlineExceeded, "transient", false},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "transient", true},
@@ -160,7 +166,7 @@ func TestClassify(t *testing.T) {
 // Which ends of a command prove that it was not carried out.
 func TestVerdict(t *testing.T) {
 	const loading, moved = reply("LOADING Redis is loading the dataset in memory"), reply("MOVED 3300 127.0.0.1:7001")
-	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	refused := notConnected(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
 	for _, x := range []struct {
 		name           string
 		err            error
@@ -183,6 +189,38 @@ func TestVerdict(t *testing.T) {
 	} {
 		if v := verdict(redis.NewCmd(t.Context(), x.name), x.err, x.doubt, x.follows); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
 			t.Errorf("%v: %+v", x, v)
+		}
+	}
+}
+
+// Which failures are those of the caller's side.
+func TestOfCaller(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	broken := &net.OpError{Op: "write", Err: syscall.EPIPE}
+	plain, written := redis.Cmder(redis.NewCmd(t.Context(), "get", "k")), redis.Cmder(redis.NewRawWriteToCmd(t.Context(), io.Discard, "get", "k"))
+	for _, x := range []struct {
+		cmd       redis.Cmder
+		err       error
+		kind      engine.Kind
+		neverSent bool
+	}{
+		{plain, redis.ErrPoolTimeout, engine.KindCallerTransient, true},
+		{plain, redis.ErrPoolExhausted, engine.KindCallerTransient, true},
+		{plain, refused, engine.KindCallerSide, true}, // not a dial of the client's
+		{plain, notConnected(refused), lull.KindTransient, true},
+		{plain, fmt.Errorf("get a token: %w", &net.DNSError{IsTimeout: true}), engine.KindCallerSide, true},
+		{plain, &url.Error{Op: "Get", Err: io.EOF}, engine.KindCallerSide, true},
+		{plain, notConnected(&url.Error{Op: "Get", Err: io.EOF}), lull.KindTransient, true},
+		{plain, broken, lull.KindTransient, false},
+		{plain, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, lull.KindTransient, false},
+		{plain, io.EOF, lull.KindTransient, false},
+		{plain, reply("LOADING"), lull.KindTransient, true},
+		{written, broken, engine.KindCallerTransient, false},
+		{written, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, lull.KindTransient, false},
+		{written, refused, engine.KindCallerSide, true},
+	} {
+		if v := verdict(x.cmd, x.err, true, false); v.NeverSent != x.neverSent || v.Kind != x.kind {
+			t.Errorf("%v: %+v", x.err, v)
 		}
 	}
 }
@@ -216,6 +254,33 @@ func TestJudge(t *testing.T) {
 		}
 		if v, _ := p.judge(firstError(p.cmds)); p.from != x.from || v.NeverSent != x.again {
 			t.Errorf("%v: from %d, %+v", x, p.from, v)
+		}
+	}
+}
+
+// A pipeline has failed on the caller's side only if no server has failed.
+func TestWhoseFailureAPipelineIs(t *testing.T) {
+	const wrong = reply("WRONGTYPE")
+	for _, x := range []struct {
+		errs []error
+		kind engine.Kind
+		last error
+	}{
+		{[]error{redis.ErrPoolTimeout, redis.ErrPoolTimeout}, engine.KindCallerTransient, redis.ErrPoolTimeout},
+		{[]error{redis.ErrPoolTimeout, io.EOF}, lull.KindTransient, io.EOF},
+		{[]error{io.EOF, redis.ErrPoolTimeout}, lull.KindTransient, io.EOF},
+		{[]error{redis.ErrPoolTimeout, nil}, engine.KindCallerTransient, redis.ErrPoolTimeout},
+		{[]error{redis.ErrPoolTimeout, wrong}, engine.KindCallerTransient, redis.ErrPoolTimeout},
+		{[]error{wrong, redis.ErrPoolTimeout}, engine.KindCallerTransient, redis.ErrPoolTimeout},
+	} {
+		p := pipelined{once: true}
+		for _, err := range x.errs {
+			cmd := redis.NewCmd(t.Context(), "incr", "k")
+			cmd.SetErr(err)
+			p.cmds = append(p.cmds, cmd)
+		}
+		if v, last := p.judge(firstError(p.cmds)); v.Kind != x.kind || last != x.last {
+			t.Errorf("%v: %+v, %v", x.errs, v, last)
 		}
 	}
 }

@@ -201,12 +201,20 @@ func TestWhatItAsksFor(t *testing.T) {
 }
 
 func TestParting(t *testing.T) {
-	l, _ := inStep(t, Config{Pool: 50}, 1)
+	l, now := inStep(t, Config{Pool: 50}, 1)
+	last, _ := l.plan(now, 0)
 	l.hand.Store(9)
 	l.share.Store(2)
 	r := l.parting()
-	if r != (request{seq: 5, give: 9, leave: true}) || l.hand.Load() != 0 || l.share.Load() != 0 {
+	if r != (request{seq: last.seq + 1, give: 9, leave: true}) || l.hand.Load() != 0 || l.share.Load() != 0 {
 		t.Errorf("%+v, and keeps %d and %d", r, l.hand.Load(), l.share.Load())
+	}
+	if r, more := l.plan(now, 0); more {
+		t.Errorf("then it sends %+v, which would enter it again", r)
+	}
+	l.apply(now, answer{seq: last.seq, grant: 7, members: 1}, never) // late
+	if n, mode := l.hand.Load(), l.mode(now); n != 0 || mode != Starting {
+		t.Errorf("it has left, and holds %d, %v", n, mode)
 	}
 }
 

@@ -12,13 +12,15 @@ import (
 // A node is the hook of one server of a cluster or ring. A cluster's client sends a command again by itself, if it
 // takes an error for a passing one, also after a lost connection. The node keeps it from that where the command may
 // have been carried out.
-type node struct{ dialer }
+type node struct{ *dialer }
 
 // A sending is one attempt of a call through a cluster's client, which may divide it and follow redirections.
 type sending struct {
 	cmd        redis.Cmder // of a single command
 	once       bool        // carrying it out twice is not the same as once
 	carriedOut atomic.Bool // a part of it may have been
+	waited     atomic.Bool // a part of it, of a pipeline, for a connection of a pool, in vain
+	failed     atomic.Bool // a part of it, of a pipeline, in another way
 }
 
 type sendingKey struct{}
@@ -27,10 +29,12 @@ type sendingKey struct{}
 func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
+		before := n.failed()
+		err := n.waited(before, next(ctx, cmd))
 		if s == nil || greetings[cmd.Name()] {
-			return greeted(next(ctx, cmd), cmd)
+			return n.greeted(err, cmd)
 		}
-		return s.ended(cmd, next(ctx, cmd))
+		return s.ended(cmd, err)
 	}
 }
 
@@ -38,12 +42,19 @@ func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
+		before := n.failed()
 		if s == nil || greetings[cmds[0].Name()] {
-			err := greeted(next(ctx, cmds), cmds...)
+			err := n.greeted(n.waited(before, next(ctx, cmds), cmds...), cmds...)
 			stamp(cmds, err)
 			return err
 		}
-		err := next(ctx, s.guarded(cmds))
+		err := n.waited(before, next(ctx, s.guarded(cmds)), cmds...)
+		switch {
+		case errors.Is(err, redis.ErrPoolTimeout):
+			s.waited.Store(true)
+		case err != nil && !isReply(err):
+			s.failed.Store(true)
+		}
 		if s.cmd != nil { // behind ASKING
 			return s.ended(s.cmd, err)
 		}
@@ -56,6 +67,9 @@ func (s *sending) ended(cmd redis.Cmder, err error) error {
 	v := verdict(cmd, err, s.once, true)
 	if !v.NeverSent {
 		s.carriedOut.Store(true)
+	}
+	if v.CallerSide() {
+		return heldBack{err}
 	}
 	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || elsewhere[v.Code]) {
 		return err

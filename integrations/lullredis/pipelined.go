@@ -12,11 +12,12 @@ import (
 // pipelined is a pipeline whose attempts are judged command by command.
 type pipelined struct {
 	cmds      []redis.Cmder
-	once      bool // carrying all of it out twice is not the same as once
-	cluster   bool // of a cluster's client
-	whole     bool // it can't be divided, and an answer to a part of it proves nothing
-	from      int  // the first command that the next attempt sends
-	untouched bool // no command has been carried out
+	once      bool     // carrying all of it out twice is not the same as once
+	cluster   bool     // of a cluster's client
+	whole     bool     // it can't be divided, and an answer to a part of it proves nothing
+	from      int      // the first command that the next attempt sends
+	untouched bool     // no command has been carried out
+	sending   *sending // of a cluster's client: the last attempt
 }
 
 // judge returns the verdict on an attempt whose commands have their results, and the error that it is about.
@@ -42,6 +43,8 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 			continue
 		case p.from == end:
 			p.from, v, err = i, own, cmdErr
+		case !answer && v.CallerSide() && !own.CallerSide():
+			v, err = own, cmdErr // the server has failed, too
 		}
 		if !own.NeverSent {
 			again = again && answer && kindOf(cmd) == repeatable && (sets || !writes[name])
@@ -57,6 +60,9 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 		p.from, v.NeverSent = 0, p.untouched
 	default:
 		v.NeverSent = again
+	}
+	if s := p.sending; v.Kind == lull.KindTransient && s != nil && s.waited.Load() && !s.failed.Load() { // which its client forgets when its time is over
+		v = v.OnCallerSide()
 	}
 	return v, err
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -128,6 +130,19 @@ func TestLateClaims(t *testing.T) {
 			t.Errorf("%s: a claim after a wrong reading of the clock: %v, %v", name, a.State, err)
 		}
 		cancel()
+	}
+}
+
+// A connection notices a deadline a little before its context does. The error is that of the context all the same.
+func TestADeadlineThatOnlyTheConnectionHasNoticed(t *testing.T) {
+	for left, ended := range map[time.Duration]bool{time.Millisecond: true, time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), left)
+			defer cancel()
+			if err := failure(ctx, "claim", os.ErrDeadlineExceeded); errors.Is(err, context.DeadlineExceeded) != ended || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v before the end: %v", left, err)
+			}
+		})
 	}
 }
 

@@ -24,10 +24,13 @@ func TestAStoreThatStandsStill(t *testing.T) {
 	st := mustStore(t, patient, StoreConfig{})
 	c := newClaim()
 	claims(t, st, c, idempotency.Claimed)
+	admin := s.client(t)
+	scripts := func() int { return callsOf(admin, "eval") + callsOf(admin, "evalsha") }
+	before, late := scripts(), newClaim()
 	s.Process.Signal(syscall.SIGSTOP)
-	deadline, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	deadline, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // on the connection that there is
 	defer cancel()
-	if _, err := st.Claim(deadline, newClaim()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := st.Claim(deadline, late); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Claim: %v", err)
 	}
 	going, cancel := context.WithCancel(t.Context())
@@ -36,6 +39,10 @@ func TestAStoreThatStandsStill(t *testing.T) {
 		t.Errorf("Extend: %v", err)
 	}
 	s.Process.Signal(syscall.SIGCONT)
+	await(t, "carried out what it has received", func() bool { return scripts() > before })
+	if n := admin.Exists(t.Context(), st.RedisKey(late.Key)).Val(); n > 0 {
+		t.Error("a claim that came after its deadline holds the key")
+	}
 	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour); err != nil {
 		t.Error(err)
 	}
