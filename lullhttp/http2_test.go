@@ -82,10 +82,14 @@ func TestHTTP2StreamReset(t *testing.T) {
 }
 
 func TestHTTP2GoAway(t *testing.T) {
-	for _, code := range []uint32{0, 2, 11} {
+	for code, want := range map[uint32]lull.Verdict{
+		0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+	} {
 		addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
 		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, lull.KindTransient, false, "http2_goaway")
+		checkError(t, err, want.Kind, false, want.Code)
 	}
 }
 

@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -26,10 +27,15 @@ type outgoingBody struct {
 	io.ReadCloser
 	attempt context.Context // of an upload; nil: its progress is of no interest
 	out     *outgoing
+	lease   *lease
 }
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
+	if !b.lease.take() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	n, err := b.ReadCloser.Read(p)
+	b.lease.giveBack()
 	if n > 0 && b.attempt != nil {
 		lull.Progress(b.attempt)
 	}
@@ -51,26 +57,42 @@ const (
 	bodyAwaited                // the same, and when it is closed the context is released
 )
 
+// bodyOf returns the body that get, the request's GetBody, returns.
+func bodyOf(get func() (io.ReadCloser, error), lease *lease) (io.ReadCloser, error) {
+	if !lease.take() {
+		return nil, http.ErrBodyReadAfterClose
+	}
+	defer lease.giveBack()
+	body, err := get()
+	switch {
+	case err == nil && body == nil:
+		return nil, errors.New("GetBody returned neither a body nor an error")
+	case err != nil && body != nil:
+		body.Close()
+	}
+	return body, err
+}
+
 // send wraps the body of out, so that ctx, the attempt's context, learns of it.
-func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody) {
+func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, lease *lease) {
 	req := &out.req
 	upload := isUpload(req)
 	if !upload {
 		ctx = nil
 	}
 	out.sending.Store(bodyUnderWay)
-	*wrapped = outgoingBody{req.Body, ctx, out}
+	*wrapped = outgoingBody{req.Body, ctx, out, lease}
 	req.Body = wrapped
-	if get := req.GetBody; upload && get != nil {
+	if get := req.GetBody; get != nil && (upload || lease != nil) {
 		// http.Transport itself takes another body when it repeats a request on a
 		// new connection.
 		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := get()
+			body, err := bodyOf(get, lease)
 			if err != nil {
 				return nil, err
 			}
 			out.sending.CompareAndSwap(bodySent, bodyUnderWay)
-			return &outgoingBody{body, ctx, out}, nil
+			return &outgoingBody{body, ctx, out, lease}, nil
 		}
 	}
 }
