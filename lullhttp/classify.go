@@ -28,13 +28,14 @@ import (
 //   - an error that carries a response in an exported field (*oauth2.RetrieveError):
 //     what that response means.
 //
-// It looks at types and never at words of its own. Two errors of http.Transport have no
+// It looks at types and never at words of its own. Four errors of http.Transport have no
 // type: that for an idle connection which the server closed just as a request went out
 // (http.Transport repeats GET, HEAD, OPTIONS and TRACE then, and leaves PUT and DELETE to
-// lull), and that for a first line of a response which was cut. They are compared with
-// those that net/http itself makes, once for each process and after a failure. Other
-// errors without a type are unclassified, and not repeated: an unsupported scheme,
-// rightly, but also "http2: client connection lost" after an unanswered ping.
+// lull); that for a first line of a response which was cut; that for an HTTP/2 connection on
+// which nothing was answered, not even a ping; and that for a GOAWAY before the first stream
+// of a connection, which was never looked at. They are compared with those that net/http
+// itself makes, once for each process and after a failure. Other errors without a type are
+// unclassified, and not repeated, such as an unsupported scheme.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}

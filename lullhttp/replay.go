@@ -117,12 +117,18 @@ func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
 
 var errNotItsTurn = errors.New("the body belongs to a later attempt, or the call is over")
 
-// before begins the attempt, and returns the body before its next one.
+// before begins the attempt, and returns the body before its next one. If that is of the
+// same attempt and nothing was read of it, it is taken away from the base transport: over HTTP/2
+// net/http does not close a body that it could not begin to send.
 func (r *replay) before(attempt int) (*replayBody, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt < r.attempt || r.over {
 		return nil, errNotItsTurn
+	}
+	if b := r.last; attempt == r.attempt && b != nil && !b.touched && !b.closed {
+		b.closed = true
+		close(b.done)
 	}
 	r.attempt = attempt
 	return r.last, nil
@@ -145,7 +151,8 @@ type replayBody struct {
 	done chan struct{} // closed when it is closed and nobody reads
 
 	// Guarded by mu.
-	at      int // in kept
+	at      int  // in kept
+	touched bool // a Read has begun
 	reading bool
 	closed  bool
 }
@@ -154,6 +161,7 @@ func (b *replayBody) free() bool { return b.closed && !b.reading }
 
 func (b *replayBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
+	b.touched = true
 	switch {
 	case b.closed:
 		err = http.ErrBodyReadAfterClose
