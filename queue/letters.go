@@ -206,7 +206,7 @@ func (s *scan) extend(id string) {
 const answers = 2
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
-	for {
+	for asked := false; ; asked = true {
 		s.mu.Lock()
 		room := s.c.Hold - len(s.held)
 		s.mu.Unlock()
@@ -214,6 +214,12 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 			return nil, ErrTooMany
 		}
 		began := time.Now()
+		if end, ok := ctx.Deadline(); ok && asked && end.Sub(began) < s.c.Idle/answers {
+			<-ctx.Done() // an answer would come too late, and letters with it
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		patience, cancel := context.WithTimeout(ctx, s.c.Idle/answers)
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
 		answered := err == nil || err == patience.Err()

@@ -64,7 +64,8 @@ const abandonAfter = queue.GiveBackAfter
 // headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
 // no room for that either.
 //
-// If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
+// If no Settle succeeds, the message is given back a minute after the last one, as one whose delivery was
+// lost.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err

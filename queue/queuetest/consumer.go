@@ -329,7 +329,8 @@ func (b *bench) stops(cut map[string]func(context.Context) error, bodies []strin
 	}
 	for range back {
 		d := b.one()
-		b.equal("attempt of what was given back: "+string(d.Body), d.Attempt, n)
+		// A server that pushes may have handed it out to a reader that was just ending.
+		b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
 		b.ack(d)
 	}
 	b.empty("after Ack")
