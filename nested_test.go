@@ -52,6 +52,30 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 	}
 }
 
+// What a retry has started for later is retried: also while the request is still under way.
+func TestWhatARetryHasStartedForLaterIsRetried(t *testing.T) {
+	for _, hedged := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := lull.Policy{Attempts: 3, Budget: plenty}
+			if hedged {
+				p = hedging(3)
+			}
+			d := newDependency(t, p)
+			ctx, in := inbound.With(t.Context(), 2, time.Hour)
+			for _, ended := range []bool{false, true} {
+				later, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+				n := 0
+				_, err := lull.DoHedged(later, d, func(context.Context) (int, error) { n++; return 0, errDown })
+				if n != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) {
+					t.Errorf("hedged %v, the request has ended: %v: %d attempts, %v", hedged, ended, n, err)
+				}
+				cancel()
+				in.End()
+			}
+		})
+	}
+}
+
 // Nor is another attempt made beside it when it is slow.
 func TestWhatIsDoneForARetryIsNotHedged(t *testing.T) {
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ package inbound
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 type Request struct {
 	scope  *scope
 	gaveUp atomic.Bool
+	ended  atomic.Bool
 }
 
 // scope is the context of the work on a request. The request is part of it, so that both
@@ -56,10 +58,43 @@ func With(ctx context.Context, attempt int, timeout time.Duration) (context.Cont
 	return s, &s.request
 }
 
-// From is the request that ctx belongs to, or nil.
+// From is the request that ctx belongs to, or nil. Work for later does not belong to the
+// request that has started it: work that is still done when the request has ended, or in a
+// context that does not end with that of the request (context.WithoutCancel).
 func From(ctx context.Context) *Request {
 	in, _ := ctx.Value(key{}).(*Request)
+	if in == nil || in.ended.Load() || in.scope.Number > 1 && outlives(ctx) {
+		return nil
+	}
 	return in
+}
+
+// outlives reports whether ctx, which was derived from that of a request, does not end with
+// it: whether one of those between cannot end at all. Contexts have the one that they were
+// derived from in an embedded field. One that has not counts as ending with it.
+func outlives(ctx context.Context) bool {
+	for ctx != nil {
+		if _, found := ctx.(*scope); found {
+			return false
+		}
+		if ctx.Done() == nil {
+			return true
+		}
+		v := reflect.Indirect(reflect.ValueOf(ctx))
+		if v.Kind() != reflect.Struct {
+			return false
+		}
+		field, ok := v.Type().FieldByName("Context")
+		if !ok {
+			return false
+		}
+		below, err := v.FieldByIndexErr(field.Index)
+		if err != nil || !below.CanInterface() {
+			return false
+		}
+		ctx, _ = below.Interface().(context.Context)
+	}
+	return false
 }
 
 // Value returns the request under its key.
@@ -87,7 +122,10 @@ func (in *Request) GaveUp() bool { return in != nil && in.gaveUp.Load() }
 func (in *Request) Began() { in.scope.Detach() }
 
 // End ends the context: the work is done.
-func (in *Request) End() { in.scope.Cancel() }
+func (in *Request) End() {
+	in.ended.Store(true)
+	in.scope.Cancel()
+}
 
 // GiveUp notes that a call that was made for the request has been given up. Drivers call it.
 func (in *Request) GiveUp() {

@@ -12,8 +12,9 @@ import (
 // WithBeforeRetry calls prepare before each attempt after the first, with the request that
 // is about to be sent, to sign it again or to give it a new token. It is a copy, of which
 // URL and Header may be changed; its context is the attempt's, and lull.AttemptFrom returns
-// its number. Last is the error of the attempt before, a [*StatusError] if there was a
-// response; nil before a hedge. prepare must be safe for concurrent use.
+// its number. Last is the error of the attempt that failed most recently, a [*StatusError] if
+// there was a response; nil before a hedge of which no other attempt has failed yet. prepare
+// must be safe for concurrent use.
 //
 // An error of prepare ends the call: it is the last error of the [*lull.Error], together
 // with that of the attempt before. It does not count as a failure of the dependency. (What

@@ -46,10 +46,12 @@ import (
 // It looks at types and never at words of its own. Some errors of http.Transport have no
 // type: that for an idle connection which the server closed just as a request went out
 // (http.Transport repeats GET, HEAD, OPTIONS and TRACE then, and leaves PUT and DELETE to
-// lull), that for a first line of a response which was cut, and those for a handshake's timeout and
-// for the answers of proxies. They are compared with those that net/http itself makes, once for each
-// process and after a failure. Other errors without a type are unclassified, and not repeated: an
-// unsupported scheme, rightly, but also "http2: client connection lost" after an unanswered ping.
+// lull); that for a first line of a response which was cut; that for an HTTP/2 connection on
+// which nothing was answered, not even a ping; that for a GOAWAY before the first stream
+// of a connection, which was never looked at; and those for a handshake's timeout and for the answers
+// of proxies. They are compared with those that net/http itself makes, once for each process and
+// after a failure. Other errors without a type are unclassified, and not repeated, such as an
+// unsupported scheme.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}

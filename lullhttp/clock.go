@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -44,15 +45,35 @@ func (c clock) until(t time.Time) time.Duration {
 	return max(0, t.Sub(c.base()))
 }
 
-// base is the time to measure dates against: the server's own, if it sent a Date.
+// base is the time to measure dates against: the server's own, if it sent a Date. The Date of
+// a response out of a cache is when that was made, its age ago. But some caches put their own
+// time into it, so of the two the one counts that is nearer to our clock.
 func (c clock) base() time.Time {
 	v := c.header[hdrDate]
 	if len(v) != 1 {
 		return c.now
 	}
 	date, ok := parseHTTPDate(v[0], c.now)
-	if !ok || date.Sub(c.now).Abs() > plausibleSkew {
+	if !ok {
+		return c.now
+	}
+	if sent := date.Add(c.age()); sent.Sub(c.now).Abs() < date.Sub(c.now).Abs() {
+		date = sent
+	}
+	if date.Sub(c.now).Abs() > plausibleSkew {
 		return c.now
 	}
 	return date
+}
+
+// age is how long ago the response was made, if it comes out of a cache, in whole seconds; else
+// 0. Of a list the first member counts, and what is no number does not (RFC 9111, 5.1).
+func (c clock) age() time.Duration {
+	v := c.header[hdrAge]
+	if len(v) == 0 {
+		return 0
+	}
+	first, _, _ := strings.Cut(v[0], ",")
+	d, _ := parseDigits(strings.Trim(first, " \t"), time.Second)
+	return d
 }

@@ -54,7 +54,7 @@ var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 		conn := &scripted{in: strings.NewReader(socksReplies[i].reply + "\x00\x01\x00\x00\x00\x00\x00\x00"), closed: make(chan struct{})}
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
 		_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http")
-		texts[i] = innermost(err)
+		texts[i] = innermostText(err)
 	}
 	return texts
 })
@@ -66,7 +66,7 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	if op == nil || op.Op != "socks connect" {
 		return v
 	}
-	text := innermost(op)
+	text := innermostText(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
 			neverSent := v.NeverSent
@@ -92,7 +92,7 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	if !refusedConnect() {
 		return lull.Verdict{}, false
 	}
-	text := innermost(err)
+	text := innermostText(err)
 	for status := 400; status < 600; status++ {
 		if reason := http.StatusText(status); reason != "" && reason == text {
 			return ClassifyStatus(status), true
@@ -101,15 +101,12 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	return lull.Verdict{}, false
 }
 
-// innermost is the text of the error that err wraps last.
-func innermost(err error) string {
+// innermostText is the text of the error that err wraps last; empty if err is nil.
+func innermostText(err error) string {
 	if err == nil {
 		return ""
 	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err.Error()
+	return innermost(err).Error()
 }
 
 // connectOver makes a request on a connection in memory.

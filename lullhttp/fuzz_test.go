@@ -169,6 +169,7 @@ func FuzzHint(f *testing.F) {
 	f.Add("Retry-After", "5", "X-Should-Retry", "false", 503)
 	f.Add("Retry-After", "Sun, 01 Mar 2026 12:01:00 GMT", "Date", "Sun, 01 Mar 2026 12:00:00 GMT", 503)
 	f.Add("X-Ratelimit-Reset", "1772366460", "X-Ratelimit-Remaining", "0", 403)
+	f.Add("Retry-After", "5, Sun, 01 Mar 2026 12:01:00 GMT", "Age", "10, 20", 413)
 	f.Add("Ratelimit", `"a";r=0;t=5`, "Grpc-Retry-Pushback-Ms", "-1", 429)
 	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, status int) {
 		h := http.Header{}
@@ -180,6 +181,32 @@ func FuzzHint(f *testing.F) {
 			h.Del(key)
 		}
 		checkAnyHint(t, h, status)
+	})
+}
+
+// Joined in one line, values mean what they do in lines of their own, whatever stands between them.
+func FuzzJoinedHint(f *testing.F) {
+	const date = "Sun, 01 Mar 2026 12:01:00 GMT"
+	f.Add("5", "30", "10")
+	f.Add("bad", date, "Sunday, 01-Mar-26 12:02:00 GMT")
+	f.Add("", "Sun Mar  1 12:01:00 2026", "Mon")
+	f.Add("Sun, ", "01 Mar 2026 12:01:00 GMT, 5", ",")
+	f.Fuzz(func(t *testing.T, a, b, age string) {
+		now := clock{now: hintNow}
+		for _, v := range []string{a, b} {
+			if _, ok := now.parse(v, formRetryAfter); !ok {
+				return
+			}
+		}
+		apart := http.Header{"Retry-After": {a, b}, "Age": {age}}
+		for _, between := range []string{",", ", ", " ,\t"} {
+			joined := http.Header{"Retry-After": {a + between + b}, "Age": {age}}
+			checkAnyHint(t, joined, 503)
+			one, _ := ParseHint(apart, 503, hintNow)
+			if other, _ := ParseHint(joined, 503, hintNow); other != one {
+				t.Fatalf("%q is %+v, and %q %+v", apart, one, joined, other)
+			}
+		}
 	})
 }
 

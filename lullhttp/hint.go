@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ const (
 	hdrPushback          = "Grpc-Retry-Pushback-Ms"
 	hdrRateLimit         = "Ratelimit"
 	hdrDate              = "Date"
+	hdrAge               = "Age"
 )
 
 // waitHeaders name a wait whatever the status, in order of precedence.
@@ -63,7 +65,7 @@ var waitHeaders = [...]struct {
 //  5. RateLimit-Reset, X-RateLimit-Reset and relatives, on 429, or on 503 and
 //     403 that come with a "remaining" of 0.
 //
-// When a field is repeated, or several quotas are used up at once, the longest
+// When a field is repeated, also in one line with commas between, or several quotas are used up at once, the longest
 // wait counts: whoever waits less comes too early for one of them.
 //
 // A wait until a date is measured against the Date of the response when it has
@@ -71,6 +73,10 @@ var waitHeaders = [...]struct {
 // the server's clock does not depend on ours being right. Beyond a day it is
 // more likely that Date is made up than that the clocks differ, and now counts.
 // Both Date and the target have whole seconds, so the error is under a second.
+//
+// The Date of a response that comes out of a cache is as old as the response, so its Age is
+// added. How long its quotas (4, 5) then had to wait is out of date, and not a hint: only a
+// point in time still counts.
 func ParseHint(h http.Header, status int, now time.Time) (Hint, bool) {
 	if len(h) == 0 {
 		return Hint{}, false
@@ -136,7 +142,7 @@ func parseWait(h http.Header, status int, now time.Time) (Hint, bool) {
 			return Hint{After: d, Source: w.key}, true
 		}
 	}
-	if d, ok := parseRateLimit(h[hdrRateLimit]); ok {
+	if d, ok := parseRateLimit(h[hdrRateLimit]); ok && c.age() == 0 {
 		return Hint{After: d, Source: hdrRateLimit}, true
 	}
 	return parseResets(h, status, c)
@@ -144,7 +150,7 @@ func parseWait(h http.Header, status int, now time.Time) (Hint, bool) {
 
 // longest parses every value and returns the longest wait of those that parse.
 func longest(values []string, f form, c clock) (max time.Duration, ok bool) {
-	for _, v := range values {
+	for v := range members(values, f) {
 		if d, valid := c.parse(v, f); valid {
 			ok = true
 			if d > max {
@@ -154,6 +160,43 @@ func longest(values []string, f form, c clock) (max time.Duration, ok bool) {
 	}
 	return max, ok
 }
+
+// members are the values of a field that is repeated. An intermediary may join them in one
+// line, with commas between (RFC 9110, 5.3). The comma after the name of a day belongs to a
+// date. In a field of numbers with fractions one between digits may be a decimal comma.
+func members(lines []string, f form) iter.Seq[string] {
+	separator := ", "
+	if f == formRetryAfter {
+		separator = ","
+	}
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			if !strings.Contains(line, separator) {
+				if !yield(line) {
+					return
+				}
+				continue
+			}
+			for more := true; more; {
+				rest := line
+				var day string
+				if day, rest, more = strings.Cut(line, separator); more && isDayName(strings.TrimSpace(day)) {
+					_, rest, more = strings.Cut(rest, separator)
+				}
+				member := line[:len(line)-len(rest)]
+				if more {
+					member = strings.TrimSuffix(member, separator)
+				}
+				if !yield(strings.TrimSpace(member)) {
+					return
+				}
+				line = rest
+			}
+		}
+	}
+}
+
+func isDayName(s string) bool { return len(s) == 3 && isDay(s) || isLongDay(s) }
 
 // preferHint combines the hint of the header with that of the problem details in
 // the body. A "don't" counts wherever it stands, otherwise the header does.

@@ -3,6 +3,7 @@ package lullhttp
 import (
 	"math"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -120,7 +121,82 @@ func TestHintMillis(t *testing.T) {
 func TestHintRepeatedFieldTakesTheLongest(t *testing.T) {
 	checkHint(t, 503, wait(30*time.Second, "Retry-After"), "Retry-After", "5", "Retry-After", "30", "Retry-After", "20", "Retry-After", "bad")
 	checkHint(t, 503, wait(time.Minute, "Retry-After"), "Retry-After", "5", "Retry-After", "Sun, 01 Mar 2026 12:01:00 GMT")
-	checkHint(t, 503, noHint, "Retry-After", "5, 30")
+}
+
+// An intermediary may join the values of a repeated field in one line (RFC 9110, 5.3).
+func TestHintJoinedValuesCountAsRepeated(t *testing.T) {
+	const date, later = "Sun, 01 Mar 2026 12:01:00 GMT", "Sunday, 01-Mar-26 12:02:00 GMT"
+	for v, want := range map[string]time.Duration{
+		"1, 1": time.Second, "5, 30": 30 * time.Second, "30,60": time.Minute, "60 ,\t30": time.Minute, "bad, 7": 7 * time.Second, "7, ": 7 * time.Second, ",7": 7 * time.Second,
+		date + ", 5": time.Minute, "5, " + date: time.Minute, date + "," + date: time.Minute, date + ", " + later: 2 * time.Minute, later + ",5, " + date: 2 * time.Minute,
+		"Sun Mar  1 12:01:00 2026, 5": time.Minute,
+	} {
+		checkHint(t, 503, wait(want, "Retry-After"), "Retry-After", v)
+	}
+	for _, v := range []string{",", ", ", "a, b", "Sun, 01 Mar 2026 12:01:00", "Sun,", "Sun, Mon", "Sun, 5", "1.5, 2.5"} {
+		checkHint(t, 503, noHint, "Retry-After", v)
+	}
+	checkHint(t, 503, wait(7*time.Millisecond, "Retry-After-Ms"), "Retry-After-Ms", "7, 5")
+	checkHint(t, 503, wait(time.Minute, "X-Ratelimit-Reset"), "X-RateLimit-Reset", "30, 1772366460", "X-RateLimit-Remaining", "5, 0")
+	checkHint(t, 503, wait(time.Minute, "X-Ratelimit-Reset"), "X-RateLimit-Reset", date+", 30", "X-RateLimit-Remaining", "0, 0")
+	checkHint(t, 503, noHint, "X-RateLimit-Reset", "30, 30", "X-RateLimit-Remaining", "5, 5")
+}
+
+// A cache says by Age how old the response is that it has stored, and with it its Date. What
+// it says of a quota is out of date, but for a point in time. Retry-After in seconds counts from when
+// the response is received (RFC 9110, 10.2.3).
+func TestHintOfAStoredResponse(t *testing.T) {
+	at := func(d time.Duration) string { return hintNow.Add(d).Format(http.TimeFormat) }
+	epoch := func(d time.Duration) string { return strconv.FormatInt(hintNow.Add(d).Unix(), 10) }
+	for _, age := range []time.Duration{time.Second, 10 * time.Second, 5 * time.Minute, time.Hour, 30 * 24 * time.Hour} {
+		stored := []string{"Date", at(-age), "Age", strconv.Itoa(int(age.Seconds()))}
+		for _, c := range []struct {
+			status int
+			want   Hint
+			field  []string
+		}{
+			{503, wait(20*time.Second, "Retry-After"), []string{"Retry-After", at(20 * time.Second)}},
+			{503, wait(20*time.Second, "Retry-After"), []string{"Retry-After", hintNow.Add(20 * time.Second).Format("Monday, 02-Jan-06 15:04:05 GMT")}},
+			{503, wait(20*time.Second, "Retry-After"), []string{"Retry-After", hintNow.Add(20 * time.Second).Format(time.ANSIC)}},
+			{503, wait(0, "Retry-After"), []string{"Retry-After", at(-time.Second)}},
+			{503, wait(20*time.Second, "Retry-After"), []string{"Retry-After", "20"}},
+			{503, wait(20*time.Millisecond, "Retry-After-Ms"), []string{"Retry-After-Ms", "20"}},
+			{429, wait(20*time.Second, "X-Ratelimit-Reset"), []string{"X-RateLimit-Reset", epoch(20 * time.Second)}},
+			{429, wait(20*time.Second, "Ratelimit-Reset"), []string{"RateLimit-Reset", epoch(20 * time.Second)}},
+			{429, wait(20*time.Second, "X-Ratelimit-Reset"), []string{"X-RateLimit-Reset", hintNow.Add(20 * time.Second).Format(time.RFC3339)}},
+			{429, wait(20*time.Second, "X-Ratelimit-Reset"), []string{"X-RateLimit-Reset", at(20 * time.Second)}},
+			{429, noHint, []string{"X-RateLimit-Reset", "20"}},
+			{429, noHint, []string{"X-RateLimit-Reset-After", "20.5"}},
+			{429, noHint, []string{"X-RateLimit-Reset-Tokens", "20s"}},
+			{429, noHint, []string{"RateLimit-Reset", "20"}},
+			{429, noHint, []string{"RateLimit", `"a";r=0;t=20`}},
+		} {
+			checkHint(t, c.status, c.want, append(c.field, stored...)...)
+		}
+	}
+	in20 := []string{"Retry-After", at(20 * time.Second)}
+	for name, c := range map[string]struct {
+		date, age string
+		want      time.Duration
+	}{
+		"a fresh one out of a cache":           {at(0), "0", 20 * time.Second},
+		"the server's clock is behind":         {at(-5*time.Minute - 10*time.Second), "10", 5*time.Minute + 20*time.Second},
+		"no Date":                              {"", "10", 20 * time.Second},
+		"Age is a list, of which one counts":   {at(-10 * time.Second), "10, 300", 20 * time.Second},
+		"a cache that has put in its own time": {at(0), "3600", 20 * time.Second},
+		"and its clock is behind":              {at(-3 * time.Second), "3600", 23 * time.Second},
+		"Age is no number":                     {at(-10 * time.Second), "-10", 30 * time.Second},
+		"Age is endless":                       {at(-10 * time.Second), "99999999999999999999", 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kv := append(in20[:2:2], "Age", c.age)
+			if c.date != "" {
+				kv = append(kv, "Date", c.date)
+			}
+			checkHint(t, 503, wait(c.want, "Retry-After"), kv...)
+		})
+	}
+	checkHint(t, 429, wait(20*time.Second, "Ratelimit-Reset"), "RateLimit-Reset", "20", "Age", "0")
 }
 
 func TestHintDateIsMeasuredByTheServersClock(t *testing.T) {
@@ -153,7 +229,7 @@ func TestHintDateIsMeasuredByTheServersClock(t *testing.T) {
 }
 
 func TestHintKeysAreCanonical(t *testing.T) {
-	keys := []string{hdrShouldRetry, hdrStripeShouldRetry, hdrPushback, hdrRateLimit, hdrDate}
+	keys := []string{hdrShouldRetry, hdrStripeShouldRetry, hdrPushback, hdrRateLimit, hdrDate, hdrAge}
 	for _, w := range waitHeaders {
 		keys = append(keys, w.key)
 	}
@@ -176,6 +252,8 @@ func TestHintAllocates(t *testing.T) {
 		"epoch":       header("X-RateLimit-Reset", "1772366760", "X-RateLimit-Remaining", "0"),
 		"duration":    header("x-ratelimit-reset-tokens", "6m0s"),
 		"time":        header("anthropic-ratelimit-tokens-reset", "2026-03-01T12:00:13Z"),
+		"stored":      header("Retry-After", "Sun, 01 Mar 2026 12:00:30 GMT", "Date", "Sun, 01 Mar 2026 11:00:00 GMT", "Age", "3600"),
+		"joined":      header("Retry-After", "5, 5", "X-RateLimit-Remaining", "0, 0"),
 		"malformed":   header("Retry-After", "soon", "RateLimit", "limit=1", "X-RateLimit-Reset", "later"),
 		"don't retry": header("x-should-retry", "false"),
 	} {

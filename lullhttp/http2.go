@@ -39,12 +39,21 @@ func classifyHTTP2(err error) (lull.Verdict, bool) {
 	if code, ok := streamErrorCode(err); ok {
 		return classifyStream(code), true
 	}
-	if _, ok := findShape[http2GoAway](err); ok {
+	if v, ok := findShape[http2GoAway](err); ok {
 		// The stream's number was not above the last that the server vouches
 		// for (net/http repeats those itself), so it may have been served.
-		return lull.Verdict{Kind: lull.KindTransient, Code: "http2_goaway"}, true
+		return classifyGoAway(v.FieldByName("ErrCode").Uint() == h2EnhanceYourCalm), true
 	}
 	return lull.Verdict{}, false
+}
+
+// classifyGoAway returns what a GOAWAY means that ended a stream; calm: its code is
+// ENHANCE_YOUR_CALM.
+func classifyGoAway(calm bool) lull.Verdict {
+	if calm {
+		return classifyStream(h2EnhanceYourCalm)
+	}
+	return lull.Verdict{Kind: lull.KindTransient, Code: "http2_goaway"}
 }
 
 func classifyStream(code uint32) lull.Verdict {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -38,7 +39,8 @@ func frame(kind byte, stream uint32, payload ...uint32) []byte {
 	return b
 }
 
-// serveHTTP2 answers the first request of each connection with these bytes.
+// serveHTTP2 answers the first request of each connection with these bytes and ends it; nil: it
+// is silent then.
 func serveHTTP2(t *testing.T, answer []byte) string {
 	return serve(t, func(c *net.TCPConn) {
 		io.CopyN(io.Discard, c, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
@@ -52,7 +54,9 @@ func serveHTTP2(t *testing.T, answer []byte) string {
 			io.CopyN(io.Discard, c, n)
 		}
 		c.Write(answer)
-		c.CloseWrite()
+		if answer != nil {
+			c.CloseWrite()
+		}
 		io.Copy(io.Discard, c)
 	})
 }
@@ -82,11 +86,46 @@ func TestHTTP2StreamReset(t *testing.T) {
 }
 
 func TestHTTP2GoAway(t *testing.T) {
-	for _, code := range []uint32{0, 2, 11} {
+	for code, want := range map[uint32]lull.Verdict{
+		0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+	} {
 		addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
 		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, lull.KindTransient, false, "http2_goaway")
+		checkError(t, err, want.Kind, false, want.Code)
 	}
+}
+
+// A GOAWAY before the first stream of a connection: net/http has no type for its error.
+func TestHTTP2GoAwayOfANewConnection(t *testing.T) {
+	for code, want := range map[uint32]lull.Verdict{
+		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+		99: {Kind: lull.KindTransient, Code: "http2_goaway"},
+	} {
+		addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
+		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+		checkError(t, err, want.Kind, true, want.Code)
+	}
+	// That of golang.org/x/net/http2 has the same text.
+	checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
+	checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
+	checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+}
+
+func wrapped(err error) error { return fmt.Errorf("wrapped: %w", err) }
+
+// A connection on which the server no longer answers anything.
+func TestHTTP2ConnectionLost(t *testing.T) {
+	addr := serveHTTP2(t, nil)
+	base := h2Transport()
+	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 20 * time.Millisecond}
+	err := roundTrip(t, base, context.Background(), "PUT", "http://"+addr, nil)
+	checkError(t, err, lull.KindTransient, false, "connection_lost")
+	checkError(t, errors.New("http2: client connection lost"), lull.KindTransient, false, "connection_lost") // of golang.org/x/net/http2
+	checkError(t, errors.New("http2: client connection lost again"), lull.KindUnclassified, false, engine.CodeUnclassified)
 }
 
 func TestHTTP2HandlerAborts(t *testing.T) {

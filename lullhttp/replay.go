@@ -36,12 +36,13 @@ type replay struct {
 	from  int64     // where seek stood
 	limit int64     // of kept
 
-	mu   sync.Mutex
-	kept []byte
-	err  error       // what ended src; nil: nothing yet
-	lost bool        // src had more than was to be kept
-	last *replayBody // the latest attempt's
-	over bool        // no other attempt follows
+	mu      sync.Mutex
+	kept    []byte
+	err     error       // what ended src; nil: nothing yet
+	lost    bool        // src had more than was to be kept
+	attempt int         // the latest
+	last    *replayBody // its latest
+	over    bool        // no other attempt follows
 }
 
 // replayOf returns nil for a body that is to be sent once.
@@ -78,14 +79,19 @@ var (
 	}{}))
 )
 
-// next is the body of the next attempt. The base transport may read that of the one
-// before until it closes it, which may be after it has returned.
-func (r *replay) next(ctx context.Context) (io.ReadCloser, error) {
-	if r.last != nil {
+// next is the body of the attempt with that number, or another one of the same attempt. The
+// base transport may read the one before until it closes it, which may be after it has
+// returned.
+func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
+	last, err := r.before(attempt)
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
 		timer := time.NewTimer(drainTime)
 		defer timer.Stop()
 		select {
-		case <-r.last.done:
+		case <-last.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
@@ -99,10 +105,32 @@ func (r *replay) next(ctx context.Context) (io.ReadCloser, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.lost {
+	switch {
+	case r.last != last || r.over:
+		return nil, errNotItsTurn
+	case r.lost:
 		return nil, errors.New("it is longer than its Content-Length")
 	}
 	r.last = &replayBody{replay: r, done: make(chan struct{})}
+	return r.last, nil
+}
+
+var errNotItsTurn = errors.New("the body belongs to a later attempt, or the call is over")
+
+// before begins the attempt, and returns the body before its next one. If that is of the
+// same attempt and nothing was read of it, it is taken away from the base transport: over HTTP/2
+// net/http does not close a body that it could not begin to send.
+func (r *replay) before(attempt int) (*replayBody, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if attempt < r.attempt || r.over {
+		return nil, errNotItsTurn
+	}
+	if b := r.last; attempt == r.attempt && b != nil && !b.touched && !b.closed {
+		b.closed = true
+		close(b.done)
+	}
+	r.attempt = attempt
 	return r.last, nil
 }
 
@@ -123,7 +151,8 @@ type replayBody struct {
 	done chan struct{} // closed when it is closed and nobody reads
 
 	// Guarded by mu.
-	at      int // in kept
+	at      int  // in kept
+	touched bool // a Read has begun
 	reading bool
 	closed  bool
 }
@@ -132,6 +161,7 @@ func (b *replayBody) free() bool { return b.closed && !b.reading }
 
 func (b *replayBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
+	b.touched = true
 	switch {
 	case b.closed:
 		err = http.ErrBodyReadAfterClose

@@ -90,7 +90,9 @@ func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless
 	// An Idempotency-Key is not enough for a race: a server that is still at work on the
 	// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
 	// section 2.6), and that would be the call's result.
-	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once
+	//
+	// The values of a trailer are filled in while the body is sent, so there can be one body at a time.
+	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once && len(req.Trailer) == 0
 	if spec.NotIdempotent && !declared {
 		keyless = !carriesKey(req.Header)
 		spec.NotIdempotent = keyless

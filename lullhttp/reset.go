@@ -71,7 +71,7 @@ func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 // below zero. Where the field is missing or unreadable, a 429 shows it.
 func exhausted(remaining []string, status int) bool {
 	known := false
-	for _, v := range remaining {
+	for v := range members(remaining, formReset) {
 		v, negative := strings.CutPrefix(v, "-")
 		n, ok := parseDecimal(v, time.Second)
 		if !ok {
@@ -115,7 +115,17 @@ func (c clock) parseReset(s string, unit time.Duration) (time.Duration, bool) {
 	if last := s[len(s)-1]; last >= '0' && last <= '9' {
 		return c.parseNumber(s, unit)
 	}
-	return parseDuration(s)
+	d, ok := parseDuration(s)
+	return c.fresh(d, ok)
+}
+
+// fresh returns a wait that the response names, or false if that comes out of a cache and was
+// about the quota as it was then (draft-ietf-httpapi-ratelimit-headers, on caching).
+func (c clock) fresh(d time.Duration, ok bool) (time.Duration, bool) {
+	if !ok || c.age() > 0 {
+		return 0, false
+	}
+	return d, true
 }
 
 func (c clock) parseNumber(s string, unit time.Duration) (time.Duration, bool) {
@@ -129,7 +139,8 @@ func (c clock) parseNumber(s string, unit time.Duration) (time.Duration, bool) {
 		unit = time.Millisecond
 	case unit == time.Second && n >= minEpochSeconds:
 	default:
-		return parseDecimal(s, unit)
+		d, ok := parseDecimal(s, unit)
+		return c.fresh(d, ok)
 	}
 	var part time.Duration
 	if hasFraction {

@@ -55,8 +55,10 @@ func statusKind(status int) engine.Kind {
 //     well, the request was at fault.
 //   - "Do retry" makes a permanent failure transient: the server knows better.
 //   - A 503 that names a wait asks for fewer requests. So does a 403: GitHub
-//     answers so when a quota is used up, with a wait or a reset of the quota. A
-//     wait of zero asks for nothing.
+//     answers so when a quota is used up, with a wait or a reset of the quota. So do a
+//     conflict (409), a content that is too large for now (413: RFC 9110, 15.5.14) and a lock
+//     (423), which pass. A 404 that names a wait is the answer. A wait of zero asks for
+//     nothing.
 func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 	v := ClassifyStatus(status)
 	if !ok || v.Kind == lull.KindSuccess {
@@ -68,6 +70,8 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 		kind = lull.KindRateLimited
 	case h.Retry && kind == lull.KindPermanent && status >= 400:
 		kind = lull.KindTransient
+	case h.After > 0 && (status == http.StatusConflict || status == http.StatusRequestEntityTooLarge || status == http.StatusLocked):
+		kind = lull.KindRateLimited
 	}
 	return hinted(kind, status, h)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -144,8 +145,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
-		r := d.DriveHedged(ctx, spec, race)
-		return race.exchange(r.Slot).result(d, spec, r)
+		return race.drive(ctx, d, spec)
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	return x.result(d, spec, r)
@@ -203,12 +203,17 @@ func (t *Transport) nameOf(req *http.Request) string {
 // exchange is one call in flight: what its last attempt returned.
 type exchange struct {
 	t        *Transport
-	req      *http.Request
-	key      string // Idempotency-Key made for this call, if any
+	req      *http.Request // the caller's own, or that of copy
+	key      string        // Idempotency-Key made for this call, if any
 	attempts int
 	above    int // retries of the request that a server makes this call for
 	resp     *http.Response
 	err      error
+	cookies  []string // Set-Cookie of the answers that were discarded
+
+	// Of an attempt that may run beside others; else nil.
+	lease *lease
+	copy  *requestCopy // not of the first
 
 	again   *replay // the request's body, if it has no GetBody and can be sent again
 	once    bool    // the body can be sent again only if nothing was read of it
@@ -265,7 +270,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	if v, ok := x.prepare(out); !ok {
 		return v
 	}
-	resp, err := x.t.base.RoundTrip(out)
+	resp, err := x.t.roundTrip(out)
 	if err != nil {
 		x.err = err
 		if v, left := x.callerLeft(); left {
@@ -276,13 +281,11 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	if x.out != nil && x.t.netHTTP {
 		x.out.way.answered()
 	}
-	if resp == nil {
-		x.err = errors.New("lullhttp: the base transport returned neither response nor error")
-		return lull.Verdict{}
-	}
 	x.resp = resp
 	x.t.noteAnnounced(x.req.URL.Host, resp.Header)
-	if resp.Request != x.req {
+	if x.copy != nil {
+		resp.Request = out // the caller's may be in use again
+	} else if resp.Request != x.req {
 		resp.Request = x.req
 	}
 	v := lull.Verdict{Kind: lull.KindSuccess}
@@ -301,6 +304,27 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		}
 	}
 	return v
+}
+
+// roundTrip sends the request, and holds the base transport to what http.Client asks of it: a
+// response with a body, or an error.
+func (t *Transport) roundTrip(out *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(out)
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+		return nil, err
+	case resp == nil:
+		return nil, errors.New("lullhttp: the base transport returned neither response nor error")
+	case resp.Body != nil:
+	case resp.ContentLength > 0 && out.Method != http.MethodHead:
+		return nil, fmt.Errorf("lullhttp: the base transport returned a response of %d bytes without a Body", resp.ContentLength)
+	default:
+		resp.Body = http.NoBody
+	}
+	return resp, nil
 }
 
 // callerLeft reports whether the caller has closed Request.Cancel, and what that means.
@@ -356,8 +380,12 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	out := &x.out.req
 	*out = *req.WithContext(x.out.way.watch(ctx, t.limited))
-	if adds {
+	if x.copy != nil {
+		out.Header = x.copy.newHeader()
+	} else if adds {
 		out.Header = req.Header.Clone()
+	}
+	if adds {
 		if out.Header == nil {
 			out.Header = make(http.Header, 3)
 		}
@@ -369,20 +397,24 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	if x.again != nil {
-		body, err := x.again.next(ctx)
+		again, attempt := x.again, x.attempts
+		body, err := again.next(ctx, attempt)
 		if err != nil {
-			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
+			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", attempt, err)
 		}
 		out.Body = body
+		// For a base transport that repeats the request itself, as http.Transport does when the
+		// server refused its stream.
+		out.GetBody = func() (io.ReadCloser, error) { return again.next(ctx, attempt) }
 	} else if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
-		body, err := req.GetBody()
+		body, err := bodyOf(req.GetBody, x.lease)
 		if err != nil {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
 		}
 		out.Body = body
 	}
 	if wrapped != nil {
-		x.out.send(ctx, wrapped, x.once)
+		x.out.send(ctx, wrapped, x.once, x.lease)
 	}
 	return out, nil
 }
@@ -395,6 +427,7 @@ func (x *exchange) discard(within time.Duration) {
 		return
 	}
 	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
+	x.cookies = append(x.cookies, x.setCookies()...)
 	drain(x.resp.Body, within, x.detached())
 	x.detached().Release()
 	x.resp = nil
@@ -416,17 +449,38 @@ func (x *exchange) lastError() error {
 	return x.err
 }
 
+// setCookies are the cookies that the response of the last attempt sets.
+func (x *exchange) setCookies() []string {
+	if x.resp == nil {
+		return nil
+	}
+	return x.resp.Header["Set-Cookie"]
+}
+
 // finish makes the response that the caller gets: with its own request, and with a
-// body that ends the attempt's context when it ends.
+// body that ends the attempt's context when it ends. If there is more to it than the base
+// transport's response it is a copy of that, which may be returned again for another call.
 func (x *exchange) finish(r engine.Result) *http.Response {
 	resp := x.resp
+	special := r.Attempts > 1 || r.Reason != engine.Success
+	if special {
+		own := *resp
+		resp = &own
+	}
+	if len(x.cookies) > 0 {
+		// RFC 6265, 3: those of a failure count, too. The answer's own come last and win.
+		if resp.Header = resp.Header.Clone(); resp.Header == nil {
+			resp.Header = make(http.Header, 1)
+		}
+		resp.Header["Set-Cookie"] = append(x.cookies, resp.Header["Set-Cookie"]...)
+	}
 	if x.out != nil && x.out.detached != (driver.Detached{}) {
 		x.out.lend(resp)
 	}
 	if x.t.bodyIdle > 0 {
 		limitIdle(resp, x.t.bodyIdle, x.detached())
 	}
-	if r.Attempts > 1 || r.Reason != engine.Success {
+	if special {
 		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	}
 	return resp

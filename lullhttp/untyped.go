@@ -31,6 +31,15 @@ func classifyUntyped(err error) (lull.Verdict, bool) {
 	if refs.closedIdle != nil && errors.Is(err, refs.closedIdle) {
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}, true
 	}
+	switch text := innermost(err).Error(); {
+	case refs.lostPing != "" && text == refs.lostPing:
+		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, true
+	case refs.goAway != "" && strings.HasPrefix(text, refs.goAway):
+		// The stream's number was above the last that the server vouches for.
+		v := classifyGoAway(text == refs.goAway+calm)
+		v.NeverSent = true
+		return v, true
+	}
 	switch start, came := quoting(err); {
 	case start == "":
 	case start == refs.statusLine && (strings.HasPrefix("HTTP/1.1", came) || strings.HasPrefix("HTTP/1.0", came)),
@@ -53,15 +62,87 @@ type reference struct {
 	// How the errors begin for a first line that was cut before or within the status code;
 	// they end with what had come, in quotation marks.
 	statusLine, statusCode string
+	// An HTTP/2 connection on which the server answered nothing, not even a ping.
+	lostPing string
+	// How the error begins of a stream that was the first of its HTTP/2 connection and never
+	// looked at, as the server ended the connection with a GOAWAY. It ends with the
+	// name of the code.
+	goAway string
 }
+
+// calm is the name of the code h2EnhanceYourCalm (RFC 9113, 7).
+const calm = "ENHANCE_YOUR_CALM"
 
 var references = sync.OnceValue(func() reference {
 	return reference{
 		closedIdle: provokeClosedIdle(),
 		statusLine: cutAt("HTTP/"),
 		statusCode: cutAt("HTTP/1.1 2"),
+		lostPing:   provokeHTTP2("", &http.HTTP2Config{SendPingTimeout: time.Millisecond, PingTimeout: time.Millisecond}),
+		goAway:     goAwayStart(),
 	}
 })
+
+// goAwayStart is the text of reference.goAway; empty if it is not as expected.
+func goAwayStart() string {
+	start, ok := strings.CutSuffix(provokeHTTP2(goAwayCalm, nil), calm)
+	if !ok {
+		return ""
+	}
+	return start
+}
+
+// goAwayCalm is a GOAWAY of HTTP/2 that accepts no stream, with the code ENHANCE_YOUR_CALM.
+const goAwayCalm = "\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x0b"
+
+// provokeHTTP2 makes http.Transport send a request over HTTP/2, on a connection in memory to a
+// server that sends its settings and that, and is silent then. It returns the text of the error.
+func provokeHTTP2(answer string, config *http.HTTP2Config) string {
+	const preface, settings, headers = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 0x1
+	here, there := net.Pipe()
+	defer here.Close()
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	t := &http.Transport{
+		Protocols:   &protocols,
+		HTTP2:       config,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
+	}
+	go func() {
+		defer there.Close()
+		r := bufio.NewReader(there)
+		if _, err := r.Discard(preface); err != nil {
+			return
+		}
+		for kind := byte(0); kind != headers; {
+			var head [9]byte
+			if _, err := io.ReadFull(r, head[:]); err != nil {
+				return
+			}
+			kind = head[3]
+			if _, err := r.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
+				return
+			}
+		}
+		go io.WriteString(there, settings+answer)
+		io.Copy(io.Discard, r)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost/", nil)
+	if err != nil {
+		return ""
+	}
+	resp, err := t.RoundTrip(req)
+	if err == nil {
+		resp.Body.Close()
+		return ""
+	}
+	if ctx.Err() != nil {
+		return ""
+	}
+	return innermost(err).Error()
+}
 
 // cutAt is how the error of net/http begins for a response that ends like this.
 func cutAt(line string) string {
@@ -73,22 +154,27 @@ func cutAt(line string) string {
 // quoting splits the text of the innermost error of err, if it ends with a text in
 // quotation marks, into what stands before that and the text itself.
 func quoting(err error) (start, text string) {
-	for err != nil {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
-		err = inner
-	}
 	if err == nil {
 		return "", ""
 	}
+	err = innermost(err)
 	start, text, _ = strings.Cut(err.Error(), `"`)
 	text, err = strconv.Unquote(`"` + text)
 	if err != nil {
 		return "", ""
 	}
 	return start, text
+}
+
+// innermost is the end of the chain of err.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
 }
 
 // provokeClosedIdle makes http.Transport send a request on a connection in memory that

@@ -1,12 +1,18 @@
 package lullhttp
 
-import "testing"
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 // A new release of Go may change how its errors come about: then this fails, and
 // references has to learn it.
 func TestReferencesAreFound(t *testing.T) {
 	refs := references()
-	if refs.closedIdle == nil || refs.statusLine == "" || refs.statusCode == "" || refs.statusLine == refs.statusCode {
+	if refs.closedIdle == nil || refs.statusLine == "" || refs.statusCode == "" || refs.statusLine == refs.statusCode ||
+		refs.lostPing == "" || refs.goAway == "" || refs.lostPing == refs.goAway {
 		t.Errorf("net/http has shown only %+v", refs)
 	}
 	t.Logf("%+v", refs)
@@ -14,7 +20,21 @@ func TestReferencesAreFound(t *testing.T) {
 		if err := provokeClosedIdle(); err != refs.closedIdle {
 			t.Fatalf("%v, and then %v", refs.closedIdle, err)
 		}
+		if start := goAwayStart(); start != refs.goAway {
+			t.Fatalf("%q, and then %q", refs.goAway, start)
+		}
 	}
+}
+
+// They are found in virtual time, too, and leave nothing behind.
+func TestReferencesAreFoundInABubble(t *testing.T) {
+	refs := references()
+	synctest.Test(t, func(t *testing.T) {
+		config := &http.HTTP2Config{SendPingTimeout: time.Millisecond, PingTimeout: time.Millisecond}
+		if text := provokeHTTP2("", config); text != refs.lostPing || goAwayStart() != refs.goAway {
+			t.Errorf("%q, and %q; want %+v", text, goAwayStart(), refs)
+		}
+	})
 }
 
 func BenchmarkReferences(b *testing.B) {

@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -55,6 +56,7 @@ type outgoingBody struct {
 	left    int64 // what is yet to be read of the length that was announced, if one was; below 0 it is longer
 	length  bool  // one was
 	once    bool  // it can be sent again only as long as nothing was read of it
+	lease   *lease
 }
 
 // What became of a body, in way.body.
@@ -68,6 +70,9 @@ const (
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
+	if !b.lease.take() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	state, mark := &b.out.way.body, bodyTouched
 	if b.left > 0 {
 		mark |= bodyWaiting
@@ -76,6 +81,7 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.lease.giveBack()
 	failed := err != nil && err != io.EOF
 	if b.length {
 		b.left -= int64(n)
@@ -112,27 +118,43 @@ const (
 	bodyAwaited                // the same, and when it is closed the context is released
 )
 
+// bodyOf returns the body that get, the request's GetBody, returns.
+func bodyOf(get func() (io.ReadCloser, error), lease *lease) (io.ReadCloser, error) {
+	if !lease.take() {
+		return nil, http.ErrBodyReadAfterClose
+	}
+	defer lease.giveBack()
+	body, err := get()
+	switch {
+	case err == nil && body == nil:
+		return nil, errors.New("GetBody returned neither a body nor an error")
+	case err != nil && body != nil:
+		body.Close()
+	}
+	return body, err
+}
+
 // send wraps the body of out, so that ctx, the attempt's context, learns of it.
-func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool) {
+func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool, lease *lease) {
 	req := &out.req
 	upload := isUpload(req)
 	if !upload {
 		ctx = nil
 	}
 	out.sending.Store(bodyUnderWay)
-	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once}
+	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once, lease}
 	req.Body = wrapped
-	if get := req.GetBody; upload && get != nil {
+	if get := req.GetBody; get != nil && (upload || lease != nil) {
 		// http.Transport itself takes another body when it repeats a request on a
 		// new connection.
 		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := get()
+			body, err := bodyOf(get, lease)
 			if err != nil {
 				return nil, err
 			}
 			out.sending.CompareAndSwap(bodySent, bodyUnderWay)
 			out.way.body.And(^(bodyFailed | bodyClosed))
-			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false}, nil
+			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}
 	}
 }

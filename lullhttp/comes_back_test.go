@@ -1,0 +1,132 @@
+package lullhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// RFC 6265, 3: a user agent heeds the cookies of every answer. Those of answers that were discarded come
+// with the answer of the call, before its own.
+func TestCookiesOfDiscardedAnswers(t *testing.T) {
+	for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
+		t.Run(how, func(t *testing.T) {
+			n := 0
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				n++
+				http.SetCookie(w, &http.Cookie{Name: "lb", Value: fmt.Sprint(n), Path: "/"})
+				http.SetCookie(w, &http.Cookie{Name: fmt.Sprint("c", n), Value: "1", Path: "/"})
+				if n == 1 {
+					w.WriteHeader(503)
+				}
+			})
+			cl := client(t, p)
+			cl.Jar, _ = cookiejar.New(nil)
+			resp, err := cl.Get(s.URL)
+			read(t, resp, err)
+			if want := []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}; !slices.Equal(resp.Header["Set-Cookie"], want) {
+				t.Errorf("%q, want %q", resp.Header["Set-Cookie"], want)
+			}
+			u, _ := url.Parse(s.URL)
+			var got []string
+			for _, c := range cl.Jar.Cookies(u) {
+				got = append(got, c.String())
+			}
+			if slices.Sort(got); !slices.Equal(got, []string{"c1=1", "c2=1", "lb=2"}) {
+				t.Errorf("the jar has %q", got)
+			}
+		})
+	}
+}
+
+// The first attempt was carried out, but its answer was lost. The server's answer to the second is
+// that of the call: the caller knows by Outcome.Attempts that it may be about its own.
+func TestTheAnswerOfARepeatedCondition(t *testing.T) {
+	for method, status := range map[string]int{"PUT": 412, "DELETE": 404} {
+		done := false
+		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if done {
+				w.WriteHeader(status)
+				return
+			}
+			done = true
+			panic(http.ErrAbortHandler)
+		})
+		req, _ := http.NewRequest(method, s.URL, strings.NewReader("x"))
+		req.Header.Set("If-Match", `"1"`)
+		resp, err := client(t, eager).Do(req)
+		read(t, resp, err)
+		if o := lullhttp.OutcomeOf(resp); resp.StatusCode != status || o.Attempts != 2 {
+			t.Errorf("%s: %d, %+v", method, resp.StatusCode, o)
+		}
+	}
+}
+
+// A conflict, a content that is too large for now and a lock pass if they name a wait.
+func TestWhatPassesIsRepeated(t *testing.T) {
+	for status, want := range map[int]int{409: 2, 413: 2, 423: 2, 404: 1, 400: 1, 410: 1} {
+		for _, after := range []string{"1", "1, 1", "0", ""} {
+			n := 0
+			inBubble(t, eager, func(w http.ResponseWriter, r *http.Request) {
+				if n++; n > 1 {
+					return
+				}
+				if after != "" {
+					w.Header().Set("Retry-After", after)
+				}
+				w.WriteHeader(status)
+			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+				req, _ := http.NewRequest("PUT", host, strings.NewReader("x"))
+				resp, err := cl.Do(req)
+				read(t, resp, err)
+			})
+			expected := want
+			if !strings.HasPrefix(after, "1") {
+				expected = 1
+			}
+			if n != expected {
+				t.Errorf("%d with Retry-After %q: %d attempts, want %d", status, after, n, expected)
+			}
+		}
+	}
+}
+
+// http.MaxBytesReader behind NewHandler cuts the body, and a 413 closes the connection, as without.
+func TestMaxBytesReaderBehindNewHandler(t *testing.T) {
+	limit := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10))
+		if is, ok := errors.AsType[*http.MaxBytesError](err); !ok || is.Limit != 10 {
+			t.Errorf("the body ends with %v", err)
+			return
+		}
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	})
+	wrapped, err := lullhttp.NewHandler(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
+		for _, h2 := range []bool{false, true} {
+			s := httptest.NewUnstartedServer(h)
+			s.EnableHTTP2 = h2
+			s.StartTLS()
+			resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1000)))
+			read(t, resp, err)
+			if resp.StatusCode != 413 || resp.Close == h2 {
+				t.Errorf("%s, HTTP/2 %v: %d, closed %v", name, h2, resp.StatusCode, resp.Close)
+			}
+			s.Close()
+		}
+	}
+}
