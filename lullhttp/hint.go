@@ -149,49 +149,45 @@ func parseWait(h http.Header, status int, now time.Time) (Hint, bool) {
 }
 
 // longest parses every value and returns the longest wait of those that parse.
-func longest(values []string, f form, c clock) (max time.Duration, ok bool) {
-	for v := range members(values, f) {
-		if d, valid := c.parse(v, f); valid {
-			ok = true
-			if d > max {
-				max = d
+func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
+	for _, line := range lines {
+		if d, valid := c.parse(line, f); valid {
+			wait, ok = max(wait, d), true
+			continue
+		}
+		for v := range members(line, f) {
+			if d, valid := c.parse(v, f); valid {
+				wait, ok = max(wait, d), true
 			}
 		}
 	}
-	return max, ok
+	return wait, ok
 }
 
-// members are the values of a field that is repeated. An intermediary may join them in one
-// line, with commas between (RFC 9110, 5.3). The comma after the name of a day belongs to a
-// date. In a field of numbers with fractions one between digits may be a decimal comma.
-func members(lines []string, f form) iter.Seq[string] {
+// members are the values in a line that an intermediary has joined of several, with commas
+// between (RFC 9110, 5.3); none if it has joined none. The comma after the name of a day
+// belongs to a date. In a field of numbers with fractions one between digits may be a
+// decimal comma.
+func members(line string, f form) iter.Seq[string] {
 	separator := ", "
 	if f == formRetryAfter {
 		separator = ","
 	}
 	return func(yield func(string) bool) {
-		for _, line := range lines {
-			if !strings.Contains(line, separator) {
-				if !yield(line) {
-					return
-				}
-				continue
+		for more := strings.Contains(line, separator); more; {
+			rest := line
+			var day string
+			if day, rest, more = strings.Cut(line, separator); more && isDayName(strings.TrimSpace(day)) {
+				_, rest, more = strings.Cut(rest, separator)
 			}
-			for more := true; more; {
-				rest := line
-				var day string
-				if day, rest, more = strings.Cut(line, separator); more && isDayName(strings.TrimSpace(day)) {
-					_, rest, more = strings.Cut(rest, separator)
-				}
-				member := line[:len(line)-len(rest)]
-				if more {
-					member = strings.TrimSuffix(member, separator)
-				}
-				if !yield(strings.TrimSpace(member)) {
-					return
-				}
-				line = rest
+			member := line[:len(line)-len(rest)]
+			if more {
+				member = strings.TrimSuffix(member, separator)
 			}
+			if !yield(strings.TrimSpace(member)) {
+				return
+			}
+			line = rest
 		}
 	}
 }

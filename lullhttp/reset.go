@@ -71,18 +71,25 @@ func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 // below zero. Where the field is missing or unreadable, a 429 shows it.
 func exhausted(remaining []string, status int) bool {
 	known := false
-	for v := range members(remaining, formReset) {
-		v, negative := strings.CutPrefix(v, "-")
-		n, ok := parseDecimal(v, time.Second)
-		if !ok {
-			continue
+	for _, line := range remaining {
+		none, ok := isNone(line)
+		for v := range members(line, formReset) {
+			n, k := isNone(v)
+			none, ok = none || n, ok || k
 		}
-		if n == 0 || negative {
+		if none {
 			return true
 		}
-		known = true
+		known = known || ok
 	}
 	return !known && status == http.StatusTooManyRequests
+}
+
+// isNone reports whether v means that nothing remains, and whether it is a number.
+func isNone(v string) (none, ok bool) {
+	v, negative := strings.CutPrefix(v, "-")
+	n, ok := parseDecimal(v, time.Second)
+	return ok && (n == 0 || negative), ok
 }
 
 // A bare number in such a field may be a wait or a point in time. Its size shows which:
