@@ -321,7 +321,7 @@ func springDuration(text string) (time.Duration, bool) {
 // instance adds the dependency of that name.
 func (r *reading) instance(d *document, name string, all map[string]*registry, used map[string]bool) {
 	p, preset := r.base.of(Resilience4j)
-	extras := foreign{of: Resilience4j, ignoresHints: true}
+	extras := foreign{of: Resilience4j, ignoresHints: true, facts: Facts{Service: name}}
 	fields := map[string]config.Position{}
 	var rest []source
 	var first string
