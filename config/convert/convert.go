@@ -266,6 +266,9 @@ type document struct {
 	prefix  string // of its paths
 	entries Report
 	noted   map[Entry]bool // the entries as a set
+	key     string         // of the ConfigMap that it is in; empty: none
+	// files are the files of the nodes, of a document that was made of several; nil: it was not.
+	files map[*tree.Node]string
 }
 
 func newDocument(f File, root *tree.Node, prefix string) *document {
@@ -288,6 +291,16 @@ func (r *reading) open(f File) {
 			r.readPolicyFile(f)
 			return
 		}
+	}
+	if r.options.From == nil && len(roots) > 1 && slices.ContainsFunc(roots, isSpring) {
+		for _, root := range roots { // documents of one application, whatever else they look like
+			if root.Kind == tree.Map && root.Get("apiVersion") == nil {
+				r.documents[Resilience4j] = append(r.documents[Resilience4j], newDocument(f, root, ""))
+			} else {
+				r.sort(f, root, "", nil)
+			}
+		}
+		return
 	}
 	if len(roots) == 0 {
 		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
@@ -424,14 +437,19 @@ func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) 
 
 // collect takes over the mistakes and entries of a document.
 func (r *reading) collect(d *document) {
-	if len(d.Mistakes) == 0 && !r.full {
+	if len(d.Mistakes) == 0 && !r.full && d.files == nil {
 		d.sweep(d.root, "")
 	}
 	for i := range d.Mistakes {
-		d.Mistakes[i].Position.File, d.Mistakes[i].Path = d.File, d.shown(d.Mistakes[i].Path)
+		m := &d.Mistakes[i]
+		m.Position.File, m.Path = d.at(m.Path).File, d.shown(m.Path)
 	}
 	_ = d.Mistakes.Err() // it sorts
-	r.mistakes = append(r.mistakes, d.Mistakes...)
+	for _, m := range d.Mistakes {
+		if d.files == nil || !slices.Contains(r.mistakes, m) {
+			r.mistakes = append(r.mistakes, m)
+		}
+	}
 	for _, e := range d.entries {
 		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == hintsUsed) {
 			e.about = "" // the policy of the base decides it
@@ -445,7 +463,28 @@ func (d *document) shown(path string) string {
 }
 
 // source returns the source at path of d.
-func (d *document) source(path string) source { return source{d.File, d.shown(d.at(path).path)} }
+func (d *document) source(path string) source {
+	at := d.at(path)
+	return source{at.File, d.shown(at.path)}
+}
+
+// sourcesIn are the sources at path of d, which may be of several files.
+func (d *document) sourcesIn(path string) []source {
+	all := []source{d.source(path)}
+	var walk func(n *tree.Node)
+	walk = func(n *tree.Node) {
+		if file, ok := d.files[n]; ok && !slices.Contains(all, source{file, all[0].path}) {
+			all = append(all, source{file, all[0].path})
+		}
+		for _, m := range n.Members {
+			walk(m.Value)
+		}
+	}
+	if n := d.at(path).node; n != nil && d.files != nil {
+		walk(n)
+	}
+	return all
+}
 
 // note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
@@ -488,6 +527,14 @@ func (d *document) at(path string) location {
 	return s
 }
 
+// in is a place in the file that n is in.
+func (d *document) in(n *tree.Node, at config.Position) config.Position {
+	if file, ok := d.files[n]; ok {
+		at.File = file
+	}
+	return at
+}
+
 // descend follows rest, a path from n on; done is the path to n.
 func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	if rest == "" {
@@ -500,7 +547,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	key, index, rest := tree.Cut(rest)
 	if index >= 0 {
 		if index < len(n.Items) {
-			s.Position = d.Place(n.Items[index])
+			s.Position = d.in(n.Items[index], d.Place(n.Items[index]))
 			d.descend(n.Items[index], rest, tree.Element(done, index), s)
 		}
 		return
@@ -509,7 +556,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 		if m.Key != key && (d.Same == nil || !d.Same(m.Key, key)) {
 			continue
 		}
-		s.Position = d.KeyPlace(m)
+		s.Position = d.in(m.Value, d.KeyPlace(m))
 		done = tree.Join(done, m.Key)
 		s.path = tree.Concat(done, rest)
 		d.descend(m.Value, rest, done, s)

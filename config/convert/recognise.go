@@ -12,7 +12,7 @@ import (
 // each answer is certain:
 //
 //  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
-//  2. resilience4j, or a key that begins with it and a dot.
+//  2. resilience4j or spring, or a key that begins with one of them and a dot.
 //  3. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
 //     a text: a cluster of Envoy has a mapping of that name.
 //  4. a resource of Envoy, by its @type or its fields.
@@ -41,7 +41,7 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 		return 0, false
 	}
 	switch {
-	case isResilience4j(root):
+	case isSpring(root):
 		return Resilience4j, true
 	case isServiceConfig(root):
 		return GRPC, true
