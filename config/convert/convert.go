@@ -41,6 +41,12 @@ type Options struct {
 	// GAPIC reads gRPC service configs as the generators of Google's API clients do: a retryPolicy
 	// may have no maxAttempts, and is then in force until the timeout.
 	GAPIC bool
+	// Found are the names of files that nobody has named: they were found in a directory. If one of
+	// them is not a file for lull, or is one of another system that cannot be read, it is left out.
+	Found map[string]bool
+	// Foreign leaves out the policy files of lull within ConfigMaps, for a caller that reads them by
+	// itself: see [InConfigMaps].
+	Foreign bool
 	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool
 }
@@ -85,8 +91,8 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 // report is returned with it, and lists what was not read.
 var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
-// Read reads files as policies. The report has what a policy cannot hold. See [Convert].
-func Read(files []File, o Options) (*Set, Report, error) {
+// readAll reads files of which none is left out.
+func readAll(files []File, o Options) (*Set, Report, error) {
 	base, err := o.base()
 	if err != nil {
 		return nil, nil, err
@@ -267,6 +273,7 @@ type document struct {
 	entries Report
 	noted   map[Entry]bool // the entries as a set
 	key     string         // of the ConfigMap that it is in; empty: none
+	within  int            // texts in it that are read by themselves
 	// files are the files of the nodes, of a document that was made of several; nil: it was not.
 	files map[*tree.Node]string
 }
@@ -292,21 +299,27 @@ func (r *reading) open(f File) {
 			return
 		}
 	}
-	if r.options.From == nil && len(roots) > 1 && slices.ContainsFunc(roots, isSpring) {
-		for _, root := range roots { // documents of one application, whatever else they look like
-			if root.Kind == tree.Map && root.Get("apiVersion") == nil {
-				r.documents[Resilience4j] = append(r.documents[Resilience4j], newDocument(f, root, ""))
-			} else {
-				r.sort(f, root, "", nil)
-			}
-		}
-		return
-	}
 	if len(roots) == 0 {
 		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
 	}
-	for _, root := range roots {
-		r.sort(f, root, "", r.options.From)
+	r.sortAll(f, roots, "", "")
+}
+
+// sortAll sorts the documents of a file, or of a key of a ConfigMap in it.
+func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
+	spring := r.options.From == nil && slices.ContainsFunc(roots, isSpring)
+	for i, root := range roots {
+		at := prefix
+		if spring && root.Kind == tree.Map && root.Get("apiVersion") == nil { // all are documents of the application, whatever else they look like
+			d := newDocument(f, root, at)
+			d.key = key
+			r.documents[Resilience4j] = append(r.documents[Resilience4j], d)
+			continue
+		}
+		if key != "" && len(roots) > 1 {
+			at = tree.Element(prefix, i)
+		}
+		r.sort(f, root, at, r.options.From)
 	}
 }
 
@@ -335,6 +348,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case ok:
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
+		d.within = r.within(f, root)
 		d.unreadObject(root, kind.Text, version.Text)
 		r.unknownDocuments++
 		r.collect(d)
@@ -650,14 +664,4 @@ func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 		return false
 	}
 	return true
-}
-
-// IsPolicyFile reports whether a file looks like one of lull's own, by the fields at its top.
-func IsPolicyFile(f File) bool {
-	roots, err := parse(f.Name, f.Data)
-	if err != nil || len(roots) != 1 {
-		return false
-	}
-	format, ok := recognise(roots[0])
-	return ok && format == Lull
 }

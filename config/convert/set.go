@@ -26,9 +26,10 @@ type Set struct {
 
 	places   map[string]map[string]config.Position // of fields, by dependency, of the same
 	sources  map[string][]source                   // by dependency, of the same
-	index    map[string]int                        // of the dependencies in File, by name
-	variants map[variant][]string                  // their names
-	numbers  map[string]int                        // the last number that was added to a name
+	skipped  []Skip
+	index    map[string]int       // of the dependencies in File, by name
+	variants map[variant][]string // their names
+	numbers  map[string]int       // the last number that was added to a name
 }
 
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
