@@ -149,8 +149,11 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	if err != nil { // which is reported at once, whoever writes to standard input
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "-" })
 	}
-	var unread error
-	if l.files, unread = read(env, names); err != nil || unread != nil {
+	files, unread := env.ReadFiles(names, "stdin")
+	for _, f := range files {
+		l.files = append(l.files, lint.File(f))
+	}
+	if err != nil || unread != nil {
 		return nil, cli.Fail(exitWrong, errors.Join(err, unread, mistakes(l.files)))
 	}
 	for i := range l.files {
