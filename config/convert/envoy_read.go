@@ -32,10 +32,8 @@ var retryFields = []string{"retry_on", "num_retries", "per_try_timeout", "per_tr
 type envoyReader struct {
 	r        *reading
 	d        *document
-	clusters map[string]*cluster
-	routed   map[string]bool // clusters that a route leads to
-	tcp      map[string]bool // clusters that connections are led to
-	order    []string        // of the clusters
+	clusters map[string][]*cluster // by name; each file may have one
+	order    []*cluster
 }
 
 // A cluster holds the settings of a cluster of Envoy that belong to policies.
@@ -45,7 +43,10 @@ type cluster struct {
 	edit   func(*lull.Policy)
 	extras foreign
 	node   *tree.Node
+	name   string
 	text   string // its content
+	routed bool   // a route for requests leads there
+	tcp    bool   // connections are led there
 	fields map[string]config.Position
 
 	bounds    string // the path of the bound of retries; empty: it has none
@@ -53,28 +54,27 @@ type cluster struct {
 }
 
 func (r *reading) envoy(docs []*document) {
-	e := &envoyReader{r: r, clusters: map[string]*cluster{}, routed: map[string]bool{}, tcp: map[string]bool{}}
+	e := &envoyReader{r: r, clusters: map[string][]*cluster{}}
 	for _, d := range docs {
 		d.Same = tree.SnakeOrCamel
 		e.d = d
 		e.walk(d.root, "", e.cluster)
-		e.connections(d.root)
 	}
 	for _, d := range docs {
 		e.d = d
+		e.connections(d.root)
 		if !e.alone(d.root) {
 			e.walk(d.root, "", nil)
 		}
 	}
-	for _, name := range e.order {
+	for _, c := range e.order {
 		if r.full {
 			return
 		}
-		if e.routed[name] {
+		if c.routed {
 			continue
 		}
-		c := e.clusters[name]
-		if e.d = c.d; e.tcp[name] {
+		if e.d = c.d; c.tcp {
 			e.d.lost(e.d.Object(c.node, c.path), Lost, "only connections lead to it in these files, and a policy is for requests", "circuit_breakers", "outlier_detection")
 			continue
 		}
@@ -84,13 +84,12 @@ func (r *reading) envoy(docs []*document) {
 		}
 		c.edit(&policy)
 		extras := c.extras
-		if extras.facts = e.called(name); !r.base.given {
+		if extras.facts = e.called(c.name); !r.base.given {
 			extras.facts.Unknown = []string{"attempts", "attempt_timeout", "backoff", "deadline"}
 		}
-		e.r.add(e.d, name, nil, c.path, policy, preset, extras.at(c.fields))
+		e.r.add(e.d, c.name, nil, c.path, policy, preset, extras.at(c.fields))
 	}
-	for _, name := range e.order {
-		c := e.clusters[name]
+	for _, c := range e.order {
 		c.d.unbounded(c.bounds)
 	}
 }
@@ -165,17 +164,38 @@ func (e *envoyReader) connections(n *tree.Node) {
 	for _, m := range n.Members {
 		switch {
 		case proxy && m.Key == "cluster":
-			e.tcp[m.Value.Text] = true
+			e.connect(m.Value.Text)
 		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
 			if all := m.Value.Get("clusters"); all != nil {
 				for _, c := range all.Items {
-					e.tcp[textOf(c.Get("name"))] = true
+					e.connect(textOf(c.Get("name")))
 				}
 			}
 		default:
 			e.connections(m.Value)
 		}
 	}
+}
+
+func (e *envoyReader) connect(name string) {
+	if c := e.find(name); c != nil {
+		c.tcp = true
+	}
+}
+
+// find is the cluster of that name in the file that is being read: other files are mostly of other
+// proxies. If it has none it is the only one of that name; nil: there is none, or there are several.
+func (e *envoyReader) find(name string) *cluster {
+	all := e.clusters[name]
+	for _, c := range all {
+		if c.d.File == e.d.File {
+			return c
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return nil
 }
 
 // alone reads a document that is a route, a route action or a retry policy, and reports whether it
@@ -373,7 +393,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		facts.Methods = r.methods
 		retry.longIn(e.d, &facts)
 		var fields map[string]config.Position
-		if c, ok := e.clusters[name]; ok {
+		if c := e.find(name); c != nil {
 			c.edit(&p)
 			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
@@ -383,7 +403,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 				e.d.note(Lost, at, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
 				p.Backoff, p.HintLimit, p.RateLimitedBase, p.Timeouts = first.Backoff, first.HintLimit, first.RateLimitedBase, first.Timeouts
 			}
-			e.routed[name] = true
+			c.routed = true
 			extras, rest, fields = c.extras, append(rest, c.d.source(c.path)), c.fields
 		} else {
 			e.retryBudgetUnknown(&p)
@@ -786,8 +806,8 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	if name == "" {
 		name = stem(d.File)
 	}
-	c := &cluster{d: d, path: o.Path, node: o.Node, text: content(o.Node)}
-	if first, twice := e.clusters[name]; twice {
+	c := &cluster{d: d, path: o.Path, name: name, node: o.Node, text: content(o.Node)}
+	if first := e.find(name); first != nil && first.d.File == d.File {
 		if first.text != c.text { // a dump may have the same cluster several times
 			d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
 		}
@@ -818,8 +838,8 @@ func (e *envoyReader) cluster(o *tree.Object) {
 			ejects(p)
 		}
 	}
-	e.clusters[name] = c
-	e.order = append(e.order, name)
+	e.clusters[name] = append(e.clusters[name], c)
+	e.order = append(e.order, c)
 }
 
 // panicBelow is the percentage of healthy endpoints below which ejections do not count, and the

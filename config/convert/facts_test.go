@@ -246,3 +246,61 @@ func TestPlacesOfFields(t *testing.T) {
 		}
 	}
 }
+
+// Each file has its own clusters; a route leads to that of its file, or to the only one of the name.
+func TestClustersOfSeveralFiles(t *testing.T) {
+	cluster := func(name string, requests int) string {
+		return fmt.Sprintf("{name: %s, connect_timeout: 1s, circuit_breakers: {thresholds: [{max_requests: %d}]}}", name, requests)
+	}
+	const route = "virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a}}]}]\n"
+	whole := func(requests int) string {
+		return "static_resources:\n  clusters: [" + cluster("a", requests) + "]\n" + route
+	}
+	for _, c := range []struct {
+		files  []string
+		limits []int
+	}{
+		{[]string{whole(5), whole(7)}, []int{5, 7}},
+		{[]string{route, "clusters: [" + cluster("a", 5) + "]"}, []int{5}},
+		{[]string{route, "clusters: [" + cluster("b", 5) + "]"}, []int{1024, 5}},
+		{[]string{route, whole(5), whole(7)}, []int{1024, 5, 7}}, // it is not known which of them
+	} {
+		var files []File
+		for i, text := range c.files {
+			files = append(files, File{fmt.Sprintf("%d.yaml", i), []byte(text)})
+		}
+		set, report, err := Read(files, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, d := range set.File.Dependencies {
+			limit := d.Policy.Limit.InFlight
+			if slices.Contains(set.Facts(d.Name).Unknown, "limit") {
+				limit = 1024
+			}
+			got = append(got, limit)
+		}
+		if !slices.Equal(got, c.limits) {
+			t.Errorf("%v, want %v of %q\n%s", got, c.limits, c.files, report)
+		}
+	}
+	if _, _, err := Read([]File{{"x.yaml", []byte("clusters: [" + cluster("a", 1) + ", " + cluster("a", 2) + "]")}}, Options{}); err == nil {
+		t.Error("one file has a cluster twice")
+	}
+}
+
+// Files of other people have fields of clusters as well.
+func TestWhatIsNoCluster(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"id": "web", "cmd": "x", "healthChecks": [{"protocol": "HTTP"}]}`: false,
+		"connect_timeout: 3\nhost: x":                                       false,
+		"name: a\nconnect_timeout: 3s":                                      true,
+		"connect_timeout: 3s\nhealth_checks: []":                            true,
+		"outlier_detection: {}":                                             true,
+	} {
+		if got := len(Recognise(File{"x", []byte(text)})) > 0; got != want {
+			t.Errorf("%v of %s", got, text)
+		}
+	}
+}

@@ -114,6 +114,8 @@ var (
 		"load_balancing_policy", "common_lb_config", "lb_subset_config", "connect_timeout", "health_checks", "dns_lookup_family",
 		"typed_extension_protocol_options", "upstream_connection_options", "ignore_health_on_host_removal", "ring_hash_lb_config", "least_request_lb_config",
 		"transport_socket_matches", "dns_refresh_rate", "respect_dns_ttl"}
+	// sharedFields are those of clusterFields that files of others have, too.
+	sharedFields = []string{"health_checks", "connect_timeout", "cluster_type", "load_balancing_policy", "dns_refresh_rate"}
 	clusterTypes = []string{"STATIC", "STRICT_DNS", "LOGICAL_DNS", "EDS", "ORIGINAL_DST"}
 	// otherFields are those of listeners, endpoints and secrets.
 	otherFields  = []string{"filter_chains", "default_filter_chain", "cluster_name", "tls_certificate", "validation_context", "generic_secret", "session_ticket_keys"}
@@ -149,7 +151,7 @@ func shapeOf(n *tree.Node) shape {
 		return aVirtualHost
 	case hasAny(n, "match") && hasAny(n, "route", "redirect", "direct_response", "non_forwarding_action"):
 		return aRoute
-	case hasAny(n, clusterFields...) || n.Get("name") != nil && kind != nil && slices.Contains(clusterTypes, kind.Text):
+	case isCluster(n) || n.Get("name") != nil && kind != nil && slices.Contains(clusterTypes, kind.Text):
 		return aCluster
 	case hasAny(n, "retry_policy", "hedge_policy"):
 		return anAction
@@ -159,6 +161,22 @@ func shapeOf(n *tree.Node) shape {
 		return routesShape
 	}
 	return noShape
+}
+
+// isCluster reports whether n has a field that only clusters have, or two of those that others have
+// as well.
+func isCluster(n *tree.Node) bool {
+	own, shared := false, 0
+	for _, name := range clusterFields {
+		switch {
+		case !hasAny(n, name):
+		case slices.Contains(sharedFields, name):
+			shared++
+		default:
+			own = true
+		}
+	}
+	return own || shared > 1 || shared == 1 && n.Get("name") != nil
 }
 
 // hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
