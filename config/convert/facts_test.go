@@ -304,3 +304,23 @@ func TestWhatIsNoCluster(t *testing.T) {
 		}
 	}
 }
+
+// Two rules of a gateway that lead to one Service lead to it afterwards.
+func TestGatewaysKeepTheirServices(t *testing.T) {
+	text := routeHead + "{rules: [{backendRefs: [{name: stock}], timeouts: {request: 1s}, retry: {attempts: 2}}, {name: slow, backendRefs: [{name: stock}], timeouts: {request: 9s}}]}\n---\n" +
+		"apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nmetadata: {name: b, namespace: shop}\nspec: {targetRefs: [{kind: Service, name: stock}], retryConstraint: {budget: {percent: 20, interval: 10s}, minRetryRate: {count: 10, interval: 10s}}}\n"
+	first, _ := readSet(t, text)
+	data, _, err := Write(first, Gateway, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := readSet(t, string(data))
+	for _, d := range again.File.Dependencies {
+		if again.Facts(d.Name).Service != "stock" {
+			t.Errorf("%s leads to %s:\n%s", d.Name, again.Facts(d.Name).Service, data)
+		}
+	}
+	if len(again.File.Dependencies) != 2 {
+		t.Errorf("%q of\n%s", names(again.File.Dependencies), data)
+	}
+}

@@ -477,21 +477,24 @@ func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.D
 // a budget.
 func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
-	taken := map[string]bool{}
+	taken, paid := map[string]bool{}, map[string]bool{}
 	for _, d := range w.set.File.Dependencies {
 		note := w.of(d)
 		p := d.Policy.WithDefaults()
-		name := w.host(d.Name, taken, note)
-		note(Assumed, "", "it becomes an HTTPRoute to the Service "+name+"; the port, which requests are meant, and the Gateway are to be filled in")
+		name, service := w.routeTo(d, taken, note)
+		note(Assumed, "", "it becomes an HTTPRoute to the Service "+service+"; the port, which requests are meant, and the Gateway are to be filled in")
 		rule := tree.NewMap()
 		attempts := w.gatewayRule(rule, d, p, note)
-		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(name)).Set("port", tree.Int(80))))
+		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(service)).Set("port", tree.Int(80))))
 		routes = append(routes, object(routeVersion, "HTTPRoute", name, tree.NewMap().Set("rules", tree.ListOf(rule))))
 		switch {
 		case attempts < 2:
 			unpaid(p.Budget, note)
+		case !p.Budget.Unlimited && paid[service]:
+			note(Changed, "budget", "the Service has the constraint of the first dependency that leads there")
 		case !p.Budget.Unlimited:
-			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(name, p.Budget, note)))
+			paid[service] = true
+			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(service, p.Budget, note)))
 		}
 		if !p.Breaker.Off {
 			note(Lost, "breaker", "the Gateway API has none")
@@ -504,6 +507,17 @@ func (w *writer) gateway() []*tree.Node {
 	}
 	w.services()
 	return append(routes, policies...)
+}
+
+// routeTo are the name of the route for a dependency, and the Service that it leads to: the one that
+// it led to before, if it was read of a gateway.
+func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter) (name, service string) {
+	f := w.set.facts[d.Name]
+	if of := w.set.Format(d.Name); of != Gateway || !properHost(f.host) || strings.Contains(f.host, ".") {
+		name = w.host(d.Name, taken, note)
+		return name, name
+	}
+	return w.host(d.Name, taken, func(k Kind, field, why string) {}), f.host
 }
 
 // gatewayRule writes the rule for a policy that has its defaults, and returns the number of
