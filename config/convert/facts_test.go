@@ -324,3 +324,26 @@ func TestGatewaysKeepTheirServices(t *testing.T) {
 		t.Errorf("%q of\n%s", names(again.File.Dependencies), data)
 	}
 }
+
+// Linkerd reads over a limit of 0, which is reported as what it is, and not as missing.
+func TestLimitsOfLinkerd(t *testing.T) {
+	for limit, want := range map[string]struct {
+		attempts int
+		kind     Kind
+		why      string
+	}{
+		"":                              {2, Assumed, "without retry.linkerd.io/limit"},
+		`, retry.linkerd.io/limit: "0"`: {2, Changed, "reads over a limit of 0"},
+		`, retry.linkerd.io/limit: "1"`: {2, Changed, ""},
+		`, retry.linkerd.io/limit: "7"`: {8, Changed, ""},
+	} {
+		set, report := readSet(t, "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/http: 5xx"+limit+"}}\n")
+		d, _ := set.File.Dependency("a")
+		told := slices.ContainsFunc(report, func(e Entry) bool {
+			return e.Kind == want.kind && strings.Contains(e.Why, want.why) && (want.kind == Assumed) == !strings.Contains(e.Path, "limit")
+		})
+		if d.Policy.Attempts != want.attempts || told != (want.why != "") || limit != "" && strings.Contains(report.String(), "without retry.linkerd.io/limit") {
+			t.Errorf("%s: %d attempts, told %v\n%s", limit, d.Policy.Attempts, told, report)
+		}
+	}
+}
