@@ -41,6 +41,12 @@ type Options struct {
 	// GAPIC reads gRPC service configs as the generators of Google's API clients do: a retryPolicy
 	// may have no maxAttempts, and is then in force until the timeout.
 	GAPIC bool
+	// Found are the names of files that nobody has named: they were found in a directory. If one of
+	// them is not a file for lull, or is one of another system that cannot be read, it is left out.
+	Found map[string]bool
+	// Foreign leaves out the policy files of lull within ConfigMaps, for a caller that reads them by
+	// itself: see [InConfigMaps].
+	Foreign bool
 	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool
 }
@@ -85,8 +91,8 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 // report is returned with it, and lists what was not read.
 var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
-// Read reads files as policies. The report has what a policy cannot hold. See [Convert].
-func Read(files []File, o Options) (*Set, Report, error) {
+// readAll reads files of which none is left out.
+func readAll(files []File, o Options) (*Set, Report, error) {
 	base, err := o.base()
 	if err != nil {
 		return nil, nil, err
@@ -266,6 +272,10 @@ type document struct {
 	prefix  string // of its paths
 	entries Report
 	noted   map[Entry]bool // the entries as a set
+	key     string         // of the ConfigMap that it is in; empty: none
+	within  int            // texts in it that are read by themselves
+	// files are the files of the nodes, of a document that was made of several; nil: it was not.
+	files map[*tree.Node]string
 }
 
 func newDocument(f File, root *tree.Node, prefix string) *document {
@@ -292,8 +302,24 @@ func (r *reading) open(f File) {
 	if len(roots) == 0 {
 		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
 	}
-	for _, root := range roots {
-		r.sort(f, root, "", r.options.From)
+	r.sortAll(f, roots, "", "")
+}
+
+// sortAll sorts the documents of a file, or of a key of a ConfigMap in it.
+func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
+	spring := r.options.From == nil && slices.ContainsFunc(roots, isSpring)
+	for i, root := range roots {
+		at := prefix
+		if spring && root.Kind == tree.Map && root.Get("apiVersion") == nil { // all are documents of the application, whatever else they look like
+			d := newDocument(f, root, at)
+			d.key = key
+			r.documents[Resilience4j] = append(r.documents[Resilience4j], d)
+			continue
+		}
+		if key != "" && len(roots) > 1 {
+			at = tree.Element(prefix, i)
+		}
+		r.sort(f, root, at, r.options.From)
 	}
 }
 
@@ -322,6 +348,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case ok:
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
+		d.within = r.within(f, root)
 		d.unreadObject(root, kind.Text, version.Text)
 		r.unknownDocuments++
 		r.collect(d)
@@ -424,14 +451,19 @@ func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) 
 
 // collect takes over the mistakes and entries of a document.
 func (r *reading) collect(d *document) {
-	if len(d.Mistakes) == 0 && !r.full {
+	if len(d.Mistakes) == 0 && !r.full && d.files == nil {
 		d.sweep(d.root, "")
 	}
 	for i := range d.Mistakes {
-		d.Mistakes[i].Position.File, d.Mistakes[i].Path = d.File, d.shown(d.Mistakes[i].Path)
+		m := &d.Mistakes[i]
+		m.Position.File, m.Path = d.at(m.Path).File, d.shown(m.Path)
 	}
 	_ = d.Mistakes.Err() // it sorts
-	r.mistakes = append(r.mistakes, d.Mistakes...)
+	for _, m := range d.Mistakes {
+		if d.files == nil || !slices.Contains(r.mistakes, m) {
+			r.mistakes = append(r.mistakes, m)
+		}
+	}
 	for _, e := range d.entries {
 		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == hintsUsed) {
 			e.about = "" // the policy of the base decides it
@@ -445,7 +477,28 @@ func (d *document) shown(path string) string {
 }
 
 // source returns the source at path of d.
-func (d *document) source(path string) source { return source{d.File, d.shown(d.at(path).path)} }
+func (d *document) source(path string) source {
+	at := d.at(path)
+	return source{at.File, d.shown(at.path)}
+}
+
+// sourcesIn are the sources at path of d, which may be of several files.
+func (d *document) sourcesIn(path string) []source {
+	all := []source{d.source(path)}
+	var walk func(n *tree.Node)
+	walk = func(n *tree.Node) {
+		if file, ok := d.files[n]; ok && !slices.Contains(all, source{file, all[0].path}) {
+			all = append(all, source{file, all[0].path})
+		}
+		for _, m := range n.Members {
+			walk(m.Value)
+		}
+	}
+	if n := d.at(path).node; n != nil && d.files != nil {
+		walk(n)
+	}
+	return all
+}
 
 // note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
@@ -488,6 +541,14 @@ func (d *document) at(path string) location {
 	return s
 }
 
+// in is a place in the file that n is in.
+func (d *document) in(n *tree.Node, at config.Position) config.Position {
+	if file, ok := d.files[n]; ok {
+		at.File = file
+	}
+	return at
+}
+
 // descend follows rest, a path from n on; done is the path to n.
 func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	if rest == "" {
@@ -500,7 +561,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	key, index, rest := tree.Cut(rest)
 	if index >= 0 {
 		if index < len(n.Items) {
-			s.Position = d.Place(n.Items[index])
+			s.Position = d.in(n.Items[index], d.Place(n.Items[index]))
 			d.descend(n.Items[index], rest, tree.Element(done, index), s)
 		}
 		return
@@ -509,7 +570,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 		if m.Key != key && (d.Same == nil || !d.Same(m.Key, key)) {
 			continue
 		}
-		s.Position = d.KeyPlace(m)
+		s.Position = d.in(m.Value, d.KeyPlace(m))
 		done = tree.Join(done, m.Key)
 		s.path = tree.Concat(done, rest)
 		d.descend(m.Value, rest, done, s)
@@ -603,14 +664,4 @@ func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 		return false
 	}
 	return true
-}
-
-// IsPolicyFile reports whether a file looks like one of lull's own, by the fields at its top.
-func IsPolicyFile(f File) bool {
-	roots, err := parse(f.Name, f.Data)
-	if err != nil || len(roots) != 1 {
-		return false
-	}
-	format, ok := recognise(roots[0])
-	return ok && format == Lull
 }

@@ -420,6 +420,9 @@ func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, 
 	r := all.r
 	p, preset := r.base.of(Dapr)
 	extras := foreign{of: Dapr, ignoresHints: true}
+	if app {
+		extras.facts.Service, extras.facts.Namespace = name, textOf(d.root.Get("metadata").Get("namespace"))
+	}
 	var rest []source
 	fields := map[string]config.Position{}
 	use := func(part *daprPart, field string) {

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
@@ -30,9 +32,8 @@ var retryFields = []string{"retry_on", "num_retries", "per_try_timeout", "per_tr
 type envoyReader struct {
 	r        *reading
 	d        *document
-	clusters map[string]*cluster
-	routed   map[string]bool // clusters that a route leads to
-	order    []string        // of the clusters
+	clusters map[string][]*cluster // by name; each file may have one
+	order    []*cluster
 }
 
 // A cluster holds the settings of a cluster of Envoy that belong to policies.
@@ -41,14 +42,19 @@ type cluster struct {
 	path   string
 	edit   func(*lull.Policy)
 	extras foreign
+	node   *tree.Node
+	name   string
 	text   string // its content
+	routed bool   // a route for requests leads there
+	tcp    bool   // connections are led there
+	fields map[string]config.Position
 
 	bounds    string // the path of the bound of retries; empty: it has none
 	boundsWhy string
 }
 
 func (r *reading) envoy(docs []*document) {
-	e := &envoyReader{r: r, clusters: map[string]*cluster{}, routed: map[string]bool{}}
+	e := &envoyReader{r: r, clusters: map[string][]*cluster{}}
 	for _, d := range docs {
 		d.Same = tree.SnakeOrCamel
 		e.d = d
@@ -56,28 +62,34 @@ func (r *reading) envoy(docs []*document) {
 	}
 	for _, d := range docs {
 		e.d = d
+		e.connections(d.root)
 		if !e.alone(d.root) {
 			e.walk(d.root, "", nil)
 		}
 	}
-	for _, name := range e.order {
+	for _, c := range e.order {
 		if r.full {
 			return
 		}
-		if e.routed[name] {
+		if c.routed {
 			continue
 		}
-		c := e.clusters[name]
-		e.d = c.d
+		if e.d = c.d; c.tcp {
+			e.d.lost(e.d.Object(c.node, c.path), Lost, "only connections lead to it in these files, and a policy is for requests", "circuit_breakers", "outlier_detection")
+			continue
+		}
 		policy, preset := r.base.of(Envoy)
 		if !r.base.given {
 			e.d.note(Assumed, c.path, "no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
 		}
 		c.edit(&policy)
-		e.r.add(e.d, name, nil, c.path, policy, preset, c.extras)
+		extras := c.extras
+		if extras.facts = e.called(c.name); !r.base.given {
+			extras.facts.Unknown = []string{"attempts", "attempt_timeout", "backoff", "deadline"}
+		}
+		e.r.add(e.d, c.name, nil, c.path, policy, preset, extras.at(c.fields))
 	}
-	for _, name := range e.order {
-		c := e.clusters[name]
+	for _, c := range e.order {
 		c.d.unbounded(c.bounds)
 	}
 }
@@ -143,6 +155,49 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	}
 }
 
+// connections finds the clusters to which the proxies of TCP in n lead.
+func (e *envoyReader) connections(n *tree.Node) {
+	for _, item := range n.Items {
+		e.connections(item)
+	}
+	proxy := slices.Contains([]string{"TcpProxy", "UdpProxyConfig"}, typeOf(n))
+	for _, m := range n.Members {
+		switch {
+		case proxy && m.Key == "cluster":
+			e.connect(m.Value.Text)
+		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
+			if all := m.Value.Get("clusters"); all != nil {
+				for _, c := range all.Items {
+					e.connect(textOf(c.Get("name")))
+				}
+			}
+		default:
+			e.connections(m.Value)
+		}
+	}
+}
+
+func (e *envoyReader) connect(name string) {
+	if c := e.find(name); c != nil {
+		c.tcp = true
+	}
+}
+
+// find is the cluster of that name in the file that is being read: other files are mostly of other
+// proxies. If it has none it is the only one of that name; nil: there is none, or there are several.
+func (e *envoyReader) find(name string) *cluster {
+	all := e.clusters[name]
+	for _, c := range all {
+		if c.d.File == e.d.File {
+			return c
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
 // alone reads a document that is a route, a route action or a retry policy, and reports whether it
 // is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
@@ -175,6 +230,9 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	e.retryBudgetUnknown(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
 	extras := foreign{of: Envoy, retries: 3}
+	if !e.r.base.given {
+		extras.facts.Unknown = []string{"breaker", "budget", "deadline", "limit"}
+	}
 	retry.addTo(&extras)
 	e.r.add(e.d, name, nil, "", policy, preset, extras)
 }
@@ -215,6 +273,8 @@ type route struct {
 	path  string // of the route it belongs to
 	retry *envoyRetry
 	hedge *envoyHedge
+
+	methods []Method // that the route names
 
 	inherit *bool // set when an action inherits; nil: there is nothing to inherit
 }
@@ -258,10 +318,28 @@ func slashed(parts ...string) string {
 func (e *envoyReader) route(o *tree.Object, inherited route) {
 	if action := o.Object("route"); action != nil {
 		inherited.path = o.Path
+		inherited.methods = e.matched(o.Node)
 		e.action(action, inherited)
 	}
 	e.buffers(o)
 	e.d.noteUnread(o, "routing, not how calls are made")
+}
+
+// matched are the methods that a route names in its match.
+func (e *envoyReader) matched(route *tree.Node) (all []Method) {
+	for _, m := range route.Members {
+		if m.Key != "match" {
+			continue
+		}
+		if headers := m.Value.Get("headers"); headers != nil {
+			for _, h := range headers.Items {
+				if textOf(h.Get("name")) == ":method" && !hasAny(h, "invert_match") {
+					all = e.d.methodsIn(h, all)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // buffers records the fields of virtual hosts, routes and actions about request bodies and about
@@ -311,7 +389,11 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	for _, name := range names {
 		p, extras := policy, foreign{of: Envoy, retries: 3}
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
-		if c, ok := e.clusters[name]; ok {
+		facts := e.called(name)
+		facts.Methods = r.methods
+		retry.longIn(e.d, &facts)
+		var fields map[string]config.Position
+		if c := e.find(name); c != nil {
 			c.edit(&p)
 			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
@@ -321,20 +403,37 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 				e.d.note(Lost, at, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
 				p.Backoff, p.HintLimit, p.RateLimitedBase, p.Timeouts = first.Backoff, first.HintLimit, first.RateLimitedBase, first.Timeouts
 			}
-			e.routed[name] = true
-			extras, rest = c.extras, append(rest, c.d.source(c.path))
+			c.routed = true
+			extras, rest, fields = c.extras, append(rest, c.d.source(c.path)), c.fields
 		} else {
 			e.retryBudgetUnknown(&p)
-			if !e.r.base.given && p.MaxAttempts() > 1 {
-				e.d.note(Assumed, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files: three retries at a time, Envoy's max_retries where nothing is said")
+			if !e.r.base.given {
+				facts.Unknown = []string{"breaker", "budget", "limit"}
+				e.d.note(Assumed, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
 			}
 		}
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras)
+			if retry.given && r.inherit != nil && o.Field("retry_policy") == nil { // of the virtual host
+				fields = maps.Clone(fields)
+				if fields == nil {
+					fields = map[string]config.Position{}
+				}
+				fields["attempts"] = e.d.at(retry.path).Position
+			}
 		}
-		e.r.add(e.d, name, r.names, o.Path, p, preset, extras, rest...)
+		extras.facts = facts
+		e.r.add(e.d, name, r.names, o.Path, p, preset, extras.at(fields), rest...)
 	}
+}
+
+// called are the facts of a call to a cluster.
+func (e *envoyReader) called(cluster string) (f Facts) {
+	if !strings.Contains(cluster, "|") { // which Istio makes of a host that its own files have
+		f.Service = cluster
+	}
+	return f
 }
 
 // noteSelection records what a policy makes of a list of failures, for the dependency of that name.
@@ -400,12 +499,20 @@ type envoyRetry struct {
 	hosted       []string // paths of the fields that hosts came from
 	implied      []string // what Envoy does by default
 	applied      bool
+	long         bool       // perTry has no effect, since the timeout of the call is no longer
 	node         *tree.Node // of a BackendTrafficPolicy
 }
 
 // addTo records in extras what no policy can hold.
 func (r *envoyRetry) addTo(extras *foreign) {
 	extras.retried, extras.ignoresHints, extras.safe, extras.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
+}
+
+// longIn records in facts an attempt's time that has no effect in the call to which r was applied last.
+func (r *envoyRetry) longIn(d *document, facts *Facts) {
+	if r != nil && r.long {
+		facts.LongAttempt, facts.LongAttemptAt = r.perTry, d.at(r.perTryPath).Position
+	}
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
@@ -615,7 +722,7 @@ func (r *envoyRetry) failures() *failures {
 
 // apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
-	r.applied = true
+	r.applied, r.long = true, false
 	p.Attempts = int(min(r.retries, 999)) + 1
 	if r.retries > 999 {
 		d.note(Changed, r.numPath, "a policy makes at most 1000 attempts")
@@ -654,7 +761,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	case r.perTry == 0:
 	case timeout > 0 && r.perTry >= timeout:
 		d.note(Changed, r.perTryPath, "it has no effect in Envoy, since it is not less than the timeout of the route")
-		p.AttemptTimeout = lull.NoTimeout
+		p.AttemptTimeout, r.long = lull.NoTimeout, true
 	default:
 		p.AttemptTimeout = r.perTry
 	}
@@ -699,8 +806,8 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	if name == "" {
 		name = stem(d.File)
 	}
-	c := &cluster{d: d, path: o.Path, text: content(o.Node)}
-	if first, twice := e.clusters[name]; twice {
+	c := &cluster{d: d, path: o.Path, name: name, node: o.Node, text: content(o.Node)}
+	if first := e.find(name); first != nil && first.d.File == d.File {
 		if first.text != c.text { // a dump may have the same cluster several times
 			d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
 		}
@@ -708,10 +815,12 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	o.Get("@type")
 	c.extras = foreign{of: Envoy}
+	c.fields = map[string]config.Position{}
 	limits := e.breakers(o, o.Object("circuit_breakers"), c)
 	var ejects func(*lull.Policy)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
+		c.fields["breaker"] = d.at(od.Path).Position
 		ejects = e.outlier(od, below, &c.extras)
 	}
 	switch {
@@ -729,8 +838,8 @@ func (e *envoyReader) cluster(o *tree.Object) {
 			ejects(p)
 		}
 	}
-	e.clusters[name] = c
-	e.order = append(e.order, name)
+	e.clusters[name] = append(e.clusters[name], c)
+	e.order = append(e.order, c)
 }
 
 // panicBelow is the percentage of healthy endpoints below which ejections do not count, and the
@@ -801,12 +910,14 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 		const allowed = "a whole number from 0 to 4294967295"
 		if n, ok := own.Whole("max_requests", 0, unlimited, allowed); ok {
 			limit, limited = n, true
+			c.fields["limit.in_flight"] = d.at(own.At("max_requests")).Position
 			if n == 0 {
 				d.note(Changed, own.At("max_requests"), "a limit is 1 at least")
 			}
 		}
 		if n, ok := own.Whole("max_retries", 0, unlimited, allowed); ok {
 			retries, budgetPath = n, own.At("max_retries")
+			c.fields["budget"] = d.at(budgetPath).Position
 			switch {
 			case own.Has("retry_budget"):
 			case n < math.MaxInt32:
@@ -821,6 +932,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 			}
 			b = e.retryBudget(rb)
 			budgetPath = rb.Path
+			c.fields["budget"] = d.at(budgetPath).Position
 			c.bounds, c.boundsWhy = rb.Path, budgetWhy
 		}
 		for _, name := range []string{"max_connections", "max_pending_requests", "max_connection_pools"} {

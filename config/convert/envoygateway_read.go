@@ -24,6 +24,7 @@ const envoyGatewayVersion = "gateway.envoyproxy.io/v1alpha1"
 // A trafficPolicy is a BackendTrafficPolicy.
 type trafficPolicy struct {
 	d       *document
+	spec    *tree.Node
 	path    string
 	name    string // its own
 	targets []routeTarget
@@ -46,7 +47,7 @@ type routeTarget struct{ kind, namespace, name, section string }
 // backendTraffic reads a BackendTrafficPolicy.
 func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	d := g.d
-	t := &trafficPolicy{d: d, path: spec.Path, name: name, limit: 1024, retries: 1024}
+	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name, limit: 1024, retries: 1024}
 	for _, ref := range append(spec.Objects("targetRefs"), nonNil(spec.Object("targetRef"))...) {
 		t.targets = append(t.targets, routeTarget{ref.String("kind"), g.namespace, ref.String("name"), ref.String("sectionName")})
 		for _, field := range []string{"kind", "name", "sectionName"} {
@@ -354,8 +355,9 @@ func (t *trafficPolicy) finish(g *gatewayReader, p *lull.Policy, retried *failur
 	extras := foreign{of: EnvoyGateway, retried: retried, retries: t.retries, ejection: t.ejection, ignoresHints: true}
 	if t.retry != nil {
 		extras.hosts = t.retry.hosts
+		t.retry.longIn(t.d, &extras.facts)
 	}
-	return extras
+	return extras.at(t.d.fieldsOf(EnvoyGateway, t.path))
 }
 
 // trafficOf returns the BackendTrafficPolicy for a rule of an HTTPRoute: the most specific one; nil:
@@ -383,6 +385,11 @@ func (g *gatewayReader) trafficOf(route httpRoute, rule string) *trafficPolicy {
 	})
 }
 
+// connects reports whether routes of that kind lead connections, and no requests.
+func connects(kind string) bool {
+	return slices.Contains([]string{"TCPRoute", "TLSRoute", "UDPRoute"}, kind)
+}
+
 // leftTraffic adds a dependency for each target of a BackendTrafficPolicy that no rule in the files
 // has used.
 func (g *gatewayReader) leftTraffic() {
@@ -391,7 +398,13 @@ func (g *gatewayReader) leftTraffic() {
 		if !t.used {
 			names := []string{}
 			for _, target := range t.targets {
-				names = append(names, target.name)
+				if !connects(target.kind) {
+					names = append(names, target.name)
+				}
+			}
+			if len(names) == 0 && len(t.targets) > 0 {
+				t.d.lost(t.d.Object(t.spec, t.path), Lost, "its target is a route of connections, and a policy is for requests", "retry", "timeout", "circuitBreaker", "healthCheck")
+				continue
 			}
 			if len(names) == 0 {
 				names = append(names, t.name)

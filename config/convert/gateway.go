@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -25,6 +26,10 @@ const (
 	routeVersion   = "gateway.networking.k8s.io/v1"
 	trafficVersion = "gateway.networking.x-k8s.io/v1alpha1"
 )
+
+// envoyGatewayGroup is the group of the resources of Envoy Gateway, and what the name of its
+// controller begins with.
+const envoyGatewayGroup = "gateway.envoyproxy.io"
 
 const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
 
@@ -66,6 +71,7 @@ type gatewayReader struct {
 	budgets   map[backend]*constrained
 	order     []*constrained
 	traffics  []*trafficPolicy // of Envoy Gateway
+	envoy     map[backend]bool // the Gateways that are Envoy Gateway's
 }
 
 // An httpRoute is an HTTPRoute.
@@ -89,7 +95,7 @@ type constrained struct {
 }
 
 func (r *reading) gateway(docs []*document) {
-	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}}
+	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}, envoy: envoyGateways(docs)}
 	var routes []httpRoute
 	for _, d := range docs {
 		g.d = d
@@ -100,8 +106,8 @@ func (r *reading) gateway(docs []*document) {
 		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		if v := d.root.Get("apiVersion"); v != nil && strings.HasPrefix(v.Text, "gateway.networking.x-k8s.io/") {
 			group, known = "gateway.networking.x-k8s.io", []string{"v1alpha1"}
-		} else if v != nil && strings.HasPrefix(v.Text, "gateway.envoyproxy.io/") {
-			group, known = "gateway.envoyproxy.io", []string{"v1alpha1"}
+		} else if v != nil && strings.HasPrefix(v.Text, envoyGatewayGroup+"/") {
+			group, known = envoyGatewayGroup, []string{"v1alpha1"}
 		}
 		version := d.version(o, group, known)
 		kind := o.String("kind")
@@ -123,11 +129,11 @@ func (r *reading) gateway(docs []*document) {
 				}
 				routes = append(routes, route)
 			}
-		case group == "gateway.envoyproxy.io" && kind == "BackendTrafficPolicy":
+		case group == envoyGatewayGroup && kind == "BackendTrafficPolicy":
 			if spec := o.Object("spec"); spec != nil {
 				g.backendTraffic(spec, meta.name)
 			}
-		case group == "gateway.envoyproxy.io":
+		case group == envoyGatewayGroup:
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		case kind == "XBackendTrafficPolicy", kind == "BackendTrafficPolicy", kind == "BackendLBPolicy":
@@ -164,6 +170,37 @@ func (r *reading) gateway(docs []*document) {
 	g.leftTraffic()
 }
 
+// envoyGateways are the Gateways that are known to be Envoy Gateway's: their class is, or a policy of
+// Envoy Gateway is for them.
+func envoyGateways(docs []*document) map[backend]bool {
+	classes, found := map[string]bool{}, map[backend]bool{}
+	for _, d := range docs {
+		if textOf(d.root.Get("kind")) == "GatewayClass" && strings.HasPrefix(textOf(d.root.Get("spec").Get("controllerName")), envoyGatewayGroup+"/") {
+			classes[textOf(d.root.Get("metadata").Get("name"))] = true
+		}
+	}
+	for _, d := range docs {
+		meta, spec := d.root.Get("metadata"), d.root.Get("spec")
+		namespace := textOf(meta.Get("namespace"))
+		if textOf(d.root.Get("kind")) == "Gateway" && classes[textOf(spec.Get("gatewayClassName"))] {
+			found[backend{namespace, textOf(meta.Get("name"))}] = true
+		}
+		if !strings.HasPrefix(textOf(d.root.Get("apiVersion")), envoyGatewayGroup+"/") {
+			continue
+		}
+		targets := []*tree.Node{spec.Get("targetRef")}
+		if n := spec.Get("targetRefs"); n != nil {
+			targets = append(targets, n.Items...)
+		}
+		for _, target := range targets {
+			if textOf(target.Get("kind")) == "Gateway" {
+				found[backend{namespace, textOf(target.Get("name"))}] = true
+			}
+		}
+	}
+	return found
+}
+
 // rule reads a rule of an HTTPRoute.
 func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	d := g.d
@@ -172,8 +209,17 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	if name == "" {
 		name = fmt.Sprintf("rules[%d]", i)
 	}
+	backends, why := g.backends(o)
+	if why != "" {
+		d.lost(o, Lost, why, "timeouts", "retry", "sessionPersistence")
+		d.noteUnread(o, "routing, not how calls are made")
+		return
+	}
+	if len(backends) == 0 {
+		backends = []backend{{g.namespace, name}}
+	}
 	of := Gateway
-	if traffic != nil {
+	if traffic != nil || g.envoys(route, o) {
 		of = EnvoyGateway
 	}
 	policy, preset := g.r.base.of(of)
@@ -195,10 +241,12 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	}
 	if traffic != nil {
 		traffic.start(g, &policy, bounded)
+	} else if !bounded && of == EnvoyGateway && !g.r.base.given {
+		d.note(Assumed, o.Path, "without timeouts.request Envoy Gateway ends a call after 15s")
 	} else if !bounded && !g.r.base.given {
 		d.note(Assumed, o.Path, "without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
 	}
-	path, why := o.Path, ""
+	path := o.Path
 	var f *failures
 	if r := o.Object("retry"); r != nil {
 		f = g.retry(r, &policy)
@@ -214,19 +262,25 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 			policy.AttemptTimeout = attempt
 		}
 		f, path, why = traffic.retry.failures(), traffic.retry.onPath, traffic.retry.why
+	} else if traffic == nil && of == EnvoyGateway {
+		d.note(Assumed, o.Path, "without retry Envoy Gateway makes none")
 	} else if traffic == nil {
 		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")
 	}
-	backends := g.backends(o)
-	if len(backends) == 0 {
-		backends = []backend{{g.namespace, name}}
-	}
 	d.lost(o, Lost, "a policy knows no sessions", "sessionPersistence")
 	d.noteUnread(o, "routing, not how calls are made")
+	var methods []Method
+	if n := o.Node.Get("matches"); n != nil {
+		for _, m := range n.Items {
+			methods = d.methodsIn(m.Get("method"), methods)
+		}
+	}
 	for _, b := range backends {
 		p := policy
+		fields := map[string]config.Position{}
 		if c, ok := g.budgets[b]; ok {
 			p.Budget, c.used = c.budget, true
+			fields["budget"] = c.d.at(tree.Concat(c.path, "retryConstraint")).Position
 		} else if !g.r.base.given {
 			p.Budget = budget.Config{Unlimited: true}
 		}
@@ -241,7 +295,21 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		if f != nil {
 			on.noteSelection(path, why, b.name)
 		}
-		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, extras, rest...)
+		extras.facts.Service, extras.facts.Namespace, extras.facts.host, extras.facts.Methods = b.name, b.namespace, b.name, methods
+		if traffic == nil && !g.r.base.given {
+			extras.facts.Unknown = []string{"breaker", "limit"} // a policy of the gateway's own may set them
+			if len(fields) == 0 {
+				extras.facts.Unknown = append(extras.facts.Unknown, "budget")
+			}
+			if o.Field("retry") == nil && of == Gateway {
+				extras.facts.Unknown = append(extras.facts.Unknown, "attempts")
+			}
+			if !bounded && of == Gateway {
+				extras.facts.Unknown = append(extras.facts.Unknown, "deadline")
+			}
+		}
+		maps.Copy(fields, extras.fields)
+		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, extras.at(fields), rest...)
 	}
 }
 
@@ -252,11 +320,28 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// backends are the Services that a rule leads to.
-func (g *gatewayReader) backends(o *tree.Object) []backend {
-	var all []backend
-	for _, ref := range o.Objects("backendRefs") {
+// backends are the Services, or what else answers, to which a rule leads. why is the reason if the
+// rule makes no calls.
+func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
+	if n := o.Node.Get("filters"); n != nil {
+		for _, filter := range n.Items {
+			if filter.Get("requestRedirect") != nil {
+				why = "the rule redirects, and calls nothing"
+			}
+		}
+	}
+	refs := o.Objects("backendRefs")
+	if len(refs) == 0 && o.Field("retry") == nil && o.Field("timeouts") == nil && why == "" {
+		why = "the rule leads to no backend"
+	}
+	for _, ref := range refs {
 		b := backend{cmp.Or(ref.String("namespace"), g.namespace), ref.String("name")}
+		if delegates(ref.Node) {
+			if g.d.noteUnread(ref, "routing, not how calls are made"); len(all) == 0 {
+				why = "the rule hands on to other routes, and what these make of it is the gateway's own business"
+			}
+			b.name = ""
+		}
 		if at, ok := ref.PathOf("namespace"); ok {
 			g.d.note(Aside, at, "routing, not how calls are made")
 		}
@@ -265,7 +350,29 @@ func (g *gatewayReader) backends(o *tree.Object) []backend {
 		}
 		g.d.noteUnread(ref, "routing, not how calls are made")
 	}
-	return all
+	if len(all) > 0 {
+		why = ""
+	}
+	return all, why
+}
+
+// delegates reports whether a backendRef leads to routes instead of something that answers: an
+// HTTPRoute, or routes that are chosen by a label (kgateway, Gloo).
+func delegates(ref *tree.Node) bool {
+	return strings.HasSuffix(textOf(ref.Get("kind")), "Route") || strings.HasPrefix(textOf(ref.Get("group")), "delegation.")
+}
+
+// envoys reports whether a rule of a route is Envoy Gateway's: its Gateway is of a class of that
+// controller, or the rule refers to a resource of it.
+func (g *gatewayReader) envoys(route httpRoute, o *tree.Object) bool {
+	for _, field := range []string{"backendRefs", "filters"} {
+		if n := o.Node.Get(field); n != nil && slices.ContainsFunc(n.Items, func(item *tree.Node) bool {
+			return textOf(item.Get("group")) == envoyGatewayGroup || textOf(item.Get("extensionRef").Get("group")) == envoyGatewayGroup
+		}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(route.parents, func(p backend) bool { return g.envoy[p] })
 }
 
 // retry reads an HTTPRouteRetry.
@@ -370,21 +477,24 @@ func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.D
 // a budget.
 func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
-	taken := map[string]bool{}
+	taken, paid := map[string]bool{}, map[string]bool{}
 	for _, d := range w.set.File.Dependencies {
 		note := w.of(d)
 		p := d.Policy.WithDefaults()
-		name := w.host(d.Name, taken, note)
-		note(Assumed, "", "it becomes an HTTPRoute to the Service "+name+"; the port, which requests are meant, and the Gateway are to be filled in")
+		name, service := w.routeTo(d, taken, note)
+		note(Assumed, "", "it becomes an HTTPRoute to the Service "+service+"; the port, which requests are meant, and the Gateway are to be filled in")
 		rule := tree.NewMap()
 		attempts := w.gatewayRule(rule, d, p, note)
-		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(name)).Set("port", tree.Int(80))))
+		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(service)).Set("port", tree.Int(80))))
 		routes = append(routes, object(routeVersion, "HTTPRoute", name, tree.NewMap().Set("rules", tree.ListOf(rule))))
 		switch {
 		case attempts < 2:
 			unpaid(p.Budget, note)
+		case !p.Budget.Unlimited && paid[service]:
+			note(Changed, "budget", "the Service has the constraint of the first dependency that leads there")
 		case !p.Budget.Unlimited:
-			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(name, p.Budget, note)))
+			paid[service] = true
+			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(service, p.Budget, note)))
 		}
 		if !p.Breaker.Off {
 			note(Lost, "breaker", "the Gateway API has none")
@@ -397,6 +507,17 @@ func (w *writer) gateway() []*tree.Node {
 	}
 	w.services()
 	return append(routes, policies...)
+}
+
+// routeTo are the name of the route for a dependency, and the Service that it leads to: the one that
+// it led to before, if it was read of a gateway.
+func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter) (name, service string) {
+	f := w.set.facts[d.Name]
+	if of := w.set.Format(d.Name); of != Gateway || !properHost(f.host) || strings.Contains(f.host, ".") {
+		name = w.host(d.Name, taken, note)
+		return name, name
+	}
+	return w.host(d.Name, taken, func(k Kind, field, why string) {}), f.host
 }
 
 // gatewayRule writes the rule for a policy that has its defaults, and returns the number of

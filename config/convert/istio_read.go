@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
@@ -48,21 +50,41 @@ type service struct {
 
 // A rule is the traffic policy of a host, or of a subset of it.
 type rule struct {
-	d      *document
-	full   string // the host in full; empty: of a subset
-	host   string // as it is written, with the subset
-	path   string
-	pool   func(*lull.Policy)
-	ejec   func(*lull.Policy)
-	paid   func(*lull.Policy)
-	extras foreign
-	hash   bool // each request has its own host
+	d    *document
+	full string // the host in full; empty: of a subset
+	host string // as it is written, with the subset
+	path string
+	// namespace is that of the object, and settings its trafficPolicy, at settingsAt.
+	namespace  string
+	settings   *tree.Node
+	settingsAt string
+	pool       func(*lull.Policy)
+	ejec       func(*lull.Policy)
+	paid       func(*lull.Policy)
+	extras     foreign
+	hash       bool // each request has its own host
 
 	bound     *bound // of retries; nil: there is none, or it was recorded
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
-	routed    bool
+	labels    map[string]*tree.Node // of all subsets, those without settings as well
+	routed    bool                  // a route for requests leads there
+	connected bool                  // a route for connections leads there
+	fields    map[string]config.Position
+}
+
+// says reports whether the rule has a setting of calls.
+func (t *rule) says() bool { return len(t.fields) > 0 }
+
+// has records that the rule has a field of a policy, at path.
+func (t *rule) has(field string, d *document, path string) {
+	fields := maps.Clone(t.fields) // a subset begins with those of its host
+	if fields == nil {
+		fields = map[string]config.Position{}
+	}
+	fields[field] = d.at(path).Position
+	t.fields = fields
 }
 
 // A bound is a limit of concurrent retries.
@@ -113,7 +135,7 @@ func (r *reading) istio(docs []*document) {
 				if host != "" && specs[full] == nil {
 					hosts = append(hosts, full)
 				}
-				specs[full] = append(specs[full], spec{d, o, host})
+				specs[full] = append(specs[full], spec{d, o, host, meta.namespace})
 			}
 		default:
 			d.unreadObject(d.root, kind, version)
@@ -133,9 +155,20 @@ func (r *reading) istio(docs []*document) {
 		}
 	}
 	for _, t := range i.order {
-		if !t.routed {
-			i.d = t.d
-			i.call(t.path, "", istioCall{}, []destination{{t.host, t}})
+		i.d = t.d
+		switch {
+		case t.routed:
+		case !t.says():
+			if !t.connected {
+				i.d.note(Aside, t.path, "it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
+			}
+		case t.connected:
+			i.d.lost(i.d.Object(t.settings, t.settingsAt), Lost, "only connections lead to "+tree.Quote(t.host)+" in these files, and a policy is for requests", "connectionPool", "outlierDetection", "retryBudget")
+		default:
+			host, subset, _ := strings.Cut(t.host, "/")
+			facts := Facts{Unknown: []string{"attempts", "attempt_timeout", "backoff", "deadline"}, subset: subset}
+			facts.serviceAt(host, t.namespace)
+			i.call(t.path, "", istioCall{}, []destination{{t.host, t, facts}})
 		}
 	}
 	for _, t := range i.order {
@@ -256,23 +289,48 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 		i.httpRoute(route, name, s, from)
 	}
 	for _, other := range []string{"tcp", "tls"} {
-		if n, path := o.Get(other); n != nil {
-			d.note(Aside, path, "connections have no retries")
+		n, path := o.Get(other)
+		if n == nil {
+			continue
 		}
+		for _, route := range n.Items {
+			if to := route.Get("route"); to != nil {
+				for _, item := range to.Items {
+					i.connect(item.Get("destination"), s.namespace)
+				}
+			}
+		}
+		d.note(Aside, path, "connections have no retries")
 	}
 	d.noteUnread(o, "routing, not how calls are made")
 }
 
+// connect marks the rules for a destination of connections.
+func (i *istioReader) connect(to *tree.Node, namespace string) {
+	host := to.Get("host")
+	if host == nil {
+		return
+	}
+	if t := i.ruleOf(host.Text, namespace); t != nil {
+		t.connected = true
+		if subset := to.Get("subset"); subset != nil && t.subsets[subset.Text] != nil {
+			t.subsets[subset.Text].connected = true
+		}
+	}
+}
+
 // An istioCall is how a route makes calls.
 type istioCall struct {
+	methods []Method      // that the route names
 	timeout time.Duration // zero: none
 	retry   *istioRetry   // nil: none
 }
 
 // A destination is where a route leads, and the rule for it; nil: there is none.
 type destination struct {
-	name string
-	rule *rule
+	name  string
+	rule  *rule
+	facts Facts
 }
 
 func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *istioCall) {
@@ -283,7 +341,13 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 		r := i.retries(retries, istioDefault)
 		c.retry = &r
 	}
+	if match := o.Node.Get("match"); match != nil {
+		for _, m := range match.Items {
+			c.methods = d.methodsIn(m.Get("method"), c.methods)
+		}
+	}
 	if from != nil {
+		c.methods = append(c.methods, from.methods...)
 		c.timeout = cmp.Or(c.timeout, from.timeout)
 		c.retry = cmp.Or(c.retry, from.retry)
 	}
@@ -324,6 +388,8 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	d := i.d
 	policy, preset := i.r.base.of(Istio)
+	var long time.Duration
+	var longAt config.Position
 	if policy.Deadline = cmp.Or(c.timeout, policy.Deadline); c.timeout == 0 && !i.r.base.given {
 		d.note(Assumed, path, "without timeout Istio bounds no call")
 	}
@@ -331,6 +397,9 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	on, at := d, path
 	if r := c.retry; r != nil {
 		f, on, at = r.apply(&policy), r.d, r.onPath
+		if r.perTry > 0 && policy.Deadline > 0 && r.perTry >= policy.Deadline {
+			long, longAt = r.perTry, r.d.at(r.perTryPath).Position
+		}
 	} else if f != nil {
 		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
 	}
@@ -345,10 +414,11 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		p, extras := policy, foreign{of: Istio, retries: unlimited}
 		hash := false
 		var rest []source
+		fields := map[string]config.Position{}
 		if t := each.rule; t != nil {
 			t.edit(&p)
 			extras, hash = t.extras, t.hash
-			t.routed = true
+			t.routed, fields = true, t.fields
 			rest = []source{t.d.source(t.path)}
 		}
 		if c.retry != nil {
@@ -356,12 +426,17 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		}
 		extras.retried, extras.ignoresHints = f, true
 		extras.hosts = c.retry.hosts(hash)
+		extras.facts = each.facts
+		extras.facts.Methods, extras.facts.LongAttempt, extras.facts.LongAttemptAt = c.methods, long, longAt
+		if each.rule == nil && !i.r.base.given {
+			extras.facts.Unknown = []string{"breaker", "budget", "limit"}
+		}
 		on.noteSelection(at, why, each.name)
 		var others []string
 		if name != "" {
 			others = []string{each.name + "/" + name}
 		}
-		i.r.add(d, each.name, others, path, p, preset, extras, rest...)
+		i.r.add(d, each.name, others, path, p, preset, extras.at(fields), rest...)
 	}
 }
 
@@ -377,14 +452,18 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 			i.d.Wrong(dest.Node, dest.At("host"), "missing", "the host that the route leads to", "")
 			continue
 		}
-		to := destination{host, i.ruleOf(host, namespace)}
+		to := destination{name: host, rule: i.ruleOf(host, namespace)}
+		to.facts.serviceAt(host, namespace)
 		if subset := dest.String("subset"); subset != "" {
 			to.name += "/" + subset
+			if to.facts.subset = subset; to.rule != nil {
+				to.facts.labels = to.rule.labels[subset]
+			}
 			if to.rule != nil && to.rule.subsets[subset] != nil {
 				to.rule = to.rule.subsets[subset]
 			}
 		}
-		if !slices.Contains(all, to) {
+		if !slices.ContainsFunc(all, func(known destination) bool { return known.name == to.name && known.rule == to.rule }) {
 			all = append(all, to)
 		}
 		i.d.noteUnread(dest, "routing, not how calls are made")
@@ -514,6 +593,8 @@ type spec struct {
 	d    *document
 	o    *tree.Object
 	host string // as it is written
+
+	namespace string
 }
 
 func (i *istioReader) ruleHost(o *tree.Object) string {
@@ -527,7 +608,8 @@ func (i *istioReader) ruleHost(o *tree.Object) string {
 // destinationRules reads the traffic policies of a host and of its subsets. Several rules may have
 // them; Istio takes the first traffic policy, and the first subset of a name.
 func (i *istioReader) destinationRules(full string, specs []spec) {
-	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, extras: foreign{of: Istio, retries: unlimited}, subsets: map[string]*rule{}}
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: foreign{of: Istio, retries: unlimited},
+		subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {
@@ -560,7 +642,7 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 				i.order = append(i.order, &own)
 			}
 			if !twice {
-				subsets[name] = content(o.Node)
+				subsets[name], whole.labels[name] = content(o.Node), o.Node.Get("labels")
 			}
 			s.d.noteUnread(o, "routing, not how calls are made")
 		}
@@ -570,14 +652,17 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 
 func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	d := i.d
+	t.settings, t.settingsAt = o.Node, o.Path
 	if pool := o.Object("connectionPool"); pool != nil {
 		t.pool = i.connectionPool(pool, t, o.Has("retryBudget"))
 	}
 	if od := o.Object("outlierDetection"); od != nil {
+		t.has("breaker", d, od.Path)
 		t.extras.ejection = nil
 		t.ejec = i.outlier(od, &t.extras)
 	}
 	if b := o.Object("retryBudget"); b != nil {
+		t.has("budget", d, b.Path)
 		budget := i.retryBudget(b)
 		t.bound = &bound{d, b.Path, budgetWhy}
 		t.extras.budget = &budget
@@ -611,7 +696,11 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		const allowed = "a whole number from 0"
 		limit, _ = h.Whole("http2MaxRequests", 0, math.MaxInt32, allowed)
 		retries, _ = h.Whole("maxRetries", 0, math.MaxInt32, allowed)
+		if limit > 0 {
+			t.has("limit.in_flight", d, h.At("http2MaxRequests"))
+		}
 		if retries > 0 {
+			t.has("budget", d, h.At("maxRetries"))
 			t.retriesAt, t.retriesIn = h.At("maxRetries"), d
 		}
 		if retries > 0 && !paid && t.extras.budget != nil {

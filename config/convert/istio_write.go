@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,26 +19,130 @@ import (
 // istioVersion is the version of the resources that are written.
 const istioVersion = "networking.istio.io/v1"
 
-// istio writes a VirtualService and a DestinationRule for each dependency.
+// An istioHost is a host, with what leads to it and to its subsets.
+type istioHost struct {
+	name   string
+	routes []*tree.Node
+	whole  *tree.Node // the traffic policy of the host; nil: there is none
+	own    bool       // a dependency is the host itself
+	parts  []istioPart
+}
+
+// An istioPart is a subset of a host, and its traffic policy.
+type istioPart struct {
+	name   string
+	labels *tree.Node
+	policy *tree.Node
+	note   noter
+}
+
+// istio writes a VirtualService and a DestinationRule for each host. Dependencies that were read of
+// Istio have the host, and the subset of it, that they had there.
 func (w *writer) istio() []*tree.Node {
-	var services, rules []*tree.Node
-	taken := map[string]bool{}
+	var hosts []*istioHost
+	byName, taken := map[string]*istioHost{}, map[string]bool{}
+	for _, d := range w.set.File.Dependencies {
+		if f := w.destination(d.Name); f.host != "" {
+			taken[f.host] = true
+		}
+	}
 	for _, d := range w.set.File.Dependencies {
 		note := w.of(d)
 		p := d.Policy.WithDefaults()
-		host := w.host(d.Name, taken, note)
+		f := w.destination(d.Name)
+		host := f.host
+		if host == "" {
+			host = w.host(d.Name, taken, note)
+		}
 		note(Assumed, "", "it becomes a VirtualService and a DestinationRule for the host "+host+"; which requests are meant is to be filled in")
-		services = append(services, object(istioVersion, "VirtualService", host, tree.NewMap().
-			Set("hosts", tree.ListOf(tree.String(host))).
-			Set("http", tree.ListOf(w.istioRoute(host, d, p, note)))))
-		if t := w.trafficPolicy(d.Name, p, note); len(t.Members) > 0 {
-			rules = append(rules, object(istioVersion, "DestinationRule", host, tree.NewMap().Set("host", tree.String(host)).Set("trafficPolicy", t)))
+		h := byName[host]
+		if h == nil {
+			h = &istioHost{name: host}
+			byName[host], hosts = h, append(hosts, h)
+		}
+		route := w.istioRoute(host, f.subset, d, p, note)
+		if rest, ok := strings.CutPrefix(d.Name, host+"/"); ok && rest != f.subset {
+			route.Members = append([]tree.Member{{Key: "name", Value: tree.String(rest)}}, route.Members...)
+		}
+		h.routes = append(h.routes, route)
+		t := w.trafficPolicy(d.Name, p, note)
+		switch {
+		case f.subset != "" && !slices.ContainsFunc(h.parts, func(part istioPart) bool { return part.name == f.subset }):
+			h.parts = append(h.parts, istioPart{f.subset, f.labels, t, note})
+		case f.subset == "" && !h.own:
+			h.own, h.whole = true, t
 		}
 		noteUnsupported(p, "Istio", note)
 		w.facts(d)
 	}
 	w.services()
+	var services, rules []*tree.Node
+	for _, h := range hosts {
+		services = append(services, object(istioVersion, "VirtualService", h.name, tree.NewMap().
+			Set("hosts", tree.ListOf(tree.String(h.name))).Set("http", tree.ListOf(h.routes...))))
+		if rule := h.rule(); rule != nil {
+			rules = append(rules, object(istioVersion, "DestinationRule", h.name, rule))
+		}
+	}
 	return append(services, rules...)
+}
+
+// destination are the host and the subset that a dependency had in Istio; none if it is of another
+// system.
+func (w *writer) destination(name string) Facts {
+	f := w.set.facts[name]
+	if w.set.Format(name) != Istio || !properHost(f.host) || f.subset != "" && !properHost(f.subset) {
+		return Facts{}
+	}
+	return f
+}
+
+// properHost reports whether a name is one of DNS, to which a route may lead.
+func properHost(name string) bool {
+	return len(name) <= 253 && labels.MatchString(name) && strings.Trim(name, "0123456789.") != ""
+}
+
+// labels are those of a name of DNS.
+var labels = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+
+// rule is the spec of the DestinationRule; nil: there is nothing to say.
+func (h *istioHost) rule() *tree.Node {
+	rule := tree.NewMap().Set("host", tree.String(h.name))
+	if h.whole != nil && len(h.whole.Members) > 0 {
+		rule.Set("trafficPolicy", h.whole)
+	}
+	subsets := tree.ListOf()
+	for _, part := range h.parts {
+		if part.labels == nil {
+			part.note(Assumed, "", "the labels of the subset "+part.name+" are in none of the files: they are to be filled in")
+		}
+		s := tree.NewMap().Set("name", tree.String(part.name)).Set("labels", part.labels)
+		if part.inherits(h.whole); len(part.policy.Members) > 0 {
+			s.Set("trafficPolicy", part.policy)
+		}
+		subsets.Items = append(subsets.Items, s)
+	}
+	if len(subsets.Items) > 0 {
+		rule.Set("subsets", subsets)
+	}
+	if len(rule.Members) == 1 {
+		return nil
+	}
+	return rule
+}
+
+// inherits switches off in the policy of a subset what it would otherwise have from that of the host.
+func (part istioPart) inherits(whole *tree.Node) {
+	if whole.Get("outlierDetection") != nil && part.policy.Get("outlierDetection") == nil {
+		part.policy.Set("outlierDetection", tree.NewMap().Set("consecutive5xxErrors", tree.Int(0)))
+	}
+	if whole.Get("connectionPool") != nil && part.policy.Get("connectionPool") == nil {
+		part.policy.Set("connectionPool", tree.NewMap().Set("http", tree.NewMap().
+			Set("http2MaxRequests", tree.Int(math.MaxInt32)).Set("maxRetries", tree.Int(math.MaxInt32))))
+	}
+	if whole.Get("retryBudget") != nil && part.policy.Get("retryBudget") == nil {
+		part.note(Changed, "budget", "the subset has the retryBudget of its host, which Istio cannot switch off")
+	}
 }
 
 // object is a Kubernetes object.
@@ -79,8 +184,12 @@ var (
 )
 
 // istioRoute writes the route for a policy that has its defaults.
-func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
-	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", tree.NewMap().Set("host", tree.String(host)))))
+func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
+	destination := tree.NewMap().Set("host", tree.String(host))
+	if subset != "" {
+		destination.Set("subset", tree.String(subset))
+	}
+	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", destination)))
 	attempts := p.MaxAttempts()
 	if p.Hedge.Attempts > 1 {
 		note(Changed, "hedge", "Istio does not hedge, so the policy is written as one that retries as often")
@@ -112,6 +221,10 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 		note(Lost, "", "Istio knows no status "+joined(left))
 	}
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
+	if whole := base.Truncate(time.Millisecond); whole != base { // the longest duration that there is
+		note(Changed, "backoff.base", "Istio counts in whole milliseconds")
+		base = whole
+	}
 	retries.Set("backoff", tree.String(pretty.Duration(base)))
 	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)

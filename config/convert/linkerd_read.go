@@ -89,6 +89,8 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 			return
 		}
 		name := route.String("name")
+		facts := Facts{Methods: d.conditionMethods(route.Node.Get("condition"), nil), Unknown: []string{"breaker"}}
+		facts.serviceAt(n.name, n.namespace)
 		d.lost(route, Aside, "which requests are meant", "condition")
 		d.lost(route, Lost, "lull decides by the status what has failed", "responseClasses")
 		p, preset := r.base.of(Linkerd)
@@ -104,10 +106,14 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		if given && !retried {
 			d.note(Aside, route.At("isRetryable"), offWhy)
 		}
-		extras := foreign{of: Linkerd, ignoresHints: true}
+		extras := foreign{of: Linkerd, ignoresHints: true, facts: facts}
 		if retried {
+			fields["attempts"] = d.at(route.At("isRetryable")).Position
 			at := route.At("isRetryable")
 			p.Attempts, p.Backoff, p.Timeouts, p.Budget = mostAttempts, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, lull.TimeoutsNever, pays
+			if o := spec.Field("retryBudget"); o != nil {
+				fields["budget"] = d.at(spec.At("retryBudget")).Position
+			}
 			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
 			d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
@@ -119,6 +125,22 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		r.add(d, full, nil, route.Path, p, preset, extras)
 		r.set.locate(full, fields)
 	}
+}
+
+// conditionMethods adds the methods that the condition of a route names. What it excludes is left out.
+func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
+	if n == nil {
+		return all
+	}
+	all = d.methodsIn(n.Get("method"), all)
+	for _, field := range []string{"all", "any"} {
+		if inner := n.Get(field); inner != nil {
+			for _, item := range inner.Items {
+				all = d.conditionMethods(item, all)
+			}
+		}
+	}
+	return all
 }
 
 // linkerdBudget reads the retry budget of a profile.
@@ -214,15 +236,31 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 	limit, limited := all.Whole("retry.linkerd.io/limit", 0, math.MaxUint16, "a whole number from 0 to 65535")
 	span("retry.linkerd.io/timeout", "attempt_timeout", &p.AttemptTimeout)
 	span("timeout.linkerd.io/request", "deadline", &p.Deadline)
+	extras.facts.serviceAt(name, textOf(meta.Node.Get("namespace")))
+	if p.AttemptTimeout > 0 && p.Deadline > 0 && p.AttemptTimeout >= p.Deadline {
+		at := all.At("retry.linkerd.io/timeout")
+		d.note(Changed, at, "it has no effect, since it is not less than timeout.linkerd.io/request")
+		extras.facts.LongAttempt, extras.facts.LongAttemptAt = p.AttemptTimeout, d.at(at).Position
+		p.AttemptTimeout = lull.NoTimeout
+	}
 	if http == "" && grpc == "" {
 		if limited {
 			d.note(Lost, all.At("retry.linkerd.io/limit"), "without retry.linkerd.io/http or grpc there are no retries")
 		}
 	} else {
 		at := all.Path
-		if !limited || limit == 0 {
+		for _, annotation := range []string{"retry.linkerd.io/grpc", "retry.linkerd.io/http", "retry.linkerd.io/limit"} {
+			if n := all.Field(annotation); n != nil {
+				fields["attempts"] = d.at(all.At(annotation)).Position
+			}
+		}
+		switch {
+		case !limited:
 			limit = linkerdLimit
 			d.note(Assumed, at, "without retry.linkerd.io/limit there is one retry")
+		case limit == 0:
+			limit = linkerdLimit
+			d.note(Changed, all.At("retry.linkerd.io/limit"), "Linkerd reads over a limit of 0: there is one retry, as without it")
 		}
 		if limit >= mostAttempts {
 			d.note(Changed, all.At("retry.linkerd.io/limit"), "a policy makes at most 1000 attempts")

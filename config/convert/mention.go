@@ -214,7 +214,7 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	}
 	group, _, _ := strings.Cut(version, "/")
 	of := tree.Clip(kind) + " of " + tree.Clip(version)
-	count := root.Count()
+	count := root.Count() - d.within
 	root.Use = tree.Told
 	if own := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasPrefix(group, "gateway."); !own && !slices.ContainsFunc(otherDomains, func(s string) bool { return group == s || strings.HasSuffix(group, "."+s) }) {
 		for _, m := range root.Members {

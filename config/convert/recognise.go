@@ -12,7 +12,7 @@ import (
 // each answer is certain:
 //
 //  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
-//  2. resilience4j, or a key that begins with it and a dot.
+//  2. resilience4j or spring, or a key that begins with one of them and a dot.
 //  3. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
 //     a text: a cluster of Envoy has a mapping of that name.
 //  4. a resource of Envoy, by its @type or its fields.
@@ -41,7 +41,7 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 		return 0, false
 	}
 	switch {
-	case isResilience4j(root):
+	case isSpring(root):
 		return Resilience4j, true
 	case isServiceConfig(root):
 		return GRPC, true
@@ -114,6 +114,8 @@ var (
 		"load_balancing_policy", "common_lb_config", "lb_subset_config", "connect_timeout", "health_checks", "dns_lookup_family",
 		"typed_extension_protocol_options", "upstream_connection_options", "ignore_health_on_host_removal", "ring_hash_lb_config", "least_request_lb_config",
 		"transport_socket_matches", "dns_refresh_rate", "respect_dns_ttl"}
+	// sharedFields are those of clusterFields that files of others have, too.
+	sharedFields = []string{"health_checks", "connect_timeout", "cluster_type", "load_balancing_policy", "dns_refresh_rate"}
 	clusterTypes = []string{"STATIC", "STRICT_DNS", "LOGICAL_DNS", "EDS", "ORIGINAL_DST"}
 	// otherFields are those of listeners, endpoints and secrets.
 	otherFields  = []string{"filter_chains", "default_filter_chain", "cluster_name", "tls_certificate", "validation_context", "generic_secret", "session_ticket_keys"}
@@ -149,7 +151,7 @@ func shapeOf(n *tree.Node) shape {
 		return aVirtualHost
 	case hasAny(n, "match") && hasAny(n, "route", "redirect", "direct_response", "non_forwarding_action"):
 		return aRoute
-	case hasAny(n, clusterFields...) || n.Get("name") != nil && kind != nil && slices.Contains(clusterTypes, kind.Text):
+	case isCluster(n) || n.Get("name") != nil && kind != nil && slices.Contains(clusterTypes, kind.Text):
 		return aCluster
 	case hasAny(n, "retry_policy", "hedge_policy"):
 		return anAction
@@ -159,6 +161,22 @@ func shapeOf(n *tree.Node) shape {
 		return routesShape
 	}
 	return noShape
+}
+
+// isCluster reports whether n has a field that only clusters have, or two of those that others have
+// as well.
+func isCluster(n *tree.Node) bool {
+	own, shared := false, 0
+	for _, name := range clusterFields {
+		switch {
+		case !hasAny(n, name):
+		case slices.Contains(sharedFields, name):
+			shared++
+		default:
+			own = true
+		}
+	}
+	return own || shared > 1 || shared == 1 && n.Get("name") != nil
 }
 
 // hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -59,34 +60,94 @@ type part4j struct {
 
 func (r *reading) resilience4j(docs []*document) {
 	for _, d := range docs {
-		d.Same = func(key, name string) bool { return plain(key) == plain(name) }
-		root := d.Object(d.root, "")
-		if root == nil {
+		d.Same = samePlain
+	}
+	for _, a := range applications(docs) {
+		a.resolve()
+		if len(a.docs) == 1 && len(a.profiles) == 1 {
+			r.registered(a, a.docs[0].document, nil)
 			continue
 		}
-		all := map[string]*registry{}
-		for _, name := range registries {
-			all[name] = &registry{configs: map[string]part4j{}, instances: map[string]part4j{}}
-		}
-		var order []string
-		d.registries(root, "", all, &order)
-		used := map[string]bool{}
-		for _, name := range order {
-			r.instance(d, name, all, used)
-		}
-		for _, name := range registries {
-			for _, c := range all[name].configs {
-				if !used[c.path] {
-					d.noteWhole(Lost, c.node, c.path, "no instance in this file has it")
-				}
+		for _, d := range a.docs {
+			if o := d.Object(d.root, ""); o != nil {
+				d.beside(o)
 			}
 		}
+		for _, profiles := range a.profiles {
+			if m := a.merged(profiles); m != nil {
+				r.registered(a, m, profiles)
+				r.collect(m)
+			}
+		}
+	}
+}
+
+// registered reads the registries of a document, which counts with these profiles.
+func (r *reading) registered(a *application, d *document, profiles []string) {
+	root := d.Object(d.root, "")
+	if root == nil {
+		return
+	}
+	all := map[string]*registry{}
+	for _, name := range registries {
+		all[name] = &registry{configs: map[string]part4j{}, instances: map[string]part4j{}}
+	}
+	var order []string
+	d.registries(root, "", all, &order)
+	used := map[string]bool{}
+	for _, name := range order {
+		if name != elsewise {
+			r.instance(a, d, profiles, name, all, used)
+		}
+	}
+	r.unnamed(a, d, profiles, all, used)
+	for _, name := range registries {
+		for _, key := range slices.Sorted(maps.Keys(all[name].configs)) {
+			if c := all[name].configs[key]; !used[c.path] {
+				d.noteWhole(Lost, c.node, c.path, "no instance in this file has it")
+			}
+		}
+	}
+}
+
+// unnamed reads the instances called default, and the default configs that no instance in the file
+// has. The code makes instances as well, and they have them.
+func (r *reading) unnamed(a *application, d *document, profiles []string, all map[string]*registry, used map[string]bool) {
+	for _, kind := range registries {
+		if c, ok := all[kind].configs[elsewise]; ok && !used[c.path] && all[kind].instances[elsewise].node == nil {
+			d.note(Assumed, c.path, "no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
+			all[kind].instances[elsewise] = part4j{tree.NewMap(), c.path}
+		}
+	}
+	r.instance(a, d, profiles, elsewise, all, used)
+}
+
+// beside records what is in a file of Spring Boot beside resilience4j.
+func (d *document) beside(o *tree.Object) {
+	for _, m := range o.Node.Members {
+		first, _, _ := strings.Cut(m.Key, ".")
+		if plain(first) == "resilience4j" {
+			continue
+		}
+		n, path := o.Get(m.Key)
+		if n == nil {
+			continue
+		}
+		if !slices.Contains([]string{"management", "logging", "info"}, plain(first)) { // whose words are about health and metrics
+			for _, at := range mentions(n, path) {
+				d.note(Lost, at, notReadWhy)
+			}
+		}
+		d.noteWhole(Aside, n, path, plainWhy)
 	}
 }
 
 // registries finds the registries below o, whose keys may be joined by dots: resilience4j.retry. What is
 // beside them in a file of Spring Boot is about something else.
 func (d *document) registries(o *tree.Object, prefix string, all map[string]*registry, order *[]string) {
+	if prefix == "" {
+		d.beside(o)
+	}
 	for _, m := range o.Node.Members {
 		words := strings.Split(strings.TrimPrefix(prefix+"."+m.Key, "."), ".")
 		var of *registry
@@ -95,16 +156,6 @@ func (d *document) registries(o *tree.Object, prefix string, all map[string]*reg
 		}
 		switch {
 		case plain(words[0]) != "resilience4j":
-			n, path := o.Get(m.Key)
-			if n == nil {
-				continue
-			}
-			if !slices.Contains([]string{"management", "logging", "info"}, plain(words[0])) { // whose words are about health and metrics
-				for _, at := range mentions(n, path) {
-					d.note(Lost, at, notReadWhy)
-				}
-			}
-			d.noteWhole(Aside, n, path, plainWhy)
 		case len(words) == 1:
 			if inner := o.Object(m.Key); inner != nil {
 				d.registries(inner, words[0], all, order)
@@ -319,9 +370,9 @@ func springDuration(text string) (time.Duration, bool) {
 }
 
 // instance adds the dependency of that name.
-func (r *reading) instance(d *document, name string, all map[string]*registry, used map[string]bool) {
+func (r *reading) instance(a *application, d *document, profiles []string, name string, all map[string]*registry, used map[string]bool) {
 	p, preset := r.base.of(Resilience4j)
-	extras := foreign{of: Resilience4j, ignoresHints: true}
+	extras := foreign{of: Resilience4j, ignoresHints: true, facts: Facts{Service: name}}
 	fields := map[string]config.Position{}
 	var rest []source
 	var first string
@@ -333,7 +384,7 @@ func (r *reading) instance(d *document, name string, all map[string]*registry, u
 		if first == "" {
 			first = s.path
 		}
-		rest = append(rest, d.source(s.path))
+		rest = append(rest, d.sourcesIn(s.path)...)
 		at := d.at(s.path).Position
 		switch kind {
 		case "retry":
@@ -358,8 +409,7 @@ func (r *reading) instance(d *document, name string, all map[string]*registry, u
 	if p.HintLimit == anyHint {
 		p.HintLimit = engine.DefaultHintLimit
 	}
-	r.add(d, name, nil, first, p, preset, extras, rest...)
-	r.set.locate(name, fields)
+	r.add(d, a.nameFor(name, profiles, p), nil, first, p, preset, extras.at(fields), rest...)
 }
 
 // retry sets the attempts and the waits.

@@ -96,7 +96,7 @@ func TestRegistriesOfResilience4j(t *testing.T) {
 func TestMistakesInResilience4j(t *testing.T) {
 	for text, want := range map[string]string{
 		"retry: {instances: {a: {maxAttempts: 0}}}":                                                                     `resilience4j.retry.instances.a.maxAttempts is 0: want a whole number from 1`,
-		"retry: {instances: {a: {maxAttempts: '${N:3}'}}}":                                                              "want a whole number from 1",
+		"retry: {instances: {a: {maxAttempts: '${N}'}}}":                                                                "want a whole number from 1",
 		"retry: {instances: {a: {waitDuration: 1 min}}}":                                                                "want a duration such as 500ms",
 		"retry: {instances: {a: {waitDuration: -1s}}}":                                                                  "want a duration such as 500ms",
 		"retry: {instances: {a: {waitDuration: P}}}":                                                                    "want a duration such as 500ms",

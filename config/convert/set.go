@@ -22,27 +22,37 @@ type Set struct {
 	services    map[string]*config.PolicyFile // by service, of those that are not in the first file
 	origins     map[string]config.Position    // by dependency, of those from other formats
 	foreign     map[string]foreign            // by dependency, of the same
+	facts       map[string]Facts              // by dependency, of the same
 
 	places   map[string]map[string]config.Position // of fields, by dependency, of the same
 	sources  map[string][]source                   // by dependency, of the same
-	index    map[string]int                        // of the dependencies in File, by name
-	variants map[variant][]string                  // their names
-	numbers  map[string]int                        // the last number that was added to a name
+	skipped  []Skip
+	index    map[string]int       // of the dependencies in File, by name
+	variants map[variant][]string // their names
+	numbers  map[string]int       // the last number that was added to a name
 }
 
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
 // may be able to.
 type foreign struct {
 	of           Format
-	retried      *failures    // nil: those of lull
-	codes        []code       // of gRPC
-	ejection     *ejection    // nil: none
-	budget       *proxyBudget // nil: retries counts
-	retries      int64        // at a time, if there is no budget
-	ignoresHints bool         // it ignores Retry-After
-	safe         bool         // only what is safe to repeat is repeated
-	hosts        hosts        // where retries go
-	rebased      bool         // there is a base, so that the policy decides where nothing is set
+	retried      *failures                  // nil: those of lull
+	codes        []code                     // of gRPC
+	ejection     *ejection                  // nil: none
+	budget       *proxyBudget               // nil: retries counts
+	retries      int64                      // at a time, if there is no budget
+	ignoresHints bool                       // it ignores Retry-After
+	safe         bool                       // only what is safe to repeat is repeated
+	hosts        hosts                      // where retries go
+	rebased      bool                       // there is a base, so that the policy decides where nothing is set
+	facts        Facts                      // which routes with the same policy may have each their own of
+	fields       map[string]config.Position // the places of fields that are elsewhere than the rest
+}
+
+// at returns f with the places of fields that are in another part of the files than the rest.
+func (f foreign) at(fields map[string]config.Position) foreign {
+	f.fields = fields
+	return f
 }
 
 // hosts is the choice of the host for a retry.
@@ -59,6 +69,7 @@ func newSet() *Set {
 		services:    map[string]*config.PolicyFile{},
 		origins:     map[string]config.Position{},
 		foreign:     map[string]foreign{},
+		facts:       map[string]Facts{},
 		places:      map[string]map[string]config.Position{},
 		sources:     map[string][]source{},
 		index:       map[string]int{},
@@ -113,10 +124,14 @@ type variant struct {
 // add adds a dependency, unless one of that name with the same content is there. It records a name
 // that differs from its own.
 func (s *Set) add(d read, note func(Kind, string, string)) {
-	same := variant{d.name, d.policy}
+	same, facts := variant{d.name, d.policy}, d.foreign.facts
+	fields := d.foreign.fields
+	d.foreign.facts, d.foreign.fields = Facts{}, nil
 	for _, name := range append(s.variants[same], proper(d.name)) {
 		if known, ok := s.find(name); ok && known.Policy == d.policy && reflect.DeepEqual(s.foreign[name], d.foreign) {
 			s.sources[name] = append(s.sources[name], d.sources...)
+			s.facts[name] = s.facts[name].with(facts)
+			s.locate(name, fields)
 			return
 		}
 	}
@@ -127,9 +142,10 @@ func (s *Set) add(d read, note func(Kind, string, string)) {
 	s.File.Dependencies = append(s.File.Dependencies, config.Dependency{Name: name, Preset: d.preset, Policy: d.policy})
 	s.variants[same] = append(s.variants[same], name)
 	s.origins[name] = d.at
-	s.foreign[name] = d.foreign
+	s.foreign[name], s.facts[name] = d.foreign, facts
 	s.places[name] = d.fields
 	s.sources[name] = d.sources
+	s.locate(name, fields)
 }
 
 // free returns the first of the names that is not taken, or own with a number.

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -346,15 +347,52 @@ func TestSeveralRulesForAHost(t *testing.T) {
 	}
 }
 
-// A rule for a host without a route counts like a route without settings.
+// A rule for a host without a route counts like a route without settings, if it sets anything of
+// how calls are made, and connections are not all that leads there.
 func TestRulesWithoutRoutes(t *testing.T) {
-	const rule = "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {}}\n"
-	const route = "---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}]}]}"
-	alone, routed := one(t, rule, Options{}), one(t, rule+route, Options{})
-	if alone != routed {
+	const (
+		head  = "---\napiVersion: networking.istio.io/v1\nkind: "
+		ruled = head + "DestinationRule\nmetadata: {namespace: shop}\nspec: {host: a, "
+		route = head + "VirtualService\nmetadata: {namespace: shop}\nspec: {http: [{route: [{destination: {host: a}}]}]}\n"
+		tcp   = head + "VirtualService\nmetadata: {namespace: shop}\nspec: {tcp: [{route: [{destination: {host: a.shop.svc.cluster.local}}]}]}\n"
+		sni   = head + "VirtualService\nmetadata: {namespace: shop}\nspec: {tls: [{match: [{sniHosts: [a]}], route: [{destination: {host: a, subset: v1}}]}]}\n"
+	)
+	for text, called := range map[string]bool{
+		"trafficPolicy: {}}\n":                                                                         false,
+		"trafficPolicy: {tls: {mode: ISTIO_MUTUAL}}}\n":                                                false,
+		"trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN}}}\n":                                      false,
+		"trafficPolicy: {connectionPool: {tcp: {maxConnections: 50}}}}\n":                              false,
+		"trafficPolicy: {portLevelSettings: [{port: {number: 1}}]}}\n":                                 false,
+		"subsets: [{name: v1, labels: {version: v1}}]}\n":                                              false,
+		"subsets: [{name: v1, trafficPolicy: {tls: {mode: DISABLE}}}]}\n":                              false,
+		"trafficPolicy: {outlierDetection: {}}}\n":                                                     true,
+		"trafficPolicy: {connectionPool: {http: {maxRetries: 7}}}}\n":                                  true,
+		"trafficPolicy: {connectionPool: {http: {http2MaxRequests: 7}}}}\n":                            true,
+		"trafficPolicy: {retryBudget: {percent: 10}}}\n":                                               true,
+		"subsets: [{name: v1, trafficPolicy: {outlierDetection: {}}}]}\n":                              true,
+		"trafficPolicy: {outlierDetection: {}}}\n" + tcp:                                               false,
+		"trafficPolicy: {connectionPool: {tcp: {maxConnections: 50}, http: {maxRetries: 7}}}}\n" + tcp: false,
+		"subsets: [{name: v1, trafficPolicy: {outlierDetection: {}}}]}\n" + sni:                        false,
+		"trafficPolicy: {outlierDetection: {}}}\n" + tcp + route:                                       true,
+		"trafficPolicy: {tls: {mode: DISABLE}}}\n" + route:                                             true,
+	} {
+		for _, to := range []Format{Lull, Istio} {
+			out, err := Convert([]File{{Name: "x.yaml", Data: []byte(ruled + text)}}, to, Options{})
+			if called && err != nil || !called && !errors.Is(err, ErrNothing) {
+				t.Errorf("%s: %v", text, err)
+			}
+			for _, field := range []string{"outlierDetection", "connectionPool"} {
+				if !called && strings.Contains(text, field) && !strings.Contains(out.Report.String(), "lost: spec.") {
+					t.Errorf("%s: %s is not told: %s", text, field, out.Report)
+				}
+			}
+		}
+	}
+	limit := "trafficPolicy: {connectionPool: {http: {http2MaxRequests: 7}}}}\n"
+	if alone, routed := one(t, ruled+limit, Options{}), one(t, ruled+limit+route, Options{}); alone != routed {
 		t.Errorf("%+v\nand with a route\n%+v", alone, routed)
 	}
-	out := convert(t, File{"x.yaml", []byte(rule)}, Lull, Options{})
+	out := convert(t, File{"x.yaml", []byte(ruled + limit)}, Lull, Options{})
 	if entry(out.Report, Assumed, "spec", "without retries Istio makes two") == nil {
 		t.Errorf("not said: %s", out.Report)
 	}

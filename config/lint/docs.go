@@ -27,10 +27,12 @@ It reads
 - files of all systems that [lull convert](convert.md) reads: Istio, Envoy, gRPC, the Gateway API and others. Their settings are checked
   like a policy of lull. Settings that a file leaves out have the defaults of its system. A finding is at the field of that system, and its
   fix names the field ("in Istio attempts is retries.attempts"). A route and the rule for its host may be in different files.
-- ConfigMaps of Kubernetes whose data has policy files.
+- ConfigMaps of Kubernetes whose data has such files, of lull or of other systems.
 
 In a directory, files that end in ` + "`.yaml`, `.yml` or `.json`" + ` are read, but not those in folders that begin with a dot, ` + "`vendor` and `node_modules`" + `.
-Files without policies are skipped, and listed at the end. Templates are skipped, too: check the output of helm instead.
+Files that are not for lull are skipped, and listed at the end with the reason: nothing in them says how calls are made, they cannot be parsed, or
+they are files of other systems with a mistake. Only a file that you named is an error, and a policy file of lull. Templates are always skipped:
+check the output of helm instead.
 
 | severity | means |
 |---|---|

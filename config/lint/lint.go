@@ -56,7 +56,7 @@ func Check(files []File, o Options) (Report, error) {
 		}
 	}
 	r := Report{lines: map[string][]string{}}
-	g := &gathering{report: &r, known: map[string]bool{}}
+	g := &gathering{report: &r, known: map[string]bool{}, found: map[string]bool{}}
 	var names []string
 	for _, f := range files {
 		if _, twice := r.lines[f.Name]; twice {

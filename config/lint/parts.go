@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,10 +20,7 @@ import (
 // parts are read one by one.
 
 // A Skip is a file, or a part of one, in which there was nothing to check.
-type Skip struct {
-	File string `json:"file"`
-	Why  string `json:"why"`
-}
+type Skip = convert.Skip
 
 // A part is a document of a file, or a text within one.
 type part struct {
@@ -51,75 +49,59 @@ type gathering struct {
 	// foreign are the documents of other systems, a text for each file in which the lines of all
 	// others are empty. They are read together.
 	foreign []convert.File
+	found   map[string]bool // the files of foreign that nobody has named
 	known   map[string]bool // the files that are in report.Files
 }
 
 // add takes a file apart.
 func (g *gathering) add(f File, data []byte) {
-	docs := documents(f.Name, data)
-	if len(docs) == 1 {
-		g.single(f, docs[0])
+	if why := convert.Unread(convert.File{Name: f.Name, Data: data}, f.Found); why != "" {
+		g.skip(f.Name, why)
 		return
 	}
+	docs := documents(f.Name, data)
 	checked := false
-	var other []string // of no known kind
+	var other []part // of no known kind
 	var foreign []part
 	for _, d := range docs {
-		switch kind, roots := kindOf(d); kind {
-		case foreignPart:
+		switch kind := kindOf(d); {
+		case kind == foreignPart:
 			foreign = append(foreign, d)
-		case policyPart:
-			checked = g.policy(d) || checked
-		case objectPart:
-			checked = g.configMaps(d, roots) || checked
-		case brokenPart:
-			if reason := template(f, d.data); reason != "" {
-				g.skip(f.Name, reason)
-				return
+		case kind == objectPart:
+			read, others := g.configMaps(d)
+			if checked = read || checked; others {
+				foreign = append(foreign, d)
 			}
+		case kind == policyPart && (!f.Found || convert.IsPolicyFile(convert.File{Name: d.file, Data: d.data})), kind == brokenPart, len(docs) == 1 && !f.Found:
+			// A file that its user has named, and that is nothing that is known, is a policy file with mistakes.
 			checked = g.policy(d) || checked
-		case otherPart:
-			if !f.Found {
-				other = append(other, fmt.Sprint(d.line+1))
-			}
+		default:
+			other = append(other, d)
 		}
+	}
+	if len(foreign) > 0 && slices.ContainsFunc(foreign, isSpring) {
+		foreign, other = append(foreign, other...), nil // documents of one application
+		slices.SortStableFunc(foreign, func(a, b part) int { return a.line - b.line })
 	}
 	if len(foreign) > 0 {
 		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: only(data, foreign)})
+		g.found[f.Name] = f.Found
 		return
 	}
 	switch {
-	case len(other) > 0:
-		g.skip(f.Name, "the document in line "+strings.Join(other, ", ")+" is nothing that is known here")
-	case !checked:
-		g.skip(f.Name, nothingThere)
-	}
-}
-
-const nothingThere = "nothing in it says how calls are made"
-
-// single takes a file of one document apart. If its user has named it, and it is nothing that is
-// known, it is taken for a policy file with mistakes.
-func (g *gathering) single(f File, d part) {
-	kind, roots := kindOf(d)
-	switch {
-	case kind == foreignPart:
-		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: d.data})
-	case kind == objectPart:
-		if !g.configMaps(d, roots) {
-			g.skip(f.Name, nothingThere)
+	case len(other) > 0 && !f.Found:
+		var lines []string
+		for _, d := range other {
+			lines = append(lines, fmt.Sprint(d.line+1))
 		}
-	case kind == brokenPart && template(f, d.data) != "":
-		g.skip(f.Name, template(f, d.data))
-	case f.Found && (kind == otherPart || kind == emptyPart), f.Found && kind == policyPart && !isPolicy(d, roots):
-		g.skip(f.Name, nothingThere)
-	default:
-		g.policy(d)
+		g.skip(f.Name, "the document in line "+strings.Join(lines, ", ")+" is nothing that is known here")
+	case !checked:
+		g.skip(f.Name, convert.NothingThere)
 	}
 }
 
 func (g *gathering) skip(file, why string) {
-	g.report.Skipped = append(g.report.Skipped, Skip{file, why})
+	g.report.Skipped = append(g.report.Skipped, Skip{File: file, Why: why})
 }
 
 // read marks a file as one that was checked.
@@ -163,7 +145,7 @@ func (g *gathering) unreadable(file string) {
 // others are read without it.
 func (g *gathering) readForeign() {
 	for {
-		set, _, err := convert.Read(g.foreign, convert.Options{})
+		set, _, err := convert.Read(g.foreign, convert.Options{Found: g.found, Foreign: true})
 		wrong, ok := errors.AsType[config.Mistakes](err)
 		if !ok {
 			g.policiesOf(set)
@@ -213,6 +195,10 @@ func (g *gathering) policiesOf(set *convert.Set) {
 			}
 		}
 	}
+	left := map[string]string{}
+	for _, s := range set.Skipped() {
+		left[s.File] = s.Why
+	}
 	for _, f := range g.foreign {
 		switch u := of[f.Name]; {
 		case u != nil:
@@ -221,7 +207,7 @@ func (g *gathering) policiesOf(set *convert.Set) {
 		case used[f.Name]: // by dependencies that begin in another file
 			g.read(f.Name)
 		case !g.known[f.Name]:
-			g.skip(f.Name, nothingThere)
+			g.skip(f.Name, cmp.Or(left[f.Name], convert.NothingThere))
 		}
 	}
 }
@@ -249,61 +235,28 @@ const (
 	brokenPart                  // it cannot be parsed
 )
 
-func kindOf(t part) (partKind, []*tree.Node) {
+func kindOf(t part) partKind {
 	roots, err := syntax.Parse(t.file, t.data, rulesOfParts)
 	if err != nil {
-		return brokenPart, nil
+		return brokenPart
 	}
 	roots = slices.DeleteFunc(roots, func(n *tree.Node) bool { return n.Kind == tree.Null })
 	formats := convert.Recognise(convert.File{Name: t.file, Data: t.data})
 	switch {
 	case len(roots) == 0:
-		return emptyPart, nil
+		return emptyPart
 	case slices.ContainsFunc(formats, func(f convert.Format) bool { return f != convert.Lull }):
-		return foreignPart, roots
+		return foreignPart
 	case len(formats) > 0 && len(roots) == 1:
-		return policyPart, roots
+		return policyPart
 	case slices.ContainsFunc(roots, isObject):
-		return objectPart, roots
+		return objectPart
 	}
-	return otherPart, roots
+	return otherPart
 }
 
 // isObject reports whether n is an object of Kubernetes.
 func isObject(n *tree.Node) bool { return n.Get("apiVersion") != nil }
-
-// policyFields are fields by which a file in a directory is known to be a policy file: others, too,
-// have dependencies and services.
-var policyFields = []string{"attempts", "attempt_timeout", "deadline", "backoff", "budget", "breaker", "hedge", "preset", "hint_limit", "rate_limited_base", "nested"}
-
-// isPolicy reports whether a document in a file that nobody has named is a policy file.
-func isPolicy(t part, roots []*tree.Node) bool {
-	if _, err := config.ParsePolicyFile(t.file, t.data); err == nil {
-		return true
-	}
-	has := func(n *tree.Node) bool {
-		return n != nil && slices.ContainsFunc(policyFields, func(name string) bool { return n.Get(name) != nil })
-	}
-	for _, root := range roots {
-		if has(root) || has(root.Get("defaults")) {
-			return true
-		}
-		for _, key := range []string{"dependencies", "policies"} {
-			if n := root.Get(key); n != nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool { return has(m.Value) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// template returns why a file that cannot be parsed is skipped: it is a template.
-func template(f File, data []byte) string {
-	if f.Found && bytes.Contains(data, []byte("{{")) {
-		return "it is a template: check what is made of it, such as helm template . | lull lint -"
-	}
-	return ""
-}
 
 // documents splits a stream of YAML into its documents.
 func documents(file string, data []byte) []part {

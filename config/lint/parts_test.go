@@ -177,18 +177,18 @@ func TestMistakesInFilesOfOtherSystems(t *testing.T) {
 // one. What is skipped is listed.
 func TestFilesWithNothingToCheck(t *testing.T) {
 	for text, want := range map[string]struct{ found, named string }{
-		`{"name": "x", "dependencies": {"left-pad": "^1.0"}}`:                         {nothingThere, "mistake"},
-		"services:\n  web: {image: nginx}\n":                                          {nothingThere, "mistake"},
-		"dependencies: {flutter: {sdk: flutter}}\n":                                   {nothingThere, "mistake"},
+		`{"name": "x", "dependencies": {"left-pad": "^1.0"}}`:                         {convert.NothingThere, "mistake"},
+		"services:\n  web: {image: nginx}\n":                                          {convert.NothingThere, "mistake"},
+		"dependencies: {flutter: {sdk: flutter}}\n":                                   {convert.NothingThere, "mistake"},
 		"dependencies: {a: {atempts: 3, deadline: 2s}}\n":                             {"mistake", "mistake"},
-		"apiVersion: v1\nkind: Service\nspec: {}\n":                                   {nothingThere, nothingThere},
-		"apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n":                             {nothingThere, nothingThere},
-		"a: {{ .Values.b }}\n  c: d\n":                                                {"it is a template", "mistake"},
-		"a: [\n":                                                                      {"mistake", "mistake"},
-		"# nothing\n":                                                                 {nothingThere, "mistake"},
-		"apiVersion: v1\nkind: Service\n---\na: b\n":                                  {nothingThere, "the document in line 3 is nothing"},
-		"apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\n":    {nothingThere, nothingThere},
-		"name: stall\nhorizon: 6m\nservices: [{name: api, workers: 3}]\nfleets: []\n": {nothingThere, "mistake"},
+		"apiVersion: v1\nkind: Service\nspec: {}\n":                                   {convert.NothingThere, convert.NothingThere},
+		"apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n":                             {convert.NothingThere, convert.NothingThere},
+		"a: {{ .Values.b }}\n  c: d\n":                                                {"it is a template", "it is a template"},
+		"a: [\n":                                                                      {"it cannot be read: line 2: ", "mistake"},
+		"# nothing\n":                                                                 {convert.NothingThere, "mistake"},
+		"apiVersion: v1\nkind: Service\n---\na: b\n":                                  {convert.NothingThere, "the document in line 3 is nothing"},
+		"apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\n":    {convert.NothingThere, convert.NothingThere},
+		"name: stall\nhorizon: 6m\nservices: [{name: api, workers: 3}]\nfleets: []\n": {convert.NothingThere, "mistake"},
 	} {
 		for _, found := range []bool{true, false} {
 			r := checked(t, File{Name: "x.yaml", Data: []byte(text), Found: found})

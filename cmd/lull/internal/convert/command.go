@@ -21,7 +21,7 @@ import (
 
 // Command is lull convert. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Files      []string `arg:"" optional:"" name:"file" help:"The files to convert, all together. - is standard input."`
+	Files      []string `arg:"" optional:"" name:"file" help:"Files, directories and patterns, converted all together. - is standard input."`
 	To         cli.Text `placeholder:"FORMAT" help:"The format to write (--list shows the formats). Default: lull, if the files have another format."`
 	From       cli.Text `placeholder:"FORMAT" help:"The format of the files. Default: each document is recognised by its structure."`
 	Output     cli.Text `short:"o" placeholder:"FILE" help:"The file to write. It is written completely or not at all. Default: standard output."`
@@ -46,6 +46,8 @@ or assumed. Fields that do not concern how calls are made are listed as aside.
       a gRPC service config as policies
   lull convert virtual-services.yaml destination-rules.yaml -o policies.yaml
       Istio; routes and rules for the same host become one dependency
+  lull convert deploy/ -o policies.yaml
+      all that is in a directory; other files there are listed as aside
   lull convert application.yml
       resilience4j's instances in Spring Boot; they can be read, and not written
   lull convert policies.yaml --to grpc --dependency payments
@@ -87,7 +89,13 @@ func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 	if err != nil { // which is reported at once, whoever writes to standard input
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "-" })
 	}
-	files, unread := read(env, names)
+	found, unread := env.ReadFiles(names, "standard input")
+	var files []convert.File
+	o.Found = map[string]bool{}
+	for _, f := range found {
+		files = append(files, convert.File{Name: f.Name, Data: f.Data})
+		o.Found[f.Name] = f.Found
+	}
 	if err != nil || unread != nil {
 		return out, errors.Join(err, unread, mistakes(files, o))
 	}
@@ -186,7 +194,7 @@ func (Command) Complete() map[string][]string {
 
 // mistakes are those in the text of files, with the exit code for them.
 func mistakes(files []convert.File, o convert.Options) error {
-	_, err := convert.Convert(files, convert.Lull, convert.Options{From: o.From, GAPIC: o.GAPIC})
+	_, err := convert.Convert(files, convert.Lull, convert.Options{From: o.From, GAPIC: o.GAPIC, Found: o.Found})
 	if all, ok := errors.AsType[config.Mistakes](err); ok {
 		return cli.Fail(cli.Misused, all)
 	}
@@ -196,27 +204,6 @@ func mistakes(files []convert.File, o convert.Options) error {
 func isPreset(name string) bool {
 	_, ok := config.PresetPolicy(name)
 	return ok
-}
-
-// mostRead is a byte more than Convert takes: it then refuses a longer file.
-const mostRead = 16<<20 + 1
-
-// read reads the files. The error names all that cannot be read.
-func read(env cli.Env, names []string) ([]convert.File, error) {
-	var files []convert.File
-	var errs []error
-	for _, name := range names {
-		data, err := env.ReadFile(name, mostRead)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if name == "-" {
-			name = "standard input"
-		}
-		files = append(files, convert.File{Name: name, Data: data})
-	}
-	return files, errors.Join(errs...)
 }
 
 // otherThan returns the format lull, or an error if the files have that one.

@@ -42,7 +42,8 @@ breakers, and operations that must not be repeated. Each finding has the
 arithmetic that led to it, and a fix.
 
 It reads policy files, the files of other systems that lull convert reads, and
-ConfigMaps with policy files in them. In a directory other files are skipped.
+ConfigMaps with such files in them. In a directory other files are skipped, with
+the reason.
 
   lull lint retry.yaml
   lull lint deploy/ 'teams/**/retry.yaml' graph.yaml --threshold error
@@ -149,8 +150,11 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	if err != nil { // which is reported at once, whoever writes to standard input
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "-" })
 	}
-	var unread error
-	if l.files, unread = read(env, names); err != nil || unread != nil {
+	files, unread := env.ReadFiles(names, "stdin")
+	for _, f := range files {
+		l.files = append(l.files, lint.File(f))
+	}
+	if err != nil || unread != nil {
 		return nil, cli.Fail(exitWrong, errors.Join(err, unread, mistakes(l.files)))
 	}
 	for i := range l.files {

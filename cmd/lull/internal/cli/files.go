@@ -1,38 +1,44 @@
-package lint
+package cli
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
+	slash "path" // path is something else in this package
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/config/lint"
 )
 
-// maxFile is the size that a file may have, and a byte more: package config/lint then refuses a
+// maxFile is the size that a file may have, and a byte more: the packages in config then refuse a
 // longer one.
 const maxFile = 16<<20 + 1
 
-// read reads the files that the arguments name, each once: files, directories and patterns. The
-// error names all that cannot be read.
-func read(env cli.Env, arguments []string) (files []lint.File, err error) {
+// A File is a file that a command reads.
+type File struct {
+	// Name is its path; for standard input, what it is called in messages.
+	Name string
+	Data []byte
+	// Found: nobody has named it; it was found in a directory, or by a pattern.
+	Found bool
+}
+
+// ReadFiles reads the files that the arguments name, each once: files, directories and patterns, and
+// "-", which is standard input, and is called stdin. The error names all that cannot be read.
+func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err error) {
 	var failed []error
 	known := map[string]bool{}
 	add := func(name string, found bool) {
-		file := lint.File{Name: name, Found: found}
+		file := File{Name: name, Found: found}
 		if known[name] {
 			return
 		}
 		known[name] = true
 		if name == "-" {
-			file.Name = "stdin"
+			file.Name = stdin
 		}
-		if file.Data, err = env.ReadFile(name, maxFile); err != nil {
+		if file.Data, err = e.ReadFile(name, maxFile); err != nil {
 			failed = append(failed, err)
 			return
 		}
@@ -72,12 +78,12 @@ func read(env cli.Env, arguments []string) (files []lint.File, err error) {
 
 // isData reports whether a file has an ending of YAML or JSON.
 func isData(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name)))
 }
 
 // matching returns the files that a pattern is for, in which ** stands for any folders.
 func matching(pattern string) ([]string, error) {
-	if _, err := path.Match(pattern, ""); err != nil {
+	if _, err := slash.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("%s is no pattern: write one such as policies/**/*.yaml", pattern)
 	}
 	root, rest := ".", pattern
@@ -92,7 +98,7 @@ func matching(pattern string) ([]string, error) {
 		case root == ".":
 			root = first
 		default:
-			root = path.Join(root, first)
+			root = slash.Join(root, first)
 		}
 		rest = after
 	}
@@ -117,7 +123,7 @@ func below(root, pattern string) (names []string, err error) {
 			real, err = filepath.Abs(real)
 		}
 		if err != nil {
-			failed = append(failed, cli.CannotRead(err))
+			failed = append(failed, CannotRead(err))
 			return
 		}
 		if slices.ContainsFunc(read, func(other string) bool {
@@ -129,7 +135,7 @@ func below(root, pattern string) (names []string, err error) {
 		read = append(read, real)
 		filepath.WalkDir(folder+"/", func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
-				failed = append(failed, cli.CannotRead(err))
+				failed = append(failed, CannotRead(err))
 				return nil
 			}
 			name = filepath.ToSlash(filepath.Clean(name))
@@ -138,7 +144,7 @@ func below(root, pattern string) (names []string, err error) {
 				within = name
 			}
 			leftOut := func() bool {
-				base := path.Base(name)
+				base := slash.Base(name)
 				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)
 			}
 			wanted := match(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
@@ -147,7 +153,7 @@ func below(root, pattern string) (names []string, err error) {
 				return fs.SkipDir
 			case d.IsDir():
 			case err != nil && wanted:
-				failed = append(failed, cli.CannotRead(err))
+				failed = append(failed, CannotRead(err))
 			case err != nil:
 			case info.IsDir() && !leftOut():
 				walk(name)
@@ -179,6 +185,6 @@ func match(pattern, name []string) bool {
 	if len(name) == 0 {
 		return false
 	}
-	ok, _ := path.Match(pattern[0], name[0])
+	ok, _ := slash.Match(pattern[0], name[0])
 	return ok && match(pattern[1:], name[1:])
 }

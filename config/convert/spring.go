@@ -1,0 +1,454 @@
+package convert
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/tree"
+)
+
+// Spring Boot makes one configuration of several documents: those of a file in their order, and
+// application-prod.yml after application.yml. A document may be for some profiles only. Of
+// two values for a property the later one counts. (Reference documentation of Spring Boot,
+// "Externalized Configuration": file ordering, multi-document files, activation properties,
+// profile-specific files, property placeholders.)
+
+// isSpring reports whether a document is of a Spring Boot application.
+func isSpring(n *tree.Node) bool {
+	return isResilience4j(n) || n.Get("apiVersion") == nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		first, _, _ := strings.Cut(m.Key, ".")
+		return first == "spring"
+	})
+}
+
+// An application is the documents of one Spring Boot application, in the order in which they count.
+type application struct {
+	docs []springDocument
+	// profiles are the sets of profiles that documents name; the empty one is the first.
+	profiles [][]string
+	noted    map[Entry]bool         // of all that was merged
+	policies map[string]lull.Policy // of each instance, with the first profiles that have it
+}
+
+// A springDocument is a document, and when it counts.
+type springDocument struct {
+	*document
+	when activation
+}
+
+// applications sorts documents by the applications that they are of.
+func applications(docs []*document) (all []*application) {
+	stems, profiles := map[string]bool{}, map[string]bool{}
+	activations := map[*document]activation{}
+	for _, d := range docs {
+		stems[d.place()] = true
+		activations[d] = d.activation()
+		for _, set := range activations[d].sets() {
+			for _, name := range set {
+				profiles[name] = true
+			}
+		}
+	}
+	for _, d := range docs {
+		if _, own := profileOf(d.place(), nil, nil); own != "" {
+			profiles[own] = true
+		}
+	}
+	byName := map[string]*application{}
+	for _, specific := range []bool{false, true} { // profile-specific files count after all others
+		for _, d := range docs {
+			base, own := profileOf(d.place(), stems, profiles)
+			if specific != (own != "") {
+				continue
+			}
+			a := byName[base]
+			if a == nil {
+				a = &application{profiles: [][]string{nil}, noted: map[Entry]bool{}, policies: map[string]lull.Policy{}}
+				byName[base] = a
+				all = append(all, a)
+			}
+			when := activations[d]
+			if own != "" {
+				when = allOf{when, profile(own)}
+			}
+			a.docs = append(a.docs, springDocument{d, when})
+		}
+	}
+	for _, a := range all {
+		for _, d := range a.docs {
+			for _, set := range d.when.sets() {
+				slices.Sort(set)
+				a.try(slices.Compact(set))
+			}
+		}
+	}
+	return all
+}
+
+// try adds a set of profiles, unless the same documents count with another one.
+func (a *application) try(set []string) {
+	if !slices.ContainsFunc(a.profiles, func(known []string) bool {
+		return !slices.ContainsFunc(a.docs, func(d springDocument) bool { return d.when.on(known) != d.when.on(set) })
+	}) && len(a.profiles) < mostProfiles {
+		a.profiles = append(a.profiles, set)
+	}
+}
+
+// mostProfiles is for how many sets of profiles an application is read.
+const mostProfiles = 100
+
+// place is the file of a document without its ending, or the key of a ConfigMap in it.
+func (d *document) place() string {
+	name := filepath.ToSlash(d.File)
+	if d.key != "" {
+		name += "\x00" + d.prefix + "\x00" + d.key
+	}
+	return strings.TrimSuffix(name, path.Ext(name))
+}
+
+// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop. The
+// latter must be the name of a profile in other documents, too: product and product-composite may be
+// two applications.
+func profileOf(name string, files, profiles map[string]bool) (base, profile string) {
+	start := strings.LastIndexAny(name, "/\x00") + 1
+	for i := start + 1; i < len(name)-1; i++ {
+		if name[i] == '-' && (slices.Contains([]string{"application", "bootstrap"}, name[start:i]) || files[name[:i]] && profiles[name[i+1:]]) {
+			return name[:i], name[i+1:]
+		}
+	}
+	return name, ""
+}
+
+// An activation says with which profiles a document counts.
+type activation interface {
+	// on reports whether it counts with these profiles.
+	on(profiles []string) bool
+	// sets are sets of profiles to try: those with which it may count, or may not.
+	sets() [][]string
+}
+
+type (
+	profile string // one profile
+	not     [1]activation
+	allOf   []activation // the empty one is always
+	anyOf   []activation
+)
+
+func (n profile) on(profiles []string) bool {
+	return slices.Contains(profiles, string(n)) || n == "default" && len(profiles) == 0
+}
+func (n profile) sets() [][]string {
+	if n == "default" {
+		return nil
+	}
+	return [][]string{{string(n)}}
+}
+func (n not) on(profiles []string) bool { return !n[0].on(profiles) }
+func (n not) sets() [][]string          { return n[0].sets() }
+
+func (a allOf) on(profiles []string) bool {
+	return !slices.ContainsFunc(a, func(each activation) bool { return !each.on(profiles) })
+}
+
+func (a allOf) sets() (all [][]string) {
+	for _, each := range a {
+		sets := each.sets()
+		both := slices.Clone(sets)
+		for _, one := range all {
+			both = append(both, one)
+			for _, other := range sets {
+				both = append(both, slices.Concat(one, other))
+			}
+		}
+		if all = both; len(all) > mostProfiles {
+			all = all[:mostProfiles]
+		}
+	}
+	return all
+}
+
+func (a anyOf) on(profiles []string) bool {
+	return slices.ContainsFunc(a, func(each activation) bool { return each.on(profiles) })
+}
+
+func (a anyOf) sets() (all [][]string) {
+	for _, each := range a {
+		if all = append(all, each.sets()...); len(all) > mostProfiles {
+			return all[:mostProfiles]
+		}
+	}
+	return all
+}
+
+// activation reads when a document counts. An expression that Spring would refuse is a mistake.
+func (d *document) activation() activation {
+	when := allOf{}
+	for _, key := range []string{"spring.config.activate.on-profile", "spring.profiles"} {
+		n, at := property(d.root, "", key)
+		if n == nil || n.Kind == tree.Map { // spring.profiles.active is something else
+			continue
+		}
+		texts := n.Items
+		if n.Scalar() {
+			texts = nil
+			for text := range strings.SplitSeq(n.Text, ",") {
+				texts = append(texts, &tree.Node{Kind: tree.Text, Text: text, Line: n.Line, Column: n.Column})
+			}
+		}
+		some := anyOf{}
+		for _, text := range texts {
+			p := profileParser{text: text.Text}
+			each, ok := p.expression()
+			if !ok || !text.Scalar() {
+				d.Wrong(n, at, n.Found(), "a name of a profile, or an expression such as prod & (eu | us)", "")
+				return when
+			}
+			some = append(some, each)
+		}
+		when = append(when, some)
+	}
+	if n, _ := property(d.root, "", "spring.config.activate.on-cloud-platform"); n != nil && n.Scalar() {
+		when = append(when, profile(strings.ToLower(n.Text)))
+	}
+	return when
+}
+
+// property finds a property below n, at the path to it. Its words may be joined by dots or be keys
+// of their own.
+func property(n *tree.Node, at, key string) (*tree.Node, string) {
+	for _, m := range n.Members {
+		if len(m.Key) == 0 || plain(m.Key) == "" {
+			continue
+		}
+		if plain(m.Key) == plain(key) {
+			return m.Value, tree.Join(at, m.Key)
+		}
+		words, rest := strings.Count(m.Key, ".")+1, key
+		for range words {
+			_, rest, _ = strings.Cut(rest, ".")
+		}
+		if rest != "" && plain(m.Key) == plain(strings.TrimSuffix(key, "."+rest)) {
+			if found, path := property(m.Value, tree.Join(at, m.Key), rest); found != nil {
+				return found, path
+			}
+		}
+	}
+	return nil, ""
+}
+
+// A profileParser reads an expression of profiles: names, !, & and | and parentheses. Spring wants
+// parentheses between & and |.
+type profileParser struct {
+	text  string
+	depth int
+}
+
+func (p *profileParser) expression() (activation, bool) {
+	a, ok := p.operands()
+	return a, ok && p.peek() == 0
+}
+
+func (p *profileParser) peek() byte {
+	if p.text = strings.TrimLeft(p.text, " \t"); p.text == "" {
+		return 0
+	}
+	return p.text[0]
+}
+
+func (p *profileParser) operands() (activation, bool) {
+	first, ok := p.operand()
+	if !ok {
+		return nil, false
+	}
+	all := []activation{first}
+	operator := p.peek()
+	for p.peek() == '&' || p.peek() == '|' {
+		if p.peek() != operator {
+			return nil, false
+		}
+		p.text = p.text[1:]
+		next, ok := p.operand()
+		if !ok {
+			return nil, false
+		}
+		all = append(all, next)
+	}
+	if operator == '|' {
+		return anyOf(all), true
+	}
+	return allOf(all), true
+}
+
+func (p *profileParser) operand() (activation, bool) {
+	if p.depth++; p.depth > 100 {
+		return nil, false
+	}
+	defer func() { p.depth-- }()
+	switch p.peek() {
+	case '!':
+		p.text = p.text[1:]
+		a, ok := p.operand()
+		return not{a}, ok
+	case '(':
+		p.text = p.text[1:]
+		a, ok := p.operands()
+		if !ok || p.peek() != ')' {
+			return nil, false
+		}
+		p.text = p.text[1:]
+		return a, true
+	}
+	end := strings.IndexAny(p.text, "!&|() \t")
+	if end < 0 {
+		end = len(p.text)
+	}
+	name := p.text[:end]
+	p.text = p.text[end:]
+	return profile(name), name != ""
+}
+
+// merged is what counts with these profiles, as a document: the values are those of the documents,
+// with their places. Of a list the last one counts as a whole. Nil: no document counts.
+func (a *application) merged(profiles []string) *document {
+	m := &document{root: tree.NewMap(), files: map[*tree.Node]string{}, noted: a.noted}
+	m.Same = samePlain
+	for _, d := range a.docs {
+		if !d.when.on(profiles) {
+			continue
+		}
+		if m.File == "" {
+			m.File, m.prefix = d.File, d.prefix
+			m.root.Line, m.root.Column = d.root.Line, d.root.Column
+		}
+		for _, member := range d.root.Members {
+			if words := strings.Split(member.Key, "."); plain(words[0]) == "resilience4j" {
+				m.merge(m.root, 0, words, member, d.File)
+			}
+		}
+	}
+	if m.File == "" {
+		return nil
+	}
+	return m
+}
+
+// nameDepth is how many keys are above the name of an instance: resilience4j, the registry, and
+// instances or configs.
+const nameDepth = 3
+
+// merge sets the value of a member, whose key has these words, in n, which is that many keys below
+// the root.
+func (d *document) merge(n *tree.Node, depth int, words []string, of tree.Member, file string) {
+	key, rest := words[0], words[1:]
+	switch last := len(words) - 1; {
+	case depth == nameDepth && of.Value.Kind < tree.List && last > 0: // the last word is a property
+		key, rest = strings.Join(words[:last], "."), words[last:]
+	case depth >= nameDepth:
+		key, rest = strings.Join(words, "."), nil
+	}
+	i := slices.IndexFunc(n.Members, func(m tree.Member) bool { return plain(m.Key) == plain(key) })
+	if i < 0 {
+		i = len(n.Members)
+		n.Members = append(n.Members, tree.Member{Key: key, Line: of.Line, Column: of.Column, Value: &tree.Node{}})
+	}
+	m := &n.Members[i]
+	if len(rest) == 0 && of.Value.Kind != tree.Map {
+		if of.Value.Kind > tree.Null || m.Value.Kind == tree.Null {
+			m.Line, m.Column, m.Value = of.Line, of.Column, of.Value
+			d.files[of.Value] = file
+		}
+		return
+	}
+	if m.Value.Kind != tree.Map {
+		m.Value = &tree.Node{Kind: tree.Map, Line: of.Value.Line, Column: of.Value.Column}
+		d.files[m.Value] = file
+	}
+	if len(rest) > 0 {
+		d.merge(m.Value, depth+1, rest, of, file)
+		return
+	}
+	of.Value.Use = max(of.Value.Use, tree.Opened)
+	inner := m.Value
+	for _, member := range of.Value.Members {
+		d.merge(inner, depth+1, strings.Split(member.Key, "."), member, file)
+	}
+}
+
+func samePlain(key, name string) bool { return plain(key) == plain(name) }
+
+// placeholder is a value that is a property of another name, with what counts if there is none.
+var placeholder = regexp.MustCompile(`^\$\{([^:{}]+)(?::(.*))?\}$`)
+
+// resolve replaces placeholders by the values of the properties, or else by what they give for that.
+// Others stay, and are refused where they are read.
+func (a *application) resolve() {
+	for _, d := range a.docs {
+		for _, m := range d.root.Members {
+			if first, _, _ := strings.Cut(m.Key, "."); plain(first) == "resilience4j" {
+				a.resolveIn(d.document, m.Value, tree.Join("", m.Key))
+			}
+		}
+	}
+}
+
+func (a *application) resolveIn(d *document, n *tree.Node, at string) {
+	for i, item := range n.Items {
+		a.resolveIn(d, item, tree.Element(at, i))
+	}
+	for _, m := range n.Members {
+		a.resolveIn(d, m.Value, tree.Join(at, m.Key))
+	}
+	if n.Kind != tree.Text || !strings.HasPrefix(n.Text, "${") {
+		return
+	}
+	text, from := n.Text, ""
+	for range 10 { // one may lead to another
+		m := placeholder.FindStringSubmatch(text)
+		if m == nil {
+			break
+		}
+		from = m[1]
+		if value := a.property(from); value != "" {
+			text = value
+		} else if text = m[2]; text == "" {
+			return
+		}
+	}
+	if strings.Contains(text, "${") {
+		return
+	}
+	n.Text = text
+	if text == "true" || text == "false" {
+		n.Kind = tree.Bool
+	}
+	use := n.Use
+	d.note(Assumed, at, "the environment may set "+from+"; here it does not")
+	n.Use = use
+}
+
+// property is the value that a property has without profiles; empty: it has none.
+func (a *application) property(name string) (text string) {
+	for _, d := range a.docs {
+		if n, _ := property(d.root, "", name); n != nil && n.Scalar() && d.when.on(nil) {
+			text = n.Text
+		}
+	}
+	return text
+}
+
+// nameFor is the name of the dependency that an instance of that name becomes with these profiles:
+// its own, unless it has another policy without them.
+func (a *application) nameFor(name string, profiles []string, p lull.Policy) string {
+	first, known := a.policies[name]
+	if !known {
+		a.policies[name] = p
+	}
+	if len(profiles) == 0 || known && first == p || !known && len(a.profiles) <= 2 {
+		return name
+	}
+	return name + " (" + strings.Join(profiles, ", ") + ")"
+}
