@@ -45,6 +45,7 @@ func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	winner := -1
 	defer func() { r.end(winner) }()
 	res := d.DriveHedged(ctx, spec, r)
+	r.first.t.givenUp.note(caller, res)
 	x := r.exchange(res.Slot)
 	if x.resp != nil {
 		winner = res.Slot

@@ -148,13 +148,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return race.drive(ctx, d, spec)
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
+	t.givenUp.note(req, r)
 	return x.result(d, spec, r)
 }
 
 // result returns what RoundTrip returns for a call with the result r, which ended with the
 // attempt of x.
 func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
-	x.t.givenUp.note(x.req, r)
 	if r.Attempts == 0 {
 		if x.req.Body != nil {
 			x.req.Body.Close() // RoundTrip must, and no attempt did
