@@ -385,10 +385,10 @@ func (e *editor) dapr(field string) bool {
 		for _, s := range all { // which is the value itself
 			i := strings.LastIndex(s.path, ".")
 			place := s.in.at(s.local()).Position
-	if there := s.in.at(tree.Concat(s.local(), field)); there.node != nil && there.File != place.File {
-		place = there.Position // of a document that several files make
-	}
-	e.edits = append(e.edits, Edit{Position: place, Part: s.path[:i], Field: s.path[i+1:], Value: goes(e.p.AttemptTimeout)})
+			if there := s.in.at(tree.Concat(s.local(), field)); there.node != nil && there.File != place.File {
+				place = there.Position // of a document that several files make
+			}
+			e.edits = append(e.edits, Edit{Position: place, Part: s.path[:i], Field: s.path[i+1:], Value: goes(e.p.AttemptTimeout)})
 		}
 		return len(all) > 0 && e.p.AttemptTimeout > 0
 	case "backoff.jitter", "backoff.kind": // constant waits have none
