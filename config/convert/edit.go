@@ -447,15 +447,41 @@ func (e *editor) linkerd(field string) bool {
 	return false
 }
 
+// levelWith is the instance s, or the first of the configs below it that has a field; s if none has.
+func (s source) levelWith(field string) source {
+	level := s
+	for range 10 { // configs may be based on each other, and a mistake may make a circle
+		if level.has(field) {
+			return level
+		}
+		path := level.local()
+		end := -1
+		for _, list := range []string{".instances.", ".backends.", ".configs."} {
+			end = max(end, strings.LastIndex(path, list))
+		}
+		if end < 0 {
+			break
+		}
+		base := cmp.Or(textOf(level.in.at(path+".baseConfig").node), "default")
+		level = level.in.source(tree.Join(path[:end]+".configs", base))
+		if level.in.at(level.local()).node == nil {
+			break
+		}
+	}
+	return s
+}
+
 func (e *editor) resilience4j(field string) bool {
 	const retry, opens = "retry", "circuitbreaker"
 	waits := func(name, value string) bool { // which count only beside waitDuration
-		for _, s := range e.of(retry) {
-			if !s.has("waitDuration") {
+		all := e.of(retry)
+		for _, s := range all {
+			if s = s.levelWith("waitDuration"); !s.has("waitDuration") {
 				e.setIn(s, "waitDuration", springs(max(e.p.Backoff.Base, time.Millisecond)))
 			}
+			e.setIn(s, name, value)
 		}
-		return e.set(retry, name, value)
+		return len(all) > 0
 	}
 	percent := func(share float64) string { return strconv.FormatFloat(math.Round(share*1e5)/1e3, 'f', -1, 64) }
 	switch field {

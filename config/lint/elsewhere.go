@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/config/convert"
 )
@@ -121,6 +122,9 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 		parts = append(parts, does("write ", written, where(at, home)), does("remove ", removed, where(at, home)))
 	}
 	f.Text = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+	if now, _ := set.File.Dependency(name); set.Format(name) == convert.Dapr && now.Policy.Attempts >= mostAttempts && now.Policy.Backoff.Kind == backoff.Constant && p.Backoff != now.Policy.Backoff {
+		f.Text += "; then Dapr begins no retry later than 15 minutes after the first attempt"
+	}
 	return f
 }
 
