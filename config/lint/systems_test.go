@@ -225,3 +225,25 @@ func TestFilesOfSystems(t *testing.T) {
 		fixHolds(t, filepath.Base(name), data)
 	}
 }
+
+// A file without a setting of retries, timeouts, breakers or limits has no finding, not even a note. Nor has
+// what depends on a file that is not there.
+func TestFilesWithoutSettingsAreSilent(t *testing.T) {
+	for name, text := range map[string]string{
+		"a route of Istio":          "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: a}\nspec:\n  hosts: [a]\n  http: [{route: [{destination: {host: a}}]}]\n",
+		"a rule of Istio":           "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: a}\nspec: {host: a, trafficPolicy: {loadBalancer: {simple: RANDOM}}, subsets: [{name: v1, labels: {version: v1}}]}\n",
+		"a route and its rule":      "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: a}\nspec: {hosts: [a], http: [{route: [{destination: {host: a}}]}]}\n---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: a}\nspec: {host: a, trafficPolicy: {tls: {mode: ISTIO_MUTUAL}}}\n",
+		"routes of Envoy":           "virtual_hosts: [{name: a, domains: [\"*\"], routes: [{match: {prefix: /}, route: {cluster: a}}]}]\n",
+		"routes without a cluster":  "virtual_hosts: [{name: a, domains: [\"*\"], routes: [{match: {prefix: /}, route: {cluster: a, timeout: 3s}}]}]\n",
+		"a cluster of Envoy":        "static_resources: {clusters: [{name: a, connect_timeout: 1s, type: STATIC}]}\n",
+		"an HTTPRoute":              "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: a}\nspec: {rules: [{backendRefs: [{name: a, port: 80}]}]}\n",
+		"a ServiceProfile":          "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a.b.svc.cluster.local}\nspec: {routes: [{name: GET /, condition: {method: GET, pathRegex: /}}]}\n",
+		"a target of Dapr":          "apiVersion: dapr.io/v1alpha1\nkind: Resiliency\nmetadata: {name: a}\nspec: {policies: {}, targets: {apps: {a: {}}}}\n",
+		"an instance of r4j":        "resilience4j.retry: {instances: {a: {eventConsumerBufferSize: 10}}}\n",
+		"a service config for gRPC": "{\"methodConfig\": [{\"name\": [{\"service\": \"a.B\"}], \"waitForReady\": true}]}\n",
+	} {
+		if r := checked(t, File{Name: "x.yaml", Data: []byte(text), Found: true}); len(r.Findings) > 0 {
+			t.Errorf("%s:\n%s", name, messages(r))
+		}
+	}
+}
