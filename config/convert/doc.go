@@ -46,7 +46,8 @@
 // It does not route. A policy describes how calls are made, not where they go. So the result for a
 // proxy has one route for each dependency. Users put it into their own routes. The package does not
 // know the limits in files that it is not given. It does not change existing files. It does not know
-// templates: convert the output of Helm or Kustomize.
+// templates: convert the output of Helm or Kustomize. What a file says and no policy can hold, and what
+// is decided in none of the files, are the [Facts] of a dependency.
 //
 // docs/convert.md has tables of all settings.
 //

@@ -221,6 +221,10 @@ func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Pol
 		note(Lost, "", "Istio knows no status "+joined(left))
 	}
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
+	if whole := base.Truncate(time.Millisecond); whole != base { // the longest duration that there is
+		note(Changed, "backoff.base", "Istio counts in whole milliseconds")
+		base = whole
+	}
 	retries.Set("backoff", tree.String(pretty.Duration(base)))
 	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)

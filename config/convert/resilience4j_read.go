@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -101,8 +102,8 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	}
 	r.unnamed(a, d, profiles, all, used)
 	for _, name := range registries {
-		for _, c := range all[name].configs {
-			if !used[c.path] {
+		for _, key := range slices.Sorted(maps.Keys(all[name].configs)) {
+			if c := all[name].configs[key]; !used[c.path] {
 				d.noteWhole(Lost, c.node, c.path, "no instance in this file has it")
 			}
 		}

@@ -42,14 +42,26 @@ type springDocument struct {
 
 // applications sorts documents by the applications that they are of.
 func applications(docs []*document) (all []*application) {
-	stems := map[string]bool{}
+	stems, profiles := map[string]bool{}, map[string]bool{}
+	activations := map[*document]activation{}
 	for _, d := range docs {
 		stems[d.place()] = true
+		activations[d] = d.activation()
+		for _, set := range activations[d].sets() {
+			for _, name := range set {
+				profiles[name] = true
+			}
+		}
+	}
+	for _, d := range docs {
+		if _, own := profileOf(d.place(), nil, nil); own != "" {
+			profiles[own] = true
+		}
 	}
 	byName := map[string]*application{}
 	for _, specific := range []bool{false, true} { // profile-specific files count after all others
 		for _, d := range docs {
-			base, own := profileOf(d.place(), stems)
+			base, own := profileOf(d.place(), stems, profiles)
 			if specific != (own != "") {
 				continue
 			}
@@ -59,7 +71,7 @@ func applications(docs []*document) (all []*application) {
 				byName[base] = a
 				all = append(all, a)
 			}
-			when := d.activation()
+			when := activations[d]
 			if own != "" {
 				when = allOf{when, profile(own)}
 			}
@@ -98,11 +110,13 @@ func (d *document) place() string {
 	return strings.TrimSuffix(name, path.Ext(name))
 }
 
-// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop.
-func profileOf(name string, others map[string]bool) (base, profile string) {
+// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop. The
+// latter must be the name of a profile in other documents, too: product and product-composite may be
+// two applications.
+func profileOf(name string, files, profiles map[string]bool) (base, profile string) {
 	start := strings.LastIndexAny(name, "/\x00") + 1
-	for i := start; i < len(name)-1; i++ {
-		if name[i] == '-' && i > start && (others[name[:i]] || slices.Contains([]string{"application", "bootstrap"}, name[start:i])) {
+	for i := start + 1; i < len(name)-1; i++ {
+		if name[i] == '-' && (slices.Contains([]string{"application", "bootstrap"}, name[start:i]) || files[name[:i]] && profiles[name[i+1:]]) {
 			return name[:i], name[i+1:]
 		}
 	}

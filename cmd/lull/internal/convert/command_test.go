@@ -239,3 +239,42 @@ func TestPrintsNoControlCharacters(t *testing.T) {
 		t.Errorf("reported %q", report)
 	}
 }
+
+// A directory is converted as a whole. What is not for lull in it is listed, and is no error; a file
+// that was named is.
+func TestConvertOfDirectories(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"deploy/route.yaml":          "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: stock}}], timeout: 3s}]}\n",
+		"deploy/bad.yaml":            "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}], timeout: ${T}}]}\n",
+		"deploy/chart/t.yaml":        "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: b}}], timeout: '{{ .Values.t }}'}]}\n",
+		"deploy/openapi.json":        `{"openapi": "3.1.0", "paths": {}}`,
+		"deploy/app/config.yaml":     "apiVersion: v1\nkind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.instances: {pay: {maxAttempts: 7}}\n",
+		"deploy/node_modules/x.yaml": "attempts: [",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, report, code := converts(t, "deploy")
+	if code != cli.OK || !strings.Contains(out, "stock:") || !strings.Contains(out, "pay:") {
+		t.Errorf("exit code %d\n%s%s", code, out, report)
+	}
+	for _, says := range []string{"deploy/bad.yaml: aside: (all): it cannot be read: line 3: ", "deploy/chart/t.yaml: aside: (all): it is a template", "deploy/openapi.json: aside: (all): nothing in it"} {
+		if !strings.Contains(report, says) {
+			t.Errorf("%q is not in\n%s", says, report)
+		}
+	}
+	if _, complaint, code := converts(t, "deploy/*.yaml", "--strict"); code != cli.Failed || !strings.Contains(complaint, "would be lost or changed") {
+		t.Errorf("exit code %d, %s", code, complaint) // for what is read
+	}
+	if _, complaint, code := converts(t, "deploy/bad.yaml"); code != cli.Misused || !strings.HasPrefix(complaint, "lull: deploy/bad.yaml:3:") {
+		t.Errorf("exit code %d, %s", code, complaint)
+	}
+	if _, report, code := converts(t, "deploy/chart/t.yaml"); code != cli.Failed || !strings.Contains(report, "lost: (all): it is a template") {
+		t.Errorf("exit code %d, %s", code, report)
+	}
+}

@@ -43,7 +43,8 @@ breakers, and operations that must not be repeated. Each finding has the
 arithmetic that led to it, and a fix.
 
 It reads policy files, the files of other systems that lull convert reads, and
-ConfigMaps with policy files in them. In a directory other files are skipped.
+ConfigMaps with such files in them. In a directory other files are skipped, with
+the reason.
 
   lull lint retry.yaml
   lull lint deploy/ 'teams/**/retry.yaml' graph.yaml --threshold error
