@@ -152,9 +152,9 @@ func (s *Set) about(only string, r Report) Report {
 	own, any := map[source]bool{}, map[source]bool{}
 	for name, sources := range s.sources {
 		for _, each := range sources {
-			any[each] = true
+			any[each.bare()] = true
 			if name == only {
-				own[each] = true
+				own[each.bare()] = true
 			}
 		}
 	}
@@ -163,11 +163,11 @@ func (s *Set) about(only string, r Report) Report {
 
 // partOf reports whether e is about one of the parts, or about something within one.
 func partOf(parts map[source]bool, e Entry) bool {
-	if parts[source{e.File, ""}] {
+	if parts[source{file: e.File}] {
 		return true
 	}
 	for i := len(e.Path); i > 0; i = strings.LastIndexAny(e.Path[:i], ".[") {
-		if parts[source{e.File, e.Path[:i]}] {
+		if parts[source{file: e.File, path: e.Path[:i]}] {
 			return true
 		}
 	}
@@ -479,7 +479,7 @@ func (d *document) shown(path string) string {
 // source returns the source at path of d.
 func (d *document) source(path string) source {
 	at := d.at(path)
-	return source{at.File, d.shown(at.path)}
+	return source{at.File, d.shown(at.path), d}
 }
 
 // sourcesIn are the sources at path of d, which may be of several files.
@@ -487,8 +487,8 @@ func (d *document) sourcesIn(path string) []source {
 	all := []source{d.source(path)}
 	var walk func(n *tree.Node)
 	walk = func(n *tree.Node) {
-		if file, ok := d.files[n]; ok && !slices.Contains(all, source{file, all[0].path}) {
-			all = append(all, source{file, all[0].path})
+		if file, ok := d.files[n]; ok && !slices.Contains(all, source{file, all[0].path, d}) {
+			all = append(all, source{file, all[0].path, d})
 		}
 		for _, m := range n.Members {
 			walk(m.Value)

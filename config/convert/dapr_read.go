@@ -435,6 +435,7 @@ func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, 
 	}
 	if retry != nil && retry.retry != nil {
 		use(retry, "attempts")
+		fields["backoff.base"] = fields["attempts"]
 		from := retry.retry
 		p.Attempts, p.Backoff = from.attempts, from.waits
 		if from.deadline > 0 {
@@ -467,8 +468,7 @@ func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, 
 	if app && !r.base.given {
 		d.note(Assumed, path, "beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
 	}
-	r.add(d, name, []string{name + " (target)"}, path, p, preset, extras, rest...)
-	r.set.locate(name, fields)
+	r.add(d, name, []string{name + " (target)"}, path, p, preset, extras.at(fields), rest...)
 }
 
 // defaults adds dependencies for the targets that no document lists, if there are default policies

@@ -421,6 +421,9 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 					fields = map[string]config.Position{}
 				}
 				fields["attempts"] = e.d.at(retry.path).Position
+				if retry.perTry > 0 {
+					fields["attempt_timeout"] = e.d.at(retry.perTryPath).Position
+				}
 			}
 		}
 		extras.facts = facts

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -127,3 +128,10 @@ func namesMethod(text, method string) bool {
 	}
 	return false
 }
+
+// grpcPath is the path of a method of gRPC, or of all methods of a service.
+var grpcPath = regexp.MustCompile(`^/(\w+\.)+\w+/\w*$`)
+
+// isGRPCPath reports whether a path, or an expression for one, is of gRPC: each such request is a POST, which
+// states nothing about what it does.
+func isGRPCPath(path string) bool { return grpcPath.MatchString(strings.ReplaceAll(path, `\`, "")) }

@@ -26,12 +26,14 @@ var fieldPlaces = [formats]map[string]place{
 	},
 	Istio: {
 		"deadline": at("timeout"), "attempts": at("retries.attempts"), "attempt_timeout": at("retries.perTryTimeout"), "backoff.base": at("retries.backoff"),
-		"budget": {name: "trafficPolicy.retryBudget of a DestinationRule"}, "breaker": {name: "trafficPolicy.outlierDetection of a DestinationRule"},
+		"breaker.consecutive": {name: "consecutive5xxErrors"},
+		"budget":              {name: "trafficPolicy.retryBudget of a DestinationRule"}, "breaker": {name: "trafficPolicy.outlierDetection of a DestinationRule"},
 		"limit.in_flight": {name: "trafficPolicy.connectionPool.http.http2MaxRequests of a DestinationRule"},
 	},
 	Envoy: {
 		"deadline": at("timeout"), "attempts": at("retry_policy.num_retries"), "attempt_timeout": at("retry_policy.per_try_timeout"),
 		"backoff.base": at("retry_policy.retry_back_off.base_interval"), "backoff.cap": at("retry_policy.retry_back_off.max_interval"),
+		"breaker.consecutive": {name: "consecutive_5xx"}, "breaker.failure_rate": {name: "failure_percentage_threshold"}, "breaker.min_calls": {name: "failure_percentage_request_volume"},
 		"budget": {name: "circuit_breakers.thresholds[].retry_budget of the cluster"}, "breaker": {name: "outlier_detection of the cluster"},
 		"limit.in_flight": {name: "circuit_breakers.thresholds[].max_requests of the cluster"},
 	},
@@ -42,6 +44,7 @@ var fieldPlaces = [formats]map[string]place{
 	Dapr: {
 		"attempt_timeout": at("timeout"), "attempts": {"maxRetries of the retry policy", []string{"retry"}}, "backoff.base": {"duration of the retry policy", nil},
 		"backoff.cap": {"maxInterval of the retry policy", nil}, "breaker": {"circuitBreaker", []string{"circuitBreaker"}},
+		"backoff.jitter": {"policy of the retry policy", nil}, "backoff.kind": {"policy of the retry policy", nil}, "breaker.consecutive": {"trip of the circuit breaker", nil},
 	},
 	Linkerd: {
 		"deadline": {"timeout of the route", []string{"timeout"}}, "attempts": {"isRetryable of the route", []string{"isRetryable"}}, "budget": {"retryBudget", nil},
@@ -51,6 +54,9 @@ var fieldPlaces = [formats]map[string]place{
 		"attempts": {"maxAttempts of the retry", []string{"maxAttempts"}}, "backoff.base": {"waitDuration of the retry", []string{"waitDuration"}},
 		"backoff.cap": {"exponentialMaxWaitDuration of the retry", nil}, "attempt_timeout": {"timeoutDuration of the timelimiter", nil},
 		"breaker": {"circuitbreaker", nil}, "limit.in_flight": {"maxConcurrentCalls of the bulkhead", nil},
+		"backoff.jitter": {"enableRandomizedWait of the retry", nil}, "backoff.kind": {"enableExponentialBackoff of the retry", nil},
+		"breaker.failure_rate": {"failureRateThreshold", nil}, "breaker.slow_rate": {"slowCallRateThreshold", nil},
+		"breaker.slow_call": {"slowCallDurationThreshold", nil}, "breaker.min_calls": {"minimumNumberOfCalls", nil},
 	},
 	EnvoyGateway: {
 		"deadline": {"timeout.http.requestTimeout", []string{"timeout.http.requestTimeout", "timeouts.request"}}, "attempts": at("retry.numRetries"),

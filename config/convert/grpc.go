@@ -204,7 +204,11 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			}
 			d.noteAbout(a, kindOf(l), tree.Concat(path, l.Field), l.Why)
 		}
-		r.add(d, name, nil, at, policy, preset, foreign{of: GRPC, codes: codes})
+		extras := foreign{of: GRPC, codes: codes}
+		if t != nil {
+			extras.fields = map[string]config.Position{"budget": d.at("retryThrottling").Position}
+		}
+		r.add(d, name, nil, at, policy, preset, extras)
 	}
 }
 

@@ -343,7 +343,9 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 	}
 	if match := o.Node.Get("match"); match != nil {
 		for _, m := range match.Items {
-			c.methods = d.methodsIn(m.Get("method"), c.methods)
+			if uri := m.Get("uri"); !isGRPCPath(textOf(uri.Get("exact"))) && !isGRPCPath(textOf(uri.Get("prefix"))) {
+				c.methods = d.methodsIn(m.Get("method"), c.methods)
+			}
 		}
 	}
 	if from != nil {

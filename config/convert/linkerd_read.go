@@ -122,8 +122,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 			p.HintLimit = engine.DefaultHintLimit
 		}
 		full := strings.TrimSpace(n.name + " " + name)
-		r.add(d, full, nil, route.Path, p, preset, extras)
-		r.set.locate(full, fields)
+		r.add(d, full, nil, route.Path, p, preset, extras.at(fields))
 	}
 }
 
@@ -132,7 +131,9 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 	if n == nil {
 		return all
 	}
-	all = d.methodsIn(n.Get("method"), all)
+	if !isGRPCPath(textOf(n.Get("pathRegex"))) {
+		all = d.methodsIn(n.Get("method"), all)
+	}
 	for _, field := range []string{"all", "any"} {
 		if inner := n.Get(field); inner != nil {
 			for _, item := range inner.Items {
@@ -283,6 +284,5 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 		p.HintLimit = engine.DefaultHintLimit
 	}
 	rest()
-	r.add(d, name, nil, all.Path, p, preset, extras)
-	r.set.locate(name, fields)
+	r.add(d, name, nil, all.Path, p, preset, extras.at(fields))
 }

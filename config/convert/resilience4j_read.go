@@ -369,6 +369,13 @@ func springDuration(text string) (time.Duration, bool) {
 	return time.Duration(total), total < math.MaxInt64
 }
 
+// locate adds the place of a field of a policy, if a level has it.
+func (s *settings4j) locate(fields map[string]config.Position, field, name string) {
+	if o := s.level(name); o != nil {
+		fields[field] = s.d.at(o.At(name)).Position
+	}
+}
+
 // instance adds the dependency of that name.
 func (r *reading) instance(a *application, d *document, profiles []string, name string, all map[string]*registry, used map[string]bool) {
 	p, preset := r.base.of(Resilience4j)
@@ -388,13 +395,16 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 		at := d.at(s.path).Position
 		switch kind {
 		case "retry":
-			fields["attempts"] = at
 			s.retry(&p)
+			s.locate(fields, "attempts", "maxAttempts")
+			s.locate(fields, "backoff.base", "waitDuration")
 		case "circuitbreaker":
 			fields["breaker"] = at
 			p.Breaker = s.breaker()
+			s.locate(fields, "breaker.min_calls", "minimumNumberOfCalls")
+			s.locate(fields, "breaker.slow_call", "slowCallDurationThreshold")
 		case "timelimiter":
-			fields["attempt_timeout"] = at
+			s.locate(fields, "attempt_timeout", "timeoutDuration")
 			p.AttemptTimeout = orNone(shortest(s.span("timeoutDuration", r4jTimeout)))
 		case "bulkhead":
 			fields["limit.in_flight"] = at

@@ -113,7 +113,13 @@ type read struct {
 }
 
 // A source is a part of a file that is about a dependency: a route, or a cluster.
-type source struct{ file, path string }
+type source struct {
+	file, path string
+	in         *document // in which the path begins after its prefix; nil: only the names are compared
+}
+
+// bare returns s without its document, to compare.
+func (s source) bare() source { return source{file: s.file, path: s.path} }
 
 // A variant is a name and a policy. Routes with the same variant are one dependency.
 type variant struct {

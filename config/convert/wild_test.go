@@ -666,7 +666,7 @@ func TestTheReportOfOneDependency(t *testing.T) {
 	{"@type": "x.RouteConfiguration", "virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [
 		{"match": {"prefix": "/"}, "per_request_buffer_limit_bytes": 1, "route": {"cluster": "a", "idle_timeout": "1s"}}, {"match": {"prefix": "/"}, "route": {"cluster": "b", "idle_timeout": "1s"}}]}]},
 	{"@type": "x.Cluster", "name": "a", "connect_timeout": "1s"}, {"@type": "x.Cluster", "name": "b", "connect_timeout": "1s"}]}`
-	parts := map[source]bool{{"f", "a.route"}: true}
+	parts := map[source]bool{{file: "f", path: "a.route"}: true}
 	for path, want := range map[string]bool{"a.route": true, "a.route.x": true, "a.route[0]": true, "a.routes": false, "a": false, "x.a.route": false} {
 		if partOf(parts, Entry{Position: config.Position{File: "f"}, Path: path}) != want || partOf(parts, Entry{Position: config.Position{File: "g"}, Path: path}) {
 			t.Errorf("%s", path)

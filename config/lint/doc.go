@@ -36,7 +36,12 @@
 // several layers of it.
 //
 // After the changes of a fix the file is valid and the finding is gone. A test checks that for
-// each fix.
+// each fix, and for the files of all systems that package convert writes.
+//
+// # Files of other systems
+//
+// They are read as policies. Findings and fixes are in the words of the system. What the file does
+// not say is at most a note ([Report.WithoutNotes]), and what the system cannot set is no finding.
 //
 // # What it does not do
 //

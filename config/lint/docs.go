@@ -25,8 +25,9 @@ It reads
 
 - [policy files](files.md). In a stream of several documents each document is read by itself.
 - files of all systems that [lull convert](convert.md) reads: Istio, Envoy, gRPC, the Gateway API and others. Their settings are checked
-  like a policy of lull. Settings that a file leaves out have the defaults of its system. A finding is at the field of that system, and its
-  fix names the field ("in Istio attempts is retries.attempts"). A route and the rule for its host may be in different files.
+  like a policy of lull. A finding is at the field of that system, and its fix is written in the fields of that file ("write
+  retries.attempts: 2 in spec.http[0] (line 7)"). A route and the rule for its host may be in different files. What a file leaves to the
+  defaults of its system is at most a note. What the system cannot set, and what depends on a file that is not there, is not reported.
 - ConfigMaps of Kubernetes whose data has such files, of lull or of other systems.
 
 In a directory, files that end in ` + "`.yaml`, `.yml` or `.json`" + ` are read, but not those in folders that begin with a dot, ` + "`vendor` and `node_modules`" + `.
@@ -38,7 +39,7 @@ check the output of helm instead.
 |---|---|
 | error | The setting cannot work as it is written, or does harm. |
 | warning | The setting works on a normal day, but not in an outage. |
-| note | Worth knowing. Perhaps there is nothing to change. |
+| note | Worth knowing. Perhaps there is nothing to change. Notes are counted in the last line; ` + "`--notes`" + ` shows them. |
 
 The exit code is 0 if there is no finding at or above the threshold (` + "`--threshold`" + `, warning by default), and 1 if there is one. It is 2 if
 the command line or a file is wrong, or the output cannot be written. ` + "`--format json`, `sarif`, `github`, `gitlab` and `junit`" + ` are for

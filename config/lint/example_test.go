@@ -89,7 +89,7 @@ spec:
 	}
 	// Output:
 	// route.yaml:10: attempt-never-made
-	// fix: as a policy of lull: write attempts: 2 in dependencies.payments; or give it time: deadline: 11s, if its callers can wait so long; in Istio attempts is retries.attempts
+	// fix: write retries.attempts: 1 in spec.http[0] (line 8); or, if its callers can wait so long, write timeout: 11s in spec.http[0] (line 8)
 }
 
 // Fixes are made in the text of the file: its comments stay.

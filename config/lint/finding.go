@@ -46,12 +46,19 @@ type Fix struct {
 	// finding. Empty: only the user can know the values, or whether a fact is true (an SLO, the visibility timeout of a queue, an
 	// idempotency key). Text asks for a fact.
 	Changes []Change `json:"changes,omitempty"`
+
+	unable bool // the system whose file it is cannot be set so
 }
 
 // A Change is a field of a file, and its new value.
 type Change struct {
-	Path  string `json:"path"`
+	Path string `json:"path"`
+	// Value is the new value, as it is written in the file. Empty: the field is to be removed.
 	Value string `json:"value"`
+	// File and Line are set in a file of another system, in which Path is the path in a document: the
+	// file may have several, and a fix may be for another file than the finding. Line is one of the document.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 }
 
 // Ignored is how a finding was switched off, and why.
@@ -90,8 +97,12 @@ func merged(all []Finding) []Finding {
 next:
 	for _, f := range all {
 		k := key{f.Rule, f.File, f.Line, f.Column}
+		there := len(f.Fix.Changes) > 0 && f.Fix.Changes[0].Line > 0
+		if there { // one part of a file of another system may be used by many
+			k = key{f.Rule + " " + f.Fix.Text, f.File, 0, 0}
+		}
 		for _, i := range first[k] {
-			if g := &out[i]; f.about != "" && g.about != "" && f.about != g.about && f.Severity == g.Severity && slices.Equal(f.Sum, g.Sum) {
+			if g := &out[i]; f.about != "" && g.about != "" && f.about != g.about && f.Severity == g.Severity && (there || slices.Equal(f.Sum, g.Sum)) {
 				if strings.HasPrefix(f.Path, "defaults.") {
 					f, *g = *g, f
 				}

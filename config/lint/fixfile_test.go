@@ -107,7 +107,7 @@ func TestFixesAskForFacts(t *testing.T) {
 // Whatever a fix may say, only policies change.
 func TestOnlyPoliciesChange(t *testing.T) {
 	const before = "dependencies:\n  a: {attempts: 3, p99: 1s, rate: 5, operations: {x: {idempotent: false, p99: 1s}}}\n  b: {attempts: 3}\nservices:\n  s: {slo: 9s, visibility: 9s, handler: 9s, deliveries: 2, server: other, calls: [{dependency: a, times: 2}]}\n"
-	all := []Change{{"dependencies.a.attempts", "4"}, {"services.s.slo", "8s"}}
+	all := []Change{{Path: "dependencies.a.attempts", Value: "4"}, {Path: "services.s.slo", Value: "8s"}}
 	for change, allowed := range map[string]bool{
 		"a: {attempts: 3>a: {attempts: 4": true, "b: {attempts: 3>b: {attempts: 4": false, "rate: 5>rate: 6": false,
 		"attempts: 3, p99: 1s>attempts: 3, p99: 2s": false, "idempotent: false>idempotent: true": false, "idempotent: false, p99: 1s>idempotent: false, p99: 2s": false,

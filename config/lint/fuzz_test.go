@@ -20,6 +20,10 @@ func FuzzCheck(f *testing.F) {
 	if err != nil || len(examples) == 0 {
 		f.Fatalf("no examples: %v", err)
 	}
+	systems, err := filepath.Glob("testdata/systems/*")
+	if examples = append(examples, systems...); err != nil || len(systems) == 0 {
+		f.Fatalf("no files of other systems: %v", err)
+	}
 	for _, name := range examples {
 		data, err := os.ReadFile(name)
 		if err != nil {

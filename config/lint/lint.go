@@ -44,7 +44,8 @@ type Report struct {
 	// Unreadable are the files with mistakes. Nothing else was checked in them.
 	Unreadable []string
 
-	lines map[string][]string // of the files, for Text
+	lines   map[string][]string // of the files, for Text
+	leftOut int                 // notes
 }
 
 // Check checks files together by all rules: the policy for a call may be in another file than the

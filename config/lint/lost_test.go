@@ -125,6 +125,7 @@ var witnesses = []string{
 	"dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 5s, rate_limited_base: 700ms}}\nservices: {s: {slo: 1s, calls: [a]}}",
 	"dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 5s, hint_limit: 900ms}}\nservices: {s: {slo: 1s, calls: [a]}}",
 	"dependencies: {a: {budget: {unlimited: true, stock: 5}}}",
+	"dependencies: {a: {attempts: 3, attempt_timeout: none, deadline: 3s, backoff: {base: 1s, fast_first: true}}}",
 	"dependencies: {a: {rate: 10, budget: {floor: 1, window: 10s, ratio: 15%}}}",
 	"dependencies: {a: {attempts: 2, attempt_timeout: 1s}}\nservices: {s: {deliveries: 5, calls: [a]}}",
 	"dependencies:\n  " + layered("lull", "lull", ", nested: always"),

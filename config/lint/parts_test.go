@@ -121,11 +121,10 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	for _, f := range r.Findings {
 		found[f.Rule] = f
 	}
-	if f := found["budget-missing"]; f.File != "istio.yaml" || f.Line != 7 || len(f.Fix.Changes) > 0 ||
-		!strings.Contains(f.Fix.Text, "as a policy of lull: ") || !strings.Contains(f.Fix.Text, "; in Istio budget.unlimited is trafficPolicy.retryBudget of a DestinationRule") {
+	if f, ok := found["budget-missing"]; ok { // a DestinationRule may have it
 		t.Errorf("%+v", f)
 	}
-	if f := found["attempt-never-made"]; f.Line != 10 || f.Column != 7 || !strings.Contains(f.Fix.Text, "in Istio attempts is retries.attempts") {
+	if f := found["attempt-never-made"]; f.Line != 10 || f.Column != 7 || !strings.HasPrefix(f.Fix.Text, "write retries.attempts: 1 in spec.http[0] (line 7)") {
 		t.Errorf("%+v", f)
 	}
 	if f := found["worst-case-over-slo"]; f.File != "graph.yaml" || f.Line != 2 {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,10 +84,10 @@ func (p *pass) report(in *unit, path, message string, sum []Step, fix Fix) {
 func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, fix Fix) {
 	line, column := in.position(path)
 	if in.set != nil {
-		if p.rule.ID == ruleCap {
-			return // it is about rate_limited_base, by which package convert means that 429 is not retried
+		var ok bool
+		if s, message, sum, ok = p.there(s, in, path, message, sum, fix); !ok {
+			return
 		}
-		fix = in.elsewhere(path, fix)
 	}
 	f := Finding{
 		Rule: p.rule.ID, Severity: s, File: in.name, Line: line, Column: column, Path: path,
@@ -96,6 +97,36 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 		f.about = p.about.Name
 	}
 	p.findings = append(p.findings, f)
+}
+
+// there is a finding about a file of another system. ok is false if it is none there.
+func (p *pass) there(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
+	name, field := in.split(path)
+	d := p.named(in, name)
+	if d == nil || p.rule.ID == ruleCap || fix.unable || d.silent() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
+		return s, message, sum, false // ruleCap is about rate_limited_base, by which package convert means that 429 is not retried
+	}
+	if !d.proved(p.rule.ID) {
+		s = Note
+	}
+	sum = slices.Clone(sum)
+	for i := range sum {
+		sum[i].What = d.inWords(sum[i].What)
+	}
+	return s, d.inWords(message), sum, true
+}
+
+// named is the dependency of that name in a unit.
+func (p *pass) named(in *unit, name string) *dependency {
+	if p.about != nil && p.about.in == in && p.about.Name == name {
+		return p.about
+	}
+	for _, d := range p.dependencies {
+		if d.in == in && d.Name == name {
+			return d
+		}
+	}
+	return nil
 }
 
 // attempts is the largest number of attempts of one call to d, by retries or hedges.

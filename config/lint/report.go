@@ -16,6 +16,21 @@ func (r Report) Count(least Severity) int {
 	return n
 }
 
+// WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts
+// them.
+func (r Report) WithoutNotes() Report {
+	kept := r.Findings
+	r.Findings = nil
+	for _, f := range kept {
+		if f.Severity == Note && f.Ignored == nil {
+			r.leftOut++
+			continue
+		}
+		r.Findings = append(r.Findings, f)
+	}
+	return r
+}
+
 // Ignored returns the number of findings that are ignored.
 func (r Report) Ignored() int { return len(r.Findings) - r.Count(Note) }
 
@@ -48,6 +63,13 @@ func (r Report) Summary() string {
 	}
 	if k := r.Ignored(); k > 0 {
 		fmt.Fprintf(&b, "; %d ignored", k)
+	}
+	if r.leftOut > 0 {
+		them := "them"
+		if r.leftOut == 1 {
+			them = "it"
+		}
+		fmt.Fprintf(&b, "; %s (--notes shows %s)", count(r.leftOut, "note"), them)
 	}
 	if k := len(r.Skipped); k > 0 {
 		fmt.Fprintf(&b, "; %d skipped", k)

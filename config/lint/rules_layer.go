@@ -19,7 +19,8 @@ should pass the failure on.
 The rule follows the calls of the services to each leaf. A leaf is a dependency that no
 service of the files provides, or one of a service that calls nothing. The rule multiplies
 the attempts along the worst path to the leaf, including the deliveries of a queue. It finds
-leaves with more than one layer that retries.
+leaves with more than one layer that retries. It also finds a service whose calls are retried
+by several systems, such as a mesh and a sidecar, if each of their files sets retries.
 
 lull has its own rule for this (Policy.Nested, by default never). A server that works for a
 retry does not retry or hedge its own calls. A server whose calls have failed for good asks
@@ -116,6 +117,7 @@ func shortened(way []string) []string {
 const mostLeaves = 100
 
 func retriesInLayers(p *pass) {
+	p.systemsInLayers()
 	g := p.graph()
 	ways := g.ways()
 	worst := map[leaf]*reach{}

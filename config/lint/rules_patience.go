@@ -187,7 +187,7 @@ func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 	if promises.Text != "" {
 		fix = also(fix, promises)
 	}
-	if rest != "" {
+	if foreign := slices.ContainsFunc(pl.order, func(d *dependency) bool { return d.in.set != nil }); rest != "" && !foreign {
 		fix.Text += "; " + rest
 	}
 	return fix
@@ -214,7 +214,12 @@ func callerGivesUpFirst(p *pass) {
 }
 
 // written reports whether a file limits the time of calls to d.
-func written(d *dependency) bool { return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0 }
+func written(d *dependency) bool {
+	if d.in.set != nil {
+		return d.says("attempt_timeout") || d.says("deadline")
+	}
+	return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0
+}
 
 // mostPlans is how many fixes are checked against the rest of the files. A second run checks the
 // others.

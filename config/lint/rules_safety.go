@@ -23,7 +23,8 @@ call. A policy file cannot show whether it does. If it does, the retries of this
 never made. If it does not, they are made by mistake.
 
 The rule finds operations with idempotent: false and without keyed: true, of dependencies whose
-calls are retried or hedged. If the program marks all its calls, ignore the rule there, with
+calls are retried or hedged. In files of other systems it finds retries of a route that names
+POST or PATCH, unless they follow only a connection that failed. If the program marks all its calls, ignore the rule there, with
 that as the reason.`,
 		Sources: []Source{
 			{"RFC 9110, HTTP Semantics, 9.2.2 Idempotent Methods", "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2.2"},
@@ -48,9 +49,46 @@ that as the reason.`,
 	}}
 }
 
+// repeatsMethods reports a route of another system that names a method which must not be repeated, and
+// is retried after more than what was certainly not sent.
+func (p *pass) repeatsMethods(d *dependency) {
+	for _, m := range d.in.set.Facts(d.Name).Methods {
+		if m.Name != "POST" && m.Name != "PATCH" || d.in.set.RetriesUnsent(d.Name) {
+			continue
+		}
+		times := "as often as attempts say"
+		if !d.endless() {
+			times = fmt.Sprintf("%d times", d.attempts())
+		}
+		fix := d.write("", d.makes(1)...)
+		if fix.Text != "" {
+			fix.Text += ". Or is each of these requests safe to repeat, since the service heeds an idempotency key? Then ignore this here"
+		}
+		p.report(d.in, d.at(d.attemptsField()),
+			fmt.Sprintf("a route to %s is for %s, and its requests are retried: one may be carried out %s", d.Name, m.Name, times),
+			[]Step{
+				{What: "the method that the route names (line " + strconv.Itoa(m.Line) + ")", Value: m.Name},
+				{What: "attempts of one request, of which the service may carry out each, if answers are lost", Value: attemptsWord(d)},
+			}, fix)
+		return
+	}
+}
+
+// attemptsWord is the number of attempts of a call.
+func attemptsWord(d *dependency) string {
+	if d.endless() {
+		return "without end"
+	}
+	return strconv.Itoa(d.attempts())
+}
+
 func retryNotIdempotent(p *pass, d *dependency) {
 	n := d.attempts()
 	if n < 2 {
+		return
+	}
+	if d.in.set != nil {
+		p.repeatsMethods(d)
 		return
 	}
 	for _, o := range d.Operations {

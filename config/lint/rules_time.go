@@ -39,7 +39,9 @@ The rule finds policies with attempt_timeout: none and deadline: none.`,
 may last until the deadline of the call, it leaves no time for another. Then there are
 retries only after quick failures, and none after an attempt that hangs.
 
-The rule finds policies of more than one attempt with attempt_timeout: none and a deadline.`,
+The rule finds policies of more than one attempt with attempt_timeout: none and a deadline. It
+does not look at policies that never retry a timeout (timeouts: never). In files of proxies it
+also finds a timeout of an attempt that is not shorter than that of the call: it has no effect.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
   stock: {attempts: 3, attempt_timeout: none, deadline: 3s}
@@ -136,10 +138,13 @@ func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 
 // write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
+	if d.in != nil && d.in.set != nil {
+		return d.writeThere(fields)
+	}
 	var f Fix
 	for i := 0; i+1 < len(fields); i += 2 {
 		path, value := d.at(fields[i]), fields[i+1]
-		f.Changes = append(f.Changes, Change{path, value})
+		f.Changes = append(f.Changes, Change{Path: path, Value: value})
 		switch {
 		case i == 0:
 			f.Text = "write "
@@ -163,29 +168,64 @@ func noTimeLimit(p *pass, d *dependency) {
 	if d.Policy.AttemptTimeout != lull.NoTimeout || d.Policy.Deadline != lull.NoTimeout {
 		return
 	}
+	end := engine.DefaultDeadline
+	if d.hedged() { // there must be time for a hedge
+		end = max(end, up(times(d.Policy.Hedge.Delay, 1+d.attempts())))
+	}
+	fields := []string{"attempt_timeout", pretty(engine.DefaultAttemptTimeout), "deadline", pretty(end)}
+	if d.in.set != nil { // one of the two is enough, and with both not all attempts may fit
+		first, second := fields[:2], fields[2:]
+		if d.attempts() < 2 {
+			first, second = second, first
+		}
+		if fields = first; d.writeThere(first).unable {
+			fields = second
+		}
+	}
 	p.report(d.in, d.at("attempt_timeout"),
 		fmt.Sprintf("nothing ends a call to %s: it has no deadline, and its attempts no timeout", d.Name),
 		newTimeline(d.Policy).explain(),
-		d.write("or say which times you mean: with one of the two a call ends", "attempt_timeout", pretty(engine.DefaultAttemptTimeout), "deadline", pretty(engine.DefaultDeadline)))
+		d.write("or say which times you mean: with one of the two a call ends", fields...))
 }
 
 func attemptTimeoutMissing(p *pass, d *dependency) {
 	end, n := deadline(d.Policy), d.attempts()
-	if d.Policy.AttemptTimeout != lull.NoTimeout || end == 0 || !d.retries() {
+	if d.Policy.AttemptTimeout != lull.NoTimeout || end == 0 || !d.retries() || d.Policy.Timeouts == lull.TimeoutsNever {
 		return
 	}
+	if d.in.set != nil && d.writeThere([]string{"attempt_timeout", pretty(end)}).unable {
+		return // its system has no such time
+	}
 	var l ledger
+	others := attemptsFrom(2, n) + " cannot begin"
+	if d.endless() {
+		others = "no other can begin"
+	}
 	l.add(end, "attempt 1, until the deadline")
-	l.note("%s: no time is left", attemptsFrom(2, n))
+	l.note("no time is left: %s", others)
 	t := newTimeline(d.Policy)
+	fields := []string{}
+	if n > fewAttempts {
+		if n = fewAttempts; !d.endless() {
+			fields = d.makes(n)
+		}
+	}
 	each := t.each(n, end)
-	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), "attempt_timeout", pretty(each))
+	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), append(fields, "attempt_timeout", pretty(each))...)
 	if each < time.Millisecond {
 		fix = d.write("there is no time for another", d.makes(1)...)
 	}
-	p.report(d.in, d.at("attempt_timeout"),
-		fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: %s cannot begin", d.Name, pretty(end), attemptsFrom(2, n)), l.steps, fix)
+	message := fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: %s", d.Name, pretty(end), others)
+	if d.in.set != nil {
+		if long := d.in.set.Facts(d.Name).LongAttempt; long > 0 {
+			message = fmt.Sprintf("the timeout of %s for an attempt at %s has no effect, since the call ends after %s: %s after one that hangs", pretty(long), d.Name, pretty(end), others)
+		}
+	}
+	p.report(d.in, d.at("attempt_timeout"), message, l.steps, fix)
 }
+
+// fewAttempts is the number of attempts for which there should be time, if the file gives none.
+const fewAttempts = 3
 
 // shortest is the shortest wait before the given retry.
 func shortest(s backoff.Schedule, retry int) time.Duration {
@@ -203,7 +243,7 @@ func attemptNeverMade(p *pass, d *dependency) {
 	}
 	t := newTimeline(d.Policy)
 	begun := t.starts(end)
-	if begun >= t.attempts || d.Policy.Attempts == 0 && begun > 1 {
+	if begun >= t.attempts || (d.Policy.Attempts == 0 || d.endless()) && begun > 1 {
 		return
 	}
 	var l ledger
@@ -223,7 +263,18 @@ func attemptNeverMade(p *pass, d *dependency) {
 	p.report(d.in, d.at(d.attemptsField()),
 		fmt.Sprintf("when attempts at %s take as long as they may, and waits are the longest, %s cannot happen: only %d of %d begin before the deadline of %s",
 			d.Name, attemptsFrom(begun+1, t.attempts), begun, t.attempts, pretty(end)),
-		l.steps, d.write(rest, fields...))
+		l.steps, d.orLonger(d.write(rest, fields...), t))
+}
+
+// orLonger adds to a fix for the file of another system that the call may take longer instead.
+func (d *dependency) orLonger(fix Fix, t timeline) Fix {
+	if d.in.set == nil || t.total() >= longest {
+		return fix
+	}
+	if more := d.writeThere([]string{"deadline", pretty(up(t.total()))}); !more.unable && !fix.unable {
+		fix.Text += "; or, if its callers can wait so long, " + more.Text
+	}
+	return fix
 }
 
 // longest is the longest deadline that is suggested.
@@ -232,6 +283,9 @@ const longest = 1000 * time.Hour
 // neverAtAll reports attempts that cannot happen even if all before them fail at once.
 func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
 	n, retry := d.attempts(), 1
+	if d.endless() {
+		n = 2
+	}
 	for sum := time.Duration(0); retry < n; retry++ {
 		if sum = saturating.Add(sum, shortest(d.Policy.Backoff, retry)); sum >= end {
 			break

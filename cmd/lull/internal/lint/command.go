@@ -27,7 +27,8 @@ const (
 type Command struct {
 	Files     []string  `arg:"" optional:"" name:"file" help:"Files, directories and patterns; - is standard input. They are checked together, like one file."`
 	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), github (annotations of GitHub Actions), gitlab (code quality) or junit. Default: text."`
-	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"The least severity that makes the exit code 1: note, warning, error, or never. Default: warning. All findings are printed."`
+	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"The least severity that makes the exit code 1: note, warning, error, or never. Default: warning."`
+	Notes     bool      `help:"Show notes as well: what is worth knowing, such as what a file leaves to the defaults of its system. Without it they are counted in the last line. --threshold note shows them, too."`
 	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, with a reason. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
 	Fix       bool      `help:"Change policy files as the fixes of the findings advise, for findings at or above the threshold. Comments and layout stay."`
 	Explain   cli.Text  `placeholder:"RULE" help:"Explain a rule, with its sources, a bad and a good example."`
@@ -172,7 +173,11 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	if err != nil {
 		return nil, cli.Fail(exitWrong, fmt.Errorf("--off: %w", err))
 	}
-	if _, err := l.print(report, env.Stdout); err != nil {
+	shown := report
+	if !f.Notes && (l.never || l.threshold > lint.Note) {
+		shown = report.WithoutNotes()
+	}
+	if _, err := l.print(shown, env.Stdout); err != nil {
 		return nil, cli.Fail(exitWrong, err)
 	}
 	switch n := report.Count(l.threshold); {

@@ -43,11 +43,11 @@ func TestLintExamples(t *testing.T) {
 	broken := map[string]bool{}
 	for _, file := range files {
 		name := filepath.ToSlash(file)
-		out, _, code := lints(t, name)
+		out, _, code := lints(t, name, "--notes")
 		golden.File(t, strings.TrimSuffix(file, ".yaml")+".txt", out)
 
 		folder, id, _ := strings.Cut(strings.TrimSuffix(name, ".yaml"), "/")
-		js, _, again := lints(t, name, "--format", "json")
+		js, _, again := lints(t, name, "--notes", "--format", "json")
 		if again != code {
 			t.Errorf("%s: exit code %d as text, %d as JSON", name, code, again)
 		}
@@ -308,5 +308,23 @@ func TestLintFix(t *testing.T) {
 	}
 	if _, complaint, code := lintsInput(t, strings.NewReader(lintFile), "-", "--fix"); code != exitWrong || !strings.Contains(complaint, "--fix is given for standard input: want files") {
 		t.Errorf("exit code %d, %q", code, complaint)
+	}
+}
+
+// Notes are counted, and not shown, unless somebody asks for them.
+func TestNotesAreShownWhenAskedFor(t *testing.T) {
+	file := writeLint(t, "dependencies:\n  stock: {breaker: {metrics_only: true}}\n")
+	for _, c := range []struct {
+		args  []string
+		shown bool
+		code  int
+	}{{nil, false, cli.OK}, {[]string{"--notes"}, true, cli.OK}, {[]string{"--threshold", "note"}, true, exitFindings}, {[]string{"--threshold", "never"}, false, cli.OK}, {[]string{"--format", "json"}, false, cli.OK}, {[]string{"--format", "json", "--notes"}, true, cli.OK}} {
+		out, _, code := lints(t, append([]string{file}, c.args...)...)
+		if strings.Contains(out, "only counts: it refuses no call") != c.shown || code != c.code {
+			t.Errorf("%v: exit code %d\n%s", c.args, code, out)
+		}
+		if len(c.args) == 0 && out != "nothing found in 1 file; 1 note (--notes shows it)\n" {
+			t.Errorf("%q", out)
+		}
 	}
 }
