@@ -31,7 +31,7 @@ func classifyUntyped(err error) (lull.Verdict, bool) {
 	if refs.closedIdle != nil && errors.Is(err, refs.closedIdle) {
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}, true
 	}
-	switch text := innermost(err).Error(); {
+	switch text := innermost(err); {
 	case refs.lostPing != "" && text == refs.lostPing:
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, true
 	case refs.goAway != "" && strings.HasPrefix(text, refs.goAway):
@@ -141,7 +141,7 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	if ctx.Err() != nil {
 		return ""
 	}
-	return innermost(err).Error()
+	return innermost(err)
 }
 
 // cutAt is how the error of net/http begins for a response that ends like this.
@@ -157,8 +157,7 @@ func quoting(err error) (start, text string) {
 	if err == nil {
 		return "", ""
 	}
-	err = innermost(err)
-	start, text, _ = strings.Cut(err.Error(), `"`)
+	start, text, _ = strings.Cut(innermost(err), `"`)
 	text, err = strconv.Unquote(`"` + text)
 	if err != nil {
 		return "", ""
@@ -166,15 +165,12 @@ func quoting(err error) (start, text string) {
 	return start, text
 }
 
-// innermost is the end of the chain of err.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
+// innermost returns the text of the innermost error of err.
+func innermost(err error) string {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
+	return err.Error()
 }
 
 // provokeClosedIdle makes http.Transport send a request on a connection in memory that
