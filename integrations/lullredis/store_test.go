@@ -193,6 +193,24 @@ func TestAStoreThatWaitsForReplicasIsAStore(t *testing.T) {
 	}, storetest.Options{Concurrent: 50})
 }
 
+// A claim that waits for replicas is sent once, whatever the answer: whole again only if the server does not know the script.
+func TestAClaimThatFailedIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := needServer(t)
+	admin := s.client(t)
+	st := mustStore(t, storeClient(t, s.addr), StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond})
+	if _, err := st.Claim(t.Context(), newClaim()); err == nil || callsOf(admin, "eval") != 1 {
+		t.Errorf("%v after %d scripts, want that no replica has it", err, callsOf(admin, "eval"))
+	}
+	for _, command := range []string{"REPLICAOF 127.0.0.1 1", "CONFIG RESETSTAT"} {
+		must(t, do(admin, command))
+	}
+	_, err := st.Claim(t.Context(), newClaim())
+	if whole, digest := callsOf(admin, "eval"), callsOf(admin, "evalsha"); whole != 0 || digest != 1 || err == nil {
+		t.Errorf("%v after %d scripts by their digest and %d whole ones", err, digest, whole)
+	}
+}
+
 func TestStoreConfig(t *testing.T) {
 	for _, c := range []struct {
 		config StoreConfig
