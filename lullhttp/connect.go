@@ -106,7 +106,7 @@ func innermostText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return innermost(err).Error()
+	return innermost(err)
 }
 
 // connectOver makes a request on a connection in memory.
