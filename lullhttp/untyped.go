@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -78,10 +79,19 @@ var references = sync.OnceValue(func() reference {
 		closedIdle: provokeClosedIdle(),
 		statusLine: cutAt("HTTP/"),
 		statusCode: cutAt("HTTP/1.1 2"),
-		lostPing:   provokeHTTP2("", &http.HTTP2Config{SendPingTimeout: time.Millisecond, PingTimeout: time.Millisecond}),
+		lostPing:   lostPing(),
 		goAway:     goAwayStart(),
 	}
 })
+
+// lostPing is the text of reference.lostPing. On a busy machine the request may come too late for
+// a short patience.
+func lostPing() (text string) {
+	for wait := time.Millisecond; text == "" && wait < 100*time.Millisecond; wait *= 4 {
+		text = provokeHTTP2("", &http.HTTP2Config{SendPingTimeout: wait, PingTimeout: wait})
+	}
+	return text
+}
 
 // goAwayStart is the text of reference.goAway; empty if it is not as expected.
 func goAwayStart() string {
@@ -96,11 +106,13 @@ func goAwayStart() string {
 const goAwayCalm = "\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x0b"
 
 // provokeHTTP2 makes http.Transport send a request over HTTP/2, on a connection in memory to a
-// server that sends its settings and that, and is silent then. It returns the text of the error.
+// server that sends its settings and that, and is silent then. It returns the text of the error;
+// empty if the server did not get the request.
 func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	const preface, settings, headers = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 0x1
 	here, there := net.Pipe()
 	defer here.Close()
+	var came atomic.Bool // the request
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
@@ -124,6 +136,7 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 				return
 			}
 		}
+		came.Store(true)
 		go io.WriteString(there, settings+answer)
 		io.Copy(io.Discard, r)
 	}()
@@ -138,7 +151,7 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 		resp.Body.Close()
 		return ""
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !came.Load() {
 		return ""
 	}
 	return innermost(err)

@@ -1,10 +1,8 @@
 package lullhttp
 
 import (
-	"net/http"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // A new release of Go may change how its errors come about: then this fails, and
@@ -30,8 +28,7 @@ func TestReferencesAreFound(t *testing.T) {
 func TestReferencesAreFoundInABubble(t *testing.T) {
 	refs := references()
 	synctest.Test(t, func(t *testing.T) {
-		config := &http.HTTP2Config{SendPingTimeout: time.Millisecond, PingTimeout: time.Millisecond}
-		if text := provokeHTTP2("", config); text != refs.lostPing || goAwayStart() != refs.goAway {
+		if text := lostPing(); text != refs.lostPing || goAwayStart() != refs.goAway {
 			t.Errorf("%q, and %q; want %+v", text, goAwayStart(), refs)
 		}
 	})
