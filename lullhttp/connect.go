@@ -54,7 +54,7 @@ var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 		conn := &scripted{in: strings.NewReader(socksReplies[i].reply + "\x00\x01\x00\x00\x00\x00\x00\x00"), closed: make(chan struct{})}
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
 		_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http")
-		texts[i] = innermostText(err)
+		texts[i] = innermost(err)
 	}
 	return texts
 })
@@ -66,7 +66,7 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	if op == nil || op.Op != "socks connect" {
 		return v
 	}
-	text := innermostText(op)
+	text := innermost(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
 			neverSent := v.NeverSent
@@ -92,21 +92,13 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	if !refusedConnect() {
 		return lull.Verdict{}, false
 	}
-	text := innermostText(err)
+	text := innermost(err)
 	for status := 400; status < 600; status++ {
 		if reason := http.StatusText(status); reason != "" && reason == text {
 			return ClassifyStatus(status), true
 		}
 	}
 	return lull.Verdict{}, false
-}
-
-// innermostText is the text of the error that err wraps last; empty if err is nil.
-func innermostText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return innermost(err)
 }
 
 // connectOver makes a request on a connection in memory.

@@ -178,12 +178,12 @@ func quoting(err error) (start, text string) {
 	return start, text
 }
 
-// innermost returns the text of the innermost error of err.
-func innermost(err error) string {
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
+// innermost returns the text of the innermost error of err, "" if err is nil.
+func innermost(err error) (text string) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text = err.Error()
 	}
-	return err.Error()
+	return text
 }
 
 // provokeClosedIdle makes http.Transport send a request on a connection in memory that
