@@ -22,7 +22,7 @@ import (
 // values are equal.
 var handshakeTimeout = sync.OnceValue(func() error {
 	mute := &scripted{closed: make(chan struct{})}
-	_, err := connectOver(&http.Transport{TLSHandshakeTimeout: time.Nanosecond}, mute, "https")
+	_, err := connectOver(&http.Transport{TLSHandshakeTimeout: -1}, mute, "https")
 	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
 		return err
 	}

@@ -78,7 +78,7 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if dials != 1 {
 		return fmt.Errorf("lullredis: AddTo: the client dials several times for one command (5 by default): set DialerRetries to 1 in its %s", options)
 	}
-	addNodes := func(n *redis.Client) { n.AddHook(node{newDialer()}) }
+	addNodes := func(n *redis.Client) { n.AddHook(node{newDialer(n)}) }
 	h := &hook{d: d}
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -87,8 +87,10 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	case *redis.Ring:
 		c.OnNewNode(addNodes)
 		c.ForEachShard(context.Background(), func(_ context.Context, n *redis.Client) error { addNodes(n); return nil })
+	case *redis.Client:
+		h.dialer = newDialer(c)
 	default:
-		h.dialer = newDialer()
+		h.dialer = newDialer(nil)
 	}
 	client.AddHook(h)
 	return nil
@@ -103,11 +105,15 @@ type hook struct {
 
 // A dialer makes the connections of a client to one server. It is nil for a client of several.
 type dialer struct {
+	client   *redis.Client // whose pools it fills; nil: not known
 	inFlight chan struct{} // holds one for each dial
+	dials    atomic.Int64  // that were made
 	failures atomic.Int64  // of dials and greetings
 }
 
-func newDialer() *dialer { return &dialer{inFlight: make(chan struct{}, MaxDials)} }
+func newDialer(c *redis.Client) *dialer {
+	return &dialer{client: c, inFlight: make(chan struct{}, MaxDials)}
+}
 
 // DialHook dials when there is room.
 func (in *dialer) DialHook(next redis.DialHook) redis.DialHook {
@@ -122,23 +128,31 @@ func (in *dialer) DialHook(next redis.DialHook) redis.DialHook {
 		if err != nil {
 			in.failures.Add(1)
 			err = notConnected(err)
+		} else {
+			in.dials.Add(1)
 		}
 		return conn, err
 	}
 }
 
-// failed returns how many connections could not be made so far.
-func (in *dialer) failed() int64 {
-	if in == nil {
-		return 0
+// soFar are the dials that were made, and the dials and greetings that failed.
+type soFar struct{ dials, failures int64 }
+
+func (in *dialer) soFar() (n soFar) {
+	if in != nil {
+		n.dials, n.failures = in.dials.Load(), in.failures.Load()
 	}
-	return in.failures.Load()
+	return n
 }
 
-// waited returns err, of commands, as that of a wait for a connection of the pool if their time was over in it:
-// they had none, none was being dialled, and as many as before could not be made.
-func (in *dialer) waited(before int64, err error, cmds ...redis.Cmder) error {
-	if err != context.DeadlineExceeded || in == nil || len(in.inFlight) > 0 || in.failed() > before {
+// waited returns err, of commands, as that of a wait for a connection of the pool if their time was over in it.
+// None was being dialled then, and none could not be made since before; and either all that there are were in use, or
+// one was dialled, and waited for its credentials.
+func (in *dialer) waited(before soFar, err error, cmds ...redis.Cmder) error {
+	if err != context.DeadlineExceeded || in == nil || len(in.inFlight) > 0 {
+		return err
+	}
+	if now := in.soFar(); now.failures > before.failures || now.dials == before.dials && !in.taken(len(cmds) > 0) {
 		return err
 	}
 	err = fmt.Errorf("%w: %w", redis.ErrPoolTimeout, err)
@@ -146,6 +160,18 @@ func (in *dialer) waited(before int64, err error, cmds ...redis.Cmder) error {
 		cmd.SetErr(err)
 	}
 	return err
+}
+
+// taken reports whether the pool has connections, and all are in use. Pipelines may have a pool of their own.
+func (in *dialer) taken(pipeline bool) bool {
+	if in.client == nil {
+		return false
+	}
+	s := in.client.PoolStats()
+	if p := s.PipelineStats; pipeline && p != nil {
+		return p.TotalConns > 0 && p.IdleConns == 0
+	}
+	return s.TotalConns > 0 && s.IdleConns == 0
 }
 
 // greeted returns err, of commands that pass by. If a new connection broke while it was greeted, the command
@@ -183,7 +209,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // send makes one attempt. Once: carrying cmd out twice is not the same as once.
 func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
 	if !h.cluster {
-		before := h.failed()
+		before := h.soFar()
 		err := h.waited(before, next(ctx, cmd))
 		return verdict(cmd, err, once, false), err
 	}
@@ -211,7 +237,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 				p.sending = &sending{once: p.once}
 				ctx = context.WithValue(ctx, sendingKey{}, p.sending)
 			}
-			before := h.failed()
+			before := h.soFar()
 			err := h.waited(before, next(ctx, cmds), cmds...)
 			stamp(cmds, err)
 			return err

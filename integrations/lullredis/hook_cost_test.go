@@ -18,7 +18,7 @@ func hookCosts(t testing.TB) cost.Calls {
 		t.Fatal(err)
 	}
 	bare := func(context.Context, redis.Cmder) error { return nil }
-	h := (&hook{dialer: newDialer(), d: d}).ProcessHook(bare)
+	h := (&hook{dialer: newDialer(nil), d: d}).ProcessHook(bare)
 	cmd := redis.NewStringCmd(t.Context(), "get", "key")
 	return cost.Calls{"command": {
 		func(ctx context.Context) error { return bare(ctx, cmd) },

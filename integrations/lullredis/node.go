@@ -29,7 +29,7 @@ type sendingKey struct{}
 func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.failed()
+		before := n.soFar()
 		err := n.waited(before, next(ctx, cmd))
 		if s == nil || greetings[cmd.Name()] {
 			return n.greeted(err, cmd)
@@ -42,7 +42,7 @@ func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.failed()
+		before := n.soFar()
 		if s == nil || greetings[cmds[0].Name()] {
 			err := n.greeted(n.waited(before, next(ctx, cmds), cmds...), cmds...)
 			stamp(cmds, err)
