@@ -201,7 +201,7 @@ func TestCannotBeReadIsNotAMistake(t *testing.T) {
 		want []string
 	}{
 		{"lint bad.yaml none.yaml --format=x", 2, []string{"--format is", "none.yaml cannot be read: ", "bad.yaml:2:9: dependencies.api.atempts is unknown"}},
-		{"convert bad.yaml none.yaml folder", 2, []string{"none.yaml cannot be read: ", "folder cannot be read: ", "bad.yaml:2:9: dependencies.api.atempts is unknown"}},
+		{"convert bad.yaml none.yaml folder", 2, []string{"none.yaml cannot be read: ", "folder has no file of YAML or JSON", "bad.yaml:2:9: dependencies.api.atempts is unknown"}},
 		{"convert none.yaml", 1, []string{"none.yaml cannot be read: "}},
 		{"convert bad.yaml --base=no", 2, []string{"--base is", "bad.yaml:2:9: "}},
 		{"simulate none.yaml --policy bad.yaml,folder/none.yaml --seeds 0", 2, []string{"none.yaml cannot be read: ", "bad.yaml:2:9: ", "folder/none.yaml cannot be read: ", "--seeds is"}},
