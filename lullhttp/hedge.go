@@ -45,7 +45,9 @@ func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	winner := -1
 	defer func() { r.end(winner) }()
 	res := d.DriveHedged(ctx, spec, r)
-	r.first.t.givenUp.note(caller, res)
+	if res.Attempts > 0 && res.Reason.GaveUp() {
+		r.first.t.givenUp.note(caller)
+	}
 	x := r.exchange(res.Slot)
 	if x.resp != nil {
 		winner = res.Slot

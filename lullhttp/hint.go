@@ -175,8 +175,7 @@ func members(line string, f form) iter.Seq[string] {
 	}
 	return func(yield func(string) bool) {
 		for more := strings.Contains(line, separator); more; {
-			rest := line
-			var day string
+			var day, rest string
 			if day, rest, more = strings.Cut(line, separator); more && isDayName(strings.TrimSpace(day)) {
 				_, rest, more = strings.Cut(rest, separator)
 			}

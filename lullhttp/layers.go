@@ -8,7 +8,6 @@ import (
 	"time"
 	"weak"
 
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 )
 
@@ -42,11 +41,8 @@ type givenUp struct {
 	}
 }
 
-// note notes how a call of req ended.
-func (g *givenUp) note(req *http.Request, r engine.Result) {
-	if r.Attempts == 0 || !r.Reason.GaveUp() {
-		return
-	}
+// note notes that a call of req was given up.
+func (g *givenUp) note(req *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.last[g.next].url, g.last[g.next].at = weak.Make(req.URL), time.Now()
@@ -56,9 +52,6 @@ func (g *givenUp) note(req *http.Request, r engine.Result) {
 
 // again reports whether the call of req was given up a moment ago.
 func (g *givenUp) again(req *http.Request) bool {
-	if !g.any.Load() {
-		return false
-	}
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()

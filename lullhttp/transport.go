@@ -119,8 +119,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var spec engine.Spec
 	mayRace, keyless := t.specify(&spec, req)
 	ctx := req.Context()
-	if above := t.above(req, spec.ForRetry); above != nil {
-		ctx = attempt.Under(ctx, above)
+	if spec.ForRetry || t.givenUp.any.Load() {
+		if above := t.above(req, spec.ForRetry); above != nil {
+			ctx = attempt.Under(ctx, above)
+		}
 	}
 	if keyless {
 		x.key = t.newKey(req)
@@ -148,7 +150,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return race.drive(ctx, d, spec)
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
-	t.givenUp.note(req, r)
+	if r.Attempts > 0 && r.Reason.GaveUp() {
+		t.givenUp.note(req)
+	}
 	return x.result(d, spec, r)
 }
 
@@ -270,7 +274,10 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	if v, ok := x.prepare(out); !ok {
 		return v
 	}
-	resp, err := x.t.roundTrip(out)
+	resp, err := x.t.base.RoundTrip(out)
+	if err != nil || resp == nil || resp.Body == nil {
+		resp, err = corrected(out, resp, err)
+	}
 	if err != nil {
 		x.err = err
 		if v, left := x.callerLeft(); left {
@@ -306,10 +313,9 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	return v
 }
 
-// roundTrip sends the request, and holds the base transport to what http.Client asks of it: a
+// corrected returns what a base transport should have returned for out, by the rules of http.Client: a
 // response with a body, or an error.
-func (t *Transport) roundTrip(out *http.Request) (*http.Response, error) {
-	resp, err := t.base.RoundTrip(out)
+func corrected(out *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
 		if resp != nil && resp.Body != nil {
@@ -318,12 +324,10 @@ func (t *Transport) roundTrip(out *http.Request) (*http.Response, error) {
 		return nil, err
 	case resp == nil:
 		return nil, errors.New("lullhttp: the base transport returned neither response nor error")
-	case resp.Body != nil:
 	case resp.ContentLength > 0 && out.Method != http.MethodHead:
 		return nil, fmt.Errorf("lullhttp: the base transport returned a response of %d bytes without a Body", resp.ContentLength)
-	default:
-		resp.Body = http.NoBody
 	}
+	resp.Body = http.NoBody
 	return resp, nil
 }
 
@@ -379,7 +383,11 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		x.out = new(outgoing)
 	}
 	out := &x.out.req
-	*out = *req.WithContext(x.out.way.watch(ctx, t.limited))
+	x.out.way.Context = ctx
+	if t.limited {
+		x.out.way.dials = newDials(ctx)
+	}
+	*out = *req.WithContext(&x.out.way)
 	if x.copy != nil {
 		out.Header = x.copy.newHeader()
 	} else if adds {

@@ -81,19 +81,14 @@ func (n *keyNote) Value(key any) any {
 	return nil
 }
 
-// watch makes w the context of a request, ctx being that of its attempt. Limited: the pool of the base
-// transport is.
-func (w *way) watch(ctx context.Context, limited bool) context.Context {
-	w.Context = ctx
-	if limited {
-		d := new(dials)
-		d.Context = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			DNSStart:     func(httptrace.DNSStartInfo) { d.begun.Store(true) },
-			ConnectStart: func(string, string) { d.begun.Store(true) },
-		})
-		w.dials = d
-	}
-	return w
+// newDials returns the context of an attempt, ctx being that without the trace.
+func newDials(ctx context.Context) *dials {
+	d := new(dials)
+	d.Context = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:     func(httptrace.DNSStartInfo) { d.begun.Store(true) },
+		ConnectStart: func(string, string) { d.begun.Store(true) },
+	})
+	return d
 }
 
 // Value returns the tracer of the attempt where package httptrace looks for a trace.

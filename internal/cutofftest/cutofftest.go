@@ -40,8 +40,8 @@ var returned = map[string]func(ctx context.Context) error{
 	"a mark":              func(context.Context) error { return lull.Transient(errors.New("blip")) },
 }
 
-// gone is why the caller is no longer interested.
-var gone = errors.New("the user has closed the page")
+// errGone is why the caller is no longer interested.
+var errGone = errors.New("the user has closed the page")
 
 // Test tests the driver that a call is made with. newCall makes one under a policy, in a bubble of synctest.
 func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
@@ -58,7 +58,7 @@ func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
 		"the call's time, by the caller": {
 			policy: lull.Policy{AttemptTimeout: time.Minute},
 			caller: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeoutCause(ctx, time.Second, gone)
+				return context.WithTimeoutCause(ctx, time.Second, errGone)
 			},
 			want: append(timeout, engine.Deadline), late: true,
 		},
@@ -66,7 +66,7 @@ func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
 			policy: lull.Policy{AttemptTimeout: time.Minute},
 			caller: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				ctx, cancel := context.WithCancelCause(ctx)
-				time.AfterFunc(time.Second, func() { cancel(gone) })
+				time.AfterFunc(time.Second, func() { cancel(errGone) })
 				return ctx, func() { cancel(nil) }
 			},
 			want: []lull.Reason{engine.Canceled},
@@ -111,7 +111,7 @@ func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
 		"context.Canceled": func() error { return context.Canceled },
 		"wrapped":          func() error { return fmt.Errorf("get: %w", context.Canceled) },
 		"the cause of a time of its own": func() error {
-			ctx, cancel := context.WithTimeoutCause(context.Background(), 0, gone)
+			ctx, cancel := context.WithTimeoutCause(context.Background(), 0, errGone)
 			defer cancel()
 			return context.Cause(ctx)
 		},
