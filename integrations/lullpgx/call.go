@@ -132,7 +132,11 @@ func transact(ctx context.Context, conn *pgxpool.Conn, opts pgx.TxOptions, twice
 func onConn(ctx context.Context, pool *pgxpool.Pool, op func(context.Context, *pgxpool.Conn) error) (lull.Verdict, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		err = &sqlcall.DialError{Err: err}
+		if s := pool.Stat(); err == context.DeadlineExceeded && s.AcquiredConns() >= s.MaxConns() {
+			err = sqlcall.PoolFull(err)
+		} else {
+			err = &sqlcall.DialError{Err: err}
+		}
 		return sqlcall.Judge(err, nil), err
 	}
 	defer conn.Release()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -195,21 +194,5 @@ func TestWhatTheServerSaysToRepeat(t *testing.T) {
 		if after := session(); !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || (before != after) != x.elsewhere {
 			t.Errorf("%s: %v, in session %d, then %d; want %v, another one: %t", x.name, err, before, after, x.want, x.elsewhere)
 		}
-	}
-}
-
-// A call that waits for a free connection of the pool until its time is over has sent nothing.
-func TestACallThatWaitsForAConnectionHasSentNothing(t *testing.T) {
-	t.Parallel()
-	d := newDependency(t, lull.Policy{Attempts: 1, AttemptTimeout: 50 * time.Millisecond})
-	pool := open(t, url(at(t)), nil, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-	_, err = lullpgx.Exec(t.Context(), d, pool, "CALL part_pay()")
-	if e, ok := errors.AsType[*lull.Error](err); !ok || !e.Verdict.NeverSent || e.Verdict.Kind != lull.KindTransient {
-		t.Errorf("%v", err)
 	}
 }

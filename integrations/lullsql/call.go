@@ -32,7 +32,7 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 		ctx = sqlcall.In(ctx, d)
 		conn, failed := db.Conn(ctx)
 		if failed != nil {
-			err = sqlcall.NoConn(failed)
+			err = noConn(db, failed)
 			return judge(nil, err)
 		}
 		defer conn.Close()
@@ -90,7 +90,7 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			err = sqlcall.NoConn(err)
+			err = noConn(db, err)
 			return judge(nil, err), err
 		}
 		v, err := use(ctx, conn, op)
@@ -99,6 +99,15 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 			return v, err
 		}
 	}
+}
+
+// noConn returns err, with which db had no connection to give. Connections that are being made are in use, too, but who
+// makes one gets the error of that.
+func noConn(db *sql.DB, err error) error {
+	if s := db.Stats(); err == context.DeadlineExceeded && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+		return sqlcall.PoolFull(err)
+	}
+	return sqlcall.NoConn(err)
 }
 
 // use calls op with conn and gives conn back.

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -61,6 +62,12 @@ func (e *DialError) Unwrap() error {
 	return e.Err
 }
 
+var errPoolFull = errors.New("all connections of the pool are in use")
+
+// PoolFull returns err, that of a call whose time was over while others had all connections that the caller's pool
+// may have, as a failure by that limit: it shows nothing of the database.
+func PoolFull(err error) error { return fmt.Errorf("%w: %w", errPoolFull, err) }
+
 // NoConn returns err, with which a pool had no connection to give, as a *DialError if anything is known of
 // it: nothing was sent.
 func NoConn(err error) error {
@@ -83,6 +90,9 @@ func verdict(err error) lull.Verdict {
 	}
 	if errors.Is(err, ErrOutcomeUnknown) {
 		return lull.Verdict{Code: engine.CodeOutcomeUnknown}
+	}
+	if errors.Is(err, errPoolFull) {
+		return lull.Verdict{Kind: engine.KindCallerTransient, NeverSent: true, Code: "pool_timeout"}
 	}
 	if c, known := sqlerr.Classify(err); known {
 		return c.Verdict
