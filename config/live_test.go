@@ -302,11 +302,11 @@ func TestChangesAreThoseSinceTheLastReport(t *testing.T) {
 		}
 		l.write(content(9))
 		time.Sleep(time.Minute)
+		stop()
+		<-ended
 		if at != 9 || a.Policy().Attempts != 9 {
 			t.Errorf("%d attempts by the reports, %d in force; want 9", at, a.Policy().Attempts)
 		}
-		stop()
-		<-ended
 	})
 }
 
