@@ -116,12 +116,12 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 			},
 		}
 	}
-	typed := func(tr *http.Transport) {
-		tr.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
-			if resp.StatusCode == http.StatusOK {
-				return nil
+	typed := func(transport *http.Transport) { // as the guide shows it
+		transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode != http.StatusOK {
+				return &lullhttp.StatusError{StatusCode: resp.StatusCode, Header: resp.Header}
 			}
-			return &lullhttp.StatusError{StatusCode: resp.StatusCode, Header: resp.Header}
+			return nil
 		}
 	}
 	for name, c := range map[string]struct {
