@@ -56,10 +56,10 @@
 //
 // # What it costs
 //
-// A RoundTrip over a stub that returns at once costs about 90 ns more than the stub alone,
-// and no allocation, if it has no time limit. Under an http.Client that makes each request
-// anew it costs 125 ns more. An attempt with a timeout of its own costs about 200 ns and two
-// allocations more. A POST without a key, or with a body that is not in memory, costs one allocation
+// A RoundTrip over a stub that returns at once costs about 115 ns more than the stub alone,
+// and no allocation, if it has no time limit. For a request with three header fields it costs
+// 180 ns more. An attempt with a timeout of its own costs about 235 ns and two
+// allocations more (BenchmarkRoundTrip). A POST without a key, or with a body that is not in memory, costs one allocation
 // more if it has no timeout of its own. A request body is never copied.
 //
 // docs/guide.md has the rest, under "HTTP": hedging, long bodies, what net/http repeats by
