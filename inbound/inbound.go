@@ -62,8 +62,15 @@ func With(ctx context.Context, attempt int, timeout time.Duration) (context.Cont
 // request that has started it: work that is still done when the request has ended, or in a
 // context that does not end with that of the request (context.WithoutCancel).
 func From(ctx context.Context) *Request {
-	in, _ := ctx.Value(key{}).(*Request)
-	if in == nil || in.ended.Load() || in.scope.Number > 1 && outlives(ctx) {
+	if in := ctx.Value(key{}); in != nil {
+		return in.(*Request).of(ctx)
+	}
+	return nil
+}
+
+// of returns the request, or nil if ctx, in which it was found, does not belong to it any more.
+func (in *Request) of(ctx context.Context) *Request {
+	if in.ended.Load() || in.scope.Number > 1 && outlives(ctx) {
 		return nil
 	}
 	return in

@@ -74,8 +74,8 @@ func (out *outgoing) lend(resp *http.Response) {
 		out.release()
 		return
 	}
-	out.body = releasingBody{resp.Body, out}
-	resp.Body = &out.body
+	out.answer = resp.Body
+	resp.Body = (*releasingBody)(out)
 }
 
 // bodiless reports whether there is nothing to be read of resp, and its body holds
@@ -91,22 +91,19 @@ func bodiless(resp *http.Response) bool {
 
 // releasingBody is a body that ends its attempt's context when it ends or is
 // closed.
-type releasingBody struct {
-	io.ReadCloser
-	out *outgoing
-}
+type releasingBody outgoing
 
 func (b *releasingBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.answer.Read(p)
 	if err == io.EOF {
-		b.out.release()
+		(*outgoing)(b).release()
 	}
 	return n, err
 }
 
 func (b *releasingBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.out.detached.Release()
+	err := b.answer.Close()
+	b.detached.Release()
 	return err
 }
 

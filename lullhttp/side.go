@@ -60,8 +60,7 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 		return v
 	case unsent:
 		v.NeverSent = true
-		waited := x.out != nil && x.out.way.dials != nil && !x.out.way.dials.begun.Load() && ctx.Err() != nil
-		if waited || v.Code == "407" {
+		if x.out != nil && x.out.way.queued() && ctx.Err() != nil || v.Code == "407" {
 			v = v.OnCallerSide()
 		}
 	case body&bodyWaiting != 0 && ctx.Err() != nil:

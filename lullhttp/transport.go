@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -134,24 +133,34 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(t.endpoints) > 0 && t.endpoints[hostOf(req)] != nil {
 		x.tried = &itinerary{rand: d.Rand()}
 	}
-	if t.replays && spec.NotReplayable {
-		if x.again = t.replayOf(req); x.again != nil {
-			spec.NotReplayable = false
-			defer x.again.end()
-		}
-	}
-	x.once = spec.NotReplayable
-	x.watched = x.once || spec.NotIdempotent
-	if x.once {
-		defer x.endBody()
+	x.watched = spec.NotIdempotent
+	if spec.NotReplayable {
+		return x.callOnce(ctx, d, spec)
 	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
 		return race.drive(ctx, d, spec)
 	}
+	return x.call(ctx, d, spec)
+}
+
+// callOnce is call for a request whose body can be read once, unless the Transport can send it again.
+func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
+	if x.t.replays {
+		x.again = x.t.replayOf(x.req)
+	}
+	x.once = x.again == nil
+	x.watched = x.watched || x.once
+	spec.NotReplayable = x.once
+	defer x.endBody()
+	return x.call(ctx, d, spec)
+}
+
+// call makes the request, as often as the policy allows.
+func (x *exchange) call(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	if r.Attempts > 0 && r.Reason.GaveUp() {
-		t.givenUp.note(req)
+		x.t.givenUp.note(x.req)
 	}
 	return x.result(d, spec, r)
 }
@@ -235,8 +244,7 @@ type exchange struct {
 type outgoing struct {
 	req      http.Request
 	way      way           // the context of req
-	sending  atomic.Uint32 // what became of the request's body
-	body     releasingBody
+	answer   io.ReadCloser // the response's body
 	detached driver.Detached
 }
 
@@ -301,7 +309,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		v = x.judgeResponse(ctx, resp)
 	}
 	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
-	if x.out != nil && !(bodiless(resp) && x.out.sending.Load() == bodySent) {
+	if x.out != nil && !(bodiless(resp) && x.out.way.sending.Load() == bodySent) {
 		x.out.detached = driver.Detach(ctx)
 		if v.Kind == lull.KindSuccess && x.out.detached == (driver.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
 			// Its time ran out just as the headers came: the body is dead.
@@ -385,7 +393,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	out := &x.out.req
 	x.out.way.Context = ctx
 	if t.limited {
-		x.out.way.dials = newDials(ctx)
+		x.out.way.Context = newDials(ctx)
 	}
 	*out = *req.WithContext(&x.out.way)
 	if x.copy != nil {
@@ -465,16 +473,18 @@ func (x *exchange) setCookies() []string {
 	return x.resp.Header["Set-Cookie"]
 }
 
-// finish makes the response that the caller gets: with its own request, and with a
-// body that ends the attempt's context when it ends. If there is more to it than the base
-// transport's response it is a copy of that, which may be returned again for another call.
+// finish returns the response that the caller gets, with its own request.
 func (x *exchange) finish(r engine.Result) *http.Response {
-	resp := x.resp
-	special := r.Attempts > 1 || r.Reason != engine.Success
-	if special {
-		own := *resp
-		resp = &own
+	if r.Attempts > 1 || r.Reason != engine.Success {
+		return x.finishLater(r)
 	}
+	return x.lend(x.resp)
+}
+
+// finishLater is finish for a call that was repeated or has failed. What it returns is a copy of the base
+// transport's response, which may be returned again for another call.
+func (x *exchange) finishLater(r engine.Result) *http.Response {
+	resp := new(*x.resp)
 	if len(x.cookies) > 0 {
 		// RFC 6265, 3: those of a failure count, too. The answer's own come last and win.
 		if resp.Header = resp.Header.Clone(); resp.Header == nil {
@@ -482,14 +492,18 @@ func (x *exchange) finish(r engine.Result) *http.Response {
 		}
 		resp.Header["Set-Cookie"] = append(x.cookies, resp.Header["Set-Cookie"]...)
 	}
+	x.lend(resp)
+	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
+	return resp
+}
+
+// lend returns resp with a body that ends the attempt's context when it ends.
+func (x *exchange) lend(resp *http.Response) *http.Response {
 	if x.out != nil && x.out.detached != (driver.Detached{}) {
 		x.out.lend(resp)
 	}
 	if x.t.bodyIdle > 0 {
 		limitIdle(resp, x.t.bodyIdle, x.detached())
-	}
-	if special {
-		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	}
 	return resp
 }

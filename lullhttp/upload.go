@@ -36,6 +36,10 @@ func (w *way) keep() bool {
 // endBody is called at the end of a call whose body can be read once. If the base transport has closed the body, or no
 // attempt gets it any more, it closes the caller's.
 func (x *exchange) endBody() {
+	if x.again != nil {
+		x.again.end()
+		return
+	}
 	if x.out == nil {
 		return
 	}
@@ -105,7 +109,7 @@ func (b *outgoingBody) Close() (err error) {
 	if was&bodyKept == 0 && !(b.once && was&(bodyTouched|bodyOver) == 0) {
 		err = b.ReadCloser.Close()
 	}
-	if b.out.sending.Swap(bodySent) == bodyAwaited {
+	if b.out.way.sending.Swap(bodySent) == bodyAwaited {
 		b.out.detached.Release()
 	}
 	return err
@@ -141,7 +145,7 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 	if !upload {
 		ctx = nil
 	}
-	out.sending.Store(bodyUnderWay)
+	out.way.sending.Store(bodyUnderWay)
 	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once, lease}
 	req.Body = wrapped
 	if get := req.GetBody; get != nil && (upload || lease != nil) {
@@ -152,7 +156,7 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 			if err != nil {
 				return nil, err
 			}
-			out.sending.CompareAndSwap(bodySent, bodyUnderWay)
+			out.way.sending.CompareAndSwap(bodySent, bodyUnderWay)
 			out.way.body.And(^(bodyFailed | bodyClosed))
 			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}
@@ -162,7 +166,7 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 // release ends the attempt's context now that the response has ended, or else when
 // the request's body has: over HTTP/2 a server may answer before it has read it all.
 func (out *outgoing) release() {
-	if !out.sending.CompareAndSwap(bodyUnderWay, bodyAwaited) {
+	if !out.way.sending.CompareAndSwap(bodyUnderWay, bodyAwaited) {
 		out.detached.Release()
 	}
 }

@@ -12,16 +12,17 @@ import (
 // context of the request, which is how the base transport finds whom to report to. Nothing is
 // allocated for one that does not look.
 type way struct {
-	context.Context                        // the attempt's
-	dials           *dials                 // of a pool with a limit; else nil
+	context.Context                        // the attempt's; under a pool with a limit *dials
 	trace           atomic.Pointer[tracer] // of a base transport that reports
-	body            atomic.Uint32          // what became of the body: bodyTouched and so on
+	body            atomic.Uint32          // what became of the request's body: bodyTouched and so on
+	sending         atomic.Uint32          // whether it is still being sent: bodySent and so on
 }
 
 // dials is the context of an attempt, with a trace that notes that a connection is being set up.
 type dials struct {
 	context.Context
-	begun atomic.Bool
+	traced context.Context // Context with the trace
+	begun  atomic.Bool
 }
 
 // tracer is what a base transport reports to.
@@ -83,27 +84,30 @@ func (n *keyNote) Value(key any) any {
 
 // newDials returns the context of an attempt, ctx being that without the trace.
 func newDials(ctx context.Context) *dials {
-	d := new(dials)
-	d.Context = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	d := &dials{Context: ctx}
+	d.traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:     func(httptrace.DNSStartInfo) { d.begun.Store(true) },
 		ConnectStart: func(string, string) { d.begun.Store(true) },
 	})
 	return d
 }
 
+// queued reports whether the request waits for a connection of a pool with a limit, which has not begun to
+// set one up for it.
+func (w *way) queued() bool {
+	d, limited := w.Context.(*dials)
+	return limited && !d.begun.Load()
+}
+
 // Value returns the tracer of the attempt where package httptrace looks for a trace.
 func (w *way) Value(key any) any {
-	ctx := w.Context
-	if w.dials != nil {
-		ctx = w.dials
-	}
 	if key != traceKey {
-		return ctx.Value(key)
+		return w.Context.Value(key)
 	}
 	if t := w.trace.Load(); t != nil {
 		return &t.ClientTrace
 	}
-	callers, _ := ctx.Value(key).(*httptrace.ClientTrace)
+	callers, _ := w.Context.Value(key).(*httptrace.ClientTrace)
 	t := newTracer(callers)
 	if !w.trace.CompareAndSwap(nil, t) {
 		t = w.trace.Load()
@@ -112,13 +116,20 @@ func (w *way) Value(key any) any {
 }
 
 // AfterFunc lets the context package hook children on without a goroutine each.
-func (w *way) AfterFunc(f func()) (stop func() bool) {
-	if c, ok := w.Context.(interface {
+func (w *way) AfterFunc(f func()) (stop func() bool) { return afterFunc(w.Context, f) }
+
+func (d *dials) Value(key any) any { return d.traced.Value(key) }
+
+// AfterFunc is the same for those of a way.
+func (d *dials) AfterFunc(f func()) (stop func() bool) { return afterFunc(d.Context, f) }
+
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if c, ok := ctx.(interface {
 		AfterFunc(f func()) (stop func() bool)
 	}); ok {
 		return c.AfterFunc(f)
 	}
-	return context.AfterFunc(w.Context, f)
+	return context.AfterFunc(ctx, f)
 }
 
 // reports reports whether the base transport has looked for a trace: it is, or has beneath it, one
