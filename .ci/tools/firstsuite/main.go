@@ -1,0 +1,94 @@
+// Command firstsuite checks that the first suite, which is go test without a build tag, is right by
+// construction: that a busy machine can make it slow, and never red. So no test in it may use what
+// depends on the machine:
+//
+//   - the real clock: time.Sleep and its kin, outside of a bubble of package testing/synctest. A bound
+//     of a minute or more is allowed, as the end of a wait for something else;
+//   - anything outside of the process: sockets, child processes, the variable CI.
+//
+// It reads source without types. A function that uses something of this may be called by tests only from where
+// that is allowed; firstsuite follows calls by name, within a package and into packages that are made for tests
+// (those that import testing). What it cannot see is a timer that the tested code itself has started.
+//
+// An exception stands on the line that it is for, with its reason: //clock: reason, or //outside: reason.
+//
+//	go list -e -json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles work | firstsuite
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	files, err := list(os.Stdin)
+	if err == nil && len(files) == 0 {
+		err = errors.New("no files with tests on standard input (see go doc)")
+	}
+	var found []finding
+	if err == nil {
+		found, err = check(files)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "firstsuite:", err)
+		os.Exit(2)
+	}
+	here, _ := os.Getwd()
+	exceptions, bad := 0, 0
+	for _, f := range found {
+		if f.reason != "" {
+			exceptions++
+			continue
+		}
+		bad++
+		if rel, err := filepath.Rel(here, f.pos.Filename); err == nil && !strings.HasPrefix(rel, "..") {
+			f.pos.Filename = rel
+		}
+		fmt.Println(f)
+	}
+	fmt.Printf("%d files, %d exceptions with a reason\n", len(files), exceptions)
+	if bad > 0 {
+		fmt.Fprintf(os.Stderr, "firstsuite: %d uses of what depends on the machine (see go doc ./.ci/tools/firstsuite)\n", bad)
+		os.Exit(1)
+	}
+}
+
+// A file is one of the first suite.
+type file struct {
+	path string // of the file
+	pkg  string // its package's import path, with _test for those outside of it
+}
+
+// list reads the output of go list -json. Of what is not a test it returns the packages that are made for tests.
+func list(in io.Reader) ([]file, error) {
+	var files []file
+	for d := json.NewDecoder(in); ; {
+		var p struct {
+			ImportPath, Dir                    string
+			GoFiles, TestGoFiles, XTestGoFiles []string
+		}
+		if err := d.Decode(&p); err == io.EOF {
+			return files, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("the list of packages: %w", err)
+		}
+		forTests := slices.ContainsFunc(p.GoFiles, func(name string) bool { return imports(filepath.Join(p.Dir, name), "testing") })
+		if forTests {
+			for _, name := range p.GoFiles {
+				files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath})
+			}
+		}
+		for _, name := range p.TestGoFiles {
+			files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath})
+		}
+		for _, name := range p.XTestGoFiles {
+			files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath + "_test"})
+		}
+	}
+}

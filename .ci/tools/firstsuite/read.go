@@ -1,0 +1,227 @@
+package main
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// A reader reads one function.
+type reader struct {
+	*source
+	functions map[string]*function
+	makers    map[string]bool
+	into      *function
+	params    []string          // of function types
+	locals    map[string]string // keys of the functions in local variables
+	bound     map[*ast.FuncLit]bool
+	name      string
+	bubbles   bool // it makes a bubble somewhere: the functions in its tables run there
+}
+
+// read adds the functions of the file. Methods are found by their names alone.
+func (p *source) read(functions map[string]*function, makers map[string]bool) {
+	for _, decl := range p.ast.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || isSilentExample(p.ast, d) {
+				continue
+			}
+			key := p.pkg + "." + d.Name.Name
+			if d.Recv != nil {
+				key = method(p.pkg, d.Name.Name)
+			}
+			r := p.reader(functions, makers, key)
+			r.params = funcParams(d.Type)
+			ast.Inspect(d.Body, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && r.isMaker(call) {
+					r.bubbles = true
+				}
+				return true
+			})
+			r.walk(d.Body, false)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok {
+					for _, name := range v.Names {
+						for _, value := range v.Values {
+							p.reader(functions, makers, p.pkg+"."+name.Name).walk(value, false)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func method(pkg, name string) string { return pkg + ".()" + name }
+
+func (p *source) reader(functions map[string]*function, makers map[string]bool, key string) *reader {
+	f := functions[key]
+	if f == nil {
+		f = &function{key: key}
+		functions[key] = f
+	}
+	return &reader{source: p, functions: functions, makers: makers, into: f, locals: map[string]string{}, bound: map[*ast.FuncLit]bool{}, name: key}
+}
+
+// isSilentExample reports whether d is an example that has no output to compare, and so is not run.
+func isSilentExample(f *ast.File, d *ast.FuncDecl) bool {
+	if !strings.HasPrefix(d.Name.Name, "Example") {
+		return false
+	}
+	return !slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
+		text := strings.ToLower(c.Text())
+		return c.Pos() > d.Body.Pos() && c.End() < d.Body.End() &&
+			(strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:"))
+	})
+}
+
+// funcParams returns the names of the parameters that are functions.
+func funcParams(t *ast.FuncType) []string {
+	var names []string
+	for _, field := range t.Params.List {
+		if _, is := field.Type.(*ast.FuncType); is {
+			for _, name := range field.Names {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// isMaker reports whether the call runs its arguments in a bubble.
+func (r *reader) isMaker(call *ast.CallExpr) bool {
+	switch fun := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		pkg, name := r.qualified(fun)
+		if pkg == "" {
+			return r.makers[method(r.pkg, name)]
+		}
+		return pkg == "testing/synctest" && (name == "Test" || name == "Run") || r.makers[pkg+"."+name]
+	case *ast.Ident:
+		return r.makers[r.pkg+"."+fun.Name] || r.makers[r.locals[fun.Name]]
+	}
+	return false
+}
+
+// walk notes what the node uses and calls.
+func (r *reader) walk(n ast.Node, inBubble bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				if id, ok := left.(*ast.Ident); !ok {
+					r.walk(left, inBubble)
+				} else if i < len(n.Rhs) {
+					r.bind(id, n.Rhs[i], inBubble)
+				}
+			}
+			for _, right := range n.Rhs {
+				r.walk(right, inBubble)
+			}
+			return false
+		case *ast.ValueSpec:
+			for i, id := range n.Names {
+				if i < len(n.Values) {
+					r.bind(id, n.Values[i], inBubble)
+				}
+			}
+		case *ast.CompositeLit:
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					e = kv.Value
+				}
+				r.walk(e, inBubble || r.bubbles && isFunc(e))
+			}
+			if n.Type != nil {
+				r.walk(n.Type, inBubble)
+			}
+			return false
+		case *ast.CallExpr:
+			maker := r.isMaker(n)
+			r.note(n, n, inBubble)
+			if _, ok := n.Fun.(*ast.SelectorExpr); ok && r.uses(n.Fun) == clock && r.isGenerous(n.Args) {
+				// waits for something else
+			} else {
+				r.walk(n.Fun, inBubble)
+			}
+			for _, arg := range n.Args {
+				if maker && r.mentionsParam(arg) {
+					r.into.makesBubble = true
+				}
+				r.walk(arg, inBubble || maker)
+			}
+			return false
+		case *ast.FuncLit:
+			return !r.bound[n]
+		case *ast.SelectorExpr:
+			r.note(n, n, inBubble)
+			pkg, name := r.qualified(n)
+			if pkg != "" {
+				r.call(pkg+"."+name, inBubble)
+				return false
+			}
+			r.call(method(r.pkg, name), inBubble)
+			r.walk(n.X, inBubble)
+			return false
+		case *ast.Ident:
+			if key := r.locals[n.Name]; key != "" {
+				r.call(key, inBubble)
+			} else {
+				r.call(r.pkg+"."+n.Name, inBubble)
+			}
+		}
+		return true
+	})
+}
+
+func isFunc(e ast.Expr) bool {
+	_, is := e.(*ast.FuncLit)
+	return is
+}
+
+// bind notes that a local variable is a function: it is used where the variable is mentioned.
+func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
+	lit, ok := value.(*ast.FuncLit)
+	if !ok {
+		return
+	}
+	key := r.name + local + id.Name
+	r.locals[id.Name], r.bound[lit] = key, true
+	sub := r.reader(r.functions, r.makers, key)
+	sub.locals, sub.bound, sub.bubbles, sub.name = r.locals, r.bound, r.bubbles, r.name
+	sub.params = funcParams(lit.Type)
+	sub.walk(lit.Body, inBubble)
+	if sub.into.makesBubble {
+		r.makers[key] = true
+	}
+}
+
+func (r *reader) note(n, at ast.Node, inBubble bool) {
+	what, k := r.use(n)
+	if k == "" || k == clock && inBubble {
+		return
+	}
+	r.into.uses = append(r.into.uses, used{r.fset.Position(at.Pos()), what, k, r.reason(at.Pos(), k)})
+}
+
+func (r *reader) uses(n ast.Node) kind {
+	_, k := r.use(n)
+	return k
+}
+
+func (r *reader) call(key string, inBubble bool) {
+	r.into.calls = append(r.into.calls, called{key, inBubble})
+}
+
+// mentionsParam reports whether e has one of the parameters that are functions.
+func (r *reader) mentionsParam(e ast.Node) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && slices.Contains(r.params, id.Name) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
