@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,7 @@ func TestASilentBodyEnds(t *testing.T) {
 		"slow all along": {[]lullhttp.Option{lullhttp.WithBodyIdleTimeout(second)}, []time.Duration{second / 2, second / 2, second / 2, second / 2}, "xxxxx", 2 * second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, eager, dripping(c.waits...), func(t *testing.T, cl *http.Client, _ *pipes) {
+			inBubble(t, eager, dripping(c.waits...), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				resp, err := cl.Get(host)
 				if err != nil {
 					t.Fatal(err)

@@ -38,53 +38,57 @@ func handled(handle func(conn net.Conn, number int)) *http.Transport {
 
 // A response that was cut in its header is none: what may be repeated is, wherever it was cut.
 func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
-	header := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
-	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
-		for cut := range len(header) {
-			var seen atomic.Int64
-			base := handled(func(conn net.Conn, number int) {
-				req, err := http.ReadRequest(bufio.NewReader(conn))
-				if err != nil {
-					return
+	synctest.Test(t, func(t *testing.T) {
+		header := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
+		for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
+			for cut := range len(header) {
+				var seen atomic.Int64
+				base := handled(func(conn net.Conn, number int) {
+					req, err := http.ReadRequest(bufio.NewReader(conn))
+					if err != nil {
+						return
+					}
+					io.Copy(io.Discard, req.Body)
+					if seen.Add(1) == 1 {
+						io.WriteString(conn, header[:cut])
+						return
+					}
+					io.WriteString(conn, header+"ok")
+				})
+				req, _ := http.NewRequest(method, host, strings.NewReader("body"))
+				resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
+				if method == "POST" {
+					var e *lull.Error
+					if !errors.As(err, &e) || e.Reason != engine.NotIdempotent || seen.Load() != 1 {
+						t.Errorf("POST, cut after %d: %v after %d requests", cut, err, seen.Load())
+					}
+					continue
 				}
-				io.Copy(io.Discard, req.Body)
-				if seen.Add(1) == 1 {
-					io.WriteString(conn, header[:cut])
-					return
+				if err != nil || seen.Load() != 2 || read(t, resp, err) != "ok" {
+					t.Errorf("%s, cut after %d (%q): %v after %d requests", method, cut, header[max(0, cut-8):cut], err, seen.Load())
 				}
-				io.WriteString(conn, header+"ok")
-			})
-			req, _ := http.NewRequest(method, host, strings.NewReader("body"))
-			resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
-			if method == "POST" {
-				var e *lull.Error
-				if !errors.As(err, &e) || e.Reason != engine.NotIdempotent || seen.Load() != 1 {
-					t.Errorf("POST, cut after %d: %v after %d requests", cut, err, seen.Load())
-				}
-				continue
+				base.CloseIdleConnections()
 			}
-			if err != nil || seen.Load() != 2 || read(t, resp, err) != "ok" {
-				t.Errorf("%s, cut after %d (%q): %v after %d requests", method, cut, header[max(0, cut-8):cut], err, seen.Load())
-			}
-			base.CloseIdleConnections()
 		}
-	}
+	})
 }
 
 // What is no HTTP at all will be none the next time.
 func TestAnotherProtocolIsNotRepeated(t *testing.T) {
-	for _, line := range []string{"SSH-2.0-OpenSSH_9.6\r\n", "I do not speak HTTP\r\n\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
-		var n atomic.Int64
-		base := handled(func(conn net.Conn, number int) {
-			n.Add(1)
-			http.ReadRequest(bufio.NewReader(conn))
-			io.WriteString(conn, line)
-		})
-		var e *lull.Error
-		if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != engine.CodeUnclassified || n.Load() != 1 {
-			t.Errorf("%q: %v after %d requests", line, err, n.Load())
+	synctest.Test(t, func(t *testing.T) {
+		for _, line := range []string{"SSH-2.0-OpenSSH_9.6\r\n", "I do not speak HTTP\r\n\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
+			var n atomic.Int64
+			base := handled(func(conn net.Conn, number int) {
+				n.Add(1)
+				http.ReadRequest(bufio.NewReader(conn))
+				io.WriteString(conn, line)
+			})
+			var e *lull.Error
+			if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != engine.CodeUnclassified || n.Load() != 1 {
+				t.Errorf("%q: %v after %d requests", line, err, n.Load())
+			}
 		}
-	}
+	})
 }
 
 func get(t *testing.T) *http.Request {
@@ -99,7 +103,7 @@ func get(t *testing.T) *http.Request {
 // repeats GET and its like then; PUT and DELETE are lull's to repeat, and POST nobody's.
 func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 	for method, want := range map[string]int64{"GET": 2, "PUT": 2, "DELETE": 2, "POST": 1} {
-		t.Run(method, func(t *testing.T) {
+		run(t, method, func(t *testing.T) {
 			var requests atomic.Int64
 			var idle *endable
 			base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -198,20 +202,22 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 
 // Request.Cancel that is closed during a wait ends the call without another attempt.
 func TestRule20RequestCancelDuringAWait(t *testing.T) {
-	n := 0
-	cancel := make(chan struct{})
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		n++
-		close(cancel)
-		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		cancel := make(chan struct{})
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			n++
+			close(cancel)
+			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		})
+		req := get(t)
+		req.Cancel = cancel //lint:ignore SA1019 it is what is tested
+		_, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
+		var status *lullhttp.StatusError
+		if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || n != 1 {
+			t.Errorf("%v after %d attempts", err, n)
+		}
 	})
-	req := get(t)
-	req.Cancel = cancel //lint:ignore SA1019 it is what is tested
-	_, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-	var status *lullhttp.StatusError
-	if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || n != 1 {
-		t.Errorf("%v after %d attempts", err, n)
-	}
 }
 
 type observer func(context.Context, lull.Event)

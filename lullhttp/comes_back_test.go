@@ -6,13 +6,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -20,7 +22,7 @@ import (
 // with the answer of the call, before its own.
 func TestCookiesOfDiscardedAnswers(t *testing.T) {
 	for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-		t.Run(how, func(t *testing.T) {
+		run(t, how, func(t *testing.T) {
 			n := 0
 			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 				n++
@@ -52,25 +54,27 @@ func TestCookiesOfDiscardedAnswers(t *testing.T) {
 // The first attempt was carried out, but its answer was lost. The server's answer to the second is
 // that of the call: the caller knows by Outcome.Attempts that it may be about its own.
 func TestTheAnswerOfARepeatedCondition(t *testing.T) {
-	for method, status := range map[string]int{"PUT": 412, "DELETE": 404} {
-		done := false
-		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			if done {
-				w.WriteHeader(status)
-				return
+	synctest.Test(t, func(t *testing.T) {
+		for method, status := range map[string]int{"PUT": 412, "DELETE": 404} {
+			done := false
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				if done {
+					w.WriteHeader(status)
+					return
+				}
+				done = true
+				panic(http.ErrAbortHandler)
+			})
+			req, _ := http.NewRequest(method, s.URL, strings.NewReader("x"))
+			req.Header.Set("If-Match", `"1"`)
+			resp, err := client(t, eager).Do(req)
+			read(t, resp, err)
+			if o := lullhttp.OutcomeOf(resp); resp.StatusCode != status || o.Attempts != 2 {
+				t.Errorf("%s: %d, %+v", method, resp.StatusCode, o)
 			}
-			done = true
-			panic(http.ErrAbortHandler)
-		})
-		req, _ := http.NewRequest(method, s.URL, strings.NewReader("x"))
-		req.Header.Set("If-Match", `"1"`)
-		resp, err := client(t, eager).Do(req)
-		read(t, resp, err)
-		if o := lullhttp.OutcomeOf(resp); resp.StatusCode != status || o.Attempts != 2 {
-			t.Errorf("%s: %d, %+v", method, resp.StatusCode, o)
 		}
-	}
+	})
 }
 
 // A conflict, a content that is too large for now and a lock pass if they name a wait.
@@ -86,7 +90,7 @@ func TestWhatPassesIsRepeated(t *testing.T) {
 					w.Header().Set("Retry-After", after)
 				}
 				w.WriteHeader(status)
-			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				req, _ := http.NewRequest("PUT", host, strings.NewReader("x"))
 				resp, err := cl.Do(req)
 				read(t, resp, err)
@@ -104,29 +108,31 @@ func TestWhatPassesIsRepeated(t *testing.T) {
 
 // http.MaxBytesReader behind NewHandler cuts the body, and a 413 closes the connection, as without.
 func TestMaxBytesReaderBehindNewHandler(t *testing.T) {
-	limit := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10))
-		if is, ok := errors.AsType[*http.MaxBytesError](err); !ok || is.Limit != 10 {
-			t.Errorf("the body ends with %v", err)
-			return
-		}
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	})
-	wrapped, err := lullhttp.NewHandler(limit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
-		for _, h2 := range []bool{false, true} {
-			s := httptest.NewUnstartedServer(h)
-			s.EnableHTTP2 = h2
-			s.StartTLS()
-			resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1000)))
-			read(t, resp, err)
-			if resp.StatusCode != 413 || resp.Close == h2 {
-				t.Errorf("%s, HTTP/2 %v: %d, closed %v", name, h2, resp.StatusCode, resp.Close)
+	synctest.Test(t, func(t *testing.T) {
+		limit := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10))
+			if is, ok := errors.AsType[*http.MaxBytesError](err); !ok || is.Limit != 10 {
+				t.Errorf("the body ends with %v", err)
+				return
 			}
-			s.Close()
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		})
+		wrapped, err := lullhttp.NewHandler(limit)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
+			for _, h2 := range []bool{false, true} {
+				s := memnet.NewUnstartedServer(t, h)
+				s.EnableHTTP2 = h2
+				memnet.StartTLS(s)
+				resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1000)))
+				read(t, resp, err)
+				if resp.StatusCode != 413 || resp.Close == h2 {
+					t.Errorf("%s, HTTP/2 %v: %d, closed %v", name, h2, resp.StatusCode, resp.Close)
+				}
+				s.Close()
+			}
+		}
+	})
 }

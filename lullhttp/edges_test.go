@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -86,22 +88,24 @@ func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
 
 // A classifier sees the response with the caller's request, as the caller does.
 func TestAClassifierSeesTheCallersRequest(t *testing.T) {
-	base := &reading{}
-	var seen []*http.Request
-	tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
-		seen = append(seen, resp.Request)
-		return lull.Verdict{}
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequest("GET", "http://example.test/", nil)
-	if _, err := tr.RoundTrip(req); err != nil {
-		t.Fatal(err)
-	}
-	if len(seen) != 2 || seen[0] != req || seen[1] != req || base.reqs[0] == req {
-		t.Errorf("%d responses, of the caller's request: %v", len(seen), seen[0] == req)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		base := &reading{}
+		var seen []*http.Request
+		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+			seen = append(seen, resp.Request)
+			return lull.Verdict{}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		if _, err := tr.RoundTrip(req); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 2 || seen[0] != req || seen[1] != req || base.reqs[0] == req {
+			t.Errorf("%d responses, of the caller's request: %v", len(seen), seen[0] == req)
+		}
+	})
 }
 
 // One byte is progress.
@@ -110,7 +114,7 @@ func TestAnUploadOfSingleBytesMakesProgress(t *testing.T) {
 	p.AttemptTimeout, p.Attempts = time.Second, 1
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		body, write := io.Pipe()
 		go func() {
 			for range 4 {
@@ -131,7 +135,7 @@ func TestAnUploadOfSingleBytesMakesProgress(t *testing.T) {
 
 // The limit on silence is for the server: a reader that takes its time loses nothing.
 func TestASlowReaderIsNotCutOff(t *testing.T) {
-	inBubble(t, eager, dripping(0, 0, 0), func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, eager, dripping(0, 0, 0), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if err != nil {
 			t.Fatal(err)
@@ -157,22 +161,24 @@ func TestASlowReaderIsNotCutOff(t *testing.T) {
 // A classifier can report of a response that its request was not looked at: then a POST is
 // repeated.
 func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
-	for neverSent, want := range map[bool]int{true: 2, false: 1} {
-		base := &reading{}
-		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
-			if resp != nil && resp.StatusCode == 503 {
-				return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}
+	synctest.Test(t, func(t *testing.T) {
+		for neverSent, want := range map[bool]int{true: 2, false: 1} {
+			base := &reading{}
+			tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+				if resp != nil && resp.StatusCode == 503 {
+					return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}
+				}
+				return lull.Verdict{}
+			}))
+			if err != nil {
+				t.Fatal(err)
 			}
-			return lull.Verdict{}
-		}))
-		if err != nil {
-			t.Fatal(err)
+			req, _ := http.NewRequest("POST", "http://example.test/", strings.NewReader("x"))
+			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != want {
+				t.Errorf("never sent: %v: %d requests, want %d; %v", neverSent, len(base.reqs), want, err)
+			}
 		}
-		req, _ := http.NewRequest("POST", "http://example.test/", strings.NewReader("x"))
-		if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != want {
-			t.Errorf("never sent: %v: %d requests, want %d; %v", neverSent, len(base.reqs), want, err)
-		}
-	}
+	})
 }
 
 // noting is a body that notes that it was closed.

@@ -6,15 +6,17 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 )
@@ -70,7 +72,7 @@ func TestASickEndpointIsLeftOut(t *testing.T) {
 			w.WriteHeader(500)
 		}
 	}}
-	inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start = time.Now()
 		failed, failedOut := 0, 0
 		for range 4 * 60 * 20 { // twenty calls a second, for four minutes
@@ -118,7 +120,7 @@ func TestRule16ShortDeadlinesEjectNoEndpoint(t *testing.T) {
 			}
 			time.Sleep(50 * ms)
 		}}
-		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			for n := range 20 * 60 { // twenty calls a second, for a minute
 				within := time.Second
 				if !hangs && n%2 == 0 {
@@ -152,7 +154,7 @@ func TestGatewayFailures(t *testing.T) {
 				w.WriteHeader(status)
 			}
 		}}
-		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			for range 20 {
 				resp, err := cl.Get(orders)
 				read(t, resp, err)
@@ -171,7 +173,7 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	sick := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }}
 	four := eager
 	four.Attempts = 4
-	inBubble(t, four, sick.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, four, sick.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		for range 20 {
 			sick.order = nil
 			resp, err := cl.Get(orders)
@@ -183,7 +185,7 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	}, withEndpoints(outlier.Config{}, bases(4)))
 
 	slow := &fleet{answer: func(string, http.ResponseWriter, *http.Request) { time.Sleep(15 * ms) }}
-	inBubble(t, hedging, slow.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, hedging, slow.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		for range 20 {
 			slow.mu.Lock()
 			slow.order = nil
@@ -223,7 +225,7 @@ func TestWithAllEndpointsSickTheClientStillSends(t *testing.T) {
 	const calls = 4000
 	p := lull.Policy{Attempts: 1}
 	p.Breaker.Off = true
-	inBubble(t, p, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, p, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		for range calls {
 			resp, err := cl.Get(orders)
 			read(t, resp, err)
@@ -240,34 +242,35 @@ func TestWithAllEndpointsSickTheClientStillSends(t *testing.T) {
 
 // The request that an endpoint sees, as an address and as a base.
 func TestWhatAnEndpointSees(t *testing.T) {
-	var got *http.Request
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		got = r
-	}))
-	defer s.Close()
-	address := strings.TrimPrefix(s.URL, "http://")
-	for _, c := range []struct{ endpoint, host, want string }{
-		{address, "", "orders"},
-		{address, "special", "special"},
-		{s.URL, "", address},
-		{s.URL + "/", "", address},
-		{s.URL, "special", "special"},
-	} {
-		req, _ := http.NewRequest("PUT", "http://orders/a%2Fb?x=1", strings.NewReader("body"))
-		if c.host != "" {
-			req.Host = c.host
+	synctest.Test(t, func(t *testing.T) {
+		var got *http.Request
+		s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			got = r
+		}))
+		address := strings.TrimPrefix(s.URL, "http://")
+		for _, c := range []struct{ endpoint, host, want string }{
+			{address, "", "orders"},
+			{address, "special", "special"},
+			{s.URL, "", address},
+			{s.URL + "/", "", address},
+			{s.URL, "special", "special"},
+		} {
+			req, _ := http.NewRequest("PUT", "http://orders/a%2Fb?x=1", strings.NewReader("body"))
+			if c.host != "" {
+				req.Host = c.host
+			}
+			before := *req.URL
+			resp, err := client(t, lull.Policy{}, withEndpoints(outlier.Config{}, []string{c.endpoint})).Do(req)
+			read(t, resp, err)
+			if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
+				t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
+			}
+			if *req.URL != before {
+				t.Errorf("%+v: the request's URL is now %v", c, req.URL)
+			}
 		}
-		before := *req.URL
-		resp, err := client(t, lull.Policy{}, withEndpoints(outlier.Config{}, []string{c.endpoint})).Do(req)
-		read(t, resp, err)
-		if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
-			t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
-		}
-		if *req.URL != before {
-			t.Errorf("%+v: the request's URL is now %v", c, req.URL)
-		}
-	}
+	})
 }
 
 func TestEndpointsThatAreNone(t *testing.T) {
@@ -306,7 +309,7 @@ func TestEndpointsMayChangeUnderCalls(t *testing.T) {
 		}
 		return lullhttp.WithEndpoints("orders", e)(tr)
 	}
-	inBubble(t, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -19,6 +20,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -62,7 +64,7 @@ func TestTheServerHasTheClientsTime(t *testing.T) {
 		"the caller's":       {250 * ms, []time.Duration{250 * ms}},
 	} {
 		left, ended = nil, nil
-		inBubble(t, p, handle, func(t *testing.T, cl *http.Client, _ *pipes) {
+		inBubble(t, p, handle, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			ctx, cancel := context.Background(), func() {}
 			if c.caller > 0 {
 				ctx, cancel = context.WithTimeout(ctx, c.caller)
@@ -97,7 +99,7 @@ func TestTheTimeIsForTheBeginningOfTheResponse(t *testing.T) {
 			t.Errorf("the rest of the response was cut off: %v", r.Context().Err())
 		}
 		io.WriteString(w, "the rest")
-	}), func(t *testing.T, cl *http.Client, _ *pipes) {
+	}), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if got := read(t, resp, err); got != "the rest" {
 			t.Errorf("got %q", got)
@@ -128,7 +130,7 @@ func TestTheTimeIsSent(t *testing.T) {
 		var got []string
 		inBubble(t, c.policy, func(w http.ResponseWriter, r *http.Request) {
 			got = append(got, r.Header.Get(c.header))
-		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			req, _ := http.NewRequest("GET", host, nil)
 			resp, err := cl.Do(req)
 			read(t, resp, err)
@@ -176,54 +178,56 @@ func TestWorkOfNobodyIsNotStarted(t *testing.T) {
 }
 
 func TestTimeOfRequests(t *testing.T) {
-	for _, c := range []struct {
-		opts    []lullhttp.HandlerOption
-		headers string
-		want    time.Duration // 0: none
-	}{
-		{nil, "", 0},
-		{nil, "Lull-Timeout: 1500", 1500 * ms},
-		{nil, "Lull-Timeout: 1500\nX-Envoy-Expected-Rq-Timeout-Ms: 700", 700 * ms},
-		{nil, "X-Envoy-Expected-Rq-Timeout-Ms: 0", 0}, // a route without a timeout
-		{nil, "Grpc-Timeout: 2S", 2 * time.Second},
-		{nil, "Grpc-Timeout: 100m", 100 * ms},
-		{nil, "Grpc-Timeout: 2M", 2 * time.Minute},
-		{nil, "Grpc-Timeout: m", 0},
-		{nil, "Grpc-Timeout: 5", 0},
-		{nil, "Grpc-Timeout: -5m", 0},
-		{nil, "Grpc-Timeout: 5s", 0},
-		{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
-		{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 1500", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", 500 * ms},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 5", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 1500", 1500 * ms},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "", 0},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 2*time.Second)}, "Grpc-Timeout: 1n", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, time.Second)}, "Lull-Timeout: 5000", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, "Lull-Timeout: 500", 0},
-		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, "Lull-Timeout: 500", 500 * ms},
-		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("x-left")}, "X-Left: 500\nLull-Timeout: 100", 500 * ms},
-		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "Lull-Timeout: 100\nGrpc-Timeout: 1S", 0},
-	} {
-		var got time.Duration
-		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
-			if until, ok := r.Context().Deadline(); ok {
-				got = time.Until(until)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			opts    []lullhttp.HandlerOption
+			headers string
+			want    time.Duration // 0: none
+		}{
+			{nil, "", 0},
+			{nil, "Lull-Timeout: 1500", 1500 * ms},
+			{nil, "Lull-Timeout: 1500\nX-Envoy-Expected-Rq-Timeout-Ms: 700", 700 * ms},
+			{nil, "X-Envoy-Expected-Rq-Timeout-Ms: 0", 0}, // a route without a timeout
+			{nil, "Grpc-Timeout: 2S", 2 * time.Second},
+			{nil, "Grpc-Timeout: 100m", 100 * ms},
+			{nil, "Grpc-Timeout: 2M", 2 * time.Minute},
+			{nil, "Grpc-Timeout: m", 0},
+			{nil, "Grpc-Timeout: 5", 0},
+			{nil, "Grpc-Timeout: -5m", 0},
+			{nil, "Grpc-Timeout: 5s", 0},
+			{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
+			{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 1500", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", 500 * ms},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 5", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 1500", 1500 * ms},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "", 0},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 2*time.Second)}, "Grpc-Timeout: 1n", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, time.Second)}, "Lull-Timeout: 5000", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, "Lull-Timeout: 500", 0},
+			{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", time.Second},
+			{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, "Lull-Timeout: 500", 500 * ms},
+			{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("x-left")}, "X-Left: 500\nLull-Timeout: 100", 500 * ms},
+			{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "Lull-Timeout: 100\nGrpc-Timeout: 1S", 0},
+		} {
+			var got time.Duration
+			h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+				if until, ok := r.Context().Deadline(); ok {
+					got = time.Until(until)
+				}
+			}, c.opts...)
+			req := httptest.NewRequest("GET", "/", nil)
+			for line := range strings.Lines(c.headers) {
+				k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				req.Header.Add(k, v)
 			}
-		}, c.opts...)
-		req := httptest.NewRequest("GET", "/", nil)
-		for line := range strings.Lines(c.headers) {
-			k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			req.Header.Add(k, v)
+			h(httptest.NewRecorder(), req)
+			if got != c.want {
+				t.Errorf("%q: %v, want %v", c.headers, got, c.want)
+			}
 		}
-		h(httptest.NewRecorder(), req)
-		if got > c.want || got < c.want-c.want/2 { // the clock is a real one
-			t.Errorf("%q: %v, want %v", c.headers, got, c.want)
-		}
-	}
+	})
 }
 
 func TestParseAttempt(t *testing.T) {
@@ -288,7 +292,7 @@ func TestAHedgeIsMarked(t *testing.T) {
 			if first {
 				c.first(w)
 			}
-		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			resp, err := cl.Get(host)
 			read(t, resp, err)
 			time.Sleep(2 * time.Second)
@@ -302,42 +306,44 @@ func TestAHedgeIsMarked(t *testing.T) {
 // A failure that was retried below is marked so, and one that was not is not. A header that
 // the handler has set itself stays.
 func TestWhatWasRetriedBelowIsMarked(t *testing.T) {
-	down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fail := func(r *http.Request) {
-		lull.Run(r.Context(), down, func(context.Context) error { return lull.Transient(errors.New("down")) })
-	}
-	for _, c := range []struct {
-		name   string
-		handle func(http.ResponseWriter, *http.Request)
-		opts   []lullhttp.HandlerOption
-		want   string
-	}{
-		{"retried in vain", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, nil, "false"},
-		{"and has no better word", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(500) }, nil, "false"},
-		{"and said nothing of it", func(w http.ResponseWriter, r *http.Request) { fail(r) }, nil, ""},
-		{"or blamed the client", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(409) }, nil, ""},
-		{"its own fault", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }, nil, ""},
-		{"says otherwise", func(w http.ResponseWriter, r *http.Request) {
-			fail(r)
-			w.Header().Set("X-Should-Retry", "true")
-			w.WriteHeader(503)
-		}, nil, "true"},
-		{"names a wait", func(w http.ResponseWriter, r *http.Request) {
-			fail(r)
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(503)
-		}, nil, ""},
-		{"passed on", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, []lullhttp.HandlerOption{lullhttp.PassRetriesOn()}, ""},
-	} {
-		w := httptest.NewRecorder()
-		newHandler(t, c.handle, c.opts...)(w, httptest.NewRequest("GET", "/", nil))
-		if got := w.Result().Header.Get("X-Should-Retry"); got != c.want {
-			t.Errorf("%s: X-Should-Retry: %q, want %q", c.name, got, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		fail := func(r *http.Request) {
+			lull.Run(r.Context(), down, func(context.Context) error { return lull.Transient(errors.New("down")) })
+		}
+		for _, c := range []struct {
+			name   string
+			handle func(http.ResponseWriter, *http.Request)
+			opts   []lullhttp.HandlerOption
+			want   string
+		}{
+			{"retried in vain", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, nil, "false"},
+			{"and has no better word", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(500) }, nil, "false"},
+			{"and said nothing of it", func(w http.ResponseWriter, r *http.Request) { fail(r) }, nil, ""},
+			{"or blamed the client", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(409) }, nil, ""},
+			{"its own fault", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }, nil, ""},
+			{"says otherwise", func(w http.ResponseWriter, r *http.Request) {
+				fail(r)
+				w.Header().Set("X-Should-Retry", "true")
+				w.WriteHeader(503)
+			}, nil, "true"},
+			{"names a wait", func(w http.ResponseWriter, r *http.Request) {
+				fail(r)
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(503)
+			}, nil, ""},
+			{"passed on", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, []lullhttp.HandlerOption{lullhttp.PassRetriesOn()}, ""},
+		} {
+			w := httptest.NewRecorder()
+			newHandler(t, c.handle, c.opts...)(w, httptest.NewRequest("GET", "/", nil))
+			if got := w.Result().Header.Get("X-Should-Retry"); got != c.want {
+				t.Errorf("%s: X-Should-Retry: %q, want %q", c.name, got, c.want)
+			}
+		}
+	})
 }
 
 func TestHandlerOptions(t *testing.T) {
@@ -375,12 +381,8 @@ func chain(t *testing.T, layers int, p lull.Policy, opts ...lullhttp.HandlerOpti
 		w.WriteHeader(503)
 	}
 	for range layers {
-		s := httptest.NewServer(newHandler(t, handle, opts...))
-		t.Cleanup(s.Close)
-		next, err := lullhttp.NewClient(p, seeded(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := memnet.NewServer(t, newHandler(t, handle, opts...))
+		next := client(t, p)
 		handle = func(w http.ResponseWriter, r *http.Request) {
 			req, _ := http.NewRequestWithContext(r.Context(), "GET", s.URL, nil)
 			resp, err := next.Do(req)
@@ -400,40 +402,39 @@ func chain(t *testing.T, layers int, p lull.Policy, opts ...lullhttp.HandlerOpti
 // layer that retries 4 × 4 × 4 requests reach the leaf for each call, and with the
 // zero policy hardly more than one.
 func TestOneLayerRetries(t *testing.T) {
-	const calls = 200
-	naive := lull.Policy{
-		Attempts: 4, Nested: lull.NestedAlways, Timeouts: lull.TimeoutsAlways,
-		Backoff: eager.Backoff, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
-	}
-	// As it comes, but without the breaker, so that all calls are made. Then each
-	// process still has two retries that nobody earned.
-	ours := lull.Policy{Backoff: eager.Backoff, Breaker: breaker.Config{Off: true}}
-	flight := func(name string, p lull.Policy, calls int, opts ...lullhttp.HandlerOption) float64 {
-		url, leaf := chain(t, 3, p, opts...)
-		client, err := lullhttp.NewClient(p, seeded(t))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 200
+		naive := lull.Policy{
+			Attempts: 4, Nested: lull.NestedAlways, Timeouts: lull.TimeoutsAlways,
+			Backoff: eager.Backoff, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 		}
-		for range calls {
-			resp, err := client.Get(url)
-			if read(t, resp, err); resp.StatusCode != 503 {
-				t.Fatalf("%s: status %d", name, resp.StatusCode)
+		// As it comes, but without the breaker, so that all calls are made. Then each
+		// process still has two retries that nobody earned.
+		ours := lull.Policy{Backoff: eager.Backoff, Breaker: breaker.Config{Off: true}}
+		flight := func(name string, p lull.Policy, calls int, opts ...lullhttp.HandlerOption) float64 {
+			url, leaf := chain(t, 3, p, opts...)
+			cl := client(t, p)
+			for range calls {
+				resp, err := cl.Get(url)
+				if read(t, resp, err); resp.StatusCode != 503 {
+					t.Fatalf("%s: status %d", name, resp.StatusCode)
+				}
 			}
+			perCall := float64(leaf.Load()) / float64(calls)
+			t.Logf("%-30s %6.2f attempts at the leaf for each call", name, perCall)
+			return perCall
 		}
-		perCall := float64(leaf.Load()) / float64(calls)
-		t.Logf("%-30s %6.2f attempts at the leaf for each call", name, perCall)
-		return perCall
-	}
-	if got := flight("four attempts in each layer", naive, 5, lullhttp.PassRetriesOn()); got != 64 {
-		t.Errorf("naive: %v attempts a call, want 4 × 4 × 4", got)
-	}
-	// Even so, the server's word alone holds it to one layer.
-	if got := flight("the same, and servers say so", naive, 5); got != 4 {
-		t.Errorf("one layer of four: %v attempts a call, want 4", got)
-	}
-	if got := flight("lull", ours, calls); got > 1.1+2.0/calls {
-		t.Errorf("lull: %v attempts a call, want at most 1.1 and two retries in stock", got)
-	}
+		if got := flight("four attempts in each layer", naive, 5, lullhttp.PassRetriesOn()); got != 64 {
+			t.Errorf("naive: %v attempts a call, want 4 × 4 × 4", got)
+		}
+		// Even so, the server's word alone holds it to one layer.
+		if got := flight("the same, and servers say so", naive, 5); got != 4 {
+			t.Errorf("one layer of four: %v attempts a call, want 4", got)
+		}
+		if got := flight("lull", ours, calls); got > 1.1+2.0/calls {
+			t.Errorf("lull: %v attempts a call, want at most 1.1 and two retries in stock", got)
+		}
+	})
 }
 
 // The work for a request is done when its handler has returned: what it has left behind ends,

@@ -113,7 +113,7 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 		},
 	} {
 		for _, body := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", body ", body), func(t *testing.T) {
+			run(t, fmt.Sprint(name, ", body ", body), func(t *testing.T) {
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
 					a, _ := lull.AttemptFrom(r.Context())
 					if a.Number > 1 {
@@ -124,46 +124,46 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 					}
 					return do(a.Number, r)
 				})
-				synctest.Test(t, func(t *testing.T) {
-					classified := lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
-						if resp != nil {
-							touch(resp.Request)
-						}
-						return lull.Verdict{}
-					})
-					tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), classified)
+
+				classified := lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
+					if resp != nil {
+						touch(resp.Request)
+					}
+					return lull.Verdict{}
+				})
+				tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), classified)
+				if err != nil {
+					t.Fatal(err)
+				}
+				buffer := []byte(strings.Repeat("x", 100))
+				for i := range 30 {
+					b := &began{c: make(chan struct{})}
+					ctx := context.WithValue(t.Context(), beganKey{}, b)
+					var from io.Reader
+					if body {
+						from = newReader(buffer)
+					}
+					req, _ := http.NewRequestWithContext(ctx, "PUT", "http://example.test/a?b", from)
+					if body {
+						req.ContentLength = int64(len(buffer))
+						req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(buffer)), nil }
+					}
+					req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
+					req.TransferEncoding = []string{"identity"}
+					resp, err := tr.RoundTrip(req)
 					if err != nil {
 						t.Fatal(err)
 					}
-					buffer := []byte(strings.Repeat("x", 100))
-					for i := range 30 {
-						b := &began{c: make(chan struct{})}
-						ctx := context.WithValue(t.Context(), beganKey{}, b)
-						var from io.Reader
-						if body {
-							from = newReader(buffer)
-						}
-						req, _ := http.NewRequestWithContext(ctx, "PUT", "http://example.test/a?b", from)
-						if body {
-							req.ContentLength = int64(len(buffer))
-							req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(buffer)), nil }
-						}
-						req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
-						req.TransferEncoding = []string{"identity"}
-						resp, err := tr.RoundTrip(req)
-						if err != nil {
-							t.Fatal(err)
-						}
-						resp.Body.Close()
-						if resp.Request != req {
-							t.Fatal("the response is not that of the caller's request")
-						}
-						change(req, i)
-						for j := range buffer {
-							buffer[j]++
-						}
+					resp.Body.Close()
+					if resp.Request != req {
+						t.Fatal("the response is not that of the caller's request")
 					}
-				})
+					change(req, i)
+					for j := range buffer {
+						buffer[j]++
+					}
+				}
+
 			})
 		}
 	}
@@ -207,43 +207,41 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 	for name, h := range map[string]http.Header{
 		"nil": nil, "empty": {}, "few": {"A": {"1", "2"}, "B": nil, "C": {""}, "D": {}}, "many": many,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				got := make(chan *http.Request, 2)
-				base := roundTripper(func(r *http.Request) (*http.Response, error) {
-					got <- r
-					if r.URL.Host = "elsewhere.test"; r.Header != nil { // what a base must not do
-						r.Header.Set("A", "base")
-					}
-					a, _ := lull.AttemptFrom(r.Context())
-					if a.Number == 1 {
-						<-r.Context().Done()
-						return nil, r.Context().Err()
-					}
-					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
-				})
-				tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
-				if err != nil {
-					t.Fatal(err)
+		run(t, name, func(t *testing.T) {
+			got := make(chan *http.Request, 2)
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				got <- r
+				if r.URL.Host = "elsewhere.test"; r.Header != nil { // what a base must not do
+					r.Header.Set("A", "base")
 				}
-				u, _ := url.Parse("http://user:pw@example.test/a?b#c")
-				req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
-				if _, err := tr.RoundTrip(req); err != nil {
-					t.Fatal(err)
+				a, _ := lull.AttemptFrom(r.Context())
+				if a.Number == 1 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
 				}
-				<-got
-				second := <-got
-				want := h.Clone()
-				if want != nil {
-					want.Set("A", "base") // by the base, for this attempt
-				}
-				if fmt.Sprint(second.Header) != fmt.Sprint(want) || (second.Header == nil) != (want == nil) {
-					t.Errorf("header %v, want %v", second.Header, want)
-				}
-				if len(second.Header["B"]) != len(h["B"]) || second.URL.Path != "/a" || second.URL.User.String() != "user:pw" || second.URL == u {
-					t.Errorf("%v %v", second.Header, second.URL)
-				}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 			})
+			tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, _ := url.Parse("http://user:pw@example.test/a?b#c")
+			req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
+			if _, err := tr.RoundTrip(req); err != nil {
+				t.Fatal(err)
+			}
+			<-got
+			second := <-got
+			want := h.Clone()
+			if want != nil {
+				want.Set("A", "base") // by the base, for this attempt
+			}
+			if fmt.Sprint(second.Header) != fmt.Sprint(want) || (second.Header == nil) != (want == nil) {
+				t.Errorf("header %v, want %v", second.Header, want)
+			}
+			if len(second.Header["B"]) != len(h["B"]) || second.URL.Path != "/a" || second.URL.User.String() != "user:pw" || second.URL == u {
+				t.Errorf("%v %v", second.Header, second.URL)
+			}
 		})
 	}
 }
@@ -283,37 +281,35 @@ func TestBeforeRetryHasTheLastError(t *testing.T) {
 			},
 			"an error": func() (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
 		} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					n := 0
-					base := roundTripper(func(r *http.Request) (*http.Response, error) {
-						if n++; n == 1 {
-							return fails()
-						}
-						return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
-					})
-					p := eager
-					p.Hedge = hedged
-					if hedged.Attempts > 0 {
-						p.Attempts = 0
+			run(t, name+", "+how, func(t *testing.T) {
+				n := 0
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					if n++; n == 1 {
+						return fails()
 					}
-					calls := 0
-					tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
-						calls++
-						status, ok := errors.AsType[*lullhttp.StatusError](last)
-						if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
-							t.Errorf("the last error is %v", last)
-						}
-						return nil
-					}))
-					if err != nil {
-						t.Fatal(err)
-					}
-					req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.test/", nil)
-					if _, err := tr.RoundTrip(req); err != nil || calls != 1 {
-						t.Errorf("%d calls of the hook; %v", calls, err)
-					}
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 				})
+				p := eager
+				p.Hedge = hedged
+				if hedged.Attempts > 0 {
+					p.Attempts = 0
+				}
+				calls := 0
+				tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
+					calls++
+					status, ok := errors.AsType[*lullhttp.StatusError](last)
+					if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
+						t.Errorf("the last error is %v", last)
+					}
+					return nil
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.test/", nil)
+				if _, err := tr.RoundTrip(req); err != nil || calls != 1 {
+					t.Errorf("%d calls of the hook; %v", calls, err)
+				}
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -35,58 +36,60 @@ var hedging = lull.Policy{
 // Rule 9: both requests of a hedged PUT with a file for a body carry the whole of it,
 // though both are read at the same time.
 func TestRule09EachHedgeHasItsOwnBody(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "body")
-	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := sha256.Sum256(content)
-
-	secondIsHere, firstHasAll, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	var mu sync.Mutex
-	var sums [][sha256.Size]byte
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		sum := sha256.New()
-		first := r.Header.Get(lullhttp.DefaultAttemptHeader) == "" // which may arrive second
-		if first {
-			io.CopyN(sum, r.Body, int64(len(content)/2))
-			<-secondIsHere
-		} else {
-			close(secondIsHere)
-			defer func() { <-firstHasAll; fmt.Fprint(w, "second") }()
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "body")
+		content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		io.Copy(sum, r.Body)
+		want := sha256.Sum256(content)
+
+		secondIsHere, firstHasAll, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		var mu sync.Mutex
+		var sums [][sha256.Size]byte
+		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			sum := sha256.New()
+			first := r.Header.Get(lullhttp.DefaultAttemptHeader) == "" // which may arrive second
+			if first {
+				io.CopyN(sum, r.Body, int64(len(content)/2))
+				<-secondIsHere
+			} else {
+				close(secondIsHere)
+				defer func() { <-firstHasAll; fmt.Fprint(w, "second") }()
+			}
+			io.Copy(sum, r.Body)
+			mu.Lock()
+			sums = append(sums, [sha256.Size]byte(sum.Sum(nil)))
+			mu.Unlock()
+			if first {
+				close(firstHasAll)
+				<-release
+			}
+		})
+		defer close(release)
+		open := func() (io.ReadCloser, error) { return os.Open(file) }
+		body, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest("PUT", s.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.GetBody, req.ContentLength = open, int64(len(content))
+		resp, err := client(t, hedging).Do(req)
+		if got := read(t, resp, err); got != "second" {
+			t.Errorf("answer %q", got)
+		}
+		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
+			t.Errorf("%+v", o)
+		}
 		mu.Lock()
-		sums = append(sums, [sha256.Size]byte(sum.Sum(nil)))
-		mu.Unlock()
-		if first {
-			close(firstHasAll)
-			<-release
+		defer mu.Unlock()
+		if len(sums) != 2 || sums[0] != want || sums[1] != want {
+			t.Errorf("%d bodies arrived, with sums %x; want %x twice", len(sums), sums, want)
 		}
 	})
-	defer close(release)
-	open := func() (io.ReadCloser, error) { return os.Open(file) }
-	body, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequest("PUT", s.URL, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.GetBody, req.ContentLength = open, int64(len(content))
-	resp, err := client(t, hedging).Do(req)
-	if got := read(t, resp, err); got != "second" {
-		t.Errorf("answer %q", got)
-	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
-		t.Errorf("%+v", o)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(sums) != 2 || sums[0] != want || sums[1] != want {
-		t.Errorf("%d bodies arrived, with sums %x; want %x twice", len(sums), sums, want)
-	}
 }
 
 // slowly answers the requests in turn, each after its delay with its status; no
@@ -151,7 +154,7 @@ func TestRule09Hedging(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &slowly{answers: c.answers}
-			inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+			inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				req, _ := http.NewRequest(c.method, host, strings.NewReader("a body"))
 				start := time.Now()
 				resp, err := cl.Do(req)
@@ -183,7 +186,7 @@ func TestTheWinnersBodyOutlivesTheOthers(t *testing.T) {
 		<-gone
 		time.Sleep(50 * time.Second) // longer than any timeout of the policy
 		fmt.Fprint(w, "late")
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if got := read(t, resp, err); got != "late" {
 			t.Errorf("the body is %q", got)
@@ -201,7 +204,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 			time.Sleep(10 * ms)
 		}
 		fmt.Fprint(w, "the same")
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		for range 20 {
 			resp, err := cl.Get(host)
 			if got := read(t, resp, err); got != "the same" {
@@ -210,7 +213,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		// A loser that is cancelled costs its connection, one that has answered does not.
-		if open := network.open.Load(); open > 21 {
+		if open := connections.Load(); open > 21 {
 			t.Errorf("%d connections for 20 calls of two requests", open)
 		}
 	})
@@ -218,7 +221,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 
 func TestACallerWhoGoesAwayEndsAllAttempts(t *testing.T) {
 	s := &slowly{answers: []answer{{time.Hour, 200}, {time.Hour, 200}}}
-	inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		cl.Timeout = 50 * ms
 		start := time.Now()
 		_, err := cl.Get(host)

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 var quiet = log.New(io.Discard, "", 0)
@@ -42,7 +42,7 @@ func frame(kind byte, stream uint32, payload ...uint32) []byte {
 // serveHTTP2 answers the first request of each connection with these bytes and ends it; nil: it
 // is silent then.
 func serveHTTP2(t *testing.T, answer []byte) string {
-	return serve(t, func(c *net.TCPConn) {
+	return serve(t, func(c *memnet.Conn) {
 		io.CopyN(io.Discard, c, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
 		c.Write(frame(frameSettings, 0))
 		var head [9]byte
@@ -64,77 +64,86 @@ func serveHTTP2(t *testing.T, answer []byte) string {
 func h2Transport() *http.Transport {
 	var p http.Protocols
 	p.SetUnencryptedHTTP2(true)
-	return &http.Transport{Protocols: &p}
+	return &http.Transport{Protocols: &p, DialContext: memnet.Dial}
 }
 
 // Codes as in RFC 9113, 7, sent by a server on a real connection. REFUSED_STREAM
 // is below: net/http retries it by itself, seven times in about a minute.
 func TestHTTP2StreamReset(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-		8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-		13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-		99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-	} {
-		addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, want.NeverSent, want.Code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+			8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+			13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+			99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+		} {
+			addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, want.NeverSent, want.Code)
+		}
+	})
 }
 
 func TestHTTP2GoAway(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-	} {
-		addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, false, want.Code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+		} {
+			addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, false, want.Code)
+		}
+	})
 }
 
 // A GOAWAY before the first stream of a connection: net/http has no type for its error.
 func TestHTTP2GoAwayOfANewConnection(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-		99: {Kind: lull.KindTransient, Code: "http2_goaway"},
-	} {
-		addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, true, want.Code)
-	}
-	// That of golang.org/x/net/http2 has the same text.
-	checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
-	checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
-	checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+			99: {Kind: lull.KindTransient, Code: "http2_goaway"},
+		} {
+			addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, true, want.Code)
+		}
+		// That of golang.org/x/net/http2 has the same text.
+		checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
+		checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
+		checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+	})
 }
 
 func wrapped(err error) error { return fmt.Errorf("wrapped: %w", err) }
 
 // A connection on which the server no longer answers anything.
 func TestHTTP2ConnectionLost(t *testing.T) {
-	addr := serveHTTP2(t, nil)
-	base := h2Transport()
-	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 20 * time.Millisecond}
-	err := roundTrip(t, base, context.Background(), "PUT", "http://"+addr, nil)
-	checkError(t, err, lull.KindTransient, false, "connection_lost")
-	checkError(t, errors.New("http2: client connection lost"), lull.KindTransient, false, "connection_lost") // of golang.org/x/net/http2
-	checkError(t, errors.New("http2: client connection lost again"), lull.KindUnclassified, false, engine.CodeUnclassified)
+	synctest.Test(t, func(t *testing.T) {
+		addr := serveHTTP2(t, nil)
+		base := h2Transport()
+		base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 20 * time.Millisecond}
+		err := roundTrip(t, base, context.Background(), "PUT", "http://"+addr, nil)
+		checkError(t, err, lull.KindTransient, false, "connection_lost")
+		checkError(t, errors.New("http2: client connection lost"), lull.KindTransient, false, "connection_lost") // of golang.org/x/net/http2
+		checkError(t, errors.New("http2: client connection lost again"), lull.KindUnclassified, false, engine.CodeUnclassified)
+	})
 }
 
 func TestHTTP2HandlerAborts(t *testing.T) {
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	defer srv.Close()
-	_, err := srv.Client().Get(srv.URL)
-	checkError(t, err, lull.KindTransient, false, "http2_stream_reset")
+	synctest.Test(t, func(t *testing.T) {
+		srv := memnet.NewUnstartedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		srv.EnableHTTP2 = true
+		memnet.StartTLS(srv)
+		_, err := srv.Client().Get(srv.URL)
+		checkError(t, err, lull.KindTransient, false, "http2_stream_reset")
+	})
 }
 
 // The types of golang.org/x/net/http2, field for field.
@@ -175,8 +184,10 @@ func TestHTTP2ErrorsByShape(t *testing.T) {
 // A body that cannot be replayed: net/http gives up at once, with an error that
 // has no type. It stays unclassified, which is the safe side.
 func TestHTTP2RefusedWithBodyThatCannotBeReplayed(t *testing.T) {
-	addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
-	body := io.MultiReader(strings.NewReader("x")) // no GetBody
-	err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
-	checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+	synctest.Test(t, func(t *testing.T) {
+		addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
+		body := io.MultiReader(strings.NewReader("x")) // no GetBody
+		err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
+		checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+	})
 }

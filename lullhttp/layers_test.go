@@ -103,50 +103,50 @@ func TestRetriesInLayers(t *testing.T) {
 			get(cl, request("").WithContext(ctx))
 		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := layersSeen{}
-				p := eager
-				p.Attempts = 3
-				base := &recorder{status: 503}
-				if c.up {
-					base.status = 200
-				}
-				cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(seen))
-				for range 3 {
-					c.calls(cl)
-				}
-				want := layersSeen{}
-				if c.want != "" {
-					want[c.want] = 1
-				}
-				if fmt.Sprint(seen) != fmt.Sprint(want) {
-					t.Errorf("%v, want %v", seen, want)
-				}
-			})
+		run(t, name, func(t *testing.T) {
+			seen := layersSeen{}
+			p := eager
+			p.Attempts = 3
+			base := &recorder{status: 503}
+			if c.up {
+				base.status = 200
+			}
+			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(seen))
+			for range 3 {
+				c.calls(cl)
+			}
+			want := layersSeen{}
+			if c.want != "" {
+				want[c.want] = 1
+			}
+			if fmt.Sprint(seen) != fmt.Sprint(want) {
+				t.Errorf("%v, want %v", seen, want)
+			}
 		})
 	}
 }
 
 // The event names the settings that switch either off.
 func TestRetriesInLayersNamesTheSettings(t *testing.T) {
-	var text string
-	o := observe(func(e lull.Event) {
-		if e.Kind == event.RetriesInLayers {
-			text = e.Err.Error()
+	synctest.Test(t, func(t *testing.T) {
+		var text string
+		o := observe(func(e lull.Event) {
+			if e.Kind == event.RetriesInLayers {
+				text = e.Err.Error()
+			}
+		})
+		cl := client(t, eager, lullhttp.WithBase(&recorder{status: 503}), lullhttp.WithObserver(o))
+		for n := 1; n <= 2; n++ {
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=3", n))
+			if resp, err := cl.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		for _, want := range []string{"the AWS SDK", "aws.Config.RetryMaxAttempts: 1", "Policy.Attempts: 1 of example.test"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q, want %q in it", text, want)
+			}
 		}
 	})
-	cl := client(t, eager, lullhttp.WithBase(&recorder{status: 503}), lullhttp.WithObserver(o))
-	for n := 1; n <= 2; n++ {
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=3", n))
-		if resp, err := cl.Do(req); err == nil {
-			resp.Body.Close()
-		}
-	}
-	for _, want := range []string{"the AWS SDK", "aws.Config.RetryMaxAttempts: 1", "Policy.Attempts: 1 of example.test"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q, want %q in it", text, want)
-		}
-	}
 }

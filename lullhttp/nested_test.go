@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"testing/synctest"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -31,34 +30,32 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 		{"not found", 404, 1, engine.Permanent, "404", nil},
 		{"an error", 0, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				made := 0
-				base := roundTripper(func(req *http.Request) (*http.Response, error) {
-					made++
-					if c.status == 0 {
-						return nil, lull.Transient(errors.New("no route"))
-					}
-					return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
-				})
-				inner, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
-				if err != nil {
-					t.Fatal(err)
+		run(t, c.name, func(t *testing.T) {
+			made := 0
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				made++
+				if c.status == 0 {
+					return nil, lull.Transient(errors.New("no route"))
 				}
-				outer, err := lullhttp.New(lull.Policy{}, append(c.options, lullhttp.WithBase(inner), lullhttp.With(lull.WithRand(seed.Source(t))))...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req, _ := http.NewRequest("GET", "http://a.example/", nil)
-				resp, err := outer.RoundTrip(req)
-				got := lullhttp.OutcomeOf(resp)
-				if e, ok := errors.AsType[*lull.Error](err); ok {
-					got = lullhttp.Outcome{Attempts: e.Attempts, Reason: e.Reason, Verdict: e.Verdict}
-				}
-				if made != c.inner || got.Attempts != 1 || got.Reason != c.reason || got.Verdict.Code != c.code {
-					t.Errorf("%d attempts at the base, want %d; the outer call: %+v", made, c.inner, got)
-				}
+				return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 			})
+			inner, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer, err := lullhttp.New(lull.Policy{}, append(c.options, lullhttp.WithBase(inner), lullhttp.With(lull.WithRand(seed.Source(t))))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, _ := http.NewRequest("GET", "http://a.example/", nil)
+			resp, err := outer.RoundTrip(req)
+			got := lullhttp.OutcomeOf(resp)
+			if e, ok := errors.AsType[*lull.Error](err); ok {
+				got = lullhttp.Outcome{Attempts: e.Attempts, Reason: e.Reason, Verdict: e.Verdict}
+			}
+			if made != c.inner || got.Attempts != 1 || got.Reason != c.reason || got.Verdict.Code != c.code {
+				t.Errorf("%d attempts at the base, want %d; the outer call: %+v", made, c.inner, got)
+			}
 		})
 	}
 }

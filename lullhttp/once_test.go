@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -94,45 +94,43 @@ func TestABodyThatIsReadOnce(t *testing.T) {
 		"a panic":                      {attempts: []attempt{func(r *http.Request) (*http.Response, error) { r.Body.Close(); panic("bug") }}, want: engine.Panicked, made: 1},
 	} {
 		for _, limit := range []time.Duration{0, lull.NoTimeout} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p := eager
-					p.AttemptTimeout = limit
-					p.Backoff.Base = 10 * time.Millisecond
-					made := 0
-					base := roundTripper(func(r *http.Request) (*http.Response, error) {
-						made++
-						return c.attempts[min(made, len(c.attempts))-1](r)
-					})
-					var reason engine.Reason
-					options := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.WithObserver(observer(func(_ context.Context, e lull.Event) { reason = e.Reason }))}
-					if c.before != nil {
-						options = append(options, lullhttp.WithBeforeRetry(func(*http.Request, error) error { return c.before }))
-					}
-					body := &onceBody{Reader: strings.NewReader("hello")}
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					if c.cancel {
-						time.AfterFunc(time.Millisecond, cancel)
-					}
-					req, _ := http.NewRequestWithContext(ctx, "PUT", host, body)
-					rt := client(t, p, options...).Transport
-					var resp *http.Response
-					err := recovered(func() (err error) { resp, err = rt.RoundTrip(req); return err })
-					if reason != c.want || made != c.made {
-						t.Errorf("%v after %d attempts: %v", reason, made, err)
-					}
-					if c.want == engine.Success {
-						if got := read(t, resp, err); got != "hello" {
-							t.Errorf("%q was sent", got)
-						}
-					}
-					synctest.Wait()
-					if body.closed.Load() == 0 || body.late.Load() {
-						t.Errorf("closed %d times, read afterwards: %v", body.closed.Load(), body.late.Load())
-					}
-					time.Sleep(time.Hour)
+			run(t, name, func(t *testing.T) {
+				p := eager
+				p.AttemptTimeout = limit
+				p.Backoff.Base = 10 * time.Millisecond
+				made := 0
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					made++
+					return c.attempts[min(made, len(c.attempts))-1](r)
 				})
+				var reason engine.Reason
+				options := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.WithObserver(observer(func(_ context.Context, e lull.Event) { reason = e.Reason }))}
+				if c.before != nil {
+					options = append(options, lullhttp.WithBeforeRetry(func(*http.Request, error) error { return c.before }))
+				}
+				body := &onceBody{Reader: strings.NewReader("hello")}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.cancel {
+					time.AfterFunc(time.Millisecond, cancel)
+				}
+				req, _ := http.NewRequestWithContext(ctx, "PUT", host, body)
+				rt := client(t, p, options...).Transport
+				var resp *http.Response
+				err := recovered(func() (err error) { resp, err = rt.RoundTrip(req); return err })
+				if reason != c.want || made != c.made {
+					t.Errorf("%v after %d attempts: %v", reason, made, err)
+				}
+				if c.want == engine.Success {
+					if got := read(t, resp, err); got != "hello" {
+						t.Errorf("%q was sent", got)
+					}
+				}
+				synctest.Wait()
+				if body.closed.Load() == 0 || body.late.Load() {
+					t.Errorf("closed %d times, read afterwards: %v", body.closed.Load(), body.late.Load())
+				}
+				time.Sleep(time.Hour)
 			})
 		}
 	}
@@ -183,47 +181,46 @@ func TestWhatMayHaveBeenSentIsNotRepeated(t *testing.T) {
 			return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, cut }}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				made := 0
-				inner := base(t)
-				counted := roundTripper(func(r *http.Request) (*http.Response, error) { made++; return inner.RoundTrip(r) })
-				req, _ := http.NewRequest("POST", host, strings.NewReader("hello"))
-				_, err := client(t, eager, lullhttp.WithBase(counted)).Transport.RoundTrip(req)
-				if err == nil || made != 1 {
-					t.Errorf("%v after %d attempts", err, made)
-				}
-				if tr, ok := inner.(*http.Transport); ok {
-					tr.CloseIdleConnections()
-				}
-			})
+		run(t, name, func(t *testing.T) {
+			made := 0
+			inner := base(t)
+			counted := roundTripper(func(r *http.Request) (*http.Response, error) { made++; return inner.RoundTrip(r) })
+			req, _ := http.NewRequest("POST", host, strings.NewReader("hello"))
+			_, err := client(t, eager, lullhttp.WithBase(counted)).Transport.RoundTrip(req)
+			if err == nil || made != 1 {
+				t.Errorf("%v after %d attempts", err, made)
+			}
+			if tr, ok := inner.(*http.Transport); ok {
+				tr.CloseIdleConnections()
+			}
 		})
 	}
 }
 
 // The caller's own trace hears all that it would hear without lull.
 func TestTheCallersTrace(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	defer s.Close()
-	for _, limit := range []int{0, 1} {
-		tr := &http.Transport{MaxConnsPerHost: limit}
-		for _, rt := range []http.RoundTripper{tr, client(t, eager, lullhttp.WithBase(tr)).Transport} {
-			var heard []string
-			note := func(what string) { heard = append(heard, what) }
-			trace := &httptrace.ClientTrace{
-				GetConn:              func(string) { note("GetConn") },
-				ConnectStart:         func(string, string) { note("ConnectStart") },
-				GotConn:              func(httptrace.GotConnInfo) { note("GotConn") },
-				WroteHeaders:         func() { note("WroteHeaders") },
-				GotFirstResponseByte: func() { note("GotFirstResponseByte") },
-			}
-			req, _ := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "POST", s.URL, nil)
-			resp, err := rt.RoundTrip(req)
-			read(t, resp, err)
-			tr.CloseIdleConnections()
-			if got, want := strings.Join(heard, " "), "GetConn ConnectStart GotConn WroteHeaders GotFirstResponseByte"; got != want {
-				t.Errorf("%T, limit %d: %s, want %s", rt, limit, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		s := memnet.NewServer(t, http.NotFoundHandler())
+		for _, limit := range []int{0, 1} {
+			tr := &http.Transport{DialContext: memnet.Dial, MaxConnsPerHost: limit}
+			for _, rt := range []http.RoundTripper{tr, client(t, eager, lullhttp.WithBase(tr)).Transport} {
+				var heard []string
+				note := func(what string) { heard = append(heard, what) }
+				trace := &httptrace.ClientTrace{
+					GetConn:              func(string) { note("GetConn") },
+					ConnectStart:         func(string, string) { note("ConnectStart") },
+					GotConn:              func(httptrace.GotConnInfo) { note("GotConn") },
+					WroteHeaders:         func() { note("WroteHeaders") },
+					GotFirstResponseByte: func() { note("GotFirstResponseByte") },
+				}
+				req, _ := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "POST", s.URL, nil)
+				resp, err := rt.RoundTrip(req)
+				read(t, resp, err)
+				tr.CloseIdleConnections()
+				if got, want := strings.Join(heard, " "), "GetConn ConnectStart GotConn WroteHeaders GotFirstResponseByte"; got != want {
+					t.Errorf("%T, limit %d: %s, want %s", rt, limit, got, want)
+				}
 			}
 		}
-	}
+	})
 }

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/textproto"
@@ -23,15 +21,15 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 // plainAndLull runs test with a transport of net/http, and with lull above one.
 func plainAndLull(t *testing.T, test func(*testing.T, http.RoundTripper)) {
 	for _, name := range []string{"plain", "lull"} {
-		t.Run(name, func(t *testing.T) {
-			base := http.DefaultTransport.(*http.Transport).Clone()
-			t.Cleanup(base.CloseIdleConnections)
+		run(t, name, func(t *testing.T) {
+			base := memnet.Transport(t)
 			if name == "plain" {
 				test(t, base)
 				return
@@ -99,7 +97,7 @@ func TestRule20AReverseProxyPassesOnTheHalfClose(t *testing.T) {
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		proxy.Transport = rt
 		front, _ := server(t, proxy.ServeHTTP)
-		conn, err := net.Dial("tcp", front.Listener.Addr().String())
+		conn, err := memnet.Dial(t.Context(), "tcp", front.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +111,7 @@ func TestRule20AReverseProxyPassesOnTheHalfClose(t *testing.T) {
 			t.Fatalf("%+v, %v", resp, err)
 		}
 		io.WriteString(conn, "goodbye")
-		conn.(*net.TCPConn).CloseWrite()
+		conn.(*memnet.Conn).CloseWrite()
 		if got, err := io.ReadAll(r); string(got) != `heard "goodbye"` {
 			t.Errorf("through the proxy the last words were %q, %v", got, err)
 		}
@@ -130,25 +128,27 @@ type pipeBody struct {
 // An attempt's context outlives one direction of a connection that switched protocols,
 // and CloseWrite is an error where the connection has none, as in net/http.
 func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
-	var ctx context.Context
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		ctx = r.Context()
-		return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
+	synctest.Test(t, func(t *testing.T) {
+		var ctx context.Context
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			ctx = r.Context()
+			return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
+		})
+		resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
+			t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
+		}
+		if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("CloseWrite: %v, want http.ErrNotSupported", err)
+		}
+		resp.Body.Close()
+		if ctx.Err() == nil {
+			t.Error("the context goes on after Close")
+		}
 	})
-	resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
-		t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
-	}
-	if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); !errors.Is(err, http.ErrNotSupported) {
-		t.Errorf("CloseWrite: %v, want http.ErrNotSupported", err)
-	}
-	resp.Body.Close()
-	if ctx.Err() == nil {
-		t.Error("the context goes on after Close")
-	}
 }
 
 // Rule 20: a response is one to the caller's own request, whose context continues. It takes
@@ -168,7 +168,7 @@ func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
 		"a hedging policy":  {patient, []int{200}, 1},
 		"no timeouts":       {lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, []int{200}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run(t, name, func(t *testing.T) {
 			s, _ := server(t, answers(append(c.statuses, 200)...))
 			if len(c.statuses) == 1 {
 				s, _ = server(t, answers(c.statuses...))
@@ -197,32 +197,34 @@ func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
 
 // An Outcome lives as long as its response, and is found although the body was replaced.
 func TestOutcomesGoWithTheirResponses(t *testing.T) {
-	rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
-	}))).Transport
-	var kept []*http.Response
-	gone := new(atomic.Int64)
-	for range 100 {
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		resp, err := rt.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
+		}))).Transport
+		var kept []*http.Response
+		gone := new(atomic.Int64)
+		for range 100 {
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body = io.NopCloser(strings.NewReader(""))
+			runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
+			if len(kept) < 10 {
+				kept = append(kept, resp)
+			}
 		}
-		resp.Body = io.NopCloser(strings.NewReader(""))
-		runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
-		if len(kept) < 10 {
-			kept = append(kept, resp)
+		for gone.Load() < 90 {
+			runtime.GC()
+			runtime.Gosched()
 		}
-	}
-	for gone.Load() < 90 {
-		runtime.GC()
-		runtime.Gosched()
-	}
-	for _, resp := range kept {
-		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
-			t.Fatalf("%+v of a response in use", o)
+		for _, resp := range kept {
+			if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
+				t.Fatalf("%+v of a response in use", o)
+			}
 		}
-	}
+	})
 }
 
 // A response without a body releases its attempt's context at once, since nobody need
@@ -243,7 +245,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 		"a body that is read": {"GET", http.Response{StatusCode: 200, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
 		"a failure's body":    {"GET", http.Response{StatusCode: 404, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run(t, name, func(t *testing.T) {
 			for _, read := range []bool{true, false} {
 				var ctx context.Context
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -280,7 +282,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 // there is nothing to read of the answer any more.
 func TestAnEarlyAnswerDoesNotCutTheUpload(t *testing.T) {
 	for _, response := range []string{"", "body"} {
-		t.Run("response "+response, func(t *testing.T) {
+		run(t, "response "+response, func(t *testing.T) {
 			var ctx context.Context
 			var upload io.ReadCloser
 			base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -354,7 +356,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 	})
 	t.Run("both directions at once", func(t *testing.T) {
 		plainAndLull(t, func(t *testing.T, _ http.RoundTripper) {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				rc := http.NewResponseController(w)
 				rc.Flush()
 				for b := make([]byte, 1); ; rc.Flush() {
@@ -366,8 +368,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 				}
 			}))
 			s.EnableHTTP2 = true
-			s.StartTLS()
-			defer s.Close()
+			memnet.StartTLS(s)
 			rt := s.Client().Transport
 			if strings.HasSuffix(t.Name(), "lull") {
 				rt = client(t, eager, lullhttp.WithBase(rt)).Transport
@@ -439,7 +440,7 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 				}
 				io.Copy(io.Discard, r.Body)
 				time.Sleep(c.answer)
-			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				body, write := io.Pipe()
 				go func() {
 					for range 6 {
@@ -479,7 +480,7 @@ func TestAShortBodyDoesNotExtendTheTimeout(t *testing.T) {
 		time.Sleep(700 * time.Millisecond)
 		io.Copy(io.Discard, r.Body)
 		time.Sleep(700 * time.Millisecond)
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 60<<10)))
 		_, err := cl.Do(req)

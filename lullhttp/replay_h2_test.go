@@ -4,14 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // refusing is a server of HTTP/2 that refuses the first streams, when it has their bodies, by
@@ -24,7 +25,7 @@ type refusing struct {
 	bodies []string
 }
 
-func (s *refusing) serve(c *net.TCPConn) {
+func (s *refusing) serve(c *memnet.Conn) {
 	r := bufio.NewReader(c)
 	r.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	c.Write(frame(frameSettings, 0))
@@ -78,29 +79,31 @@ func TestARefusedStreamIsRepeatedWithItsBody(t *testing.T) {
 				"kept":     func() io.Reader { return io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")) },
 			} {
 				t.Run(method+" "+name, func(t *testing.T) {
-					s := &refusing{refuse: 1, goAway: goAway}
-					addr := serve(t, s.serve)
-					base := h2Transport()
-					defer base.CloseIdleConnections()
-					tr, err := New(lull.Policy{}, WithBase(base), WithReplay(100))
-					if err != nil {
-						t.Fatal(err)
-					}
-					req, _ := http.NewRequest(method, "http://"+addr, body())
-					req.ContentLength = 4
-					resp, err := tr.RoundTrip(req)
-					if err != nil {
-						t.Fatal(err)
-					}
-					resp.Body.Close()
-					if o := OutcomeOf(resp); resp.StatusCode != 200 || o.Attempts != 1 {
-						t.Errorf("%d, %+v", resp.StatusCode, o)
-					}
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					if !slices.Equal(s.bodies, []string{"body", "body"}) {
-						t.Errorf("the server got %q", s.bodies)
-					}
+					synctest.Test(t, func(t *testing.T) {
+						s := &refusing{refuse: 1, goAway: goAway}
+						addr := serve(t, s.serve)
+						base := h2Transport()
+						t.Cleanup(base.CloseIdleConnections)
+						tr, err := New(lull.Policy{}, WithBase(base), WithReplay(100))
+						if err != nil {
+							t.Fatal(err)
+						}
+						req, _ := http.NewRequest(method, "http://"+addr, body())
+						req.ContentLength = 4
+						resp, err := tr.RoundTrip(req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						resp.Body.Close()
+						if o := OutcomeOf(resp); resp.StatusCode != 200 || o.Attempts != 1 {
+							t.Errorf("%d, %+v", resp.StatusCode, o)
+						}
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						if !slices.Equal(s.bodies, []string{"body", "body"}) {
+							t.Errorf("the server got %q", s.bodies)
+						}
+					})
 				})
 			}
 		}

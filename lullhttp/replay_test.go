@@ -68,7 +68,7 @@ func TestRule06Replay(t *testing.T) {
 		{"stream beyond the bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 300_000, []lullhttp.Option{lullhttp.WithReplay(299_999)}, 1},
 		{"stream of unknown length", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 0, []lullhttp.Option{lullhttp.WithReplay(1 << 30)}, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		run(t, c.name, func(t *testing.T) {
 			var n atomic.Int64
 			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 				if n.Add(1) == 1 && c.name == "seeker" {
@@ -209,21 +209,23 @@ func TestRule06ReplayFails(t *testing.T) {
 
 // Rule 19: what is kept of a body grows with what has been read of it.
 func TestRule19ReplayKeepsWhatHasCome(t *testing.T) {
-	base := &recorder{status: 200}
-	cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(1<<40))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range 10 {
-		req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(bytes.NewReader(nil)))
-		req.ContentLength = 1 << 30
-		if _, err := cl.Do(req); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		base := &recorder{status: 200}
+		cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(1<<40))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 10 {
+			req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(bytes.NewReader(nil)))
+			req.ContentLength = 1 << 30
+			if _, err := cl.Do(req); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	runtime.ReadMemStats(&after)
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
-		t.Errorf("%d bytes for bodies of which nothing came", grown)
-	}
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+			t.Errorf("%d bytes for bodies of which nothing came", grown)
+		}
+	})
 }
 
 // An S3 PUT, whose body the SDK hides, is repeated as long as it is small.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -88,7 +89,7 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
 		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		run(t, c.name, func(t *testing.T) {
 			base := &recorder{status: 503}
 			p := eager
 			p.Attempts = 3
@@ -123,116 +124,124 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 // A request that could not be repeated is refused before its first attempt, for those
 // who ask for that, with an error that names the setting.
 func TestRule04KeysRequired(t *testing.T) {
-	base := &recorder{status: 200}
-	cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
-	body := &closing{Reader: strings.NewReader("x")}
-	req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
-	_, err := cl.Do(req)
-	if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || !body.closed.Load() {
-		t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
-	}
-	if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {
-		t.Error(text)
-	}
-	if _, err := cl.Get("http://example.test/"); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		base := &recorder{status: 200}
+		cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
+		body := &closing{Reader: strings.NewReader("x")}
+		req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
+		_, err := cl.Do(req)
+		if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || !body.closed.Load() {
+			t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
+		}
+		if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {
+			t.Error(text)
+		}
+		if _, err := cl.Get("http://example.test/"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The options of several contexts add up. Requests of others do not have them.
 func TestWithCallAddsUp(t *testing.T) {
-	base := &recorder{status: 503}
-	var names []string
-	watch := observe(func(e lull.Event) {
-		if e.Kind == event.CallEnded {
-			names = append(names, e.Operation)
+	synctest.Test(t, func(t *testing.T) {
+		base := &recorder{status: 503}
+		var names []string
+		watch := observe(func(e lull.Event) {
+			if e.Kind == event.CallEnded {
+				names = append(names, e.Operation)
+			}
+		})
+		cl := client(t, eager, lullhttp.WithObserver(watch), lullhttp.WithBase(base))
+		outer := lullhttp.WithCall(t.Context(), lull.Once(), lull.Operation("outer"))
+		inner := lullhttp.WithCall(outer, lull.Operation("inner"))
+		sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
+		for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
+			req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
+			if _, err := cl.Do(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
+			t.Error(got)
 		}
 	})
-	cl := client(t, eager, lullhttp.WithObserver(watch), lullhttp.WithBase(base))
-	outer := lullhttp.WithCall(t.Context(), lull.Once(), lull.Operation("outer"))
-	inner := lullhttp.WithCall(outer, lull.Operation("inner"))
-	sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
-	for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
-		req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
-		if _, err := cl.Do(req); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
-		t.Error(got)
-	}
 }
 
 // An operation that is declared idempotent may race. One that only has a key may not, and
 // neither may one that is declared not idempotent.
 func TestRaceByWhatIsSaid(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		call []lull.CallOption
-		want lull.Reason
-	}{
-		{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.NotIdempotent},
-		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
-	} {
-		base := &recorder{status: 503}
-		p := eager
-		p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
-		cl := client(t, p, lullhttp.WithBase(base))
-		req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
-		resp, err := cl.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			call []lull.CallOption
+			want lull.Reason
+		}{
+			{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
+			{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.NotIdempotent},
+			{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
+		} {
+			base := &recorder{status: 503}
+			p := eager
+			p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
+			cl := client(t, p, lullhttp.WithBase(base))
+			req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
+			resp, err := cl.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
 		}
-		if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 // A key is made for the servers that it was switched on for: a foreign host to which one
 // of them redirects gets none, and a POST to it is not repeated.
 func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
-	for _, c := range []struct {
-		to  string
-		key bool
-	}{
-		{"http://pay.test/2", true},
-		{"https://PAY.test:8443/2", true},
-		{"http://eu.pay.test/2", true},
-		{"http://evil.test/2", false},
-		{"http://notpay.test/2", false},
-		{"http://test/2", false},
-	} {
-		made := 0
-		base := &recorder{status: 503}
-		base.answer = func(req *http.Request) *http.Response {
-			if req.URL.Path != "/1" {
-				return nil
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			to  string
+			key bool
+		}{
+			{"http://pay.test/2", true},
+			{"https://PAY.test:8443/2", true},
+			{"http://eu.pay.test/2", true},
+			{"http://evil.test/2", false},
+			{"http://notpay.test/2", false},
+			{"http://test/2", false},
+		} {
+			made := 0
+			base := &recorder{status: 503}
+			base.answer = func(req *http.Request) *http.Response {
+				if req.URL.Path != "/1" {
+					return nil
+				}
+				return &http.Response{StatusCode: 307, Header: http.Header{"Location": {c.to}}, Body: http.NoBody, Request: req}
 			}
-			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {c.to}}, Body: http.NoBody, Request: req}
+			p := eager
+			p.Attempts = 2
+			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
+			resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, keys := "[k1 ]", []string{}
+			if c.key {
+				want = "[k1 k2 k2]"
+			}
+			for _, sent := range base.reqs {
+				keys = append(keys, sent.Header.Get("Idempotency-Key"))
+			}
+			if got := fmt.Sprint(keys); got != want {
+				t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
+			}
+			if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
+				t.Errorf("redirected to %s: %v", c.to, got)
+			}
 		}
-		p := eager
-		p.Attempts = 2
-		cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
-		resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, keys := "[k1 ]", []string{}
-		if c.key {
-			want = "[k1 k2 k2]"
-		}
-		for _, sent := range base.reqs {
-			keys = append(keys, sent.Header.Get("Idempotency-Key"))
-		}
-		if got := fmt.Sprint(keys); got != want {
-			t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
-		}
-		if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
-			t.Errorf("redirected to %s: %v", c.to, got)
-		}
-	}
+	})
 }
 
 func TestWithRouteReportsWhatIsWrong(t *testing.T) {

@@ -63,35 +63,33 @@ func TestABaseThatBreaksTheRules(t *testing.T) {
 		}, "", 200},
 	} {
 		for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var n atomic.Int32
-					base := roundTripper(func(r *http.Request) (*http.Response, error) {
-						if r.Body != nil {
-							r.Body.Close()
-						}
-						return c.answer(int(n.Add(1)))
-					})
-					tr, err := lullhttp.New(p, append(withAll(), seeded(t), lullhttp.WithBase(base))...)
-					if err != nil {
-						t.Fatal(err)
+			run(t, name+", "+how, func(t *testing.T) {
+				var n atomic.Int32
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Body != nil {
+						r.Body.Close()
 					}
-					req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.test/", strings.NewReader("x"))
-					resp, err := tr.RoundTrip(req)
-					switch {
-					case c.want != "":
-						if err == nil || !strings.Contains(err.Error(), c.want) || resp != nil {
-							t.Errorf("%v, %v", resp, err)
-						}
-						return
-					case err != nil:
-						t.Fatal(err)
-					case resp.StatusCode != c.status || resp.Body == nil:
-						t.Errorf("%d, body %v", resp.StatusCode, resp.Body)
-					}
-					io.Copy(io.Discard, resp.Body)
-					resp.Body.Close()
+					return c.answer(int(n.Add(1)))
 				})
+				tr, err := lullhttp.New(p, append(withAll(), seeded(t), lullhttp.WithBase(base))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.test/", strings.NewReader("x"))
+				resp, err := tr.RoundTrip(req)
+				switch {
+				case c.want != "":
+					if err == nil || !strings.Contains(err.Error(), c.want) || resp != nil {
+						t.Errorf("%v, %v", resp, err)
+					}
+					return
+				case err != nil:
+					t.Fatal(err)
+				case resp.StatusCode != c.status || resp.Body == nil:
+					t.Errorf("%d, body %v", resp.StatusCode, resp.Body)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
 			})
 		}
 	}
@@ -99,18 +97,20 @@ func TestABaseThatBreaksTheRules(t *testing.T) {
 
 // A response that comes with an error is let go of, with its connection.
 func TestAResponseThatComesWithAnErrorIsClosed(t *testing.T) {
-	var closed atomic.Int32
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 503, Header: http.Header{}, Body: closedBody{strings.NewReader("x"), &closed}}, io.ErrUnexpectedEOF
+	synctest.Test(t, func(t *testing.T) {
+		var closed atomic.Int32
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: http.Header{}, Body: closedBody{strings.NewReader("x"), &closed}}, io.ErrUnexpectedEOF
+		})
+		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		if _, err := tr.RoundTrip(req); !errors.Is(err, io.ErrUnexpectedEOF) || closed.Load() != 3 {
+			t.Errorf("%d of 3 bodies closed; %v", closed.Load(), err)
+		}
 	})
-	tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequest("GET", "http://example.test/", nil)
-	if _, err := tr.RoundTrip(req); !errors.Is(err, io.ErrUnexpectedEOF) || closed.Load() != 3 {
-		t.Errorf("%d of 3 bodies closed; %v", closed.Load(), err)
-	}
 }
 
 // A response whose attempt's time is over when it comes has no body to close, maybe.
@@ -136,30 +136,32 @@ func TestAResponseWithoutABodyThatComesTooLate(t *testing.T) {
 
 // The same response again is that of another call: how the last one went is no part of it.
 func TestABaseThatReturnsTheSameResponseAgain(t *testing.T) {
-	for _, status := range []int{404, 503} {
-		same := &http.Response{StatusCode: status, Header: http.Header{"Set-Cookie": {"a=1"}}, Body: http.NoBody}
-		n := 0
-		base := roundTripper(func(r *http.Request) (*http.Response, error) { n++; return same, nil })
-		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
-		for call := range 3 {
-			n = 0
-			req, _ := http.NewRequest("GET", "http://example.test/", nil)
-			resp, err := tr.RoundTrip(req)
+	synctest.Test(t, func(t *testing.T) {
+		for _, status := range []int{404, 503} {
+			same := &http.Response{StatusCode: status, Header: http.Header{"Set-Cookie": {"a=1"}}, Body: http.NoBody}
+			n := 0
+			base := roundTripper(func(r *http.Request) (*http.Response, error) { n++; return same, nil })
+			tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := lullhttp.OutcomeOf(resp); o.Attempts != want.Attempts || o.Reason != want.Reason || n != want.Attempts || o.Verdict.Code != fmt.Sprint(status) {
-				t.Errorf("%d, call %d: %+v after %d attempts", status, call+1, o, n)
-			}
-			if len(same.Header["Set-Cookie"]) != 1 {
-				t.Errorf("the base's response was changed: %v", same.Header)
+			want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
+			for call := range 3 {
+				n = 0
+				req, _ := http.NewRequest("GET", "http://example.test/", nil)
+				resp, err := tr.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o := lullhttp.OutcomeOf(resp); o.Attempts != want.Attempts || o.Reason != want.Reason || n != want.Attempts || o.Verdict.Code != fmt.Sprint(status) {
+					t.Errorf("%d, call %d: %+v after %d attempts", status, call+1, o, n)
+				}
+				if len(same.Header["Set-Cookie"]) != 1 {
+					t.Errorf("the base's response was changed: %v", same.Header)
+				}
 			}
 		}
-	}
+	})
 }
 
 // GetBody must return a body. http.Transport calls it, too, when it repeats a request itself.
@@ -173,7 +175,7 @@ func TestRule06GetBodyThatReturnsNoBody(t *testing.T) {
 	} {
 		for _, length := range []int64{5, 0, -1, 1 << 20} {
 			for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-				t.Run(fmt.Sprint(name, length, how), func(t *testing.T) {
+				run(t, fmt.Sprint(name, length, how), func(t *testing.T) {
 					closed.Store(0)
 					base := roundTripper(func(r *http.Request) (*http.Response, error) {
 						if again, err := r.GetBody(); length != 5 && err == nil {

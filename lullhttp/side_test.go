@@ -93,6 +93,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		"refused": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
 		"below":   &lull.Error{Last: gone},
 	}
+	serverTLS, _ := secured(t)
 	type situation struct {
 		req      func(req *http.Request)
 		options  []lullhttp.Option
@@ -167,7 +168,6 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		}, code: "local_resources", attempts: 3},
 		"the pool is full": {hold: true, set: func(tr *http.Transport, n *network) { tr.MaxConnsPerHost = 1 }, code: "timeout", attempts: 3},
 		"unknown authority": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
-			serverTLS, _ := secured(t)
 			tr.DialContext, tr.TLSClientConfig = overTLS(serverTLS), &tls.Config{ServerName: "example.com"}
 		}, code: "certificate", attempts: 1},
 		"407 of a proxy": {set: func(tr *http.Transport, n *network) {
@@ -229,118 +229,116 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 	const calls = 40
 	for name, s := range situations {
 		for _, how := range []string{"plain", "within the caller's time", "hedged", "endpoints"} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					n := &network{}
-					tr := n.transport()
-					if s.set != nil {
-						s.set(tr, n)
+			run(t, name+", "+how, func(t *testing.T) {
+				n := &network{}
+				tr := n.transport()
+				if s.set != nil {
+					s.set(tr, n)
+				}
+				if s.busy {
+					n.serve = busyServer
+				}
+				var base http.RoundTripper = tr
+				if s.base != nil {
+					base = s.base(tr)
+				}
+				var changes []string
+				var last event.Event
+				o := observer(func(_ context.Context, e lull.Event) {
+					if e.Circuit != nil {
+						changes = append(changes, fmt.Sprint(*e.Circuit))
 					}
-					if s.busy {
-						n.serve = busyServer
+					if e.Kind == event.CallEnded {
+						last = e
 					}
-					var base http.RoundTripper = tr
-					if s.base != nil {
-						base = s.base(tr)
-					}
-					var changes []string
-					var last event.Event
-					o := observer(func(_ context.Context, e lull.Event) {
-						if e.Circuit != nil {
-							changes = append(changes, fmt.Sprint(*e.Circuit))
-						}
-						if e.Kind == event.CallEnded {
-							last = e
-						}
-					})
-					p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Budget: budget.Config{Stock: 3}}
-					options := append([]lullhttp.Option{lullhttp.WithObserver(o), lullhttp.WithBase(base)}, s.options...)
-					p.Breaker.Off = s.answers
-					var endpoints *lullhttp.Endpoints
-					switch how {
-					case "within the caller's time":
-						p.AttemptTimeout = lull.NoTimeout
-					case "hedged":
-						p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
-					case "endpoints":
-						var err error
-						if endpoints, err = lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test", "c.test"}); err != nil {
-							t.Fatal(err)
-						}
-						options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
-					}
-					rt, err := lullhttp.New(p, options...)
-					if err != nil {
+				})
+				p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Budget: budget.Config{Stock: 3}}
+				options := append([]lullhttp.Option{lullhttp.WithObserver(o), lullhttp.WithBase(base)}, s.options...)
+				p.Breaker.Off = s.answers
+				var endpoints *lullhttp.Endpoints
+				switch how {
+				case "within the caller's time":
+					p.AttemptTimeout = lull.NoTimeout
+				case "hedged":
+					p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
+				case "endpoints":
+					var err error
+					if endpoints, err = lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test", "c.test"}); err != nil {
 						t.Fatal(err)
 					}
-					newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
-						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-						req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)
-						if fails {
-							req.Header.Set("Fail", "yes")
-							if s.req != nil {
-								s.req(req)
-							}
+					options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
+				}
+				rt, err := lullhttp.New(p, options...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)
+					if fails {
+						req.Header.Set("Fail", "yes")
+						if s.req != nil {
+							s.req(req)
 						}
-						return req, cancel
 					}
-					probe, _ := newRequest(true)
-					d := rt.Dependency(probe)
-					full := d.Budget().Balance(d.Now())
-					release := make(chan struct{})
-					if s.hold {
-						n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
-							<-release
-							io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-						}
-						for _, u := range []string{"http://orders.test/", "http://a.test/", "http://b.test/", "http://c.test/"} {
-							go func() {
-								req, _ := http.NewRequest("GET", u, nil)
-								if resp, err := tr.RoundTrip(req); err == nil {
-									resp.Body.Close()
-								}
-							}()
-						}
-						synctest.Wait()
+					return req, cancel
+				}
+				probe, _ := newRequest(true)
+				d := rt.Dependency(probe)
+				full := d.Budget().Balance(d.Now())
+				release := make(chan struct{})
+				if s.hold {
+					n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+						<-release
+						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
-					for range calls {
-						req, cancel := newRequest(true)
-						func() {
-							if s.panics {
-								defer func() {
-									if recover() == nil {
-										t.Error("no panic")
-									}
-								}()
-							}
-							if resp, err := rt.RoundTrip(req); err == nil {
+					for _, u := range []string{"http://orders.test/", "http://a.test/", "http://b.test/", "http://c.test/"} {
+						go func() {
+							req, _ := http.NewRequest("GET", u, nil)
+							if resp, err := tr.RoundTrip(req); err == nil {
 								resp.Body.Close()
 							}
 						}()
-						cancel()
-						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
-							t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
-						}
-						time.Sleep(500 * time.Millisecond)
 					}
-					if got := d.Budget().Balance(d.Now()); got != full {
-						t.Errorf("%v tokens of %v are left", got, full)
-					}
-					if len(changes) > 0 {
-						t.Errorf("the circuit: %v", changes)
-					}
-					if endpoints != nil && !s.busy {
-						for _, e := range endpoints.Status() {
-							if e.Ejected || e.Failures > 0 || e.Unanswered > 0 {
-								t.Errorf("%+v", e)
-							}
-						}
-					}
-					close(release)
 					synctest.Wait()
-					tr.CloseIdleConnections()
-					synctest.Wait()
-				})
+				}
+				for range calls {
+					req, cancel := newRequest(true)
+					func() {
+						if s.panics {
+							defer func() {
+								if recover() == nil {
+									t.Error("no panic")
+								}
+							}()
+						}
+						if resp, err := rt.RoundTrip(req); err == nil {
+							resp.Body.Close()
+						}
+					}()
+					cancel()
+					if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
+						t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
+					}
+					time.Sleep(500 * time.Millisecond)
+				}
+				if got := d.Budget().Balance(d.Now()); got != full {
+					t.Errorf("%v tokens of %v are left", got, full)
+				}
+				if len(changes) > 0 {
+					t.Errorf("the circuit: %v", changes)
+				}
+				if endpoints != nil && !s.busy {
+					for _, e := range endpoints.Status() {
+						if e.Ejected || e.Failures > 0 || e.Unanswered > 0 {
+							t.Errorf("%+v", e)
+						}
+					}
+				}
+				close(release)
+				synctest.Wait()
+				tr.CloseIdleConnections()
+				synctest.Wait()
 			})
 		}
 	}

@@ -17,50 +17,28 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// pipes is a network of one host in memory, which virtual time reaches.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	open   atomic.Int64 // connections that the server has accepted
+// run is t.Run in virtual time.
+func run(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		p.open.Add(1)
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // inBubble runs test in virtual time, with a client whose requests, to whatever
-// host, are answered by handler.
-func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*testing.T, *http.Client, *pipes), opts ...lullhttp.Option) {
+// host, are answered by handler. The number counts the connections.
+func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*testing.T, *http.Client, *atomic.Int64), opts ...lullhttp.Option) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		network := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := &http.Server{Handler: handler}
-		go server.Serve(network)
-		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			network.conns <- theirs
-			return ours, nil
-		}}
-		client, err := lullhttp.NewClient(p, append(append([]lullhttp.Option{seeded(t)}, opts...), lullhttp.WithBase(base))...)
-		if err != nil {
-			t.Fatal(err)
+		s, connections := server(t, handler)
+		base := memnet.Transport(t)
+		base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return memnet.Dial(ctx, network, s.Listener.Addr().String())
 		}
-		test(t, client, network)
-		base.CloseIdleConnections()
-		server.Close()
-		synctest.Wait()
+		test(t, client(t, p, append(opts, lullhttp.WithBase(base))...), connections)
 	})
 }
 
@@ -80,7 +58,7 @@ func TestAHintIsWaitedFor(t *testing.T) {
 				w.Header().Set("X-Ratelimit-Remaining", "0")
 				w.WriteHeader(429)
 			}
-		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			start = time.Now()
 			resp, err := cl.Get(host)
 			read(t, resp, err)
@@ -101,7 +79,7 @@ func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		time.Sleep(50 * time.Second)
 		io.WriteString(w, "second")
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if got := read(t, resp, err); got != "first second" {
 			t.Errorf("the body is %q", got)
@@ -117,7 +95,7 @@ func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
 		if n.Add(1) == 1 {
 			<-r.Context().Done()
 		}
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
@@ -182,7 +160,7 @@ func TestProblemDetailsAreNotWaitedFor(t *testing.T) {
 					w.(http.Flusher).Flush()
 					time.Sleep(time.Second)
 				}
-			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				for _, whole := range []bool{true, false} {
 					start := time.Now()
 					resp, err := cl.Get(host)
@@ -225,7 +203,7 @@ func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 		io.WriteString(w, `{"type":`)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
@@ -237,22 +215,24 @@ func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 
 // A problem whose body cannot be read is one without details, and its owner gets the error.
 func TestAProblemThatIsCut(t *testing.T) {
-	cut := errors.New("cut")
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		h := http.Header{"Content-Type": {"application/problem+json"}}
-		body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
-		return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
+	synctest.Test(t, func(t *testing.T) {
+		cut := errors.New("cut")
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			h := http.Header{"Content-Type": {"application/problem+json"}}
+			body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
+			return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
+		})
+		resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
+			t.Errorf("%+v", o)
+		}
+		if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {
+			t.Errorf("read %q, %v", body, err)
+		}
 	})
-	resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
-		t.Errorf("%+v", o)
-	}
-	if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {
-		t.Errorf("read %q, %v", body, err)
-	}
 }
 
 // A response that is to be discarded, and whose body does not end, is given a
@@ -268,12 +248,12 @@ func TestDrainingIsBoundedInTime(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
-		if took := time.Since(start); took != time.Second || network.open.Load() != 2 {
-			t.Errorf("answered after %v over %d connections", took, network.open.Load())
+		if took := time.Since(start); took != time.Second || connections.Load() != 2 {
+			t.Errorf("answered after %v over %d connections", took, connections.Load())
 		}
 	})
 }
@@ -288,7 +268,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 			w.Header().Set("Retry-After", "5")
 			w.WriteHeader(429)
 		}
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		waits := make(chan struct{})
 		go func() {
 			defer close(waits)
@@ -299,8 +279,8 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		resp, err := cl.Get(host) // while the other waits
 		read(t, resp, err)
 		<-waits
-		if n.Load() != 3 || network.open.Load() != 1 {
-			t.Errorf("%d requests over %d connections, want 3 over one", n.Load(), network.open.Load())
+		if n.Load() != 3 || connections.Load() != 1 {
+			t.Errorf("%d requests over %d connections, want 3 over one", n.Load(), connections.Load())
 		}
 	})
 }

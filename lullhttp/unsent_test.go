@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -23,13 +22,14 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 // secured are a certificate for example.com and those who trust it.
 func secured(t *testing.T) (server, client *tls.Config) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
-	defer s.Close()
+	s := memnet.NewTLSServer(t, http.NotFoundHandler())
+	s.Close()
 	pool := x509.NewCertPool()
 	pool.AddCert(s.Certificate())
 	return &tls.Config{Certificates: s.TLS.Certificates}, &tls.Config{RootCAs: pool, ServerName: "example.com"}
@@ -169,73 +169,71 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			for body, set := range sentBodies {
 				for _, wrapped := range []bool{false, true} {
-					t.Run(strings.Join([]string{name, method, body, fmt.Sprint("wrapped ", wrapped)}, ", "), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) {
-							var dials atomic.Int64
-							ended := make(chan struct{})
-							good := serve[c.scheme]
-							if c.proxy != "" {
-								good = passesOn(good)[c.proxy]
-							}
-							tr := &http.Transport{TLSClientConfig: clientTLS.Clone(), DialContext: func(context.Context, string, string) (net.Conn, error) {
-								serve := good
-								if dials.Add(1) == 1 {
-									switch {
-									case c.hangs:
-										<-ended
-										return nil, errors.New("too late")
-									case c.dial != nil:
-										return nil, c.dial
-									}
-									serve = c.first
+					run(t, strings.Join([]string{name, method, body, fmt.Sprint("wrapped ", wrapped)}, ", "), func(t *testing.T) {
+						var dials atomic.Int64
+						ended := make(chan struct{})
+						good := serve[c.scheme]
+						if c.proxy != "" {
+							good = passesOn(good)[c.proxy]
+						}
+						tr := &http.Transport{TLSClientConfig: clientTLS.Clone(), DialContext: func(context.Context, string, string) (net.Conn, error) {
+							serve := good
+							if dials.Add(1) == 1 {
+								switch {
+								case c.hangs:
+									<-ended
+									return nil, errors.New("too late")
+								case c.dial != nil:
+									return nil, c.dial
 								}
-								ours, theirs := net.Pipe()
-								go func() { serve(theirs); theirs.Close() }()
-								return &tcpLike{ours}, nil
-							}}
-							if c.proxy != "" {
-								tr.Proxy = http.ProxyURL(&url.URL{Scheme: c.proxy, Host: "proxy.example.com:3128"})
+								serve = c.first
 							}
-							if c.set != nil {
-								c.set(tr)
+							ours, theirs := net.Pipe()
+							go func() { serve(theirs); theirs.Close() }()
+							return &tcpLike{ours}, nil
+						}}
+						if c.proxy != "" {
+							tr.Proxy = http.ProxyURL(&url.URL{Scheme: c.proxy, Host: "proxy.example.com:3128"})
+						}
+						if c.set != nil {
+							c.set(tr)
+						}
+						var base http.RoundTripper = tr
+						if wrapped {
+							base = roundTripper(func(r *http.Request) (*http.Response, error) { return tr.RoundTrip(r) })
+						}
+						var failed []lull.Verdict
+						o := observer(func(_ context.Context, e lull.Event) {
+							if e.Kind == event.RetryScheduled {
+								failed = append(failed, e.Verdict)
 							}
-							var base http.RoundTripper = tr
-							if wrapped {
-								base = roundTripper(func(r *http.Request) (*http.Response, error) { return tr.RoundTrip(r) })
-							}
-							var failed []lull.Verdict
-							o := observer(func(_ context.Context, e lull.Event) {
-								if e.Kind == event.RetryScheduled {
-									failed = append(failed, e.Verdict)
-								}
-							})
-							p := eager
-							p.Timeouts = lull.TimeoutsNever // which never sees a server at work
-							cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(o))
-							req, _ := http.NewRequest(method, c.scheme+"://example.com/", nil)
-							set(req)
-							resp, err := cl.Do(req)
-							close(ended)
-							want := ""
-							if req.Body != nil {
-								want = "hello"
-							}
-							if got := read(t, resp, err); got != want || dials.Load() != 2 {
-								t.Errorf("%q after %d dials", got, dials.Load())
-							}
-							v := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, After: c.after, Code: c.code}
-							if c.code == "429" || c.after > 0 {
-								v.Kind = lull.KindRateLimited
-							}
-							if c.callerSide {
-								v.Kind = engine.KindCallerTransient
-							}
-							if len(failed) != 1 || failed[0] != v {
-								t.Errorf("%+v, want %+v", failed, v)
-							}
-							tr.CloseIdleConnections()
-							synctest.Wait()
 						})
+						p := eager
+						p.Timeouts = lull.TimeoutsNever // which never sees a server at work
+						cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(o))
+						req, _ := http.NewRequest(method, c.scheme+"://example.com/", nil)
+						set(req)
+						resp, err := cl.Do(req)
+						close(ended)
+						want := ""
+						if req.Body != nil {
+							want = "hello"
+						}
+						if got := read(t, resp, err); got != want || dials.Load() != 2 {
+							t.Errorf("%q after %d dials", got, dials.Load())
+						}
+						v := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, After: c.after, Code: c.code}
+						if c.code == "429" || c.after > 0 {
+							v.Kind = lull.KindRateLimited
+						}
+						if c.callerSide {
+							v.Kind = engine.KindCallerTransient
+						}
+						if len(failed) != 1 || failed[0] != v {
+							t.Errorf("%+v, want %+v", failed, v)
+						}
+						tr.CloseIdleConnections()
+						synctest.Wait()
 					})
 				}
 			}
