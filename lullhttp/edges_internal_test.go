@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 	"weak"
 )
@@ -136,20 +137,22 @@ func TestPeekAtNothing(t *testing.T) {
 // What has no body to read, or one that is not a response's, is left alone; one byte is peeked
 // at where there is one.
 func TestPeekAtWhatThereIs(t *testing.T) {
-	upgraded := &http.Response{StatusCode: 101, Body: io.NopCloser(strings.NewReader("x"))}
-	for _, resp := range []*http.Response{upgraded, {StatusCode: 200}} {
-		was := resp.Body
-		if b := Peek(resp, 1); b != nil || resp.Body != was {
-			t.Errorf("Peek at status %d is %q", resp.StatusCode, b)
+	synctest.Test(t, func(t *testing.T) {
+		upgraded := &http.Response{StatusCode: 101, Body: io.NopCloser(strings.NewReader("x"))}
+		for _, resp := range []*http.Response{upgraded, {StatusCode: 200}} {
+			was := resp.Body
+			if b := Peek(resp, 1); b != nil || resp.Body != was {
+				t.Errorf("Peek at status %d is %q", resp.StatusCode, b)
+			}
 		}
-	}
-	resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("xy"))}
-	if b := Peek(resp, 1); string(b) != "x" {
-		t.Errorf("Peek(1) is %q", b)
-	}
-	if b, err := io.ReadAll(resp.Body); string(b) != "xy" || err != nil {
-		t.Errorf("and then the body is %q, %v", b, err)
-	}
+		resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("xy"))}
+		if b := Peek(resp, 1); string(b) != "x" {
+			t.Errorf("Peek(1) is %q", b)
+		}
+		if b, err := io.ReadAll(resp.Body); string(b) != "xy" || err != nil {
+			t.Errorf("and then the body is %q, %v", b, err)
+		}
+	})
 }
 
 // A fraction is of digits, and of nothing that stands beside them among the characters.

@@ -43,47 +43,51 @@ func bare() (lull.Policy, []lullhttp.Option) {
 // A first attempt to which nothing is added is the caller's own request; a retry has a body
 // of its own even so.
 func TestRule06ARetryToWhichNothingIsAddedHasItsOwnBody(t *testing.T) {
-	p, opts := bare()
-	base := &reading{}
-	tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("whole"))
-	resp, err := tr.RoundTrip(req)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp, err)
-	}
-	if len(base.reqs) != 2 || base.reqs[0] != req || base.reqs[1] == req {
-		t.Errorf("%d requests; the first is the caller's: %v", len(base.reqs), base.reqs[0] == req)
-	}
-	if got := strings.Join(base.bodies, " "); got != "whole whole" {
-		t.Errorf("the bodies are %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, opts := bare()
+		base := &reading{}
+		tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("whole"))
+		resp, err := tr.RoundTrip(req)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp, err)
+		}
+		if len(base.reqs) != 2 || base.reqs[0] != req || base.reqs[1] == req {
+			t.Errorf("%d requests; the first is the caller's: %v", len(base.reqs), base.reqs[0] == req)
+		}
+		if got := strings.Join(base.bodies, " "); got != "whole whole" {
+			t.Errorf("the bodies are %q", got)
+		}
+	})
 }
 
 // The hook before a retry has the caller's header to add to, also if there is none.
 func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
-	for _, header := range []http.Header{{"X-Caller": {"a"}}, nil} {
-		p, opts := bare()
-		base := &reading{}
-		tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
-			next.Header.Set("X-Token", "new")
-			return nil
-		}))...)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, header := range []http.Header{{"X-Caller": {"a"}}, nil} {
+			p, opts := bare()
+			base := &reading{}
+			tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
+				next.Header.Set("X-Token", "new")
+				return nil
+			}))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			req.Header = header
+			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != 2 {
+				t.Fatal(err, len(base.reqs))
+			}
+			got := base.reqs[1].Header
+			if got.Get("X-Token") != "new" || got.Get("X-Caller") != header.Get("X-Caller") || req.Header.Get("X-Token") != "" {
+				t.Errorf("the caller's %v, and the retry's %v", req.Header, got)
+			}
 		}
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		req.Header = header
-		if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != 2 {
-			t.Fatal(err, len(base.reqs))
-		}
-		got := base.reqs[1].Header
-		if got.Get("X-Token") != "new" || got.Get("X-Caller") != header.Get("X-Caller") || req.Header.Get("X-Token") != "" {
-			t.Errorf("the caller's %v, and the retry's %v", req.Header, got)
-		}
-	}
+	})
 }
 
 // A classifier sees the response with the caller's request, as the caller does.

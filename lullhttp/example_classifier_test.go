@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lullhttp"
@@ -14,13 +13,13 @@ import (
 // An API that answers with 200 and an error in the body.
 func ExampleWithClassifier() {
 	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		if requests++; requests == 1 {
 			io.WriteString(w, `{"error": "try again"}`)
 			return
 		}
 		io.WriteString(w, `{"result": 7}`)
-	}))
+	})
 	defer server.Close()
 	client, err := lullhttp.NewClient(quick, lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
 		if err == nil && bytes.HasPrefix(lullhttp.Peek(resp, 10), []byte(`{"error"`)) {

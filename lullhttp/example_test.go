@@ -7,28 +7,44 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 // flaky fails so many times, and then answers.
 func flaky(failures int) *httptest.Server {
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newServer(func(w http.ResponseWriter, r *http.Request) {
 		if failures--; failures >= 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		io.WriteString(w, "hello")
-	}))
+	})
 }
 
-// quick waits for a millisecond at most, and has retries in stock.
-var quick = lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Config{Stock: 10}}
+// newServer is httptest.NewServer, in memory: TestMain lets http.DefaultTransport reach it.
+func newServer(h http.HandlerFunc) *httptest.Server {
+	s := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: h}}
+	s.Start()
+	return s
+}
+
+func TestMain(m *testing.M) {
+	http.DefaultTransport.(*http.Transport).DialContext = memnet.Dial
+	os.Exit(m.Run())
+}
+
+// quick waits for a millisecond at most, has retries in stock, and all the time.
+var quick = lull.Policy{Attempts: 3, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout,
+	Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Config{Stock: 10}}
 
 func ExampleNewClient() {
 	server := flaky(2)
@@ -68,11 +84,11 @@ func ExampleWithIdempotencyKeys() {
 // A conflict that one's own API means to be repeated.
 func ExampleWithStatus() {
 	tries := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		if tries++; tries == 1 {
 			w.WriteHeader(http.StatusConflict)
 		}
-	}))
+	})
 	defer server.Close()
 	client, _ := lullhttp.NewClient(quick, lullhttp.WithStatus(http.StatusConflict, lull.KindTransient))
 	resp, _ := client.Get(server.URL)
@@ -84,13 +100,13 @@ func ExampleWithStatus() {
 // An API whose problem details have what may be repeated.
 func ExampleWithProblem() {
 	tries := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		if tries++; tries == 1 {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusConflict)
 			io.WriteString(w, `{"type": "https://api.example.com/problems/row-locked", "status": 409}`)
 		}
-	}))
+	})
 	defer server.Close()
 	client, _ := lullhttp.NewClient(quick, lullhttp.WithProblem("https://api.example.com/problems/row-locked", lull.KindTransient))
 	resp, _ := client.Get(server.URL)
@@ -118,10 +134,10 @@ func ExampleWithDependencies() {
 
 // The server knows when it will be well again, and that is too late for us.
 func ExampleOutcomeOf() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
+	})
 	defer server.Close()
 	client, _ := lullhttp.NewClient(quick)
 	resp, _ := client.Get(server.URL)
@@ -134,14 +150,12 @@ func ExampleOutcomeOf() {
 // Without a response there is an error. It has the reason why no further attempt was
 // made, and the error of the last one.
 func ExampleTransport() {
-	server := httptest.NewServer(nil)
-	server.Close() // nobody listens any more
 	transport, err := lullhttp.New(quick)
 	if err != nil {
 		panic(err)
 	}
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	_, err = client.Post(server.URL, "text/plain", strings.NewReader("never sent, so it may be repeated"))
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	_, err = client.Post("http://nobody.internal", "text/plain", strings.NewReader("never sent, so it may be repeated"))
 	var e *lull.Error
 	fmt.Println(errors.As(err, &e), e.Attempts, e.Reason, e.Verdict.Code)
 	// Output: true 3 attempts_exhausted connection_refused
@@ -150,17 +164,17 @@ func ExampleTransport() {
 // A service in the middle calls another. It has no more time than its own client gives
 // it. When its retries have failed, its answer asks the client not to retry.
 func ExampleNewHandler() {
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	store := newServer(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
+	})
 	defer store.Close()
-	client, err := lullhttp.NewClient(lull.Policy{Backoff: backoff.Schedule{Base: time.Millisecond}})
+	client, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: time.Minute, Backoff: backoff.Schedule{Base: time.Millisecond}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		until, _ := r.Context().Deadline()
-		fmt.Println("time left:", time.Until(until).Round(time.Second))
+		_, bounded := r.Context().Deadline()
+		fmt.Println("bounded by the client's time:", bounded)
 		req, _ := http.NewRequestWithContext(r.Context(), "GET", store.URL, nil)
 		resp, err := client.Do(req)
 		if err != nil {
@@ -174,10 +188,10 @@ func ExampleNewHandler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := httptest.NewServer(handler)
+	server := newServer(handler.ServeHTTP)
 	defer server.Close()
 
-	caller, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: 5 * time.Second},
+	caller, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: time.Minute},
 		lullhttp.WithTimeoutHeader(lullhttp.DefaultTimeoutHeader)) // or it is sent from the second request on
 	if err != nil {
 		log.Fatal(err)
@@ -190,7 +204,7 @@ func ExampleNewHandler() {
 	o := lullhttp.OutcomeOf(resp)
 	fmt.Println(resp.StatusCode, "after attempts:", o.Attempts, "-", o.Reason)
 	// Output:
-	// time left: 5s
+	// bounded by the client's time: true
 	// attempts at the store: 3
 	// 503 after attempts: 1 - overloaded
 }

@@ -62,8 +62,8 @@ func TestTrust(t *testing.T) {
 func ExampleWithTrust() {
 	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		until, _ := r.Context().Deadline()
-		fmt.Println("attempt", inbound.From(r.Context()).Attempt(), "with", time.Until(until).Round(time.Second))
-	}), lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, 30*time.Second))
+		fmt.Println("attempt", inbound.From(r.Context()).Attempt(), "with", time.Until(until).Round(2*time.Minute)) //clock: rounded, a minute does not matter
+	}), lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, 2*time.Minute))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,5 +71,5 @@ func ExampleWithTrust() {
 	r.Header.Set("Lull-Attempt", "3")
 	r.Header.Set("Lull-Timeout", "5")
 	handler.ServeHTTP(httptest.NewRecorder(), r)
-	// Output: attempt 1 with 30s
+	// Output: attempt 1 with 2m0s
 }
