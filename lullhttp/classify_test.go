@@ -61,17 +61,25 @@ func get(t *testing.T, url string) error {
 	return roundTrip(t, &http.Transport{}, context.Background(), "GET", url, nil)
 }
 
-// serve accepts connections and hands each to f, until the test ends.
+// serve accepts connections in memory and hands each to f, until the test, in a bubble, ends.
 func serve(t *testing.T, f func(*memnet.Conn)) (addr string) {
 	t.Helper()
 	l := memnet.Listen()
-	t.Cleanup(func() { l.Close() })
+	var conns []net.Conn
+	t.Cleanup(func() {
+		l.Close()
+		synctest.Wait()
+		for _, c := range conns { // those that net/http has in its pool, or still believes to be in use
+			c.Close()
+		}
+	})
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
+			conns = append(conns, c)
 			go func() {
 				defer c.Close()
 				f(c.(*memnet.Conn))

@@ -83,7 +83,6 @@ func TestARefusedStreamIsRepeatedWithItsBody(t *testing.T) {
 						s := &refusing{refuse: 1, goAway: goAway}
 						addr := serve(t, s.serve)
 						base := h2Transport()
-						t.Cleanup(base.CloseIdleConnections)
 						tr, err := New(lull.Policy{}, WithBase(base), WithReplay(100))
 						if err != nil {
 							t.Fatal(err)
