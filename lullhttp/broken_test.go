@@ -73,24 +73,6 @@ func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
 	})
 }
 
-// What is no HTTP at all will be none the next time.
-func TestAnotherProtocolIsNotRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, line := range []string{"SSH-2.0-OpenSSH_9.6\r\n", "I do not speak HTTP\r\n\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
-			var n atomic.Int64
-			base := handled(func(conn net.Conn, number int) {
-				n.Add(1)
-				http.ReadRequest(bufio.NewReader(conn))
-				io.WriteString(conn, line)
-			})
-			var e *lull.Error
-			if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != engine.CodeUnclassified || n.Load() != 1 {
-				t.Errorf("%q: %v after %d requests", line, err, n.Load())
-			}
-		}
-	})
-}
-
 func get(t *testing.T) *http.Request {
 	req, err := http.NewRequestWithContext(t.Context(), "GET", host, nil)
 	if err != nil {

@@ -237,11 +237,13 @@ func TestErrorTLS(t *testing.T) {
 func TestErrorUnclassified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, engine.CodeUnclassified)
-		addr := serve(t, func(c *memnet.Conn) {
-			readRequest(c)
-			io.WriteString(c, "I do not speak HTTP\r\n\r\n")
-		})
-		checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
+		for _, line := range []string{"I do not speak HTTP\r\n\r\n", "SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
+			addr := serve(t, func(c *memnet.Conn) {
+				readRequest(c)
+				io.WriteString(c, line)
+			})
+			checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
+		}
 		for _, err := range []error{
 			errors.New("connection reset by peer"), // a text is no evidence
 			errors.New("EOF"),

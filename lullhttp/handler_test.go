@@ -195,6 +195,7 @@ func TestTimeOfRequests(t *testing.T) {
 			{nil, "Grpc-Timeout: 5", 0},
 			{nil, "Grpc-Timeout: -5m", 0},
 			{nil, "Grpc-Timeout: 5s", 0},
+			{nil, "Grpc-Timeout: 12345678S", 12345678 * time.Second},
 			{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
 			{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
 			{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "", time.Second},

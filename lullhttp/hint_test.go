@@ -292,23 +292,3 @@ func TestPreferHint(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkParseHint(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		status int
-		h      http.Header
-	}{
-		{"503None", 503, header("Content-Type", "text/plain", "Date", "Sun, 01 Mar 2026 12:00:00 GMT")},
-		{"429None", 429, header("Content-Type", "text/plain", "Date", "Sun, 01 Mar 2026 12:00:00 GMT")},
-		{"503Seconds", 503, header("Retry-After", "5")},
-		{"503Date", 503, header("Retry-After", "Sun, 01 Mar 2026 12:00:30 GMT", "Date", "Sun, 01 Mar 2026 12:00:00 GMT")},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				ParseHint(c.h, c.status, hintNow)
-			}
-		})
-	}
-}

@@ -136,16 +136,6 @@ func TestHTTP2ConnectionLost(t *testing.T) {
 	})
 }
 
-func TestHTTP2HandlerAborts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := memnet.NewUnstartedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-		srv.EnableHTTP2 = true
-		memnet.StartTLS(srv)
-		_, err := srv.Client().Get(srv.URL)
-		checkError(t, err, lull.KindTransient, false, "http2_stream_reset")
-	})
-}
-
 // The types of golang.org/x/net/http2, field for field.
 type (
 	errCode     uint32
@@ -172,12 +162,11 @@ func (GoAwayError) Error() string { return "goaway" }
 func (otherError) Error() string  { return "other" }
 
 func TestHTTP2ErrorsByShape(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("wrapped: %w", err) }
-	checkError(t, wrap(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
+	checkError(t, wrapped(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
 	checkError(t, StreamError{StreamID: 1, Code: 8}, lull.KindTransient, false, "http2_stream_reset")
-	checkError(t, wrap(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
+	checkError(t, wrapped(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
 	checkError(t, otherError{Code: "7"}, lull.KindUnclassified, false, engine.CodeUnclassified)
-	checkError(t, wrap(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
+	checkError(t, wrapped(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 }
 

@@ -1,7 +1,6 @@
 package lullhttp_test
 
 import (
-	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -9,9 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"net/textproto"
-	"net/url"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -86,34 +83,6 @@ func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 		}
 		if got := read(t, resp, nil); got != `heard "goodbye"` {
 			t.Errorf("the server's last words were %s", got)
-		}
-	})
-}
-
-func TestRule20AReverseProxyPassesOnTheHalfClose(t *testing.T) {
-	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
-		backend, _ := server(t, lastWords)
-		target, _ := url.Parse(backend.URL)
-		proxy := httputil.NewSingleHostReverseProxy(target)
-		proxy.Transport = rt
-		front, _ := server(t, proxy.ServeHTTP)
-		conn, err := memnet.Dial(t.Context(), "tcp", front.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if err := upgrade(t, front.URL).Write(conn); err != nil {
-			t.Fatal(err)
-		}
-		r := bufio.NewReader(conn)
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatalf("%+v, %v", resp, err)
-		}
-		io.WriteString(conn, "goodbye")
-		conn.(*memnet.Conn).CloseWrite()
-		if got, err := io.ReadAll(r); string(got) != `heard "goodbye"` {
-			t.Errorf("through the proxy the last words were %q, %v", got, err)
 		}
 	})
 }

@@ -74,6 +74,7 @@ func TestFractionsOfLongUnits(t *testing.T) {
 		"0.999999999999999999d":             24 * time.Hour,
 		"0.9999999999999999999999999999d":   24 * time.Hour,
 		"0.000000000000000000000000000000s": 0,
+		"0.001ns":                           1, // less than a nanosecond is one
 	} {
 		if got, ok := parseDuration(s); !ok || got != want {
 			t.Errorf("%s = %d, %v, want %d", s, got, ok, want)

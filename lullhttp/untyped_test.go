@@ -24,9 +24,3 @@ func TestReferencesAreFound(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkReferences(b *testing.B) {
-	for b.Loop() {
-		provokeClosedIdle()
-	}
-}
