@@ -86,10 +86,7 @@ func TestASilentBodyOfNew(t *testing.T) {
 				body = io.NopCloser(strings.NewReader("text"))
 				opts = append(opts, lullhttp.WithBodyIdleTimeout(time.Second))
 			}
-			rt, err := lullhttp.New(eager, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rt := transport(t, eager, opts...)
 			resp, err := rt.RoundTrip(get(t))
 			if err != nil {
 				t.Fatal(err)

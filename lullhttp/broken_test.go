@@ -150,10 +150,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 				reasons, codes = append(reasons, e.Reason), append(codes, e.Verdict.Code)
 			}
 		})
-		rt, err := lullhttp.New(eager, lullhttp.WithBase(silent), lullhttp.WithObserver(o))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rt := transport(t, eager, lullhttp.WithBase(silent), lullhttp.WithObserver(o))
 		cl := &http.Client{Transport: rt, Timeout: time.Second}
 		for range 200 { // which of the two timers is first is left to chance
 			start := time.Now()

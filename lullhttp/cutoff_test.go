@@ -24,16 +24,10 @@ func TestWhoCutTheAttemptOff(t *testing.T) {
 			base := roundTripper(func(req *http.Request) (*http.Response, error) { return nil, attempt(req.Context()) })
 			opts := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t)))}
 			if endpoints {
-				e, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"}))
 				opts = append(opts, lullhttp.WithEndpoints("a.example", e))
 			}
-			rt, err := lullhttp.New(p, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rt := transport(t, p, opts...)
 			return func(ctx context.Context, f func(context.Context) error) error {
 				attempt = f
 				req, _ := http.NewRequestWithContext(ctx, "GET", "http://a.example/", nil)
@@ -60,14 +54,8 @@ func TestAnEndpointThatDoesNotAnswerInTime(t *testing.T) {
 				<-req.Context().Done()
 				return nil, errors.New("i/o timeout")
 			})
-			e, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rt, err := lullhttp.New(c.policy, lullhttp.WithBase(base), lullhttp.WithEndpoints("a.example", e))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"}))
+			rt := transport(t, c.policy, lullhttp.WithBase(base), lullhttp.WithEndpoints("a.example", e))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if c.leaves {

@@ -285,10 +285,7 @@ func TestEndpointsThatAreNone(t *testing.T) {
 	if _, err := lullhttp.NewEndpoints(outlier.Config{MaxEjected: 200, Floor: math.Inf(1)}, bases(1)); err == nil || !strings.Contains(err.Error(), "MaxEjected") || !strings.Contains(err.Error(), "Floor") {
 		t.Errorf("a bad configuration: %v", err)
 	}
-	e, err := lullhttp.NewEndpoints(outlier.Config{}, bases(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(lullhttp.NewEndpoints(outlier.Config{}, bases(2)))
 	if err := e.Update([]string{"a:1", "no such thing"}); err == nil || len(e.Status()) != 2 {
 		t.Errorf("after a bad update (%v) there are %+v", err, e.Status())
 	}

@@ -311,10 +311,7 @@ func TestAHedgeIsMarked(t *testing.T) {
 // the handler has set itself stays.
 func TestWhatWasRetriedBelowIsMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		down := must(lull.NewDependency("down", eager, lull.WithRand(seed.Source(t))))
 		fail := func(r *http.Request) {
 			lull.Run(r.Context(), down, func(context.Context) error { return lull.Transient(errors.New("down")) })
 		}

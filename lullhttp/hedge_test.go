@@ -352,10 +352,7 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 					}
 					return lull.Verdict{}
 				})
-				tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), classified)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tr := transport(t, hedging, lullhttp.WithBase(base), classified)
 				buffer := []byte(strings.Repeat("x", 100))
 				for i := range 30 {
 					b := &began{c: make(chan struct{})}
@@ -442,10 +439,7 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 				}
 				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 			})
-			tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := transport(t, hedging, lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
 			u, _ := url.Parse("http://user:pw@example.test/a?b#c")
 			req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
 			if _, err := tr.RoundTrip(req); err != nil {
@@ -480,10 +474,7 @@ func TestARequestWithATrailerIsNotHedged(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 		})
-		tr, err := lullhttp.New(hedging, seeded(t), lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := transport(t, hedging, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("x"))
 		req.Trailer = http.Header{"X-Sum": nil}
 		if _, err := tr.RoundTrip(req); err != nil || n.Load() != 1 {
@@ -516,7 +507,7 @@ func TestBeforeRetryHasTheLastError(t *testing.T) {
 					p.Attempts = 0
 				}
 				calls := 0
-				tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
+				tr := transport(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
 					calls++
 					status, ok := errors.AsType[*lullhttp.StatusError](last)
 					if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
@@ -524,9 +515,6 @@ func TestBeforeRetryHasTheLastError(t *testing.T) {
 					}
 					return nil
 				}))
-				if err != nil {
-					t.Fatal(err)
-				}
 				req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.test/", nil)
 				if _, err := tr.RoundTrip(req); err != nil || calls != 1 {
 					t.Errorf("%d calls of the hook; %v", calls, err)

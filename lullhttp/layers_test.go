@@ -223,14 +223,8 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 				}
 				return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 			})
-			inner, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			outer, err := lullhttp.New(lull.Policy{}, append(c.options, lullhttp.WithBase(inner), lullhttp.With(lull.WithRand(seed.Source(t))))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			inner := transport(t, lull.Policy{}, lullhttp.WithBase(base))
+			outer := transport(t, lull.Policy{}, append(c.options, lullhttp.WithBase(inner))...)
 			req, _ := http.NewRequest("GET", "http://a.example/", nil)
 			resp, err := outer.RoundTrip(req)
 			got := lullhttp.OutcomeOf(resp)

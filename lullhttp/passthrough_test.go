@@ -483,10 +483,7 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
 		})
-		rt, err := lullhttp.New(p, lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rt := transport(t, p, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 100<<10)))
 		if _, err := rt.RoundTrip(req); err != nil {
 			t.Fatal(err)

@@ -294,10 +294,7 @@ func TestRule06ARetryToWhichNothingIsAddedHasItsOwnBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, opts := bare()
 		base := &reading{}
-		tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := transport(t, p, append(opts, lullhttp.WithBase(base))...)
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("whole"))
 		resp, err := tr.RoundTrip(req)
 		if err != nil || resp.StatusCode != 200 {
@@ -318,13 +315,10 @@ func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
 		for _, header := range []http.Header{{"X-Caller": {"a"}}, nil} {
 			p, opts := bare()
 			base := &reading{}
-			tr, err := lullhttp.New(p, append(opts, seeded(t), lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
+			tr := transport(t, p, append(opts, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
 				next.Header.Set("X-Token", "new")
 				return nil
 			}))...)
-			if err != nil {
-				t.Fatal(err)
-			}
 			req, _ := http.NewRequest("GET", "http://example.test/", nil)
 			req.Header = header
 			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != 2 {
@@ -343,13 +337,10 @@ func TestAClassifierSeesTheCallersRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := &reading{}
 		var seen []*http.Request
-		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+		tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
 			seen = append(seen, resp.Request)
 			return lull.Verdict{}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
 		req, _ := http.NewRequest("GET", "http://example.test/", nil)
 		if _, err := tr.RoundTrip(req); err != nil {
 			t.Fatal(err)
@@ -416,15 +407,12 @@ func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for neverSent, want := range map[bool]int{true: 2, false: 1} {
 			base := &reading{}
-			tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+			tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
 				if resp != nil && resp.StatusCode == 503 {
 					return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}
 				}
 				return lull.Verdict{}
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
 			req, _ := http.NewRequest("POST", "http://example.test/", strings.NewReader("x"))
 			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != want {
 				t.Errorf("never sent: %v: %d requests, want %d; %v", neverSent, len(base.reqs), want, err)
@@ -443,10 +431,7 @@ func (n *noting) Close() error { n.closed = true; return nil }
 
 // A RoundTripper closes the body also of a request that it cannot make.
 func TestTheBodyIsClosedOfWhatCannotBeSent(t *testing.T) {
-	made, err := lullhttp.New(lull.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := transport(t, lull.Policy{})
 	for name, to := range map[string]*lullhttp.Transport{"no URL": made, "a zero Transport": {}} {
 		body := &noting{Reader: strings.NewReader("x")}
 		req, err := http.NewRequest("PUT", "http://a.test/", nil)

@@ -71,10 +71,7 @@ func TestABaseThatBreaksTheRules(t *testing.T) {
 					}
 					return c.answer(int(n.Add(1)))
 				})
-				tr, err := lullhttp.New(p, append(withAll(), seeded(t), lullhttp.WithBase(base))...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tr := transport(t, p, append(withAll(), lullhttp.WithBase(base))...)
 				req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.test/", strings.NewReader("x"))
 				resp, err := tr.RoundTrip(req)
 				switch {
@@ -102,10 +99,7 @@ func TestAResponseThatComesWithAnErrorIsClosed(t *testing.T) {
 		base := roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 503, Header: http.Header{}, Body: closedBody{strings.NewReader("x"), &closed}}, io.ErrUnexpectedEOF
 		})
-		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := transport(t, eager, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("GET", "http://example.test/", nil)
 		if _, err := tr.RoundTrip(req); !errors.Is(err, io.ErrUnexpectedEOF) || closed.Load() != 3 {
 			t.Errorf("%d of 3 bodies closed; %v", closed.Load(), err)
@@ -122,10 +116,7 @@ func TestAResponseWithoutABodyThatComesTooLate(t *testing.T) {
 				<-r.Context().Done()
 				return &http.Response{StatusCode: 200}, nil
 			})
-			tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := transport(t, p, lullhttp.WithBase(base))
 			req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("x"))
 			if resp, err := tr.RoundTrip(req); err == nil {
 				t.Errorf("%s: %v", how, resp)
@@ -141,10 +132,7 @@ func TestABaseThatReturnsTheSameResponseAgain(t *testing.T) {
 			same := &http.Response{StatusCode: status, Header: http.Header{"Set-Cookie": {"a=1"}}, Body: http.NoBody}
 			n := 0
 			base := roundTripper(func(r *http.Request) (*http.Response, error) { n++; return same, nil })
-			tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := transport(t, eager, lullhttp.WithBase(base))
 			want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
 			for call := range 3 {
 				n = 0
@@ -184,13 +172,10 @@ func TestRule06GetBodyThatReturnsNoBody(t *testing.T) {
 						r.Body.Close()
 						return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody}, nil
 					})
-					tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base))
-					if err != nil {
-						t.Fatal(err)
-					}
+					tr := transport(t, p, lullhttp.WithBase(base))
 					req, _ := http.NewRequest("PUT", "http://example.test/", io.NopCloser(strings.NewReader("hello")))
 					req.ContentLength, req.GetBody = length, get
-					_, err = tr.RoundTrip(req)
+					_, err := tr.RoundTrip(req)
 					if err == nil || !strings.Contains(err.Error(), "GetBody ") {
 						t.Error(err)
 					}

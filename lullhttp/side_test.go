@@ -273,10 +273,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 					}
 					options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
 				}
-				rt, err := lullhttp.New(p, options...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rt := transport(t, p, options...)
 				newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
 					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 					req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)

@@ -121,10 +121,7 @@ func TestHeadersThatComeTooLate(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: bodies[len(bodies)-1]}, nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		cl, err := lullhttp.NewClient(p, seeded(t), lullhttp.WithBase(late))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cl := client(t, p, lullhttp.WithBase(late))
 		resp, err := cl.Get(host)
 		read(t, resp, err)
 		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || bodies[0].closed.Load() != 1 {
@@ -317,10 +314,7 @@ func TestRule17DrainingDoesNotOutliveTheCall(t *testing.T) {
 				return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 			})
 			p := lull.Policy{Deadline: 2 * time.Second, AttemptTimeout: 2 * time.Second, Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Base: wait, Cap: wait, Jitter: backoff.None}}
-			c, err := lullhttp.NewClient(p, lullhttp.WithBase(base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := client(t, p, lullhttp.WithBase(base))
 			start := time.Now()
 			resp, err := c.Get("http://a.example/")
 			if took := time.Since(start); err != nil || resp.StatusCode != 200 || took < want-20*time.Millisecond || took > want+20*time.Millisecond {

@@ -64,6 +64,24 @@ func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	return c
 }
 
+// transport is lullhttp.New, with a seed that a failure names.
+func transport(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *lullhttp.Transport {
+	t.Helper()
+	tr, err := lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
 // clientOf is a client of which every request is a call to d.
 func clientOf(t testing.TB, d *lull.Dependency) *http.Client {
 	t.Helper()
@@ -478,10 +496,7 @@ func TestEachHostIsItsOwnDependency(t *testing.T) {
 func TestDependenciesOfOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := server(t, answers(500))
-		d, err := lull.NewDependency("everything", lull.Policy{Attempts: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(lull.NewDependency("everything", lull.Policy{Attempts: 1}))
 		resp, err := clientOf(t, d).Get(s.URL)
 		read(t, resp, err)
 		if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
