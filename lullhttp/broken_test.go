@@ -145,7 +145,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 		var reasons []lull.Reason
 		var codes []string
 		silent := handled(func(conn net.Conn, _ int) { io.Copy(io.Discard, conn) })
-		o := observer(func(_ context.Context, e lull.Event) {
+		o := observe(func(e lull.Event) {
 			if e.Kind == event.CallEnded {
 				reasons, codes = append(reasons, e.Reason), append(codes, e.Verdict.Code)
 			}
@@ -184,30 +184,6 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 		silent.CloseIdleConnections()
 	})
 }
-
-// Request.Cancel that is closed during a wait ends the call without another attempt.
-func TestRule20RequestCancelDuringAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		cancel := make(chan struct{})
-		base := roundTripper(func(r *http.Request) (*http.Response, error) {
-			n++
-			close(cancel)
-			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
-		})
-		req := get(t)
-		req.Cancel = cancel //lint:ignore SA1019 it is what is tested
-		_, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-		var status *lullhttp.StatusError
-		if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || n != 1 {
-			t.Errorf("%v after %d attempts", err, n)
-		}
-	})
-}
-
-type observer func(context.Context, lull.Event)
-
-func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }
 
 // An error that carries a response means what the response means.
 func TestAnErrorThatCarriesAResponse(t *testing.T) {
@@ -484,7 +460,7 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 							base = roundTripper(func(r *http.Request) (*http.Response, error) { return tr.RoundTrip(r) })
 						}
 						var failed []lull.Verdict
-						o := observer(func(_ context.Context, e lull.Event) {
+						o := observe(func(e lull.Event) {
 							if e.Kind == event.RetryScheduled {
 								failed = append(failed, e.Verdict)
 							}

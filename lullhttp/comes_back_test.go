@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -48,61 +47,6 @@ func TestCookiesOfDiscardedAnswers(t *testing.T) {
 				t.Errorf("the jar has %q", got)
 			}
 		})
-	}
-}
-
-// The first attempt was carried out, but its answer was lost. The server's answer to the second is
-// that of the call: the caller knows by Outcome.Attempts that it may be about its own.
-func TestTheAnswerOfARepeatedCondition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for method, status := range map[string]int{"PUT": 412, "DELETE": 404} {
-			done := false
-			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body)
-				if done {
-					w.WriteHeader(status)
-					return
-				}
-				done = true
-				panic(http.ErrAbortHandler)
-			})
-			req, _ := http.NewRequest(method, s.URL, strings.NewReader("x"))
-			req.Header.Set("If-Match", `"1"`)
-			resp, err := client(t, eager).Do(req)
-			read(t, resp, err)
-			if o := lullhttp.OutcomeOf(resp); resp.StatusCode != status || o.Attempts != 2 {
-				t.Errorf("%s: %d, %+v", method, resp.StatusCode, o)
-			}
-		}
-	})
-}
-
-// A conflict, a content that is too large for now and a lock pass if they name a wait.
-func TestWhatPassesIsRepeated(t *testing.T) {
-	for status, want := range map[int]int{409: 2, 413: 2, 423: 2, 404: 1, 400: 1, 410: 1} {
-		for _, after := range []string{"1", "1, 1", "0", ""} {
-			n := 0
-			inBubble(t, eager, func(w http.ResponseWriter, r *http.Request) {
-				if n++; n > 1 {
-					return
-				}
-				if after != "" {
-					w.Header().Set("Retry-After", after)
-				}
-				w.WriteHeader(status)
-			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-				req, _ := http.NewRequest("PUT", host, strings.NewReader("x"))
-				resp, err := cl.Do(req)
-				read(t, resp, err)
-			})
-			expected := want
-			if !strings.HasPrefix(after, "1") {
-				expected = 1
-			}
-			if n != expected {
-				t.Errorf("%d with Retry-After %q: %d attempts, want %d", status, after, n, expected)
-			}
-		}
 	}
 }
 

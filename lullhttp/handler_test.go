@@ -562,26 +562,6 @@ func TestTheHandlerAsksForTheTime(t *testing.T) {
 	}
 }
 
-// The client and the handler together: the second request ends at the server when its
-// client's time is up.
-func TestTheSecondRequestHasADeadline(t *testing.T) {
-	p := eager
-	p.AttemptTimeout = time.Second
-	var left []time.Duration
-	inBubble(t, p, newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
-		until, _ := r.Context().Deadline()
-		left = append(left, max(time.Until(until), 0))
-	}), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-		for range 2 {
-			resp, err := cl.Get(host)
-			read(t, resp, err)
-		}
-	})
-	if !slices.Equal(left, []time.Duration{0, time.Second}) {
-		t.Errorf("the server had %v", left)
-	}
-}
-
 // The headers of a request are trusted from clients that the option accepts, and from nobody
 // else. Without the option they are trusted from everybody.
 func TestTrust(t *testing.T) {

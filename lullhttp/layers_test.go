@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,31 +125,6 @@ func TestRetriesInLayers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The event names the settings that switch either off.
-func TestRetriesInLayersNamesTheSettings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var text string
-		o := observe(func(e lull.Event) {
-			if e.Kind == event.RetriesInLayers {
-				text = e.Err.Error()
-			}
-		})
-		cl := client(t, eager, lullhttp.WithBase(&recorder{status: 503}), lullhttp.WithObserver(o))
-		for n := 1; n <= 2; n++ {
-			req, _ := http.NewRequest("GET", "http://example.test/", nil)
-			req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=3", n))
-			if resp, err := cl.Do(req); err == nil {
-				resp.Body.Close()
-			}
-		}
-		for _, want := range []string{"the AWS SDK", "aws.Config.RetryMaxAttempts: 1", "Policy.Attempts: 1 of example.test"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q, want %q in it", text, want)
-			}
-		}
-	})
 }
 
 // A retry of an SDK that retries by itself is not retried once more: of three attempts

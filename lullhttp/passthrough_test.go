@@ -390,17 +390,18 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 	p := eager
 	p.AttemptTimeout, p.Deadline, p.Attempts = time.Second, 20*time.Second, 1
 	for name, c := range map[string]struct {
-		length int64 // of 6 pieces of 20 KiB; -1: unknown
+		length int64 // of 6 pieces of 20 KiB; -1: unknown, 6: pieces of one byte, of unknown length
 		every  time.Duration
 		answer time.Duration
 		ok     bool
 		after  time.Duration
 	}{
-		"flows":               {-1, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
-		"flows, length known": {120 << 10, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
-		"stands still":        {-1, 1100 * time.Millisecond, 0, false, 1100 * time.Millisecond}, // net/http returns when the body does
-		"the answer is slow":  {-1, 600 * time.Millisecond, 1100 * time.Millisecond, false, 4600 * time.Millisecond},
-		"almost stands still": {-1, 990 * time.Millisecond, 900 * time.Millisecond, true, 6840 * time.Millisecond},
+		"flows":                 {-1, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"flows, length known":   {120 << 10, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"stands still":          {-1, 1100 * time.Millisecond, 0, false, 1100 * time.Millisecond}, // net/http returns when the body does
+		"the answer is slow":    {-1, 600 * time.Millisecond, 1100 * time.Millisecond, false, 4600 * time.Millisecond},
+		"flows by single bytes": {6, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"almost stands still":   {-1, 990 * time.Millisecond, 900 * time.Millisecond, true, 6840 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
@@ -411,17 +412,21 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 				time.Sleep(c.answer)
 			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				body, write := io.Pipe()
+				piece, length := 20<<10, c.length
+				if length == 6 {
+					piece, length = 1, -1
+				}
 				go func() {
 					for range 6 {
 						time.Sleep(c.every)
-						if _, err := write.Write(make([]byte, 20<<10)); err != nil {
+						if _, err := write.Write(make([]byte, piece)); err != nil {
 							return
 						}
 					}
 					write.Close()
 				}()
 				req, _ := http.NewRequest("PUT", "http://example.test/", body)
-				req.ContentLength = c.length
+				req.ContentLength = length
 				start := time.Now()
 				resp, err := cl.Do(req)
 				if (err == nil) != c.ok || time.Since(start) != c.after {

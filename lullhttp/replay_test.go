@@ -336,7 +336,7 @@ func TestABodyThatIsReadOnce(t *testing.T) {
 					return c.attempts[min(made, len(c.attempts))-1](r)
 				})
 				var reason engine.Reason
-				options := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.WithObserver(observer(func(_ context.Context, e lull.Event) { reason = e.Reason }))}
+				options := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.WithObserver(observe(func(e lull.Event) { reason = e.Reason }))}
 				if c.before != nil {
 					options = append(options, lullhttp.WithBeforeRetry(func(*http.Request, error) error { return c.before }))
 				}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -351,56 +350,6 @@ func TestAClassifierSeesTheCallersRequest(t *testing.T) {
 	})
 }
 
-// One byte is progress.
-func TestAnUploadOfSingleBytesMakesProgress(t *testing.T) {
-	p := eager
-	p.AttemptTimeout, p.Attempts = time.Second, 1
-	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-		body, write := io.Pipe()
-		go func() {
-			for range 4 {
-				time.Sleep(600 * time.Millisecond)
-				if _, err := write.Write([]byte("x")); err != nil {
-					return
-				}
-			}
-			write.Close()
-		}()
-		req, _ := http.NewRequest("PUT", host, body)
-		resp, err := cl.Do(req)
-		read(t, resp, err)
-		body.Close()
-		time.Sleep(2 * time.Second) // for who still waits in the bubble
-	})
-}
-
-// The limit on silence is for the server: a reader that takes its time loses nothing.
-func TestASlowReaderIsNotCutOff(t *testing.T) {
-	inBubble(t, eager, dripping(0, 0, 0), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-		resp, err := cl.Get(host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		got := ""
-		for b := make([]byte, 1); ; time.Sleep(time.Hour) {
-			n, err := resp.Body.Read(b)
-			got += string(b[:n])
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%v after %q", err, got)
-			}
-		}
-		if got != "xxxx" {
-			t.Errorf("%q", got)
-		}
-	}, lullhttp.WithBodyIdleTimeout(time.Second))
-}
-
 // A classifier can report of a response that its request was not looked at: then a POST is
 // repeated.
 func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
@@ -419,31 +368,4 @@ func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
 			}
 		}
 	})
-}
-
-// noting is a body that notes that it was closed.
-type noting struct {
-	io.Reader
-	closed bool
-}
-
-func (n *noting) Close() error { n.closed = true; return nil }
-
-// A RoundTripper closes the body also of a request that it cannot make.
-func TestTheBodyIsClosedOfWhatCannotBeSent(t *testing.T) {
-	made := transport(t, lull.Policy{})
-	for name, to := range map[string]*lullhttp.Transport{"no URL": made, "a zero Transport": {}} {
-		body := &noting{Reader: strings.NewReader("x")}
-		req, err := http.NewRequest("PUT", "http://a.test/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Body = body
-		if to == made {
-			req.URL = nil
-		}
-		if _, err := to.RoundTrip(req); err == nil || !body.closed {
-			t.Errorf("%s: %v; the body was closed: %v", name, err, body.closed)
-		}
-	}
 }

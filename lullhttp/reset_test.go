@@ -82,14 +82,6 @@ func TestFractionsOfLongUnits(t *testing.T) {
 	}
 }
 
-func TestDurationsAgreeWithTime(t *testing.T) {
-	for d := time.Duration(1); d < math.MaxInt64/3; d = d*3 + 7 {
-		if got, ok := parseDuration(d.String()); !ok || got != d {
-			t.Errorf("parseDuration(%q) = %v, %v", d, got, ok)
-		}
-	}
-}
-
 // Reset fields come with every response. They are a hint where the quota is
 // what failed the request, and nowhere else.
 func TestResetNeedsExhaustedQuota(t *testing.T) {

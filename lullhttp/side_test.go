@@ -10,8 +10,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"strings"
@@ -249,7 +247,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 				}
 				var changes []string
 				var last event.Event
-				o := observer(func(_ context.Context, e lull.Event) {
+				o := observe(func(e lull.Event) {
 					if e.Circuit != nil {
 						changes = append(changes, fmt.Sprint(*e.Circuit))
 					}
@@ -386,7 +384,7 @@ func TestMarksAndFacts(t *testing.T) {
 			n := &network{}
 			tr := n.transport()
 			var last lull.Event
-			o := observer(func(_ context.Context, e lull.Event) { last = e })
+			o := observe(func(e lull.Event) { last = e })
 			req, _ := http.NewRequest("PUT", host, c.body())
 			req.ContentLength = 1000
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(c.body()), nil }
@@ -412,72 +410,6 @@ func (e *ends) Observe(_ context.Context, ev lull.Event) {
 	if ev.Kind == event.CallEnded || ev.Circuit != nil {
 		e.all = append(e.all, ev)
 	}
-}
-
-// gateway is a reverse proxy to target over lullhttp.
-func gateway(t *testing.T, target string, failed func(error)) (front *httptest.Server, calls *ends) {
-	t.Helper()
-	calls = new(ends)
-	rt := client(t, lull.Policy{}, lullhttp.WithObserver(calls)).Transport
-	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	front = memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
-		(&httputil.ReverseProxy{Transport: rt, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(u) },
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-				failed(err)
-				w.WriteHeader(http.StatusBadGateway)
-			}}).ServeHTTP(w, r)
-	}))
-	return front, calls
-}
-
-// A client whose upload is cut, or too long, is no failure of what stands behind the gateways that pass it on.
-func TestRule23UploadsThroughGateways(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend, _ := server(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-		ignore := func(error) {}
-		inner, innerCalls := gateway(t, backend.URL, ignore)
-		var mu sync.Mutex
-		tooLarge := 0
-		outer, outerCalls := gateway(t, inner.URL, func(err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if is := (*http.MaxBytesError)(nil); errors.As(err, &is) {
-				tooLarge++
-			}
-		})
-		plain := &http.Client{Transport: memnet.Transport(t)}
-		for range 20 {
-			req, _ := http.NewRequest("PUT", outer.URL, io.MultiReader(strings.NewReader(strings.Repeat("x", 200<<10)), iotest.ErrReader(io.ErrUnexpectedEOF)))
-			if resp, err := plain.Do(req); err == nil {
-				resp.Body.Close()
-			}
-			req, _ = http.NewRequest("PUT", outer.URL, io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20)))) // of unknown length
-			if resp, err := plain.Do(req); err == nil {
-				resp.Body.Close()
-			}
-		}
-		resp, err := plain.Get(outer.URL)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("a good request: %v, %v", resp, err)
-		}
-		resp.Body.Close()
-		if tooLarge == 0 {
-			t.Error("the gateway does not learn that an upload was too large")
-		}
-		for name, calls := range map[string]*ends{"inner": innerCalls, "outer": outerCalls} {
-			calls.mu.Lock()
-			for _, e := range calls.all {
-				if e.Circuit != nil || e.Verdict.Kind != lull.KindSuccess && e.Reason != engine.Canceled && !e.Verdict.CallerSide() {
-					t.Errorf("%s: %v %+v, circuit %v: %v", name, e.Reason, e.Verdict, e.Circuit, e.Err)
-				}
-			}
-			calls.mu.Unlock()
-		}
-	})
 }
 
 // The same over HTTP/1.1 and HTTP/2: the body is not read again, though it could be.

@@ -476,23 +476,6 @@ type observe func(lull.Event)
 
 func (o observe) Observe(_ context.Context, e lull.Event) { o(e) }
 
-func TestEachHostIsItsOwnDependency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bad, _ := server(t, answers(500))
-		good, _ := server(t, answers(200))
-		p := eager
-		p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour, OpenMax: time.Hour}
-		cl := client(t, p)
-		resp, err := cl.Get(bad.URL)
-		read(t, resp, err)
-		if _, err := cl.Get(bad.URL); !errors.Is(err, lull.ErrCircuitOpen) {
-			t.Errorf("the bad host's circuit: %v", err)
-		}
-		resp, err = cl.Get(good.URL)
-		read(t, resp, err)
-	})
-}
-
 func TestDependenciesOfOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := server(t, answers(500))
@@ -518,22 +501,32 @@ func TestARefusedCallClosesItsBody(t *testing.T) {
 	})
 }
 
+// A caller who leaves during a wait, by context or Request.Cancel, ends the call without another attempt.
 func TestCancellingWhileWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := server(t, headers(503, "Retry-After", "20"))
-		ctx, cancel := context.WithCancel(t.Context())
-		cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
-			if e.Kind == event.RetryScheduled {
-				cancel()
+	for _, byContext := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) { n++; headers(503, "Retry-After", "20")(w, r) })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			leave, left := cancel, make(chan struct{})
+			if !byContext {
+				leave = func() { close(left) }
 			}
-		})))
-		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-		_, err := cl.Do(req)
-		var status *lullhttp.StatusError
-		if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || status.StatusCode != 503 {
-			t.Errorf("error %v, want the cancellation and the last answer", err)
-		}
-	})
+			cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
+				if e.Kind == event.RetryScheduled {
+					leave()
+				}
+			})))
+			req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+			req.Cancel = left //lint:ignore SA1019 it is what is tested
+			_, err := cl.Transport.RoundTrip(req)
+			var status *lullhttp.StatusError
+			if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || status.StatusCode != 503 || n != 1 {
+				t.Errorf("error %v after %d attempts, want the cancellation and the last answer", err, n)
+			}
+		})
+	}
 }
 
 func TestBadOptions(t *testing.T) {
@@ -561,8 +554,9 @@ func TestBadOptions(t *testing.T) {
 func TestOddRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := client(t, eager)
-		if _, err := cl.Transport.RoundTrip(&http.Request{}); err == nil {
-			t.Error("a request without URL went through")
+		body := &trackedBody{r: strings.NewReader("x")}
+		if _, err := cl.Transport.RoundTrip(&http.Request{Body: body}); err == nil || body.closed.Load() == 0 {
+			t.Errorf("a request without URL: %v; body closed %d times", err, body.closed.Load())
 		}
 		if _, err := cl.Transport.RoundTrip(nil); err == nil {
 			t.Error("no request went through")
