@@ -28,17 +28,22 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
+// served is a connection in memory whose other end serve gets. It has addresses, which SOCKS wants to know.
+func served(serve func(net.Conn)) net.Conn {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		serve(theirs)
+	}()
+	return &tcpLike{ours}
+}
+
 // handled is a network in memory on which handle serves each connection, with its number.
 func handled(handle func(conn net.Conn, number int)) *http.Transport {
 	var n atomic.Int64
 	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
 		number := int(n.Add(1))
-		go func() {
-			defer theirs.Close()
-			handle(theirs, number)
-		}()
-		return ours, nil
+		return served(func(conn net.Conn) { handle(conn, number) }), nil
 	}}
 }
 
@@ -95,10 +100,8 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 			var requests atomic.Int64
 			var idle *endable
 			base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-				ours, theirs := net.Pipe()
-				go func() {
-					defer theirs.Close()
-					r := bufio.NewReader(theirs)
+				conn := &endable{Conn: served(func(conn net.Conn) {
+					r := bufio.NewReader(conn)
 					for {
 						req, err := http.ReadRequest(r)
 						if err != nil {
@@ -106,10 +109,9 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 						}
 						io.Copy(io.Discard, req.Body)
 						requests.Add(1)
-						io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
-				}()
-				conn := &endable{Conn: ours, end: make(chan struct{}), closed: make(chan struct{})}
+				}), end: make(chan struct{}), closed: make(chan struct{})}
 				if idle == nil {
 					idle = conn
 				}
@@ -445,9 +447,7 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 								}
 								serve = c.first
 							}
-							ours, theirs := net.Pipe()
-							go func() { serve(theirs); theirs.Close() }()
-							return &tcpLike{ours}, nil
+							return served(serve), nil
 						}}
 						if c.proxy != "" {
 							tr.Proxy = http.ProxyURL(&url.URL{Scheme: c.proxy, Host: "proxy.example.com:3128"})
@@ -498,7 +498,6 @@ func TestWhatWasNeverSentIsRepeated(t *testing.T) {
 	}
 }
 
-// tcpLike is a connection in memory with addresses, which SOCKS wants to know.
 type tcpLike struct{ net.Conn }
 
 func (*tcpLike) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 40000} }

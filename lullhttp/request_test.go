@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -38,14 +37,6 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: r.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
-
-// closing is a body that knows whether it was closed.
-type closing struct {
-	io.Reader
-	closed atomic.Bool
-}
-
-func (c *closing) Close() error { c.closed.Store(true); return nil }
 
 // Rule 4, the other side of it: the options with which a POST is repeated, or refused, and
 // with which a GET is not repeated.
@@ -127,10 +118,10 @@ func TestRule04KeysRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := &recorder{status: 200}
 		cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
-		body := &closing{Reader: strings.NewReader("x")}
+		body := &trackedBody{r: strings.NewReader("x")}
 		req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
 		_, err := cl.Do(req)
-		if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || !body.closed.Load() {
+		if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || body.closed.Load() == 0 {
 			t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
 		}
 		if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {

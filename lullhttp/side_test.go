@@ -41,26 +41,23 @@ func (n *network) transport() *http.Transport {
 		if n.dial != nil {
 			return nil, n.dial
 		}
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			r := bufio.NewReader(theirs)
+		return served(func(conn net.Conn) {
+			r := bufio.NewReader(conn)
 			for {
 				req, err := http.ReadRequest(r)
 				if err != nil {
 					return
 				}
 				if n.serve != nil {
-					n.serve(theirs, r, req)
+					n.serve(conn, r, req)
 					continue
 				}
 				if _, err := io.Copy(io.Discard, req.Body); err != nil {
 					return
 				}
-				io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			}
-		}()
-		return &tcpLike{ours}, nil
+		}), nil
 	}}
 }
 
@@ -171,7 +168,10 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		}, code: "local_resources", attempts: 3},
 		"the pool is full": {hold: true, set: func(tr *http.Transport, n *network) { tr.MaxConnsPerHost = 1 }, code: "timeout", attempts: 3},
 		"unknown authority": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
-			tr.DialContext, tr.TLSClientConfig = overTLS(serverTLS), &tls.Config{ServerName: "example.com"}
+			tr.TLSClientConfig = &tls.Config{ServerName: "example.com"}
+			tr.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				return served(func(conn net.Conn) { tls.Server(conn, serverTLS).Handshake() }), nil
+			}
 		}, code: "certificate", attempts: 1},
 		"407 of a proxy": {set: func(tr *http.Transport, n *network) {
 			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
@@ -341,19 +341,6 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 				synctest.Wait()
 			})
 		}
-	}
-}
-
-// overTLS dials another side that speaks TLS, up to its handshake.
-func overTLS(config *tls.Config) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			c := tls.Server(theirs, config)
-			c.Handshake()
-			c.Close()
-		}()
-		return ours, nil
 	}
 }
 
