@@ -202,44 +202,6 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	}, withEndpoints(outlier.Config{}, bases(2)))
 }
 
-// With all endpoints sick the client still sends, and no more than the permitted
-// share is ever out.
-func TestWithAllEndpointsSickTheClientStillSends(t *testing.T) {
-	out, most, ejected := 0, 0, 0
-	listen := func(c outlier.Change) {
-		switch c.Kind {
-		case outlier.Ejected:
-			out++
-			ejected++
-		case outlier.Returned:
-			out--
-		}
-		most = max(most, out)
-	}
-	n := 0
-	f := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) {
-		if n++; n%3 == 0 || host <= "e4.test" { // some are worse than others
-			w.WriteHeader(503)
-		}
-	}}
-	const calls = 4000
-	p := lull.Policy{Attempts: 1}
-	p.Breaker.Off = true
-	inBubble(t, p, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-		for range calls {
-			resp, err := cl.Get(orders)
-			read(t, resp, err)
-			time.Sleep(25 * ms)
-		}
-	}, withEndpoints(outlier.Config{}, bases(10), listen))
-	if len(f.order) != calls {
-		t.Errorf("%d of %d calls were sent", len(f.order), calls)
-	}
-	if most > 5 || ejected == 0 {
-		t.Errorf("%d of 10 endpoints were out at a time, half are permitted; %d ejections", most, ejected)
-	}
-}
-
 // The request that an endpoint sees, as an address and as a base.
 func TestWhatAnEndpointSees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -400,7 +400,7 @@ func (e *ends) Observe(_ context.Context, ev lull.Event) {
 }
 
 // The same over HTTP/1.1 and HTTP/2: the body is not read again, though it could be.
-func TestRule23BrokenBodiesOnRealConnections(t *testing.T) {
+func TestRule23BrokenBodiesOverBothVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, h2 := range []bool{false, true} {
 			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

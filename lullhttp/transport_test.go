@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"reflect"
 	"runtime"
 	"slices"
@@ -446,28 +445,6 @@ func TestTheAttemptIsNumbered(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("header %q: the server read %q, want %q", name, got, want)
 			}
-		}
-	})
-}
-
-// Trace context, like everything else in the request's header and context, is
-// the same for all attempts.
-func TestTraceContextIsTheSame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen []string
-		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			seen = append(seen, r.Header.Get("Traceparent"))
-			w.WriteHeader(503)
-		})
-		traced := 0
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { traced++ }})
-		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-		const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-		req.Header.Set("Traceparent", parent)
-		resp, err := client(t, eager).Do(req)
-		read(t, resp, err)
-		if !slices.Equal(seen, []string{parent, parent, parent}) || traced != 3 {
-			t.Errorf("traceparent %q, client trace called %d times", seen, traced)
 		}
 	})
 }
