@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -69,7 +70,7 @@ func TestClassifierOfResponses(t *testing.T) {
 		{"success", "/", []any{500, 200}, "500 1 success ", "body 1"},
 		{"left alone", "/", []any{503, 503, 200}, "200 3 success ", "body 3"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		run(t, c.name, func(t *testing.T) {
 			base := script(t, c.steps...)
 			p := eager
 			p.Attempts = 3
@@ -89,115 +90,121 @@ func TestClassifierOfResponses(t *testing.T) {
 // The server's word on when to come back counts with the classifier's, unless that names
 // a wait; and an error is classified, too.
 func TestClassifierAndHints(t *testing.T) {
-	for _, c := range []struct {
-		after  time.Duration
-		reason lull.Reason
-		want   time.Duration
-	}{
-		{0, engine.HintTooLong, time.Hour},
-		{3 * time.Hour, engine.HintTooLong, 3 * time.Hour},
-		{time.Nanosecond, engine.AttemptsExhausted, time.Nanosecond},
-	} {
-		base := script(t, http.Header{"Retry-After": {"3600"}})
-		p := eager
-		p.Attempts = 2
-		resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
-			return lull.Verdict{Kind: lull.KindRateLimited, Code: "quota", After: c.after}
-		})).Get("http://example.test/")
-		read(t, resp, err)
-		if o := lullhttp.OutcomeOf(resp); o.Reason != c.reason || o.Verdict.After != c.want || o.Verdict.Code != "quota" {
-			t.Errorf("%v: %+v", c.after, o)
-		}
-	}
-	odd := errors.New("odd")
-	n := 0
-	base := roundTripper(func(*http.Request) (*http.Response, error) { n++; return nil, odd })
-	for kind, want := range map[engine.Kind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
-		n = 0
-		p := eager
-		p.Attempts = 2
-		tr := client(t, p, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
-			if resp != nil || err != odd {
-				t.Errorf("%v, %v", resp, err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			after  time.Duration
+			reason lull.Reason
+			want   time.Duration
+		}{
+			{0, engine.HintTooLong, time.Hour},
+			{3 * time.Hour, engine.HintTooLong, 3 * time.Hour},
+			{time.Nanosecond, engine.AttemptsExhausted, time.Nanosecond},
+		} {
+			base := script(t, http.Header{"Retry-After": {"3600"}})
+			p := eager
+			p.Attempts = 2
+			resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
+				return lull.Verdict{Kind: lull.KindRateLimited, Code: "quota", After: c.after}
+			})).Get("http://example.test/")
+			read(t, resp, err)
+			if o := lullhttp.OutcomeOf(resp); o.Reason != c.reason || o.Verdict.After != c.want || o.Verdict.Code != "quota" {
+				t.Errorf("%v: %+v", c.after, o)
 			}
-			return lull.Verdict{Kind: kind}
-		})).Transport
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		_, err := tr.RoundTrip(req)
-		if n != want || !errors.Is(err, odd) || (kind == lull.KindSuccess) != (err == odd) {
-			t.Errorf("%v: %d attempts, %v", kind, n, err)
 		}
-	}
-	if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithClassifier(nil)); err == nil {
-		t.Error("no classifier is taken for one")
-	}
+		odd := errors.New("odd")
+		n := 0
+		base := roundTripper(func(*http.Request) (*http.Response, error) { n++; return nil, odd })
+		for kind, want := range map[engine.Kind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
+			n = 0
+			p := eager
+			p.Attempts = 2
+			tr := client(t, p, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
+				if resp != nil || err != odd {
+					t.Errorf("%v, %v", resp, err)
+				}
+				return lull.Verdict{Kind: kind}
+			})).Transport
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			_, err := tr.RoundTrip(req)
+			if n != want || !errors.Is(err, odd) || (kind == lull.KindSuccess) != (err == odd) {
+				t.Errorf("%v: %d attempts, %v", kind, n, err)
+			}
+		}
+		if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithClassifier(nil)); err == nil {
+			t.Error("no classifier is taken for one")
+		}
+	})
 }
 
 // Before each retry the hook gets a request that it may change, and what the attempt
 // before came to; the caller's request stays as it was (rule 7).
 func TestRule07BeforeRetry(t *testing.T) {
-	base := script(t, 503, 401, 200)
-	var seen []string
-	cl := client(t, eager, lullhttp.WithBase(base),
-		lullhttp.WithAttemptHeader(""), lullhttp.WithTimeoutHeader(""),
-		lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
-			if resp != nil && resp.StatusCode == 401 {
-				return lull.Verdict{Kind: lull.KindTransient}
-			}
-			return lull.Verdict{}
-		}),
-		lullhttp.WithBeforeRetry(func(next *http.Request, last error) error {
-			a, _ := lull.AttemptFrom(next.Context())
-			var status *lullhttp.StatusError
-			errors.As(last, &status)
-			seen = append(seen, fmt.Sprint(a.Number, status.StatusCode))
-			next.Header.Set("Authorization", fmt.Sprint("token ", a.Number))
-			next.URL.RawQuery = fmt.Sprint("sig=", a.Number)
-			return nil
-		}))
-	req, _ := http.NewRequest("GET", "http://example.test/?sig=1", nil)
-	req.Header.Set("Authorization", "token 1")
-	resp, err := cl.Do(req)
-	read(t, resp, err)
-	var sent []string
-	for _, r := range base.reqs {
-		sent = append(sent, r.Header.Get("Authorization")+" "+r.URL.RawQuery)
-	}
-	if got := fmt.Sprint(sent); got != "[token 1 sig=1 token 2 sig=2 token 3 sig=3]" {
-		t.Error(got)
-	}
-	if got := fmt.Sprint(seen); got != "[2 503 3 401]" {
-		t.Error(got)
-	}
-	if req.Header.Get("Authorization") != "token 1" || req.URL.RawQuery != "sig=1" {
-		t.Errorf("the caller's request became %v, %v", req.URL, req.Header)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		base := script(t, 503, 401, 200)
+		var seen []string
+		cl := client(t, eager, lullhttp.WithBase(base),
+			lullhttp.WithAttemptHeader(""), lullhttp.WithTimeoutHeader(""),
+			lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+				if resp != nil && resp.StatusCode == 401 {
+					return lull.Verdict{Kind: lull.KindTransient}
+				}
+				return lull.Verdict{}
+			}),
+			lullhttp.WithBeforeRetry(func(next *http.Request, last error) error {
+				a, _ := lull.AttemptFrom(next.Context())
+				var status *lullhttp.StatusError
+				errors.As(last, &status)
+				seen = append(seen, fmt.Sprint(a.Number, status.StatusCode))
+				next.Header.Set("Authorization", fmt.Sprint("token ", a.Number))
+				next.URL.RawQuery = fmt.Sprint("sig=", a.Number)
+				return nil
+			}))
+		req, _ := http.NewRequest("GET", "http://example.test/?sig=1", nil)
+		req.Header.Set("Authorization", "token 1")
+		resp, err := cl.Do(req)
+		read(t, resp, err)
+		var sent []string
+		for _, r := range base.reqs {
+			sent = append(sent, r.Header.Get("Authorization")+" "+r.URL.RawQuery)
+		}
+		if got := fmt.Sprint(sent); got != "[token 1 sig=1 token 2 sig=2 token 3 sig=3]" {
+			t.Error(got)
+		}
+		if got := fmt.Sprint(seen); got != "[2 503 3 401]" {
+			t.Error(got)
+		}
+		if req.Header.Get("Authorization") != "token 1" || req.URL.RawQuery != "sig=1" {
+			t.Errorf("the caller's request became %v, %v", req.URL, req.Header)
+		}
+	})
 }
 
 // An error of the hook ends the call with that error, and the last real one is kept. The
 // dependency is not to blame for it, nor to be praised.
 func TestBeforeRetryFails(t *testing.T) {
-	expired := errors.New("no token to be had")
-	for _, p := range []lull.Policy{eager, {Hedge: hedge.Config{Attempts: 2}}} {
-		base := script(t, 503)
-		cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(*http.Request, error) error { return expired }))
-		body := &closing{Reader: strings.NewReader("x")}
-		again := &closing{Reader: strings.NewReader("x")}
-		req, _ := http.NewRequest("PUT", "http://example.test/", body)
-		req.GetBody = func() (io.ReadCloser, error) { return again, nil }
-		_, err := cl.Do(req)
-		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, expired) || e.Reason != engine.Permanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
-			t.Fatalf("%v; %d requests", err, len(base.reqs))
+	synctest.Test(t, func(t *testing.T) {
+		expired := errors.New("no token to be had")
+		for _, p := range []lull.Policy{eager, {Hedge: hedge.Config{Attempts: 2}}} {
+			base := script(t, 503)
+			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(*http.Request, error) error { return expired }))
+			body := &trackedBody{r: strings.NewReader("x")}
+			again := &trackedBody{r: strings.NewReader("x")}
+			req, _ := http.NewRequest("PUT", "http://example.test/", body)
+			req.GetBody = func() (io.ReadCloser, error) { return again, nil }
+			_, err := cl.Do(req)
+			e, ok := errors.AsType[*lull.Error](err)
+			if !ok || !errors.Is(err, expired) || e.Reason != engine.Permanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
+				t.Fatalf("%v; %d requests", err, len(base.reqs))
+			}
+			if status, ok := errors.AsType[*lullhttp.StatusError](err); p.Hedge.Attempts == 0 && (!ok || status.StatusCode != 503) {
+				t.Errorf("the last real failure is lost: %v", err)
+			}
+			if body.closed.Load() == 0 || again.closed.Load() == 0 {
+				t.Error("a body is left open")
+			}
 		}
-		if status, ok := errors.AsType[*lullhttp.StatusError](err); p.Hedge.Attempts == 0 && (!ok || status.StatusCode != 503) {
-			t.Errorf("the last real failure is lost: %v", err)
+		if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithBeforeRetry(nil)); err == nil {
+			t.Error("no hook is taken for one")
 		}
-		if !body.closed.Load() || !again.closed.Load() {
-			t.Error("a body is left open")
-		}
-	}
-	if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithBeforeRetry(nil)); err == nil {
-		t.Error("no hook is taken for one")
-	}
+	})
 }

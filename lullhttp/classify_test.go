@@ -10,15 +10,16 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 func checkError(t *testing.T, err error, kind engine.Kind, neverSent bool, code string) {
@@ -36,10 +37,13 @@ func checkError(t *testing.T, err error, kind engine.Kind, neverSent bool, code 
 	}
 }
 
-// roundTrip makes one request and returns its error.
+// roundTrip makes one request in memory and returns its error.
 func roundTrip(t *testing.T, tr *http.Transport, ctx context.Context, method, url string, body io.Reader) error {
 	t.Helper()
 	defer tr.CloseIdleConnections()
+	if tr.DialContext == nil {
+		tr.DialContext = memnet.Dial
+	}
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		t.Fatal(err)
@@ -57,23 +61,28 @@ func get(t *testing.T, url string) error {
 	return roundTrip(t, &http.Transport{}, context.Background(), "GET", url, nil)
 }
 
-// serve accepts connections and hands each to f, until the test ends.
-func serve(t *testing.T, f func(*net.TCPConn)) (addr string) {
+// serve accepts connections in memory and hands each to f, until the test, in a bubble, ends.
+func serve(t *testing.T, f func(*memnet.Conn)) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := memnet.Listen()
+	var conns []net.Conn
+	t.Cleanup(func() {
+		l.Close()
+		synctest.Wait()
+		for _, c := range conns { // those that net/http has in its pool, or still believes to be in use
+			c.Close()
+		}
+	})
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
+			conns = append(conns, c)
 			go func() {
 				defer c.Close()
-				f(c.(*net.TCPConn))
+				f(c.(*memnet.Conn))
 			}()
 		}
 	}()
@@ -88,173 +97,179 @@ func readRequest(c net.Conn) {
 }
 
 func TestErrorRefused(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	checkError(t, get(t, "http://"+addr), lull.KindTransient, true, "connection_refused")
-	// Refused by a proxy: the request did not leave either.
-	tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: addr})}
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
-	tr = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "socks5", Host: addr})}
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
+	synctest.Test(t, func(t *testing.T) {
+		const addr = "nobody.test:80"
+		checkError(t, get(t, "http://"+addr), lull.KindTransient, true, "connection_refused")
+		// Refused by a proxy: the request did not leave either.
+		tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: addr})}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
+		tr = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "socks5", Host: addr})}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
+	})
 }
 
 func TestErrorReset(t *testing.T) {
-	addr := serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		c.SetLinger(0) // close with RST
+	synctest.Test(t, func(t *testing.T) {
+		addr := serve(t, func(c *memnet.Conn) {
+			readRequest(c)
+			c.SetLinger(0) // close with RST
+		})
+		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "connection_reset")
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "connection_reset")
 }
 
 func TestErrorEarlyEnd(t *testing.T) {
-	addr := serve(t, func(c *net.TCPConn) { readRequest(c) })
-	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
+	synctest.Test(t, func(t *testing.T) {
+		addr := serve(t, func(c *memnet.Conn) { readRequest(c) })
+		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
 
-	addr = serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
-	})
-	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
+		addr = serve(t, func(c *memnet.Conn) {
+			readRequest(c)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		})
+		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
 
-	addr = serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n")
+		addr = serve(t, func(c *memnet.Conn) {
+			readRequest(c)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n")
+		})
+		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
 }
 
 func TestErrorTimeouts(t *testing.T) {
-	mute := serve(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
-	const timeout = "timeout"
+	synctest.Test(t, func(t *testing.T) {
+		mute := serve(t, func(c *memnet.Conn) { io.Copy(io.Discard, c) })
+		const timeout = "timeout"
 
-	tr := &http.Transport{ResponseHeaderTimeout: time.Millisecond}
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
+		tr := &http.Transport{ResponseHeaderTimeout: time.Millisecond}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
 
-	// Before the handshake no request leaves.
-	tr = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "https://"+mute, nil), lull.KindTransient, true, timeout)
+		// Before the handshake no request leaves.
+		tr = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "https://"+mute, nil), lull.KindTransient, true, timeout)
 
-	tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext}
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, true, timeout)
+		tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, true, timeout)
 
-	client := &http.Client{Timeout: time.Millisecond}
-	defer client.CloseIdleConnections()
-	_, err := client.Get("http://" + mute)
-	checkError(t, err, lull.KindTransient, false, timeout)
+		client := &http.Client{Timeout: time.Millisecond, Transport: &http.Transport{DialContext: memnet.Dial}}
+		defer client.CloseIdleConnections()
+		_, err := client.Get("http://" + mute)
+		checkError(t, err, lull.KindTransient, false, timeout)
 
-	checkError(t, os.ErrDeadlineExceeded, lull.KindTransient, false, timeout)
+		checkError(t, os.ErrDeadlineExceeded, lull.KindTransient, false, timeout)
+	})
 }
 
 func TestErrorCanceled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	addr := serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		cancel()
-		io.Copy(io.Discard, c)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		addr := serve(t, func(c *memnet.Conn) {
+			readRequest(c)
+			cancel()
+			io.Copy(io.Discard, c)
+		})
+		checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindUnclassified, false, "canceled")
 	})
-	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindUnclassified, false, "canceled")
 }
 
 func TestErrorDNS(t *testing.T) {
-	for _, c := range []struct {
-		err  net.DNSError
-		kind engine.Kind
-		code string
-	}{
-		{net.DNSError{Name: "x.invalid", IsNotFound: true}, lull.KindPermanent, "nxdomain"},
-		{net.DNSError{Name: "x.invalid", IsTemporary: true}, lull.KindTransient, "dns"},
-		{net.DNSError{Name: "x.invalid", IsTimeout: true}, lull.KindTransient, "dns"},
-	} {
-		tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &c.err}
-		}}
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://x.invalid/", nil), c.kind, true, c.code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			err  net.DNSError
+			kind engine.Kind
+			code string
+		}{
+			{net.DNSError{Name: "x.invalid", IsNotFound: true}, lull.KindPermanent, "nxdomain"},
+			{net.DNSError{Name: "x.invalid", IsTemporary: true}, lull.KindTransient, "dns"},
+			{net.DNSError{Name: "x.invalid", IsTimeout: true}, lull.KindTransient, "dns"},
+		} {
+			tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &c.err}
+			}}
+			checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://x.invalid/", nil), c.kind, true, c.code)
+		}
+	})
 }
 
 func TestErrorTLS(t *testing.T) {
-	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
-	secure.Config.ErrorLog = quiet
-	secure.StartTLS()
-	defer secure.Close()
-	plain := httptest.NewServer(http.NotFoundHandler())
-	defer plain.Close()
-	pool := x509.NewCertPool()
-	pool.AddCert(secure.Certificate())
-	with := func(c *tls.Config) *http.Transport { return &http.Transport{TLSClientConfig: c} }
-	do := func(tr *http.Transport, url string) error {
-		return roundTrip(t, tr, context.Background(), "GET", url, nil)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		secure := memnet.NewUnstartedServer(t, http.NotFoundHandler())
+		secure.Config.ErrorLog = quiet
+		memnet.StartTLS(secure)
+		plain := memnet.NewServer(t, http.NotFoundHandler())
+		pool := x509.NewCertPool()
+		pool.AddCert(secure.Certificate())
+		with := func(c *tls.Config) *http.Transport { return &http.Transport{TLSClientConfig: c} }
+		do := func(tr *http.Transport, url string) error {
+			return roundTrip(t, tr, context.Background(), "GET", url, nil)
+		}
 
-	for name, c := range map[string]*tls.Config{
-		"unknown authority": {},
-		"wrong host":        {RootCAs: pool, ServerName: "other.test"},
-		"expired":           {RootCAs: pool, Time: func() time.Time { return time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }},
-	} {
-		t.Run(name, func(t *testing.T) {
+		for _, c := range []*tls.Config{
+			{}, // an unknown authority
+			{RootCAs: pool, ServerName: "other.test"},
+			{RootCAs: pool, Time: func() time.Time { return time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }},
+		} {
 			checkError(t, do(with(c), secure.URL), lull.KindPermanent, true, "certificate")
-		})
-	}
-	t.Run("a peer without TLS", func(t *testing.T) {
+		}
 		checkError(t, do(&http.Transport{}, "https"+strings.TrimPrefix(plain.URL, "http")), lull.KindPermanent, true, "not_tls")
 		checkError(t, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, lull.KindPermanent, true, "not_tls")
 		checkError(t, http.ErrSchemeMismatch, lull.KindPermanent, true, "not_tls")
-	})
-	t.Run("alert", func(t *testing.T) {
-		picky := httptest.NewUnstartedServer(http.NotFoundHandler())
+		picky := memnet.NewUnstartedServer(t, http.NotFoundHandler())
 		picky.Config.ErrorLog = quiet
 		picky.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
-		picky.StartTLS()
-		defer picky.Close()
-		c := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}
-		checkError(t, do(with(c), picky.URL), lull.KindUnclassified, false, "tls_alert")
+		memnet.StartTLS(picky)
+		old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}
+		checkError(t, do(with(old), picky.URL), lull.KindUnclassified, false, "tls_alert")
+		for _, err := range []error{
+			x509.UnknownAuthorityError{}, x509.HostnameError{Certificate: &x509.Certificate{}}, x509.CertificateInvalidError{}, x509.SystemRootsError{},
+			&tls.CertificateVerificationError{Err: errors.New("refused by VerifyConnection")},
+		} {
+			checkError(t, fmt.Errorf("wrapped: %w", err), lull.KindPermanent, true, "certificate")
+		}
 	})
-	for _, err := range []error{
-		x509.UnknownAuthorityError{}, x509.HostnameError{Certificate: &x509.Certificate{}}, x509.CertificateInvalidError{}, x509.SystemRootsError{},
-		&tls.CertificateVerificationError{Err: errors.New("refused by VerifyConnection")},
-	} {
-		checkError(t, fmt.Errorf("wrapped: %w", err), lull.KindPermanent, true, "certificate")
-	}
 }
 
 func TestErrorUnclassified(t *testing.T) {
-	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, engine.CodeUnclassified)
-	addr := serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		io.WriteString(c, "I do not speak HTTP\r\n\r\n")
+	synctest.Test(t, func(t *testing.T) {
+		checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, engine.CodeUnclassified)
+		for _, line := range []string{"I do not speak HTTP\r\n\r\n", "SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
+			addr := serve(t, func(c *memnet.Conn) {
+				readRequest(c)
+				io.WriteString(c, line)
+			})
+			checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
+		}
+		for _, err := range []error{
+			errors.New("connection reset by peer"), // a text is no evidence
+			errors.New("EOF"),
+			http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
+			&http.MaxBytesError{Limit: 1},
+		} {
+			checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+		}
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
-	for _, err := range []error{
-		errors.New("connection reset by peer"), // a text is no evidence
-		errors.New("EOF"),
-		http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
-		&http.MaxBytesError{Limit: 1},
-	} {
-		checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
-	}
 }
 
 func TestErrorClosedByThisProcess(t *testing.T) {
-	conns := make(chan net.Conn, 1)
-	tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		conns <- c
-		return c, err
-	}}
-	addr := serve(t, func(c *net.TCPConn) {
-		readRequest(c)
-		(<-conns).Close()
-		io.Copy(io.Discard, c)
+	synctest.Test(t, func(t *testing.T) {
+		conns := make(chan net.Conn, 1)
+		tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := memnet.Dial(ctx, network, addr)
+			conns <- c
+			return c, err
+		}}
+		addr := serve(t, func(c *memnet.Conn) {
+			readRequest(c)
+			(<-conns).Close()
+			io.Copy(io.Discard, c)
+		})
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+addr, nil), lull.KindTransient, false, "connection_closed")
 	})
-	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+addr, nil), lull.KindTransient, false, "connection_closed")
 }
 
 func TestErrorNilAndMarked(t *testing.T) {
@@ -294,30 +309,52 @@ func (c *closeCounter) Close() error             { c.closed++; return nil }
 // What http.Client puts in front of an error, host and method, is not in its text again; and
 // lull's own classifier is refused, by the name of ours.
 func TestErrorTextsOfTheClient(t *testing.T) {
-	if _, err := NewClient(lull.Policy{}, With(lull.WithClassifier(lull.Classify))); err == nil || !strings.Contains(err.Error(), "use lullhttp.WithClassifier") {
-		t.Errorf("lull.WithClassifier: %v", err)
-	}
-	broken := errors.New("broken")
-	base := tripper(func(*http.Request) (*http.Response, error) { return nil, broken })
-	client, err := NewClient(lull.Policy{}, WithBase(base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.Get("http://example.com/a")
-	var e *lull.Error
-	if !errors.As(err, &e) || e.Dependency != "example.com" || e.Operation != "GET" || !errors.Is(err, broken) || !errors.Is(err, lull.ErrPermanent) {
-		t.Errorf("%#v", err)
-	}
-	text := err.Error()
-	if !strings.HasPrefix(text, `Get "http://example.com/a": failed after 1 attempt (`) || !strings.HasSuffix(text, "; not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier): broken") {
-		t.Error(text)
-	}
-	named, _ := NewClient(lull.Policy{}, WithBase(base), WithOperation(func(*http.Request) string { return "orders" }))
-	if _, err := named.Get("http://example.com/a"); !strings.HasPrefix(err.Error(), `Get "http://example.com/a": orders: failed`) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := NewClient(lull.Policy{}, With(lull.WithClassifier(lull.Classify))); err == nil || !strings.Contains(err.Error(), "use lullhttp.WithClassifier") {
+			t.Errorf("lull.WithClassifier: %v", err)
+		}
+		broken := errors.New("broken")
+		base := tripper(func(*http.Request) (*http.Response, error) { return nil, broken })
+		client, err := NewClient(lull.Policy{}, WithBase(base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Get("http://example.com/a")
+		var e *lull.Error
+		if !errors.As(err, &e) || e.Dependency != "example.com" || e.Operation != "GET" || !errors.Is(err, broken) || !errors.Is(err, lull.ErrPermanent) {
+			t.Errorf("%#v", err)
+		}
+		text := err.Error()
+		if !strings.HasPrefix(text, `Get "http://example.com/a": failed after 1 attempt (`) || !strings.HasSuffix(text, "; not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier): broken") {
+			t.Error(text)
+		}
+		named, _ := NewClient(lull.Policy{}, WithBase(base), WithOperation(func(*http.Request) string { return "orders" }))
+		if _, err := named.Get("http://example.com/a"); !strings.HasPrefix(err.Error(), `Get "http://example.com/a": orders: failed`) {
+			t.Error(err)
+		}
+	})
 }
 
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// A new release of Go may change how its errors come about: then this fails, and
+// references has to learn it.
+func TestReferencesAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refs := references()
+		if refs.closedIdle == nil || refs.statusLine == "" || refs.statusCode == "" || refs.statusLine == refs.statusCode ||
+			refs.lostPing == "" || refs.goAway == "" || refs.lostPing == refs.goAway {
+			t.Errorf("net/http has shown only %+v", refs)
+		}
+		for range 10 { // they are found in virtual time, too, and leave nothing behind
+			if err := provokeClosedIdle(); err != refs.closedIdle {
+				t.Fatalf("%v, and then %v", refs.closedIdle, err)
+			}
+			if text := lostPing(); text != refs.lostPing || goAwayStart() != refs.goAway {
+				t.Fatalf("%q, and %q; want %+v", text, goAwayStart(), refs)
+			}
+		}
+	})
+}

@@ -16,43 +16,39 @@ import (
 
 // All spellings of a host are one dependency, and go to its endpoints.
 func TestHostSpellings(t *testing.T) {
-	for _, c := range []struct {
-		name  string // of the dependency
-		given string // to WithEndpoints
-		urls  []string
-	}{
-		{"example.com", "Example.com:443", []string{
-			"http://example.com/", "http://EXAMPLE.com/", "http://example.com:80/", "http://example.com./",
-			"https://example.com/", "https://example.com:443/", "http://user:password@Example.COM.:080/x?y",
-		}},
-		{"example.com:8443", "EXAMPLE.com:8443", []string{"http://example.com:8443", "https://Example.com.:8443/"}},
-		{"[::1]", "[0::1]:80", []string{"http://[::1]/", "http://[0:0:0:0:0:0:0:1]:80", "https://[::0001]:443/"}},
-	} {
-		base := &recorder{status: 200}
-		endpoints, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"there.test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithEndpoints(c.given, endpoints))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, u := range c.urls {
-			req, _ := http.NewRequest("GET", u, nil)
-			if _, err := tr.RoundTrip(req); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name  string // of the dependency
+			given string // to WithEndpoints
+			urls  []string
+		}{
+			{"example.com", "Example.com:443", []string{
+				"http://example.com/", "http://EXAMPLE.com/", "http://example.com:80/", "http://example.com./",
+				"https://example.com/", "https://example.com:443/", "http://user:password@Example.COM.:080/x?y",
+			}},
+			{"example.com:8443", "EXAMPLE.com:8443", []string{"http://example.com:8443", "https://Example.com.:8443/"}},
+			{"[::1]", "[0::1]:80", []string{"http://[::1]/", "http://[0:0:0:0:0:0:0:1]:80", "https://[::0001]:443/"}},
+		} {
+			base := &recorder{status: 200}
+			endpoints := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"there.test"}))
+			tr := transport(t, lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithEndpoints(c.given, endpoints))
+			for _, u := range c.urls {
+				req, _ := http.NewRequest("GET", u, nil)
+				if _, err := tr.RoundTrip(req); err != nil {
+					t.Fatal(err)
+				}
+				if got := tr.Dependency(req).Name(); got != c.name {
+					t.Errorf("%s: dependency %q, want %q", u, got, c.name)
+				}
+				if got := base.reqs[len(base.reqs)-1].URL.Host; got != "there.test" {
+					t.Errorf("%s was sent to %s", u, got)
+				}
 			}
-			if got := tr.Dependency(req).Name(); got != c.name {
-				t.Errorf("%s: dependency %q, want %q", u, got, c.name)
-			}
-			if got := base.reqs[len(base.reqs)-1].URL.Host; got != "there.test" {
-				t.Errorf("%s was sent to %s", u, got)
+			if n := tr.Registry().Len(); n != 1 {
+				t.Errorf("%q: %d dependencies", c.urls, n)
 			}
 		}
-		if n := tr.Registry().Len(); n != 1 {
-			t.Errorf("%q: %d dependencies", c.urls, n)
-		}
-	}
+	})
 }
 
 // Requests that match a pattern have a policy, a budget and a breaker of their own: a
@@ -96,12 +92,9 @@ func TestRule20LongPollsHaveTheirOwnDependency(t *testing.T) {
 }
 
 func TestWithPolicies(t *testing.T) {
-	tr, err := lullhttp.New(lull.Policy{Attempts: 5},
+	tr := transport(t, lull.Policy{Attempts: 5},
 		lullhttp.WithPolicies(map[string]lull.Policy{"Payments.internal:80": {Attempts: 2}, "PUT payments.internal/files/": {Attempts: 7}}),
 		lullhttp.WithPolicies(map[string]lull.Policy{"127.0.0.1:8080": {Attempts: 3}}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for request, want := range map[string]string{
 		"GET http://payments.internal/x":          "payments.internal 2",
 		"GET https://payments.internal":           "payments.internal 2",
@@ -134,7 +127,7 @@ func TestWithPolicies(t *testing.T) {
 			t.Errorf("%q %+v: %v", pattern, p, err)
 		}
 	}
-	_, err = lullhttp.New(lull.Policy{}, lullhttp.WithPolicies(map[string]lull.Policy{"a": {}, "a:80/": {}}))
+	_, err := lullhttp.New(lull.Policy{}, lullhttp.WithPolicies(map[string]lull.Policy{"a": {}, "a:80/": {}}))
 	if err == nil {
 		t.Error("two policies for one host")
 	}
@@ -143,10 +136,7 @@ func TestWithPolicies(t *testing.T) {
 // Rule 21: an observer of the transport that would not hear of the dependencies that
 // its caller has made is an error.
 func TestRule21ObserverBesideWithDependencies(t *testing.T) {
-	d, err := lull.NewDependency("payments", lull.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(lull.NewDependency("payments", lull.Policy{}))
 	pick := lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })
 	for _, o := range []lullhttp.Option{lullhttp.WithObserver(observe(func(lull.Event) {})), lullhttp.With(lull.WithTiming())} {
 		for _, opts := range [][]lullhttp.Option{{pick, o}, {o, pick}} {

@@ -1,14 +1,13 @@
 package lullhttp
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
-	"testing/iotest"
+	"testing/synctest"
 	"time"
 	"weak"
 )
@@ -31,11 +30,12 @@ func TestIsUpload(t *testing.T) {
 	}
 }
 
-// A made key is a UUID of version 4 (RFC 9562), of which every other bit is random.
+// A made key is a UUID of version 4 (RFC 9562), of which every other bit is random: each digit comes, and no two go together.
 func TestAMadeKeyIsARandomUUID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	digits := map[int]map[byte]bool{}
-	for range 1000 { // that a digit never comes has a chance of 10^-25
+	const keys = 1000
+	digits, equal := map[int]map[byte]bool{}, map[[2]int]int{}
+	for range keys { // that a digit never comes has a chance of 10^-25
 		u := uuid()
 		if !form.MatchString(u) {
 			t.Fatalf("%q is no UUID of version 4", u)
@@ -45,6 +45,11 @@ func TestAMadeKeyIsARandomUUID(t *testing.T) {
 				digits[i] = map[byte]bool{}
 			}
 			digits[i][u[i]] = true
+			for j := range i {
+				if u[i] == u[j] {
+					equal[[2]int{j, i}]++
+				}
+			}
 		}
 	}
 	for i, seen := range digits {
@@ -57,6 +62,11 @@ func TestAMadeKeyIsARandomUUID(t *testing.T) {
 		}
 		if len(seen) != want {
 			t.Errorf("place %d has %d different digits, want %d", i, len(seen), want)
+		}
+	}
+	for pair, times := range equal {
+		if i := pair[0]; times == keys && i != 8 && i != 13 && i != 18 {
+			t.Errorf("places %d and %d have the same digit in all of %d keys", pair[0], pair[1], keys)
 		}
 	}
 }
@@ -76,23 +86,6 @@ func TestBytesOfFields(t *testing.T) {
 		if got := isAlpha(c); got != (strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", c) >= 0) {
 			t.Errorf("isAlpha(%q) is %v", c, got)
 		}
-	}
-}
-
-// What cannot be read is nothing.
-func TestUnreadableNumbers(t *testing.T) {
-	for _, s := range []string{"x", "1x", "-1", "1 "} {
-		if n := digits(s); n != -1 {
-			t.Errorf("digits(%q) is %d", s, n)
-		}
-	}
-	for _, s := range []string{"", "1", "S", "1s", "123456789S"} {
-		if d, ok := parseGRPCTimeout(s); ok || d != 0 {
-			t.Errorf("Grpc-Timeout %q: %v, %v", s, d, ok)
-		}
-	}
-	if d, ok := parseGRPCTimeout("12345678S"); !ok || d != 12345678*time.Second {
-		t.Errorf("Grpc-Timeout of eight digits: %v, %v", d, ok)
 	}
 }
 
@@ -122,34 +115,31 @@ func TestOutcomesAreForgotten(t *testing.T) {
 	t.Errorf("%d of 100 are left", left())
 }
 
-// Nothing is peeked at where nothing is asked for.
-func TestPeekAtNothing(t *testing.T) {
-	resp := &http.Response{StatusCode: 200, Body: io.NopCloser(iotest.ErrReader(errors.New("read")))}
-	was := resp.Body
-	for _, n := range []int{0, -1} {
-		if b := Peek(resp, n); b != nil || resp.Body != was {
-			t.Errorf("Peek(%d) is %q", n, b)
-		}
-	}
-}
-
-// What has no body to read, or one that is not a response's, is left alone; one byte is peeked
-// at where there is one.
+// What has no body to read, or one that is not a response's, is left alone, and so is all of which nothing is asked for; one
+// byte is peeked at where there is one.
 func TestPeekAtWhatThereIs(t *testing.T) {
-	upgraded := &http.Response{StatusCode: 101, Body: io.NopCloser(strings.NewReader("x"))}
-	for _, resp := range []*http.Response{upgraded, {StatusCode: 200}} {
-		was := resp.Body
-		if b := Peek(resp, 1); b != nil || resp.Body != was {
-			t.Errorf("Peek at status %d is %q", resp.StatusCode, b)
+	synctest.Test(t, func(t *testing.T) {
+		upgraded := &http.Response{StatusCode: 101, Body: io.NopCloser(strings.NewReader("x"))}
+		for _, resp := range []*http.Response{upgraded, {StatusCode: 200}} {
+			was := resp.Body
+			if b := Peek(resp, 1); b != nil || resp.Body != was {
+				t.Errorf("Peek at status %d is %q", resp.StatusCode, b)
+			}
 		}
-	}
-	resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("xy"))}
-	if b := Peek(resp, 1); string(b) != "x" {
-		t.Errorf("Peek(1) is %q", b)
-	}
-	if b, err := io.ReadAll(resp.Body); string(b) != "xy" || err != nil {
-		t.Errorf("and then the body is %q, %v", b, err)
-	}
+		resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("xy"))}
+		was := resp.Body
+		for _, n := range []int{0, -1} {
+			if b := Peek(resp, n); b != nil || resp.Body != was {
+				t.Errorf("Peek(%d) is %q", n, b)
+			}
+		}
+		if b := Peek(resp, 1); string(b) != "x" {
+			t.Errorf("Peek(1) is %q", b)
+		}
+		if b, err := io.ReadAll(resp.Body); string(b) != "xy" || err != nil {
+			t.Errorf("and then the body is %q, %v", b, err)
+		}
+	})
 }
 
 // A fraction is of digits, and of nothing that stands beside them among the characters.
@@ -159,36 +149,6 @@ func TestFractionsAreOfDigits(t *testing.T) {
 		_, ok := parseFraction("1"+c, time.Second)
 		if want := strings.Contains("0123456789", c); ok != want {
 			t.Errorf("parseFraction(1%q): %v, want %v", c, ok, want)
-		}
-	}
-}
-
-// No two digits of a made key go together.
-func TestTheDigitsOfAMadeKeyAreIndependent(t *testing.T) {
-	const n = 500
-	equal := map[[2]int]int{}
-	for range n {
-		u := uuid()
-		for i := range len(u) {
-			for j := range i {
-				if u[i] == u[j] {
-					equal[[2]int{j, i}]++
-				}
-			}
-		}
-	}
-	for pair, times := range equal {
-		if i := pair[0]; times == n && i != 8 && i != 13 && i != 18 {
-			t.Errorf("places %d and %d have the same digit in all of %d keys", pair[0], pair[1], n)
-		}
-	}
-}
-
-// Less than a nanosecond is one.
-func TestFractionsAreRoundedUp(t *testing.T) {
-	for s, want := range map[string]time.Duration{"1": 1, "0": 0, "001": 1, "9": 1} {
-		if d, ok := parseFraction(s, 1); !ok || d != want {
-			t.Errorf("0.%s ns is %d, %v, want %d", s, d, ok, want)
 		}
 	}
 }

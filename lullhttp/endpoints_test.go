@@ -6,15 +6,17 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 )
@@ -70,7 +72,7 @@ func TestASickEndpointIsLeftOut(t *testing.T) {
 			w.WriteHeader(500)
 		}
 	}}
-	inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start = time.Now()
 		failed, failedOut := 0, 0
 		for range 4 * 60 * 20 { // twenty calls a second, for four minutes
@@ -118,7 +120,7 @@ func TestRule16ShortDeadlinesEjectNoEndpoint(t *testing.T) {
 			}
 			time.Sleep(50 * ms)
 		}}
-		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			for n := range 20 * 60 { // twenty calls a second, for a minute
 				within := time.Second
 				if !hangs && n%2 == 0 {
@@ -152,7 +154,7 @@ func TestGatewayFailures(t *testing.T) {
 				w.WriteHeader(status)
 			}
 		}}
-		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			for range 20 {
 				resp, err := cl.Get(orders)
 				read(t, resp, err)
@@ -171,7 +173,7 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	sick := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }}
 	four := eager
 	four.Attempts = 4
-	inBubble(t, four, sick.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, four, sick.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		for range 20 {
 			sick.order = nil
 			resp, err := cl.Get(orders)
@@ -183,7 +185,7 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	}, withEndpoints(outlier.Config{}, bases(4)))
 
 	slow := &fleet{answer: func(string, http.ResponseWriter, *http.Request) { time.Sleep(15 * ms) }}
-	inBubble(t, hedging, slow.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, hedging, slow.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		for range 20 {
 			slow.mu.Lock()
 			slow.order = nil
@@ -200,74 +202,37 @@ func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	}, withEndpoints(outlier.Config{}, bases(2)))
 }
 
-// With all endpoints sick the client still sends, and no more than the permitted
-// share is ever out.
-func TestWithAllEndpointsSickTheClientStillSends(t *testing.T) {
-	out, most, ejected := 0, 0, 0
-	listen := func(c outlier.Change) {
-		switch c.Kind {
-		case outlier.Ejected:
-			out++
-			ejected++
-		case outlier.Returned:
-			out--
-		}
-		most = max(most, out)
-	}
-	n := 0
-	f := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) {
-		if n++; n%3 == 0 || host <= "e4.test" { // some are worse than others
-			w.WriteHeader(503)
-		}
-	}}
-	const calls = 4000
-	p := lull.Policy{Attempts: 1}
-	p.Breaker.Off = true
-	inBubble(t, p, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
-		for range calls {
-			resp, err := cl.Get(orders)
-			read(t, resp, err)
-			time.Sleep(25 * ms)
-		}
-	}, withEndpoints(outlier.Config{}, bases(10), listen))
-	if len(f.order) != calls {
-		t.Errorf("%d of %d calls were sent", len(f.order), calls)
-	}
-	if most > 5 || ejected == 0 {
-		t.Errorf("%d of 10 endpoints were out at a time, half are permitted; %d ejections", most, ejected)
-	}
-}
-
 // The request that an endpoint sees, as an address and as a base.
 func TestWhatAnEndpointSees(t *testing.T) {
-	var got *http.Request
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		got = r
-	}))
-	defer s.Close()
-	address := strings.TrimPrefix(s.URL, "http://")
-	for _, c := range []struct{ endpoint, host, want string }{
-		{address, "", "orders"},
-		{address, "special", "special"},
-		{s.URL, "", address},
-		{s.URL + "/", "", address},
-		{s.URL, "special", "special"},
-	} {
-		req, _ := http.NewRequest("PUT", "http://orders/a%2Fb?x=1", strings.NewReader("body"))
-		if c.host != "" {
-			req.Host = c.host
+	synctest.Test(t, func(t *testing.T) {
+		var got *http.Request
+		s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			got = r
+		}))
+		address := strings.TrimPrefix(s.URL, "http://")
+		for _, c := range []struct{ endpoint, host, want string }{
+			{address, "", "orders"},
+			{address, "special", "special"},
+			{s.URL, "", address},
+			{s.URL + "/", "", address},
+			{s.URL, "special", "special"},
+		} {
+			req, _ := http.NewRequest("PUT", "http://orders/a%2Fb?x=1", strings.NewReader("body"))
+			if c.host != "" {
+				req.Host = c.host
+			}
+			before := *req.URL
+			resp, err := client(t, lull.Policy{}, withEndpoints(outlier.Config{}, []string{c.endpoint})).Do(req)
+			read(t, resp, err)
+			if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
+				t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
+			}
+			if *req.URL != before {
+				t.Errorf("%+v: the request's URL is now %v", c, req.URL)
+			}
 		}
-		before := *req.URL
-		resp, err := client(t, lull.Policy{}, withEndpoints(outlier.Config{}, []string{c.endpoint})).Do(req)
-		read(t, resp, err)
-		if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
-			t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
-		}
-		if *req.URL != before {
-			t.Errorf("%+v: the request's URL is now %v", c, req.URL)
-		}
-	}
+	})
 }
 
 func TestEndpointsThatAreNone(t *testing.T) {
@@ -282,10 +247,7 @@ func TestEndpointsThatAreNone(t *testing.T) {
 	if _, err := lullhttp.NewEndpoints(outlier.Config{MaxEjected: 200, Floor: math.Inf(1)}, bases(1)); err == nil || !strings.Contains(err.Error(), "MaxEjected") || !strings.Contains(err.Error(), "Floor") {
 		t.Errorf("a bad configuration: %v", err)
 	}
-	e, err := lullhttp.NewEndpoints(outlier.Config{}, bases(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(lullhttp.NewEndpoints(outlier.Config{}, bases(2)))
 	if err := e.Update([]string{"a:1", "no such thing"}); err == nil || len(e.Status()) != 2 {
 		t.Errorf("after a bad update (%v) there are %+v", err, e.Status())
 	}
@@ -306,7 +268,7 @@ func TestEndpointsMayChangeUnderCalls(t *testing.T) {
 		}
 		return lullhttp.WithEndpoints("orders", e)(tr)
 	}
-	inBubble(t, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {

@@ -2,10 +2,13 @@ package lullhttp_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -35,58 +39,60 @@ var hedging = lull.Policy{
 // Rule 9: both requests of a hedged PUT with a file for a body carry the whole of it,
 // though both are read at the same time.
 func TestRule09EachHedgeHasItsOwnBody(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "body")
-	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := sha256.Sum256(content)
-
-	secondIsHere, firstHasAll, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	var mu sync.Mutex
-	var sums [][sha256.Size]byte
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		sum := sha256.New()
-		first := r.Header.Get(lullhttp.DefaultAttemptHeader) == "" // which may arrive second
-		if first {
-			io.CopyN(sum, r.Body, int64(len(content)/2))
-			<-secondIsHere
-		} else {
-			close(secondIsHere)
-			defer func() { <-firstHasAll; fmt.Fprint(w, "second") }()
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "body")
+		content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		io.Copy(sum, r.Body)
+		want := sha256.Sum256(content)
+
+		secondIsHere, firstHasAll, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		var mu sync.Mutex
+		var sums [][sha256.Size]byte
+		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			sum := sha256.New()
+			first := r.Header.Get(lullhttp.DefaultAttemptHeader) == "" // which may arrive second
+			if first {
+				io.CopyN(sum, r.Body, int64(len(content)/2))
+				<-secondIsHere
+			} else {
+				close(secondIsHere)
+				defer func() { <-firstHasAll; fmt.Fprint(w, "second") }()
+			}
+			io.Copy(sum, r.Body)
+			mu.Lock()
+			sums = append(sums, [sha256.Size]byte(sum.Sum(nil)))
+			mu.Unlock()
+			if first {
+				close(firstHasAll)
+				<-release
+			}
+		})
+		defer close(release)
+		open := func() (io.ReadCloser, error) { return os.Open(file) }
+		body, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest("PUT", s.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.GetBody, req.ContentLength = open, int64(len(content))
+		resp, err := client(t, hedging).Do(req)
+		if got := read(t, resp, err); got != "second" {
+			t.Errorf("answer %q", got)
+		}
+		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
+			t.Errorf("%+v", o)
+		}
 		mu.Lock()
-		sums = append(sums, [sha256.Size]byte(sum.Sum(nil)))
-		mu.Unlock()
-		if first {
-			close(firstHasAll)
-			<-release
+		defer mu.Unlock()
+		if len(sums) != 2 || sums[0] != want || sums[1] != want {
+			t.Errorf("%d bodies arrived, with sums %x; want %x twice", len(sums), sums, want)
 		}
 	})
-	defer close(release)
-	open := func() (io.ReadCloser, error) { return os.Open(file) }
-	body, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequest("PUT", s.URL, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.GetBody, req.ContentLength = open, int64(len(content))
-	resp, err := client(t, hedging).Do(req)
-	if got := read(t, resp, err); got != "second" {
-		t.Errorf("answer %q", got)
-	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
-		t.Errorf("%+v", o)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(sums) != 2 || sums[0] != want || sums[1] != want {
-		t.Errorf("%d bodies arrived, with sums %x; want %x twice", len(sums), sums, want)
-	}
 }
 
 // slowly answers the requests in turn, each after its delay with its status; no
@@ -151,7 +157,7 @@ func TestRule09Hedging(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &slowly{answers: c.answers}
-			inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+			inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				req, _ := http.NewRequest(c.method, host, strings.NewReader("a body"))
 				start := time.Now()
 				resp, err := cl.Do(req)
@@ -183,7 +189,7 @@ func TestTheWinnersBodyOutlivesTheOthers(t *testing.T) {
 		<-gone
 		time.Sleep(50 * time.Second) // longer than any timeout of the policy
 		fmt.Fprint(w, "late")
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if got := read(t, resp, err); got != "late" {
 			t.Errorf("the body is %q", got)
@@ -201,7 +207,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 			time.Sleep(10 * ms)
 		}
 		fmt.Fprint(w, "the same")
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		for range 20 {
 			resp, err := cl.Get(host)
 			if got := read(t, resp, err); got != "the same" {
@@ -210,7 +216,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		// A loser that is cancelled costs its connection, one that has answered does not.
-		if open := network.open.Load(); open > 21 {
+		if open := connections.Load(); open > 21 {
 			t.Errorf("%d connections for 20 calls of two requests", open)
 		}
 	})
@@ -218,7 +224,7 @@ func TestALosersResponseIsDrained(t *testing.T) {
 
 func TestACallerWhoGoesAwayEndsAllAttempts(t *testing.T) {
 	s := &slowly{answers: []answer{{time.Hour, 200}, {time.Hour, 200}}}
-	inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+	inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		cl.Timeout = 50 * ms
 		start := time.Now()
 		_, err := cl.Get(host)
@@ -232,4 +238,288 @@ func TestACallerWhoGoesAwayEndsAllAttempts(t *testing.T) {
 			t.Errorf("%d of 2 requests were cancelled", s.gone)
 		}
 	})
+}
+
+// touch is everything of a request that a base transport may read.
+func touch(r *http.Request) string {
+	var b strings.Builder
+	fmt.Fprint(&b, r.Method, r.URL, r.Host, r.ContentLength, r.TransferEncoding, r.Close, r.Proto, len(r.Trailer))
+	for key, values := range r.Header {
+		fmt.Fprint(&b, key, values)
+	}
+	return b.String()
+}
+
+// change changes everything of a request that belongs to the caller, in place.
+func change(r *http.Request, i int) {
+	for key, values := range r.Header {
+		for j := range values {
+			values[j] = fmt.Sprint("changed ", i)
+		}
+		r.Header[key] = append(values, "one more")
+	}
+	r.Header.Set(fmt.Sprint("X-New-", i), "x")
+	r.URL.Path, r.URL.Host, r.URL.RawQuery = fmt.Sprint("/", i), fmt.Sprint("host", i), "q"
+	r.Method, r.Host, r.Close = "PUT", fmt.Sprint("name", i), !r.Close
+	if len(r.TransferEncoding) > 0 {
+		r.TransferEncoding[0] = fmt.Sprint(i)
+	}
+	r.ContentLength++
+	r.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("another call's") }
+}
+
+// When a call has returned and its body is closed the caller may use the request again, all of
+// it and its body's bytes. Attempts that have lost read nothing of it from then on: for the
+// race detector. They go on for as long as they like.
+func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
+	type attempt func(number int, r *http.Request) (*http.Response, error)
+	answer := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}, nil
+	}
+	reads := func(r *http.Request) {
+		touch(r)
+		if r.Body != nil {
+			var b [1]byte
+			r.Body.Read(b[:])
+		}
+	}
+	for name, do := range map[string]attempt{
+		"a loser that reads until it is cancelled, and after": func(n int, r *http.Request) (*http.Response, error) {
+			if n == 1 {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return answer(r)
+		},
+		"a loser that answers late": func(n int, r *http.Request) (*http.Response, error) {
+			if n > 1 {
+				<-r.Context().Done()
+				for range 100 {
+					reads(r)
+				}
+				return &http.Response{StatusCode: 503, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}, nil
+			}
+			<-lostBegan(r.Context())
+			return answer(r)
+		},
+		"a loser that repeats its body": func(n int, r *http.Request) (*http.Response, error) {
+			if n > 1 {
+				<-r.Context().Done()
+				for range 100 {
+					reads(r)
+					if r.GetBody != nil {
+						if b, err := r.GetBody(); err == nil {
+							io.Copy(io.Discard, b)
+							b.Close()
+						}
+					}
+				}
+				return nil, r.Context().Err()
+			}
+			<-lostBegan(r.Context())
+			return answer(r)
+		},
+		"a base that writes to its request": func(n int, r *http.Request) (*http.Response, error) {
+			for i := range 20 {
+				r.Header.Set(fmt.Sprint("X-", i), fmt.Sprint(n))
+			}
+			if n > 1 {
+				<-r.Context().Done()
+				r.Header.Set("X-Late", "1")
+				return nil, r.Context().Err()
+			}
+			<-lostBegan(r.Context())
+			r.Header.Set("X-Late", "1")
+			return answer(r)
+		},
+	} {
+		for _, body := range []bool{false, true} {
+			run(t, fmt.Sprint(name, ", body ", body), func(t *testing.T) {
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					a, _ := lull.AttemptFrom(r.Context())
+					if a.Number > 1 {
+						r.Context().Value(beganKey{}).(*began).once()
+					}
+					if r.Body != nil {
+						defer r.Body.Close()
+					}
+					return do(a.Number, r)
+				})
+
+				classified := lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
+					if resp != nil {
+						touch(resp.Request)
+					}
+					return lull.Verdict{}
+				})
+				tr := transport(t, hedging, lullhttp.WithBase(base), classified)
+				buffer := []byte(strings.Repeat("x", 100))
+				for i := range 30 {
+					b := &began{c: make(chan struct{})}
+					ctx := context.WithValue(t.Context(), beganKey{}, b)
+					var from io.Reader
+					if body {
+						from = newReader(buffer)
+					}
+					req, _ := http.NewRequestWithContext(ctx, "PUT", "http://example.test/a?b", from)
+					if body {
+						req.ContentLength = int64(len(buffer))
+						req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(buffer)), nil }
+					}
+					req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
+					req.TransferEncoding = []string{"identity"}
+					resp, err := tr.RoundTrip(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					resp.Body.Close()
+					if resp.Request != req {
+						t.Fatal("the response is not that of the caller's request")
+					}
+					change(req, i)
+					for j := range buffer {
+						buffer[j]++
+					}
+				}
+
+			})
+		}
+	}
+}
+
+func newReader(b []byte) io.Reader { return &bytesReader{b: b} }
+
+// bytesReader reads bytes one by one.
+type bytesReader struct {
+	b []byte
+	n int
+}
+
+func (r *bytesReader) Read(p []byte) (int, error) {
+	if r.n == len(r.b) {
+		return 0, io.EOF
+	}
+	p[0] = r.b[r.n]
+	r.n++
+	return 1, nil
+}
+
+type beganKey struct{}
+
+// began is closed when a second attempt has begun.
+type began struct {
+	c chan struct{}
+	sync.Once
+}
+
+func (b *began) once()                              { b.Do(func() { close(b.c) }) }
+func lostBegan(ctx context.Context) <-chan struct{} { return ctx.Value(beganKey{}).(*began).c }
+
+// Each attempt of a hedged call has the caller's request as it was before the first: header fields
+// with several values, without any, and none at all.
+func TestAHedgeSendsTheCallersRequest(t *testing.T) {
+	many := http.Header{}
+	for i := range 30 {
+		many[fmt.Sprint("X-", i)] = []string{"a", "b"}[:i%3%2+1]
+	}
+	for name, h := range map[string]http.Header{
+		"nil": nil, "empty": {}, "few": {"A": {"1", "2"}, "B": nil, "C": {""}, "D": {}}, "many": many,
+	} {
+		run(t, name, func(t *testing.T) {
+			got := make(chan *http.Request, 2)
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				got <- r
+				if r.URL.Host = "elsewhere.test"; r.Header != nil { // what a base must not do
+					r.Header.Set("A", "base")
+				}
+				a, _ := lull.AttemptFrom(r.Context())
+				if a.Number == 1 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+			})
+			tr := transport(t, hedging, lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
+			u, _ := url.Parse("http://user:pw@example.test/a?b#c")
+			req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
+			if _, err := tr.RoundTrip(req); err != nil {
+				t.Fatal(err)
+			}
+			<-got
+			second := <-got
+			want := h.Clone()
+			if want != nil {
+				want.Set("A", "base") // by the base, for this attempt
+			}
+			if fmt.Sprint(second.Header) != fmt.Sprint(want) || (second.Header == nil) != (want == nil) {
+				t.Errorf("header %v, want %v", second.Header, want)
+			}
+			if len(second.Header["B"]) != len(h["B"]) || second.URL.Path != "/a" || second.URL.User.String() != "user:pw" || second.URL == u {
+				t.Errorf("%v %v", second.Header, second.URL)
+			}
+		})
+	}
+}
+
+// The values of a trailer belong to one body, so a request with one is not hedged.
+func TestARequestWithATrailerIsNotHedged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int32
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			n.Add(1)
+			r.Body.Close()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Second):
+			}
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+		})
+		tr := transport(t, hedging, lullhttp.WithBase(base))
+		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("x"))
+		req.Trailer = http.Header{"X-Sum": nil}
+		if _, err := tr.RoundTrip(req); err != nil || n.Load() != 1 {
+			t.Errorf("%d attempts; %v", n.Load(), err)
+		}
+	})
+}
+
+// The hook before a retry gets the error of the attempt that failed most recently, whether or not
+// the policy hedges; a hedge gets it if one has failed.
+func TestBeforeRetryHasTheLastError(t *testing.T) {
+	for name, hedged := range map[string]hedge.Config{"not hedged": {}, "hedged": {Attempts: 3, Delay: 10 * ms, Share: -1}} {
+		for how, fails := range map[string]func() (*http.Response, error){
+			"a status": func() (*http.Response, error) {
+				return &http.Response{StatusCode: 503, Header: http.Header{"X-Id": {"7"}}, Body: http.NoBody}, nil
+			},
+			"an error": func() (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+		} {
+			run(t, name+", "+how, func(t *testing.T) {
+				n := 0
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					if n++; n == 1 {
+						return fails()
+					}
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+				})
+				p := eager
+				p.Hedge = hedged
+				if hedged.Attempts > 0 {
+					p.Attempts = 0
+				}
+				calls := 0
+				tr := transport(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
+					calls++
+					status, ok := errors.AsType[*lullhttp.StatusError](last)
+					if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
+						t.Errorf("the last error is %v", last)
+					}
+					return nil
+				}))
+				req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.test/", nil)
+				if _, err := tr.RoundTrip(req); err != nil || calls != 1 {
+					t.Errorf("%d calls of the hook; %v", calls, err)
+				}
+			})
+		}
+	}
 }

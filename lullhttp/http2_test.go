@@ -1,21 +1,25 @@
 package lullhttp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 var quiet = log.New(io.Discard, "", 0)
@@ -42,7 +46,7 @@ func frame(kind byte, stream uint32, payload ...uint32) []byte {
 // serveHTTP2 answers the first request of each connection with these bytes and ends it; nil: it
 // is silent then.
 func serveHTTP2(t *testing.T, answer []byte) string {
-	return serve(t, func(c *net.TCPConn) {
+	return serve(t, func(c *memnet.Conn) {
 		io.CopyN(io.Discard, c, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
 		c.Write(frame(frameSettings, 0))
 		var head [9]byte
@@ -64,77 +68,76 @@ func serveHTTP2(t *testing.T, answer []byte) string {
 func h2Transport() *http.Transport {
 	var p http.Protocols
 	p.SetUnencryptedHTTP2(true)
-	return &http.Transport{Protocols: &p}
+	return &http.Transport{Protocols: &p, DialContext: memnet.Dial}
 }
 
 // Codes as in RFC 9113, 7, sent by a server on a real connection. REFUSED_STREAM
 // is below: net/http retries it by itself, seven times in about a minute.
 func TestHTTP2StreamReset(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-		8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-		13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-		99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-	} {
-		addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, want.NeverSent, want.Code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+			8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+			13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+			99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+		} {
+			addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, want.NeverSent, want.Code)
+		}
+	})
 }
 
 func TestHTTP2GoAway(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-	} {
-		addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, false, want.Code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+		} {
+			addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, false, want.Code)
+		}
+	})
 }
 
 // A GOAWAY before the first stream of a connection: net/http has no type for its error.
 func TestHTTP2GoAwayOfANewConnection(t *testing.T) {
-	for code, want := range map[uint32]lull.Verdict{
-		2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-		99: {Kind: lull.KindTransient, Code: "http2_goaway"},
-	} {
-		addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
-		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-		checkError(t, err, want.Kind, true, want.Code)
-	}
-	// That of golang.org/x/net/http2 has the same text.
-	checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
-	checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
-	checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[uint32]lull.Verdict{
+			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
+			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
+			99: {Kind: lull.KindTransient, Code: "http2_goaway"},
+		} {
+			addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+			checkError(t, err, want.Kind, true, want.Code)
+		}
+		// That of golang.org/x/net/http2 has the same text.
+		checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
+		checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
+		checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+	})
 }
 
 func wrapped(err error) error { return fmt.Errorf("wrapped: %w", err) }
 
 // A connection on which the server no longer answers anything.
 func TestHTTP2ConnectionLost(t *testing.T) {
-	addr := serveHTTP2(t, nil)
-	base := h2Transport()
-	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 20 * time.Millisecond}
-	err := roundTrip(t, base, context.Background(), "PUT", "http://"+addr, nil)
-	checkError(t, err, lull.KindTransient, false, "connection_lost")
-	checkError(t, errors.New("http2: client connection lost"), lull.KindTransient, false, "connection_lost") // of golang.org/x/net/http2
-	checkError(t, errors.New("http2: client connection lost again"), lull.KindUnclassified, false, engine.CodeUnclassified)
-}
-
-func TestHTTP2HandlerAborts(t *testing.T) {
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	defer srv.Close()
-	_, err := srv.Client().Get(srv.URL)
-	checkError(t, err, lull.KindTransient, false, "http2_stream_reset")
+	synctest.Test(t, func(t *testing.T) {
+		addr := serveHTTP2(t, nil)
+		base := h2Transport()
+		base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 20 * time.Millisecond}
+		err := roundTrip(t, base, context.Background(), "PUT", "http://"+addr, nil)
+		checkError(t, err, lull.KindTransient, false, "connection_lost")
+		checkError(t, errors.New("http2: client connection lost"), lull.KindTransient, false, "connection_lost") // of golang.org/x/net/http2
+		checkError(t, errors.New("http2: client connection lost again"), lull.KindUnclassified, false, engine.CodeUnclassified)
+	})
 }
 
 // The types of golang.org/x/net/http2, field for field.
@@ -163,20 +166,115 @@ func (GoAwayError) Error() string { return "goaway" }
 func (otherError) Error() string  { return "other" }
 
 func TestHTTP2ErrorsByShape(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("wrapped: %w", err) }
-	checkError(t, wrap(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
+	checkError(t, wrapped(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
 	checkError(t, StreamError{StreamID: 1, Code: 8}, lull.KindTransient, false, "http2_stream_reset")
-	checkError(t, wrap(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
+	checkError(t, wrapped(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
 	checkError(t, otherError{Code: "7"}, lull.KindUnclassified, false, engine.CodeUnclassified)
-	checkError(t, wrap(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
+	checkError(t, wrapped(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 }
 
 // A body that cannot be replayed: net/http gives up at once, with an error that
 // has no type. It stays unclassified, which is the safe side.
 func TestHTTP2RefusedWithBodyThatCannotBeReplayed(t *testing.T) {
-	addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
-	body := io.MultiReader(strings.NewReader("x")) // no GetBody
-	err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
-	checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+	synctest.Test(t, func(t *testing.T) {
+		addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
+		body := io.MultiReader(strings.NewReader("x")) // no GetBody
+		err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
+		checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+	})
+}
+
+// refusing is a server of HTTP/2 that refuses the first streams, when it has their bodies, by
+// RST_STREAM or by a GOAWAY.
+type refusing struct {
+	refuse int
+	goAway bool
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (s *refusing) serve(c *memnet.Conn) {
+	r := bufio.NewReader(c)
+	r.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	c.Write(frame(frameSettings, 0))
+	var body bytes.Buffer
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
+		}
+		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(r, payload); err != nil {
+			return
+		}
+		const data, endStream = 0x0, 0x1
+		if head[3] == data {
+			body.Write(payload)
+		}
+		if (head[3] == data || head[3] == frameHeaders) && head[4]&endStream != 0 {
+			stream := uint32(head[7])<<8 | uint32(head[8])
+			s.mu.Lock()
+			s.bodies = append(s.bodies, body.String())
+			refused := len(s.bodies) <= s.refuse
+			s.mu.Unlock()
+			body.Reset()
+			switch {
+			case refused && s.goAway:
+				c.Write(frame(frameGoAway, 0, 0, h2NoError))
+				return
+			case refused:
+				c.Write(frame(frameRSTStream, stream, h2RefusedStream))
+			default: // ":status: 200", the end of the header and of the stream
+				c.Write([]byte{0, 0, 1, frameHeaders, 0x5, 0, 0, head[7], head[8], 0x88})
+			}
+		}
+	}
+}
+
+// seekable is a body without GetBody that can seek.
+type seekable struct{ io.ReadSeeker }
+
+func (seekable) Close() error { return nil }
+
+// A stream that was refused after its body was sent: net/http repeats it when it has the body
+// again, be that by GetBody or by WithReplay.
+func TestARefusedStreamIsRepeatedWithItsBody(t *testing.T) {
+	for _, goAway := range []bool{false, true} {
+		for _, method := range []string{"PUT", "POST"} {
+			for name, body := range map[string]func() io.Reader{
+				"GetBody":  func() io.Reader { return strings.NewReader("body") },
+				"seekable": func() io.Reader { return seekable{strings.NewReader("body")} },
+				"kept":     func() io.Reader { return io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")) },
+			} {
+				t.Run(method+" "+name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := &refusing{refuse: 1, goAway: goAway}
+						addr := serve(t, s.serve)
+						base := h2Transport()
+						tr, err := New(lull.Policy{}, WithBase(base), WithReplay(100))
+						if err != nil {
+							t.Fatal(err)
+						}
+						req, _ := http.NewRequest(method, "http://"+addr, body())
+						req.ContentLength = 4
+						resp, err := tr.RoundTrip(req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						resp.Body.Close()
+						if o := OutcomeOf(resp); resp.StatusCode != 200 || o.Attempts != 1 {
+							t.Errorf("%d, %+v", resp.StatusCode, o)
+						}
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						if !slices.Equal(s.bodies, []string{"body", "body"}) {
+							t.Errorf("the server got %q", s.bodies)
+						}
+					})
+				})
+			}
+		}
+	}
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
@@ -103,50 +104,110 @@ func TestRetriesInLayers(t *testing.T) {
 			get(cl, request("").WithContext(ctx))
 		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := layersSeen{}
-				p := eager
-				p.Attempts = 3
-				base := &recorder{status: 503}
-				if c.up {
-					base.status = 200
-				}
-				cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(seen))
-				for range 3 {
-					c.calls(cl)
-				}
-				want := layersSeen{}
-				if c.want != "" {
-					want[c.want] = 1
-				}
-				if fmt.Sprint(seen) != fmt.Sprint(want) {
-					t.Errorf("%v, want %v", seen, want)
-				}
-			})
+		run(t, name, func(t *testing.T) {
+			seen := layersSeen{}
+			p := eager
+			p.Attempts = 3
+			base := &recorder{status: 503}
+			if c.up {
+				base.status = 200
+			}
+			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithObserver(seen))
+			for range 3 {
+				c.calls(cl)
+			}
+			want := layersSeen{}
+			if c.want != "" {
+				want[c.want] = 1
+			}
+			if fmt.Sprint(seen) != fmt.Sprint(want) {
+				t.Errorf("%v, want %v", seen, want)
+			}
 		})
 	}
 }
 
-// The event names the settings that switch either off.
-func TestRetriesInLayersNamesTheSettings(t *testing.T) {
-	var text string
-	o := observe(func(e lull.Event) {
-		if e.Kind == event.RetriesInLayers {
-			text = e.Err.Error()
+// A retry of an SDK that retries by itself is not retried once more: of three attempts
+// above and four here become six, not twelve.
+func TestRetriesOfSDKsAreNotMultiplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			key   string
+			value func(attempt int) string
+		}{
+			{"Amz-Sdk-Request", func(n int) string { return fmt.Sprintf("attempt=%d; max=3", n) }},
+			{"X-Stainless-Retry-Count", func(n int) string { return fmt.Sprint(n - 1) }},
+			{"X-Goog-Api-Client", func(n int) string {
+				return fmt.Sprintf("gccl-invocation-id/0c1e gccl-attempt-count/%d gl-go/1.26.0 gccl/1.50.0", n)
+			}},
+			{"X-Envoy-Attempt-Count", func(n int) string { return fmt.Sprint(n) }},
+			{"Lull-Attempt", func(n int) string { return fmt.Sprint(n) }},
+		} {
+			for _, p := range []lull.Policy{{Attempts: 4}, {Hedge: hedge.Config{Attempts: 4}}} {
+				for nested, want := range map[engine.NestedRetries]int{engine.NestedNever: 4 + 1 + 1, lull.NestedAlways: 4 + 4 + 4} {
+					e := eager
+					e.Attempts, e.Hedge, e.Nested = p.Attempts, p.Hedge, nested
+					base := &recorder{status: 503}
+					cl := client(t, e, lullhttp.WithBase(base))
+					for n := 1; n <= 3; n++ { // the SDK's loop
+						req, _ := http.NewRequest("GET", "http://example.test/", nil)
+						req.Header.Set(c.key, c.value(n))
+						resp, err := cl.Do(req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if o := lullhttp.OutcomeOf(resp); n > 1 && nested == engine.NestedNever && o.Reason != engine.RetriedAbove {
+							t.Errorf("%s: %s: %v", c.key, c.value(n), o.Reason)
+						}
+					}
+					if len(base.reqs) != want {
+						t.Errorf("%s, Nested %v, hedged %v: %d requests, want %d", c.key, nested, p.Hedge.Attempts > 0, len(base.reqs), want)
+					}
+				}
+			}
 		}
 	})
-	cl := client(t, eager, lullhttp.WithBase(&recorder{status: 503}), lullhttp.WithObserver(o))
-	for n := 1; n <= 2; n++ {
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=3", n))
-		if resp, err := cl.Do(req); err == nil {
-			resp.Body.Close()
-		}
-	}
-	for _, want := range []string{"the AWS SDK", "aws.Config.RetryMaxAttempts: 1", "Policy.Attempts: 1 of example.test"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q, want %q in it", text, want)
-		}
+}
+
+// Rule 13: the innermost call of lull that failed is final, also where its failure is a
+// response and not an error: two transports, one over the other, make three attempts.
+func TestRule13TransportsDoNotMultiply(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		status  int // 0: an error
+		inner   int
+		reason  lull.Reason // of the outer call
+		code    string
+		options []lullhttp.Option
+	}{
+		{"unavailable", 503, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
+		{"unavailable, and a classifier that would repeat it", 503, 3, engine.Permanent, engine.CodeRetriedBelow,
+			[]lullhttp.Option{lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
+				return lull.Verdict{Kind: lull.KindTransient}
+			})}},
+		{"not found", 404, 1, engine.Permanent, "404", nil},
+		{"an error", 0, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
+	} {
+		run(t, c.name, func(t *testing.T) {
+			made := 0
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				made++
+				if c.status == 0 {
+					return nil, lull.Transient(errors.New("no route"))
+				}
+				return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+			})
+			inner := transport(t, lull.Policy{}, lullhttp.WithBase(base))
+			outer := transport(t, lull.Policy{}, append(c.options, lullhttp.WithBase(inner))...)
+			req, _ := http.NewRequest("GET", "http://a.example/", nil)
+			resp, err := outer.RoundTrip(req)
+			got := lullhttp.OutcomeOf(resp)
+			if e, ok := errors.AsType[*lull.Error](err); ok {
+				got = lullhttp.Outcome{Attempts: e.Attempts, Reason: e.Reason, Verdict: e.Verdict}
+			}
+			if made != c.inner || got.Attempts != 1 || got.Reason != c.reason || got.Verdict.Code != c.code {
+				t.Errorf("%d attempts at the base, want %d; the outer call: %+v", made, c.inner, got)
+			}
+		})
 	}
 }

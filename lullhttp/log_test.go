@@ -10,7 +10,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lulltest"
 )
@@ -24,11 +23,8 @@ func TestTheLogHasTheRequestIDOfTheFailedAnswer(t *testing.T) {
 		}}
 		var out strings.Builder
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)),
-			lullhttp.WithObserver(event.NewLog(log)), lullhttp.With(lull.WithRand(seed.Source(t))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := client(t, lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)),
+			lullhttp.WithObserver(event.NewLog(log)))
 		for _, c := range []struct{ path, level, want string }{
 			{"up", "INFO", "attempts=2 of=5 elapsed=2"},
 			{"down", "WARN", "class=permanent code=404 request_id=req-2"},

@@ -1,20 +1,18 @@
 package lullhttp_test
 
 import (
-	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"net/http/cookiejar"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"net/textproto"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,15 +21,15 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 // plainAndLull runs test with a transport of net/http, and with lull above one.
 func plainAndLull(t *testing.T, test func(*testing.T, http.RoundTripper)) {
 	for _, name := range []string{"plain", "lull"} {
-		t.Run(name, func(t *testing.T) {
-			base := http.DefaultTransport.(*http.Transport).Clone()
-			t.Cleanup(base.CloseIdleConnections)
+		run(t, name, func(t *testing.T) {
+			base := memnet.Transport(t)
 			if name == "plain" {
 				test(t, base)
 				return
@@ -92,34 +90,6 @@ func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 	})
 }
 
-func TestRule20AReverseProxyPassesOnTheHalfClose(t *testing.T) {
-	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
-		backend, _ := server(t, lastWords)
-		target, _ := url.Parse(backend.URL)
-		proxy := httputil.NewSingleHostReverseProxy(target)
-		proxy.Transport = rt
-		front, _ := server(t, proxy.ServeHTTP)
-		conn, err := net.Dial("tcp", front.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if err := upgrade(t, front.URL).Write(conn); err != nil {
-			t.Fatal(err)
-		}
-		r := bufio.NewReader(conn)
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatalf("%+v, %v", resp, err)
-		}
-		io.WriteString(conn, "goodbye")
-		conn.(*net.TCPConn).CloseWrite()
-		if got, err := io.ReadAll(r); string(got) != `heard "goodbye"` {
-			t.Errorf("through the proxy the last words were %q, %v", got, err)
-		}
-	})
-}
-
 // halfClosed is a body that is written to, of a connection without a half-close.
 type pipeBody struct {
 	io.Reader
@@ -130,25 +100,27 @@ type pipeBody struct {
 // An attempt's context outlives one direction of a connection that switched protocols,
 // and CloseWrite is an error where the connection has none, as in net/http.
 func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
-	var ctx context.Context
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		ctx = r.Context()
-		return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
+	synctest.Test(t, func(t *testing.T) {
+		var ctx context.Context
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			ctx = r.Context()
+			return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
+		})
+		resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
+			t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
+		}
+		if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("CloseWrite: %v, want http.ErrNotSupported", err)
+		}
+		resp.Body.Close()
+		if ctx.Err() == nil {
+			t.Error("the context goes on after Close")
+		}
 	})
-	resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
-		t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
-	}
-	if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); !errors.Is(err, http.ErrNotSupported) {
-		t.Errorf("CloseWrite: %v, want http.ErrNotSupported", err)
-	}
-	resp.Body.Close()
-	if ctx.Err() == nil {
-		t.Error("the context goes on after Close")
-	}
 }
 
 // Rule 20: a response is one to the caller's own request, whose context continues. It takes
@@ -168,7 +140,7 @@ func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
 		"a hedging policy":  {patient, []int{200}, 1},
 		"no timeouts":       {lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, []int{200}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run(t, name, func(t *testing.T) {
 			s, _ := server(t, answers(append(c.statuses, 200)...))
 			if len(c.statuses) == 1 {
 				s, _ = server(t, answers(c.statuses...))
@@ -197,32 +169,34 @@ func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
 
 // An Outcome lives as long as its response, and is found although the body was replaced.
 func TestOutcomesGoWithTheirResponses(t *testing.T) {
-	rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
-	}))).Transport
-	var kept []*http.Response
-	gone := new(atomic.Int64)
-	for range 100 {
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
-		resp, err := rt.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
+		}))).Transport
+		var kept []*http.Response
+		gone := new(atomic.Int64)
+		for range 100 {
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body = io.NopCloser(strings.NewReader(""))
+			runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
+			if len(kept) < 10 {
+				kept = append(kept, resp)
+			}
 		}
-		resp.Body = io.NopCloser(strings.NewReader(""))
-		runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
-		if len(kept) < 10 {
-			kept = append(kept, resp)
+		for gone.Load() < 90 {
+			runtime.GC()
+			runtime.Gosched()
 		}
-	}
-	for gone.Load() < 90 {
-		runtime.GC()
-		runtime.Gosched()
-	}
-	for _, resp := range kept {
-		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
-			t.Fatalf("%+v of a response in use", o)
+		for _, resp := range kept {
+			if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
+				t.Fatalf("%+v of a response in use", o)
+			}
 		}
-	}
+	})
 }
 
 // A response without a body releases its attempt's context at once, since nobody need
@@ -243,7 +217,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 		"a body that is read": {"GET", http.Response{StatusCode: 200, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
 		"a failure's body":    {"GET", http.Response{StatusCode: 404, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run(t, name, func(t *testing.T) {
 			for _, read := range []bool{true, false} {
 				var ctx context.Context
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -280,7 +254,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 // there is nothing to read of the answer any more.
 func TestAnEarlyAnswerDoesNotCutTheUpload(t *testing.T) {
 	for _, response := range []string{"", "body"} {
-		t.Run("response "+response, func(t *testing.T) {
+		run(t, "response "+response, func(t *testing.T) {
 			var ctx context.Context
 			var upload io.ReadCloser
 			base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -354,7 +328,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 	})
 	t.Run("both directions at once", func(t *testing.T) {
 		plainAndLull(t, func(t *testing.T, _ http.RoundTripper) {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				rc := http.NewResponseController(w)
 				rc.Flush()
 				for b := make([]byte, 1); ; rc.Flush() {
@@ -366,8 +340,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 				}
 			}))
 			s.EnableHTTP2 = true
-			s.StartTLS()
-			defer s.Close()
+			memnet.StartTLS(s)
 			rt := s.Client().Transport
 			if strings.HasSuffix(t.Name(), "lull") {
 				rt = client(t, eager, lullhttp.WithBase(rt)).Transport
@@ -420,17 +393,18 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 	p := eager
 	p.AttemptTimeout, p.Deadline, p.Attempts = time.Second, 20*time.Second, 1
 	for name, c := range map[string]struct {
-		length int64 // of 6 pieces of 20 KiB; -1: unknown
+		length int64 // of 6 pieces of 20 KiB; -1: unknown, 6: pieces of one byte, of unknown length
 		every  time.Duration
 		answer time.Duration
 		ok     bool
 		after  time.Duration
 	}{
-		"flows":               {-1, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
-		"flows, length known": {120 << 10, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
-		"stands still":        {-1, 1100 * time.Millisecond, 0, false, 1100 * time.Millisecond}, // net/http returns when the body does
-		"the answer is slow":  {-1, 600 * time.Millisecond, 1100 * time.Millisecond, false, 4600 * time.Millisecond},
-		"almost stands still": {-1, 990 * time.Millisecond, 900 * time.Millisecond, true, 6840 * time.Millisecond},
+		"flows":                 {-1, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"flows, length known":   {120 << 10, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"stands still":          {-1, 1100 * time.Millisecond, 0, false, 1100 * time.Millisecond}, // net/http returns when the body does
+		"the answer is slow":    {-1, 600 * time.Millisecond, 1100 * time.Millisecond, false, 4600 * time.Millisecond},
+		"flows by single bytes": {6, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"almost stands still":   {-1, 990 * time.Millisecond, 900 * time.Millisecond, true, 6840 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
@@ -439,19 +413,23 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 				}
 				io.Copy(io.Discard, r.Body)
 				time.Sleep(c.answer)
-			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				body, write := io.Pipe()
+				piece, length := 20<<10, c.length
+				if length == 6 {
+					piece, length = 1, -1
+				}
 				go func() {
 					for range 6 {
 						time.Sleep(c.every)
-						if _, err := write.Write(make([]byte, 20<<10)); err != nil {
+						if _, err := write.Write(make([]byte, piece)); err != nil {
 							return
 						}
 					}
 					write.Close()
 				}()
 				req, _ := http.NewRequest("PUT", "http://example.test/", body)
-				req.ContentLength = c.length
+				req.ContentLength = length
 				start := time.Now()
 				resp, err := cl.Do(req)
 				if (err == nil) != c.ok || time.Since(start) != c.after {
@@ -479,7 +457,7 @@ func TestAShortBodyDoesNotExtendTheTimeout(t *testing.T) {
 		time.Sleep(700 * time.Millisecond)
 		io.Copy(io.Discard, r.Body)
 		time.Sleep(700 * time.Millisecond)
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 60<<10)))
 		_, err := cl.Do(req)
@@ -513,10 +491,7 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
 		})
-		rt, err := lullhttp.New(p, lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rt := transport(t, p, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 100<<10)))
 		if _, err := rt.RoundTrip(req); err != nil {
 			t.Fatal(err)
@@ -531,6 +506,70 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 		req.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("gone") }
 		if _, err := rt.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "gone") {
 			t.Errorf("GetBody failed, and RoundTrip returned %v", err)
+		}
+	})
+}
+
+// RFC 6265, 3: a user agent heeds the cookies of every answer. Those of answers that were discarded come
+// with the answer of the call, before its own.
+func TestCookiesOfDiscardedAnswers(t *testing.T) {
+	for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
+		run(t, how, func(t *testing.T) {
+			n := 0
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				n++
+				http.SetCookie(w, &http.Cookie{Name: "lb", Value: fmt.Sprint(n), Path: "/"})
+				http.SetCookie(w, &http.Cookie{Name: fmt.Sprint("c", n), Value: "1", Path: "/"})
+				if n == 1 {
+					w.WriteHeader(503)
+				}
+			})
+			cl := client(t, p)
+			cl.Jar, _ = cookiejar.New(nil)
+			resp, err := cl.Get(s.URL)
+			read(t, resp, err)
+			if want := []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}; !slices.Equal(resp.Header["Set-Cookie"], want) {
+				t.Errorf("%q, want %q", resp.Header["Set-Cookie"], want)
+			}
+			u, _ := url.Parse(s.URL)
+			var got []string
+			for _, c := range cl.Jar.Cookies(u) {
+				got = append(got, c.String())
+			}
+			if slices.Sort(got); !slices.Equal(got, []string{"c1=1", "c2=1", "lb=2"}) {
+				t.Errorf("the jar has %q", got)
+			}
+		})
+	}
+}
+
+// http.MaxBytesReader behind NewHandler cuts the body, and a 413 closes the connection, as without.
+func TestMaxBytesReaderBehindNewHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10))
+			if is, ok := errors.AsType[*http.MaxBytesError](err); !ok || is.Limit != 10 {
+				t.Errorf("the body ends with %v", err)
+				return
+			}
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		})
+		wrapped, err := lullhttp.NewHandler(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
+			for _, h2 := range []bool{false, true} {
+				s := memnet.NewUnstartedServer(t, h)
+				s.EnableHTTP2 = h2
+				memnet.StartTLS(s)
+				resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1000)))
+				read(t, resp, err)
+				if resp.StatusCode != 413 || resp.Close == h2 {
+					t.Errorf("%s, HTTP/2 %v: %d, closed %v", name, h2, resp.StatusCode, resp.Close)
+				}
+				s.Close()
+			}
 		}
 	})
 }

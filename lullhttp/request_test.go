@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
@@ -37,14 +37,6 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: r.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
-
-// closing is a body that knows whether it was closed.
-type closing struct {
-	io.Reader
-	closed atomic.Bool
-}
-
-func (c *closing) Close() error { c.closed.Store(true); return nil }
 
 // Rule 4, the other side of it: the options with which a POST is repeated, or refused, and
 // with which a GET is not repeated.
@@ -88,7 +80,7 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
 		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		run(t, c.name, func(t *testing.T) {
 			base := &recorder{status: 503}
 			p := eager
 			p.Attempts = 3
@@ -123,116 +115,124 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 // A request that could not be repeated is refused before its first attempt, for those
 // who ask for that, with an error that names the setting.
 func TestRule04KeysRequired(t *testing.T) {
-	base := &recorder{status: 200}
-	cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
-	body := &closing{Reader: strings.NewReader("x")}
-	req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
-	_, err := cl.Do(req)
-	if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || !body.closed.Load() {
-		t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
-	}
-	if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {
-		t.Error(text)
-	}
-	if _, err := cl.Get("http://example.test/"); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		base := &recorder{status: 200}
+		cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
+		body := &trackedBody{r: strings.NewReader("x")}
+		req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
+		_, err := cl.Do(req)
+		if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || body.closed.Load() == 0 {
+			t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
+		}
+		if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {
+			t.Error(text)
+		}
+		if _, err := cl.Get("http://example.test/"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The options of several contexts add up. Requests of others do not have them.
 func TestWithCallAddsUp(t *testing.T) {
-	base := &recorder{status: 503}
-	var names []string
-	watch := observe(func(e lull.Event) {
-		if e.Kind == event.CallEnded {
-			names = append(names, e.Operation)
+	synctest.Test(t, func(t *testing.T) {
+		base := &recorder{status: 503}
+		var names []string
+		watch := observe(func(e lull.Event) {
+			if e.Kind == event.CallEnded {
+				names = append(names, e.Operation)
+			}
+		})
+		cl := client(t, eager, lullhttp.WithObserver(watch), lullhttp.WithBase(base))
+		outer := lullhttp.WithCall(t.Context(), lull.Once(), lull.Operation("outer"))
+		inner := lullhttp.WithCall(outer, lull.Operation("inner"))
+		sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
+		for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
+			req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
+			if _, err := cl.Do(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
+			t.Error(got)
 		}
 	})
-	cl := client(t, eager, lullhttp.WithObserver(watch), lullhttp.WithBase(base))
-	outer := lullhttp.WithCall(t.Context(), lull.Once(), lull.Operation("outer"))
-	inner := lullhttp.WithCall(outer, lull.Operation("inner"))
-	sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
-	for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
-		req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
-		if _, err := cl.Do(req); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
-		t.Error(got)
-	}
 }
 
 // An operation that is declared idempotent may race. One that only has a key may not, and
 // neither may one that is declared not idempotent.
 func TestRaceByWhatIsSaid(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		call []lull.CallOption
-		want lull.Reason
-	}{
-		{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.NotIdempotent},
-		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
-	} {
-		base := &recorder{status: 503}
-		p := eager
-		p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
-		cl := client(t, p, lullhttp.WithBase(base))
-		req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
-		resp, err := cl.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			call []lull.CallOption
+			want lull.Reason
+		}{
+			{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
+			{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.NotIdempotent},
+			{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
+		} {
+			base := &recorder{status: 503}
+			p := eager
+			p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
+			cl := client(t, p, lullhttp.WithBase(base))
+			req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
+			resp, err := cl.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
 		}
-		if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 // A key is made for the servers that it was switched on for: a foreign host to which one
 // of them redirects gets none, and a POST to it is not repeated.
 func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
-	for _, c := range []struct {
-		to  string
-		key bool
-	}{
-		{"http://pay.test/2", true},
-		{"https://PAY.test:8443/2", true},
-		{"http://eu.pay.test/2", true},
-		{"http://evil.test/2", false},
-		{"http://notpay.test/2", false},
-		{"http://test/2", false},
-	} {
-		made := 0
-		base := &recorder{status: 503}
-		base.answer = func(req *http.Request) *http.Response {
-			if req.URL.Path != "/1" {
-				return nil
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			to  string
+			key bool
+		}{
+			{"http://pay.test/2", true},
+			{"https://PAY.test:8443/2", true},
+			{"http://eu.pay.test/2", true},
+			{"http://evil.test/2", false},
+			{"http://notpay.test/2", false},
+			{"http://test/2", false},
+		} {
+			made := 0
+			base := &recorder{status: 503}
+			base.answer = func(req *http.Request) *http.Response {
+				if req.URL.Path != "/1" {
+					return nil
+				}
+				return &http.Response{StatusCode: 307, Header: http.Header{"Location": {c.to}}, Body: http.NoBody, Request: req}
 			}
-			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {c.to}}, Body: http.NoBody, Request: req}
+			p := eager
+			p.Attempts = 2
+			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
+			resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, keys := "[k1 ]", []string{}
+			if c.key {
+				want = "[k1 k2 k2]"
+			}
+			for _, sent := range base.reqs {
+				keys = append(keys, sent.Header.Get("Idempotency-Key"))
+			}
+			if got := fmt.Sprint(keys); got != want {
+				t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
+			}
+			if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
+				t.Errorf("redirected to %s: %v", c.to, got)
+			}
 		}
-		p := eager
-		p.Attempts = 2
-		cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
-		resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, keys := "[k1 ]", []string{}
-		if c.key {
-			want = "[k1 k2 k2]"
-		}
-		for _, sent := range base.reqs {
-			keys = append(keys, sent.Header.Get("Idempotency-Key"))
-		}
-		if got := fmt.Sprint(keys); got != want {
-			t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
-		}
-		if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
-			t.Errorf("redirected to %s: %v", c.to, got)
-		}
-	}
+	})
 }
 
 func TestWithRouteReportsWhatIsWrong(t *testing.T) {
@@ -249,4 +249,114 @@ func TestWithRouteReportsWhatIsWrong(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "/x/{b}") {
 		t.Errorf("patterns of which neither is the more specific: %v", err)
 	}
+}
+
+// reading is a base transport that reads what it is sent, and answers 503 and then 200.
+type reading struct {
+	reqs   []*http.Request
+	bodies []string
+}
+
+func (r *reading) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.reqs = append(r.reqs, req)
+	if req.Body != nil {
+		b, _ := io.ReadAll(req.Body)
+		req.Body.Close()
+		r.bodies = append(r.bodies, string(b))
+	}
+	status := 200
+	if len(r.reqs) == 1 {
+		status = 503
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+}
+
+// bare adds nothing to a request: neither a header nor a timeout.
+func bare() (lull.Policy, []lullhttp.Option) {
+	p := eager
+	p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout
+	return p, []lullhttp.Option{lullhttp.WithAttemptHeader(""), lullhttp.WithTimeoutHeader("")}
+}
+
+// A first attempt to which nothing is added is the caller's own request; a retry has a body
+// of its own even so.
+func TestRule06ARetryToWhichNothingIsAddedHasItsOwnBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, opts := bare()
+		base := &reading{}
+		tr := transport(t, p, append(opts, lullhttp.WithBase(base))...)
+		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("whole"))
+		resp, err := tr.RoundTrip(req)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp, err)
+		}
+		if len(base.reqs) != 2 || base.reqs[0] != req || base.reqs[1] == req {
+			t.Errorf("%d requests; the first is the caller's: %v", len(base.reqs), base.reqs[0] == req)
+		}
+		if got := strings.Join(base.bodies, " "); got != "whole whole" {
+			t.Errorf("the bodies are %q", got)
+		}
+	})
+}
+
+// The hook before a retry has the caller's header to add to, also if there is none.
+func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, header := range []http.Header{{"X-Caller": {"a"}}, nil} {
+			p, opts := bare()
+			base := &reading{}
+			tr := transport(t, p, append(opts, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
+				next.Header.Set("X-Token", "new")
+				return nil
+			}))...)
+			req, _ := http.NewRequest("GET", "http://example.test/", nil)
+			req.Header = header
+			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != 2 {
+				t.Fatal(err, len(base.reqs))
+			}
+			got := base.reqs[1].Header
+			if got.Get("X-Token") != "new" || got.Get("X-Caller") != header.Get("X-Caller") || req.Header.Get("X-Token") != "" {
+				t.Errorf("the caller's %v, and the retry's %v", req.Header, got)
+			}
+		}
+	})
+}
+
+// A classifier sees the response with the caller's request, as the caller does.
+func TestAClassifierSeesTheCallersRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := &reading{}
+		var seen []*http.Request
+		tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+			seen = append(seen, resp.Request)
+			return lull.Verdict{}
+		}))
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		if _, err := tr.RoundTrip(req); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 2 || seen[0] != req || seen[1] != req || base.reqs[0] == req {
+			t.Errorf("%d responses, of the caller's request: %v", len(seen), seen[0] == req)
+		}
+	})
+}
+
+// A classifier can report of a response that its request was not looked at: then a POST is
+// repeated.
+func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for neverSent, want := range map[bool]int{true: 2, false: 1} {
+			base := &reading{}
+			tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+				if resp != nil && resp.StatusCode == 503 {
+					return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}
+				}
+				return lull.Verdict{}
+			}))
+			req, _ := http.NewRequest("POST", "http://example.test/", strings.NewReader("x"))
+			if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != want {
+				t.Errorf("never sent: %v: %d requests, want %d; %v", neverSent, len(base.reqs), want, err)
+			}
+		}
+	})
 }

@@ -37,6 +37,7 @@ func withAll() []lullhttp.Option {
 // What a base transport returns against the rules of net/http ends as it does under http.Client: with
 // an error or a response that has a body, never with a panic.
 func TestABaseThatBreaksTheRules(t *testing.T) {
+	var closed atomic.Int32
 	for name, c := range map[string]struct {
 		method string
 		answer func(n int) (*http.Response, error)
@@ -45,8 +46,9 @@ func TestABaseThatBreaksTheRules(t *testing.T) {
 	}{
 		"neither": {"PUT", func(int) (*http.Response, error) { return nil, nil }, "neither response nor error", 0},
 		"both": {"PUT", func(int) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: http.NoBody}, errors.New("both")
+			return &http.Response{StatusCode: 200, Body: closedBody{strings.NewReader("x"), &closed}}, errors.New("both")
 		}, "both", 0},
+		"no Body, and too late":      {"PUT", func(int) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil }, "deadline exceeded", 0},
 		"no Body":                    {"PUT", func(int) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil }, "", 200},
 		"no Body, nor Header, a 503": {"PUT", func(int) (*http.Response, error) { return &http.Response{StatusCode: 503}, nil }, "", 503},
 		"no Body, problem": {"GET", func(int) (*http.Response, error) {
@@ -63,103 +65,67 @@ func TestABaseThatBreaksTheRules(t *testing.T) {
 		}, "", 200},
 	} {
 		for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var n atomic.Int32
-					base := roundTripper(func(r *http.Request) (*http.Response, error) {
-						if r.Body != nil {
-							r.Body.Close()
-						}
-						return c.answer(int(n.Add(1)))
-					})
-					tr, err := lullhttp.New(p, append(withAll(), seeded(t), lullhttp.WithBase(base))...)
-					if err != nil {
-						t.Fatal(err)
+			run(t, name+", "+how, func(t *testing.T) {
+				var n atomic.Int32
+				closed.Store(0)
+				p.AttemptTimeout = time.Second
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					if c.want == "deadline exceeded" {
+						<-r.Context().Done()
+					} else if r.Body != nil { // all has been sent
+						r.Body.Close()
 					}
-					req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.test/", strings.NewReader("x"))
-					resp, err := tr.RoundTrip(req)
-					switch {
-					case c.want != "":
-						if err == nil || !strings.Contains(err.Error(), c.want) || resp != nil {
-							t.Errorf("%v, %v", resp, err)
-						}
-						return
-					case err != nil:
-						t.Fatal(err)
-					case resp.StatusCode != c.status || resp.Body == nil:
-						t.Errorf("%d, body %v", resp.StatusCode, resp.Body)
-					}
-					io.Copy(io.Discard, resp.Body)
-					resp.Body.Close()
+					return c.answer(int(n.Add(1)))
 				})
+				tr := transport(t, p, append(withAll(), lullhttp.WithBase(base))...)
+				req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.test/", strings.NewReader("x"))
+				resp, err := tr.RoundTrip(req)
+				switch {
+				case c.want != "":
+					if err == nil || !strings.Contains(err.Error(), c.want) || resp != nil {
+						t.Errorf("%v, %v", resp, err)
+					}
+					if c.want == "both" && closed.Load() != n.Load() {
+						t.Errorf("%d of %d bodies that came with an error were closed", closed.Load(), n.Load())
+					}
+					return
+				case err != nil:
+					t.Fatal(err)
+				case resp.StatusCode != c.status || resp.Body == nil:
+					t.Errorf("%d, body %v", resp.StatusCode, resp.Body)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
 			})
 		}
-	}
-}
-
-// A response that comes with an error is let go of, with its connection.
-func TestAResponseThatComesWithAnErrorIsClosed(t *testing.T) {
-	var closed atomic.Int32
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 503, Header: http.Header{}, Body: closedBody{strings.NewReader("x"), &closed}}, io.ErrUnexpectedEOF
-	})
-	tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequest("GET", "http://example.test/", nil)
-	if _, err := tr.RoundTrip(req); !errors.Is(err, io.ErrUnexpectedEOF) || closed.Load() != 3 {
-		t.Errorf("%d of 3 bodies closed; %v", closed.Load(), err)
-	}
-}
-
-// A response whose attempt's time is over when it comes has no body to close, maybe.
-func TestAResponseWithoutABodyThatComesTooLate(t *testing.T) {
-	for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-		synctest.Test(t, func(t *testing.T) {
-			p.AttemptTimeout = 20 * ms
-			base := roundTripper(func(r *http.Request) (*http.Response, error) {
-				<-r.Context().Done()
-				return &http.Response{StatusCode: 200}, nil
-			})
-			tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("x"))
-			if resp, err := tr.RoundTrip(req); err == nil {
-				t.Errorf("%s: %v", how, resp)
-			}
-		})
 	}
 }
 
 // The same response again is that of another call: how the last one went is no part of it.
 func TestABaseThatReturnsTheSameResponseAgain(t *testing.T) {
-	for _, status := range []int{404, 503} {
-		same := &http.Response{StatusCode: status, Header: http.Header{"Set-Cookie": {"a=1"}}, Body: http.NoBody}
-		n := 0
-		base := roundTripper(func(r *http.Request) (*http.Response, error) { n++; return same, nil })
-		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, status := range []int{404, 503} {
+			same := &http.Response{StatusCode: status, Header: http.Header{"Set-Cookie": {"a=1"}}, Body: http.NoBody}
+			n := 0
+			base := roundTripper(func(r *http.Request) (*http.Response, error) { n++; return same, nil })
+			tr := transport(t, eager, lullhttp.WithBase(base))
+			want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
+			for call := range 3 {
+				n = 0
+				req, _ := http.NewRequest("GET", "http://example.test/", nil)
+				resp, err := tr.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o := lullhttp.OutcomeOf(resp); o.Attempts != want.Attempts || o.Reason != want.Reason || n != want.Attempts || o.Verdict.Code != fmt.Sprint(status) {
+					t.Errorf("%d, call %d: %+v after %d attempts", status, call+1, o, n)
+				}
+				if len(same.Header["Set-Cookie"]) != 1 {
+					t.Errorf("the base's response was changed: %v", same.Header)
+				}
+			}
 		}
-		want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
-		for call := range 3 {
-			n = 0
-			req, _ := http.NewRequest("GET", "http://example.test/", nil)
-			resp, err := tr.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o := lullhttp.OutcomeOf(resp); o.Attempts != want.Attempts || o.Reason != want.Reason || n != want.Attempts || o.Verdict.Code != fmt.Sprint(status) {
-				t.Errorf("%d, call %d: %+v after %d attempts", status, call+1, o, n)
-			}
-			if len(same.Header["Set-Cookie"]) != 1 {
-				t.Errorf("the base's response was changed: %v", same.Header)
-			}
-		}
-	}
+	})
 }
 
 // GetBody must return a body. http.Transport calls it, too, when it repeats a request itself.
@@ -173,7 +139,7 @@ func TestRule06GetBodyThatReturnsNoBody(t *testing.T) {
 	} {
 		for _, length := range []int64{5, 0, -1, 1 << 20} {
 			for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
-				t.Run(fmt.Sprint(name, length, how), func(t *testing.T) {
+				run(t, fmt.Sprint(name, length, how), func(t *testing.T) {
 					closed.Store(0)
 					base := roundTripper(func(r *http.Request) (*http.Response, error) {
 						if again, err := r.GetBody(); length != 5 && err == nil {
@@ -182,13 +148,10 @@ func TestRule06GetBodyThatReturnsNoBody(t *testing.T) {
 						r.Body.Close()
 						return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody}, nil
 					})
-					tr, err := lullhttp.New(p, seeded(t), lullhttp.WithBase(base))
-					if err != nil {
-						t.Fatal(err)
-					}
+					tr := transport(t, p, lullhttp.WithBase(base))
 					req, _ := http.NewRequest("PUT", "http://example.test/", io.NopCloser(strings.NewReader("hello")))
 					req.ContentLength, req.GetBody = length, get
-					_, err = tr.RoundTrip(req)
+					_, err := tr.RoundTrip(req)
 					if err == nil || !strings.Contains(err.Error(), "GetBody ") {
 						t.Error(err)
 					}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -23,6 +25,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 )
@@ -38,26 +41,23 @@ func (n *network) transport() *http.Transport {
 		if n.dial != nil {
 			return nil, n.dial
 		}
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			r := bufio.NewReader(theirs)
+		return served(func(conn net.Conn) {
+			r := bufio.NewReader(conn)
 			for {
 				req, err := http.ReadRequest(r)
 				if err != nil {
 					return
 				}
 				if n.serve != nil {
-					n.serve(theirs, r, req)
+					n.serve(conn, r, req)
 					continue
 				}
 				if _, err := io.Copy(io.Discard, req.Body); err != nil {
 					return
 				}
-				io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			}
-		}()
-		return &tcpLike{ours}, nil
+		}), nil
 	}}
 }
 
@@ -93,6 +93,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		"refused": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
 		"below":   &lull.Error{Last: gone},
 	}
+	serverTLS, _ := secured(t)
 	type situation struct {
 		req      func(req *http.Request)
 		options  []lullhttp.Option
@@ -167,8 +168,10 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		}, code: "local_resources", attempts: 3},
 		"the pool is full": {hold: true, set: func(tr *http.Transport, n *network) { tr.MaxConnsPerHost = 1 }, code: "timeout", attempts: 3},
 		"unknown authority": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
-			serverTLS, _ := secured(t)
-			tr.DialContext, tr.TLSClientConfig = overTLS(serverTLS), &tls.Config{ServerName: "example.com"}
+			tr.TLSClientConfig = &tls.Config{ServerName: "example.com"}
+			tr.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				return served(func(conn net.Conn) { tls.Server(conn, serverTLS).Handshake() }), nil
+			}
 		}, code: "certificate", attempts: 1},
 		"407 of a proxy": {set: func(tr *http.Transport, n *network) {
 			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
@@ -229,133 +232,115 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 	const calls = 40
 	for name, s := range situations {
 		for _, how := range []string{"plain", "within the caller's time", "hedged", "endpoints"} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					n := &network{}
-					tr := n.transport()
-					if s.set != nil {
-						s.set(tr, n)
+			run(t, name+", "+how, func(t *testing.T) {
+				n := &network{}
+				tr := n.transport()
+				if s.set != nil {
+					s.set(tr, n)
+				}
+				if s.busy {
+					n.serve = busyServer
+				}
+				var base http.RoundTripper = tr
+				if s.base != nil {
+					base = s.base(tr)
+				}
+				var changes []string
+				var last event.Event
+				o := observe(func(e lull.Event) {
+					if e.Circuit != nil {
+						changes = append(changes, fmt.Sprint(*e.Circuit))
 					}
-					if s.busy {
-						n.serve = busyServer
+					if e.Kind == event.CallEnded {
+						last = e
 					}
-					var base http.RoundTripper = tr
-					if s.base != nil {
-						base = s.base(tr)
-					}
-					var changes []string
-					var last event.Event
-					o := observer(func(_ context.Context, e lull.Event) {
-						if e.Circuit != nil {
-							changes = append(changes, fmt.Sprint(*e.Circuit))
-						}
-						if e.Kind == event.CallEnded {
-							last = e
-						}
-					})
-					p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Budget: budget.Config{Stock: 3}}
-					options := append([]lullhttp.Option{lullhttp.WithObserver(o), lullhttp.WithBase(base)}, s.options...)
-					p.Breaker.Off = s.answers
-					var endpoints *lullhttp.Endpoints
-					switch how {
-					case "within the caller's time":
-						p.AttemptTimeout = lull.NoTimeout
-					case "hedged":
-						p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
-					case "endpoints":
-						var err error
-						if endpoints, err = lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test", "c.test"}); err != nil {
-							t.Fatal(err)
-						}
-						options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
-					}
-					rt, err := lullhttp.New(p, options...)
-					if err != nil {
+				})
+				p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Budget: budget.Config{Stock: 3}}
+				options := append([]lullhttp.Option{lullhttp.WithObserver(o), lullhttp.WithBase(base)}, s.options...)
+				p.Breaker.Off = s.answers
+				var endpoints *lullhttp.Endpoints
+				switch how {
+				case "within the caller's time":
+					p.AttemptTimeout = lull.NoTimeout
+				case "hedged":
+					p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
+				case "endpoints":
+					var err error
+					if endpoints, err = lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test", "c.test"}); err != nil {
 						t.Fatal(err)
 					}
-					newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
-						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-						req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)
-						if fails {
-							req.Header.Set("Fail", "yes")
-							if s.req != nil {
-								s.req(req)
-							}
+					options = append(options, lullhttp.WithEndpoints("orders.test", endpoints))
+				}
+				rt := transport(t, p, options...)
+				newRequest := func(fails bool) (*http.Request, context.CancelFunc) {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					req, _ := http.NewRequestWithContext(ctx, "GET", "http://orders.test/", nil)
+					if fails {
+						req.Header.Set("Fail", "yes")
+						if s.req != nil {
+							s.req(req)
 						}
-						return req, cancel
 					}
-					probe, _ := newRequest(true)
-					d := rt.Dependency(probe)
-					full := d.Budget().Balance(d.Now())
-					release := make(chan struct{})
-					if s.hold {
-						n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
-							<-release
-							io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-						}
-						for _, u := range []string{"http://orders.test/", "http://a.test/", "http://b.test/", "http://c.test/"} {
-							go func() {
-								req, _ := http.NewRequest("GET", u, nil)
-								if resp, err := tr.RoundTrip(req); err == nil {
-									resp.Body.Close()
-								}
-							}()
-						}
-						synctest.Wait()
+					return req, cancel
+				}
+				probe, _ := newRequest(true)
+				d := rt.Dependency(probe)
+				full := d.Budget().Balance(d.Now())
+				release := make(chan struct{})
+				if s.hold {
+					n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+						<-release
+						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
-					for range calls {
-						req, cancel := newRequest(true)
-						func() {
-							if s.panics {
-								defer func() {
-									if recover() == nil {
-										t.Error("no panic")
-									}
-								}()
-							}
-							if resp, err := rt.RoundTrip(req); err == nil {
+					for _, u := range []string{"http://orders.test/", "http://a.test/", "http://b.test/", "http://c.test/"} {
+						go func() {
+							req, _ := http.NewRequest("GET", u, nil)
+							if resp, err := tr.RoundTrip(req); err == nil {
 								resp.Body.Close()
 							}
 						}()
-						cancel()
-						if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
-							t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
-						}
-						time.Sleep(500 * time.Millisecond)
 					}
-					if got := d.Budget().Balance(d.Now()); got != full {
-						t.Errorf("%v tokens of %v are left", got, full)
-					}
-					if len(changes) > 0 {
-						t.Errorf("the circuit: %v", changes)
-					}
-					if endpoints != nil && !s.busy {
-						for _, e := range endpoints.Status() {
-							if e.Ejected || e.Failures > 0 || e.Unanswered > 0 {
-								t.Errorf("%+v", e)
-							}
-						}
-					}
-					close(release)
 					synctest.Wait()
-					tr.CloseIdleConnections()
-					synctest.Wait()
-				})
+				}
+				for range calls {
+					req, cancel := newRequest(true)
+					func() {
+						if s.panics {
+							defer func() {
+								if recover() == nil {
+									t.Error("no panic")
+								}
+							}()
+						}
+						if resp, err := rt.RoundTrip(req); err == nil {
+							resp.Body.Close()
+						}
+					}()
+					cancel()
+					if !s.panics && how != "hedged" && (last.Verdict.Code != s.code && !(s.hold && how == "within the caller's time") || !last.Verdict.CallerSide() || last.Attempt != s.attempts && !s.hold && !s.unseen) {
+						t.Fatalf("%d attempts, %+v, %v; want code %q after %d", last.Attempt, last.Verdict, last.Err, s.code, s.attempts)
+					}
+					time.Sleep(500 * time.Millisecond)
+				}
+				if got := d.Budget().Balance(d.Now()); got != full {
+					t.Errorf("%v tokens of %v are left", got, full)
+				}
+				if len(changes) > 0 {
+					t.Errorf("the circuit: %v", changes)
+				}
+				if endpoints != nil && !s.busy {
+					for _, e := range endpoints.Status() {
+						if e.Ejected || e.Failures > 0 || e.Unanswered > 0 {
+							t.Errorf("%+v", e)
+						}
+					}
+				}
+				close(release)
+				synctest.Wait()
+				tr.CloseIdleConnections()
+				synctest.Wait()
 			})
 		}
-	}
-}
-
-// overTLS dials another side that speaks TLS, up to its handshake.
-func overTLS(config *tls.Config) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			c := tls.Server(theirs, config)
-			c.Handshake()
-			c.Close()
-		}()
-		return ours, nil
 	}
 }
 
@@ -386,7 +371,7 @@ func TestMarksAndFacts(t *testing.T) {
 			n := &network{}
 			tr := n.transport()
 			var last lull.Event
-			o := observer(func(_ context.Context, e lull.Event) { last = e })
+			o := observe(func(e lull.Event) { last = e })
 			req, _ := http.NewRequest("PUT", host, c.body())
 			req.ContentLength = 1000
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(c.body()), nil }
@@ -398,4 +383,59 @@ func TestMarksAndFacts(t *testing.T) {
 			synctest.Wait()
 		})
 	}
+}
+
+// ends collects how calls have ended.
+type ends struct {
+	mu  sync.Mutex
+	all []lull.Event
+}
+
+func (e *ends) Observe(_ context.Context, ev lull.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ev.Kind == event.CallEnded || ev.Circuit != nil {
+		e.all = append(e.all, ev)
+	}
+}
+
+// The same over HTTP/1.1 and HTTP/2: the body is not read again, though it could be.
+func TestRule23BrokenBodiesOverBothVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, h2 := range []bool{false, true} {
+			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					if r.Header.Get("Abort") != "" {
+						panic(http.ErrAbortHandler)
+					}
+					w.WriteHeader(http.StatusInternalServerError) // as many do
+				}
+			}))
+			s.EnableHTTP2 = h2
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			memnet.StartTLS(s)
+			for name, body := range map[string]func() io.Reader{
+				"broken": func() io.Reader {
+					return io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+				},
+				"too few": func() io.Reader { return strings.NewReader("half") },
+			} {
+				for _, abort := range []string{"", "yes"} {
+					calls := new(ends)
+					req, _ := http.NewRequest("PUT", s.URL, io.NopCloser(body()))
+					req.Header.Set("Abort", abort)
+					req.ContentLength = 1 << 20
+					again := 0
+					req.GetBody = func() (io.ReadCloser, error) { again++; return io.NopCloser(body()), nil }
+					resp, err := client(t, eager, lullhttp.WithBase(s.Client().Transport), lullhttp.WithObserver(calls)).Transport.RoundTrip(req)
+					if err == nil {
+						resp.Body.Close()
+					}
+					if again > 0 || len(calls.all) != 1 || !calls.all[0].Verdict.CallerSide() {
+						t.Errorf("HTTP/2 %v, %s, abort %q: %v; read again %d times; %+v", h2, name, abort, err, again, calls.all)
+					}
+				}
+			}
+		}
+	})
 }

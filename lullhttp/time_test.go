@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,52 +16,34 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/cutofftest"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 )
 
-// pipes is a network of one host in memory, which virtual time reaches.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	open   atomic.Int64 // connections that the server has accepted
+// run is t.Run in virtual time.
+func run(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		p.open.Add(1)
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // inBubble runs test in virtual time, with a client whose requests, to whatever
-// host, are answered by handler.
-func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*testing.T, *http.Client, *pipes), opts ...lullhttp.Option) {
+// host, are answered by handler. The number counts the connections.
+func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*testing.T, *http.Client, *atomic.Int64), opts ...lullhttp.Option) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		network := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := &http.Server{Handler: handler}
-		go server.Serve(network)
-		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			network.conns <- theirs
-			return ours, nil
-		}}
-		client, err := lullhttp.NewClient(p, append(append([]lullhttp.Option{seeded(t)}, opts...), lullhttp.WithBase(base))...)
-		if err != nil {
-			t.Fatal(err)
+		s, connections := server(t, handler)
+		base := memnet.Transport(t)
+		base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return memnet.Dial(ctx, network, s.Listener.Addr().String())
 		}
-		test(t, client, network)
-		base.CloseIdleConnections()
-		server.Close()
-		synctest.Wait()
+		test(t, client(t, p, append(opts, lullhttp.WithBase(base))...), connections)
 	})
 }
 
@@ -80,7 +63,7 @@ func TestAHintIsWaitedFor(t *testing.T) {
 				w.Header().Set("X-Ratelimit-Remaining", "0")
 				w.WriteHeader(429)
 			}
-		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			start = time.Now()
 			resp, err := cl.Get(host)
 			read(t, resp, err)
@@ -101,7 +84,7 @@ func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		time.Sleep(50 * time.Second)
 		io.WriteString(w, "second")
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
 		if got := read(t, resp, err); got != "first second" {
 			t.Errorf("the body is %q", got)
@@ -117,7 +100,7 @@ func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
 		if n.Add(1) == 1 {
 			<-r.Context().Done()
 		}
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
@@ -141,10 +124,7 @@ func TestHeadersThatComeTooLate(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: bodies[len(bodies)-1]}, nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		cl, err := lullhttp.NewClient(p, seeded(t), lullhttp.WithBase(late))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cl := client(t, p, lullhttp.WithBase(late))
 		resp, err := cl.Get(host)
 		read(t, resp, err)
 		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || bodies[0].closed.Load() != 1 {
@@ -182,7 +162,7 @@ func TestProblemDetailsAreNotWaitedFor(t *testing.T) {
 					w.(http.Flusher).Flush()
 					time.Sleep(time.Second)
 				}
-			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				for _, whole := range []bool{true, false} {
 					start := time.Now()
 					resp, err := cl.Get(host)
@@ -225,7 +205,7 @@ func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 		io.WriteString(w, `{"type":`)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+	}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
@@ -237,22 +217,24 @@ func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 
 // A problem whose body cannot be read is one without details, and its owner gets the error.
 func TestAProblemThatIsCut(t *testing.T) {
-	cut := errors.New("cut")
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		h := http.Header{"Content-Type": {"application/problem+json"}}
-		body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
-		return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
+	synctest.Test(t, func(t *testing.T) {
+		cut := errors.New("cut")
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			h := http.Header{"Content-Type": {"application/problem+json"}}
+			body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
+			return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
+		})
+		resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
+			t.Errorf("%+v", o)
+		}
+		if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {
+			t.Errorf("read %q, %v", body, err)
+		}
 	})
-	resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
-		t.Errorf("%+v", o)
-	}
-	if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {
-		t.Errorf("read %q, %v", body, err)
-	}
 }
 
 // A response that is to be discarded, and whose body does not end, is given a
@@ -268,12 +250,12 @@ func TestDrainingIsBoundedInTime(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		start := time.Now()
 		resp, err := cl.Get(host)
 		read(t, resp, err)
-		if took := time.Since(start); took != time.Second || network.open.Load() != 2 {
-			t.Errorf("answered after %v over %d connections", took, network.open.Load())
+		if took := time.Since(start); took != time.Second || connections.Load() != 2 {
+			t.Errorf("answered after %v over %d connections", took, connections.Load())
 		}
 	})
 }
@@ -288,7 +270,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 			w.Header().Set("Retry-After", "5")
 			w.WriteHeader(429)
 		}
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		waits := make(chan struct{})
 		go func() {
 			defer close(waits)
@@ -299,8 +281,229 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		resp, err := cl.Get(host) // while the other waits
 		read(t, resp, err)
 		<-waits
-		if n.Load() != 3 || network.open.Load() != 1 {
-			t.Errorf("%d requests over %d connections, want 3 over one", n.Load(), network.open.Load())
+		if n.Load() != 3 || connections.Load() != 1 {
+			t.Errorf("%d requests over %d connections, want 3 over one", n.Load(), connections.Load())
 		}
 	})
+}
+
+// trickling is a body that gives a byte now and then until it is closed.
+type trickling struct{ closed atomic.Bool }
+
+func (d *trickling) Read(p []byte) (int, error) {
+	if d.closed.Load() {
+		return 0, errors.New("closed")
+	}
+	time.Sleep(20 * time.Millisecond)
+	p[0] = 'a'
+	return 1, nil
+}
+
+func (d *trickling) Close() error { d.closed.Store(true); return nil }
+
+// Rule 17: a response that is drained before a retry does not take the call beyond its
+// deadline, and counts into the wait.
+func TestRule17DrainingDoesNotOutliveTheCall(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{
+		1500 * time.Millisecond: 1500 * time.Millisecond, // draining is a second of it
+		200 * time.Millisecond:  1020 * time.Millisecond, // draining is all of it, and ends with a read
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if n++; n == 1 {
+					return &http.Response{StatusCode: 503, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Body: new(trickling), Request: r}, nil
+				}
+				return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			})
+			p := lull.Policy{Deadline: 2 * time.Second, AttemptTimeout: 2 * time.Second, Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Base: wait, Cap: wait, Jitter: backoff.None}}
+			c := client(t, p, lullhttp.WithBase(base))
+			start := time.Now()
+			resp, err := c.Get("http://a.example/")
+			if took := time.Since(start); err != nil || resp.StatusCode != 200 || took < want-20*time.Millisecond || took > want+20*time.Millisecond {
+				t.Errorf("a wait of %v: %v after %v, want an answer after %v", wait, err, took, want)
+			}
+			// Near its end the call has less than a second for it.
+			n = 0
+			p.Deadline = 700 * time.Millisecond
+			p.AttemptTimeout, p.Backoff.Base, p.Backoff.Cap = 0, 100*time.Millisecond, 100*time.Millisecond
+			if c, err = lullhttp.NewClient(p, lullhttp.WithBase(base)); err != nil {
+				t.Fatal(err)
+			}
+			start = time.Now()
+			_, err = c.Get("http://a.example/")
+			if took := time.Since(start); !errors.Is(err, lull.ErrDeadline) || took > 740*time.Millisecond {
+				t.Errorf("with a deadline of 700 ms: %v after %v", err, took)
+			}
+		})
+	}
+}
+
+// dripping writes a letter before each of the waits, and one at the end.
+func dripping(waits ...time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		for _, wait := range append(waits, 0) {
+			io.WriteString(w, "x")
+			w.(http.Flusher).Flush()
+			select {
+			case <-time.After(wait):
+			case <-r.Context().Done():
+			}
+		}
+	}
+}
+
+// Policy.Deadline does not cover the body, so that a server which falls silent within it
+// holds its reader for ever: NewClient bounds the silence, not the length.
+func TestASilentBodyEnds(t *testing.T) {
+	second := time.Second
+	for name, c := range map[string]struct {
+		options []lullhttp.Option
+		waits   []time.Duration
+		got     string
+		after   time.Duration
+		timeout bool
+	}{
+		"by default":     {nil, []time.Duration{2 * time.Minute}, "x", lullhttp.DefaultBodyIdleTimeout, true},
+		"switched off":   {[]lullhttp.Option{lullhttp.WithBodyIdleTimeout(0)}, []time.Duration{2 * time.Minute}, "xx", 2 * time.Minute, false},
+		"after a while":  {[]lullhttp.Option{lullhttp.WithBodyIdleTimeout(second)}, []time.Duration{second / 2, 3 * second}, "xx", 3 * second / 2, true},
+		"slow all along": {[]lullhttp.Option{lullhttp.WithBodyIdleTimeout(second)}, []time.Duration{second / 2, second / 2, second / 2, second / 2}, "xxxxx", 2 * second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, eager, dripping(c.waits...), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
+				resp, err := cl.Get(host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				got, err := io.ReadAll(resp.Body)
+				var ne net.Error
+				timeout := errors.As(err, &ne) && ne.Timeout() && errors.Is(err, os.ErrDeadlineExceeded)
+				if string(got) != c.got || timeout != c.timeout || (err != nil) != c.timeout || time.Since(start) != c.after {
+					t.Errorf("%q, %v after %v; want %q, a timeout: %v, after %v", got, err, time.Since(start), c.got, c.timeout, c.after)
+				}
+				if v := lullhttp.ClassifyError(err); c.timeout && v.Code != engine.CodeTimeout {
+					t.Errorf("%+v", v)
+				}
+				if _, err := resp.Body.Read(make([]byte, 1)); c.timeout && !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("and then %v", err)
+				}
+				resp.Body.Close()
+				time.Sleep(5 * time.Minute) // for the handler
+			}, c.options...)
+		})
+	}
+}
+
+// New sets no limit, and nobody who reads slowly is limited.
+func TestASilentBodyOfNew(t *testing.T) {
+	for _, silence := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			body := io.NopCloser(&pausing{pause: time.Hour})
+			opts := []lullhttp.Option{lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Body: body, ContentLength: -1}, nil
+			}))}
+			if !silence {
+				body = io.NopCloser(strings.NewReader("text"))
+				opts = append(opts, lullhttp.WithBodyIdleTimeout(time.Second))
+			}
+			rt := transport(t, eager, opts...)
+			resp, err := rt.RoundTrip(get(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				if n, err := resp.Body.Read(make([]byte, 1)); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+				if !silence {
+					time.Sleep(time.Hour)
+				}
+			}
+			resp.Body.Close()
+		})
+	}
+}
+
+type pausing struct{ pause time.Duration }
+
+func (p *pausing) Read(b []byte) (int, error) {
+	time.Sleep(p.pause)
+	return copy(b, "x"), nil
+}
+
+// A connection that has switched protocols may be silent, and a response without a body is
+// not wrapped.
+func TestWhatHasNoIdleTimeout(t *testing.T) {
+	for _, body := range []io.ReadCloser{http.NoBody, pipeBody{&pausing{}, io.Discard, io.NopCloser(nil)}} {
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: body, ContentLength: -1}, nil
+		})
+		p := lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}
+		resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithTimeoutHeader("")).Transport.RoundTrip(get(t))
+		if err != nil || resp.Body != body {
+			t.Errorf("%T became %T, %v", body, resp.Body, err)
+		}
+	}
+	if _, err := lullhttp.New(eager, lullhttp.WithBodyIdleTimeout(-1)); err == nil {
+		t.Error("a negative limit is accepted")
+	}
+}
+
+// What ended an attempt is decided by who ended its context, whatever the base transport returns then and whether
+// the request's host has endpoints.
+func TestWhoCutTheAttemptOff(t *testing.T) {
+	for _, endpoints := range []bool{false, true} {
+		cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
+			var attempt func(context.Context) error
+			base := roundTripper(func(req *http.Request) (*http.Response, error) { return nil, attempt(req.Context()) })
+			opts := []lullhttp.Option{lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t)))}
+			if endpoints {
+				e := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"}))
+				opts = append(opts, lullhttp.WithEndpoints("a.example", e))
+			}
+			rt := transport(t, p, opts...)
+			return func(ctx context.Context, f func(context.Context) error) error {
+				attempt = f
+				req, _ := http.NewRequestWithContext(ctx, "GET", "http://a.example/", nil)
+				_, err := (&http.Client{Transport: rt}).Do(req)
+				return err
+			}
+		})
+	}
+}
+
+// An endpoint has failed when an attempt's time was over, also with an error of which nothing is known. When the caller
+// goes away, it has not.
+func TestAnEndpointThatDoesNotAnswerInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy   lull.Policy
+		leaves   bool
+		failures int64
+	}{
+		"the attempt's time": {lull.Policy{Attempts: 1, AttemptTimeout: time.Second}, false, 1},
+		"the caller":         {lull.Policy{Attempts: 1, AttemptTimeout: time.Minute}, true, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				<-req.Context().Done()
+				return nil, errors.New("i/o timeout")
+			})
+			e := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"10.0.0.1:80"}))
+			rt := transport(t, c.policy, lullhttp.WithBase(base), lullhttp.WithEndpoints("a.example", e))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.leaves {
+				time.AfterFunc(time.Second, cancel)
+			}
+			req, _ := http.NewRequestWithContext(ctx, "GET", "http://a.example/", nil)
+			if _, err := rt.RoundTrip(req); err == nil {
+				t.Fatal("it was answered")
+			}
+			if at := e.Status()[0]; at.Failures+at.Unanswered != c.failures {
+				t.Errorf("%s: %+v, want %d failures", name, at, c.failures)
+			}
+		})
+	}
 }

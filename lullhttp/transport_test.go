@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"reflect"
 	"runtime"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -27,7 +27,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -43,34 +43,48 @@ var eager = lull.Policy{Attempts: 3, Timeouts: lull.TimeoutsAlways,
 func server(t testing.TB, handler http.HandlerFunc) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	var connections atomic.Int64
-	s := httptest.NewUnstartedServer(handler)
+	s := memnet.NewUnstartedServer(t, handler)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
 		}
 	}
-	s.Start()
-	t.Cleanup(s.Close)
+	memnet.Start(s)
 	return s, &connections
 }
 
 func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	t.Helper()
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(base.CloseIdleConnections)
-	c, err := lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(base)}, opts...)...)
+	c, err := lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(memnet.Transport(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(c.CloseIdleConnections)
 	return c
+}
+
+// transport is lullhttp.New, with a seed that a failure names.
+func transport(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *lullhttp.Transport {
+	t.Helper()
+	tr, err := lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }
 
 // clientOf is a client of which every request is a call to d.
 func clientOf(t testing.TB, d *lull.Dependency) *http.Client {
 	t.Helper()
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(base.CloseIdleConnections)
-	c, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
+	c, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(memnet.Transport(t)), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +140,7 @@ func TestRule04PostIsNotRepeated(t *testing.T) {
 		{"POST", "k2", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
 		{"GET", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
 	} {
-		t.Run(fmt.Sprint(c.method, c.key, len(c.options)), func(t *testing.T) {
+		run(t, fmt.Sprint(c.method, c.key, len(c.options)), func(t *testing.T) {
 			var keys []string
 			var mu sync.Mutex
 			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +150,8 @@ func TestRule04PostIsNotRepeated(t *testing.T) {
 				w.WriteHeader(503)
 			})
 			cl := client(t, eager, c.options...)
-			for call := range 2 {
+			last := ""
+			for range 2 {
 				keys = nil
 				req, _ := http.NewRequest(c.method, s.URL, strings.NewReader("body"))
 				if c.key != "" {
@@ -151,39 +166,12 @@ func TestRule04PostIsNotRepeated(t *testing.T) {
 					t.Errorf("the attempts of one call had the keys %q", keys)
 				}
 				made := c.key == "" && len(c.options) > 0 && c.method != "GET"
-				if made && (len(keys[0]) != 36 || call == 1 && keys[0] == c.key) || !made && keys[0] != c.key {
-					t.Errorf("key %q, the caller's is %q", keys[0], c.key)
+				if made && (len(keys[0]) != 36 || keys[0] == last) || !made && keys[0] != c.key {
+					t.Errorf("key %q, the caller's is %q, that of the call before %q", keys[0], c.key, last)
 				}
+				last = keys[0]
 			}
 		})
-	}
-}
-
-func TestKeysDifferBetweenCalls(t *testing.T) {
-	seen := map[string]bool{}
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) { seen[r.Header.Get("Idempotency-Key")] = true })
-	cl := client(t, eager, lullhttp.WithIdempotencyKeys(nil))
-	for range 10 {
-		resp, err := cl.Post(s.URL, "text/plain", strings.NewReader("x"))
-		read(t, resp, err)
-	}
-	if len(seen) != 10 {
-		t.Errorf("10 calls had %d keys", len(seen))
-	}
-}
-
-// A POST to a port that nobody listens on was never sent.
-func TestRule04ARefusedPostIsRepeated(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	_, err = client(t, eager).Post("http://"+addr, "text/plain", strings.NewReader("x"))
-	var e *lull.Error
-	if !errors.As(err, &e) || e.Attempts != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) {
-		t.Errorf("error %v (%+v)", err, e)
 	}
 }
 
@@ -191,8 +179,6 @@ func TestRule04ARefusedPostIsRepeated(t *testing.T) {
 // two retries each use one connection.
 func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
 	var n atomic.Int64
-	// In virtual time: net/http gives up a connection whose request it has not seen
-	// written 50 ms after the answer, which a busy machine makes of any.
 	inBubble(t, eager, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1)%3 != 0 {
 			w.WriteHeader(503)
@@ -200,14 +186,14 @@ func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
 			return
 		}
 		w.Write([]byte("ok"))
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		for range 50 {
 			resp, err := cl.Get(host)
 			if got := read(t, resp, err); got != "ok" || lullhttp.OutcomeOf(resp).Attempts != 3 {
 				t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
 			}
 		}
-		if open := network.open.Load(); open != 1 {
+		if open := connections.Load(); open != 1 {
 			t.Errorf("50 calls of three attempts used %d connections, want 1", open)
 		}
 	})
@@ -232,29 +218,31 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestRule05WhatIsDiscardedIsClosedWithinBounds(t *testing.T) {
-	var bodies []*trackedBody
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		b := &trackedBody{r: io.LimitReader(zeros{}, 1<<30)}
-		bodies = append(bodies, b)
-		return &http.Response{StatusCode: 503, Header: http.Header{}, Body: b}, nil
-	})
-	cl := client(t, eager, lullhttp.WithBase(base))
-	resp, err := cl.Get("http://example.test/")
-	if err != nil || len(bodies) != 3 {
-		t.Fatalf("%d attempts, %v", len(bodies), err)
-	}
-	for i, b := range bodies[:2] {
-		if b.closed.Load() == 0 || b.read.Load() > 100<<10 {
-			t.Errorf("discarded body %d: closed %d times, %d bytes of a huge body read", i, b.closed.Load(), b.read.Load())
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []*trackedBody
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			b := &trackedBody{r: io.LimitReader(zeros{}, 1<<30)}
+			bodies = append(bodies, b)
+			return &http.Response{StatusCode: 503, Header: http.Header{}, Body: b}, nil
+		})
+		cl := client(t, eager, lullhttp.WithBase(base))
+		resp, err := cl.Get("http://example.test/")
+		if err != nil || len(bodies) != 3 {
+			t.Fatalf("%d attempts, %v", len(bodies), err)
 		}
-	}
-	if last := bodies[2]; last.closed.Load() != 0 || last.read.Load() != 0 {
-		t.Errorf("the body that the caller gets was read (%d) or closed (%d)", last.read.Load(), last.closed.Load())
-	}
-	resp.Body.Close()
-	if bodies[2].closed.Load() != 1 {
-		t.Errorf("closing the response closed its body %d times", bodies[2].closed.Load())
-	}
+		for i, b := range bodies[:2] {
+			if b.closed.Load() == 0 || b.read.Load() > 100<<10 {
+				t.Errorf("discarded body %d: closed %d times, %d bytes of a huge body read", i, b.closed.Load(), b.read.Load())
+			}
+		}
+		if last := bodies[2]; last.closed.Load() != 0 || last.read.Load() != 0 {
+			t.Errorf("the body that the caller gets was read (%d) or closed (%d)", last.read.Load(), last.closed.Load())
+		}
+		resp.Body.Close()
+		if bodies[2].closed.Load() != 1 {
+			t.Errorf("closing the response closed its body %d times", bodies[2].closed.Load())
+		}
+	})
 }
 
 type zeros struct{}
@@ -263,96 +251,93 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Rule 6: bodies: GetBody is used lazily, each attempt has its own.
 func TestRule06EachAttemptHasItsOwnBody(t *testing.T) {
-	const want = "the whole body"
-	for _, fails := range []int{0, 1, 2} {
-		var got []string
-		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			b, _ := io.ReadAll(r.Body)
-			got = append(got, string(b))
-			if len(got) <= fails {
-				w.WriteHeader(503)
+	synctest.Test(t, func(t *testing.T) {
+		const want = "the whole body"
+		for _, fails := range []int{0, 1, 2} {
+			var got []string
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				b, _ := io.ReadAll(r.Body)
+				got = append(got, string(b))
+				if len(got) <= fails {
+					w.WriteHeader(503)
+				}
+			})
+			req, _ := http.NewRequest("PUT", s.URL, strings.NewReader(want))
+			getBody, asked := req.GetBody, 0
+			req.GetBody = func() (io.ReadCloser, error) { asked++; return getBody() }
+			resp, err := client(t, eager).Do(req)
+			read(t, resp, err)
+			if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
+				t.Errorf("the server got %q", got)
 			}
-		})
-		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader(want))
-		getBody, asked := req.GetBody, 0
-		req.GetBody = func() (io.ReadCloser, error) { asked++; return getBody() }
-		resp, err := client(t, eager).Do(req)
-		read(t, resp, err)
-		if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
-			t.Errorf("the server got %q", got)
+			if asked != fails {
+				t.Errorf("GetBody was called %d times for %d retries", asked, fails)
+			}
 		}
-		if asked != fails {
-			t.Errorf("GetBody was called %d times for %d retries", asked, fails)
-		}
-	}
-}
-
-// Rule 6: a body that can't be replayed means one attempt, not ReadAll.
-func TestRule06ABodyThatCannotBeReplayed(t *testing.T) {
-	s, _ := server(t, answers(503, 200))
-	req, _ := http.NewRequest("PUT", s.URL, io.MultiReader(strings.NewReader("a stream")))
-	resp, err := client(t, eager).Do(req)
-	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != engine.NotReplayable {
-		t.Errorf("status %d, outcome %+v", resp.StatusCode, o)
-	}
+	})
 }
 
 // Rule 6: a PUT of 10 MiB with GetBody makes no copy of its body unless it is retried.
 func TestRule06NoCopyOfTheBody(t *testing.T) {
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		io.Copy(io.Discard, r.Body)
-		r.Body.Close()
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
-	})
-	cl := client(t, lull.Policy{}, lullhttp.WithBase(base))
-	body := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
-	put := func() {
-		req, _ := http.NewRequest("PUT", "http://example.test/", bytes.NewReader(body))
-		resp, err := cl.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+		})
+		cl := client(t, lull.Policy{}, lullhttp.WithBase(base))
+		body := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
+		put := func() {
+			req, _ := http.NewRequest("PUT", "http://example.test/", bytes.NewReader(body))
+			resp, err := cl.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
 		}
-		resp.Body.Close()
-	}
-	put()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	put()
-	runtime.ReadMemStats(&after)
-	grown := after.TotalAlloc - before.TotalAlloc
-	t.Logf("a PUT of 10 MiB allocated %d bytes", grown)
-	if grown > 64<<10 {
-		t.Errorf("%d bytes allocated", grown)
-	}
+		put()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		put()
+		runtime.ReadMemStats(&after)
+		grown := after.TotalAlloc - before.TotalAlloc
+		t.Logf("a PUT of 10 MiB allocated %d bytes", grown)
+		if grown > 64<<10 {
+			t.Errorf("%d bytes allocated", grown)
+		}
+	})
 }
 
 func TestAGetBodyThatFails(t *testing.T) {
-	s, _ := server(t, answers(503))
-	req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("x"))
-	boom := errors.New("file is gone")
-	req.GetBody = func() (io.ReadCloser, error) { return nil, boom }
-	_, err := client(t, eager).Do(req)
-	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "body for attempt 2") {
-		t.Errorf("error %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(t, answers(503))
+		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("x"))
+		boom := errors.New("file is gone")
+		req.GetBody = func() (io.ReadCloser, error) { return nil, boom }
+		_, err := client(t, eager).Do(req)
+		if !errors.Is(err, boom) || !strings.Contains(err.Error(), "body for attempt 2") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // Rule 7: the caller's request is not changed.
 func TestRule07TheRequestIsNotChanged(t *testing.T) {
-	s, _ := server(t, answers(503, 503, 200))
-	cl := client(t, eager, lullhttp.WithIdempotencyKeys(nil))
-	for _, header := range []http.Header{nil, {}, {"X-Mine": {"1"}}} {
-		req, _ := http.NewRequest("POST", s.URL, nil)
-		req.Header = header
-		before := *req
-		before.Header = maps.Clone(header)
-		resp, err := cl.Transport.RoundTrip(req)
-		read(t, resp, err)
-		if !reflect.DeepEqual(*req, before) {
-			t.Errorf("the request changed:\n%+v\n%+v", before, *req)
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(t, answers(503, 503, 200))
+		cl := client(t, eager, lullhttp.WithIdempotencyKeys(nil))
+		for _, header := range []http.Header{nil, {}, {"X-Mine": {"1"}}} {
+			req, _ := http.NewRequest("POST", s.URL, nil)
+			req.Header = header
+			before := *req
+			before.Header = maps.Clone(header)
+			resp, err := cl.Transport.RoundTrip(req)
+			read(t, resp, err)
+			if !reflect.DeepEqual(*req, before) {
+				t.Errorf("the request changed:\n%+v\n%+v", before, *req)
+			}
 		}
-	}
+	})
 }
 
 // Rule 7: a shared pool is never flushed, not even when a call gives up.
@@ -361,28 +346,30 @@ func TestRule07ThePoolIsNotFlushed(t *testing.T) {
 		if r.Host == "failing.test" {
 			w.WriteHeader(500)
 		}
-	}, func(t *testing.T, cl *http.Client, network *pipes) {
+	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
 		for range 5 {
 			for _, host := range []string{"well.test", "failing.test"} {
 				resp, err := cl.Get("http://" + host)
 				read(t, resp, err)
 			}
 		}
-		if open := network.open.Load(); open != 2 {
+		if open := connections.Load(); open != 2 {
 			t.Errorf("%d connections to two hosts, want one each", open)
 		}
 	})
 }
 
 func TestTheLastResponseIsTheCallers(t *testing.T) {
-	s, _ := server(t, answers(503, 502, 500))
-	resp, err := client(t, eager).Get(s.URL)
-	if got := read(t, resp, err); resp.StatusCode != 500 || got != "answer 3" {
-		t.Errorf("%d %q, want the third answer", resp.StatusCode, got)
-	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != engine.AttemptsExhausted || o.Verdict.Code != "500" {
-		t.Errorf("outcome %+v", o)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(t, answers(503, 502, 500))
+		resp, err := client(t, eager).Get(s.URL)
+		if got := read(t, resp, err); resp.StatusCode != 500 || got != "answer 3" {
+			t.Errorf("%d %q, want the third answer", resp.StatusCode, got)
+		}
+		if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != engine.AttemptsExhausted || o.Verdict.Code != "500" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
 }
 
 func TestOutcomes(t *testing.T) {
@@ -408,7 +395,7 @@ func TestOutcomes(t *testing.T) {
 			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: engine.AttemptsExhausted}},
 		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Overloaded}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run(t, name, func(t *testing.T) {
 			p := eager
 			if c.policy != nil {
 				c.policy(&p)
@@ -441,110 +428,81 @@ func problems(status int, body string) http.HandlerFunc {
 	}
 }
 
-func TestAProblemsBodyStaysWhole(t *testing.T) {
-	body := `{"type":"about:blank","detail":"` + strings.Repeat("x", 200<<10) + `"}`
-	s, _ := server(t, problems(400, body))
-	resp, err := client(t, eager).Get(s.URL)
-	if got := read(t, resp, err); got != body {
-		t.Errorf("%d bytes of %d arrived", len(got), len(body))
-	}
-}
-
 func TestTheAttemptIsNumbered(t *testing.T) {
-	for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
-		var got []string
-		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			got = append(got, r.Header.Get(cmp.Or(name, lullhttp.DefaultAttemptHeader)))
-			w.WriteHeader(503)
-		})
-		var opts []lullhttp.Option
-		if name != lullhttp.DefaultAttemptHeader {
-			opts = append(opts, lullhttp.WithAttemptHeader(name))
+	synctest.Test(t, func(t *testing.T) {
+		for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
+			var got []string
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				got = append(got, r.Header.Get(cmp.Or(name, lullhttp.DefaultAttemptHeader)))
+				w.WriteHeader(503)
+			})
+			var opts []lullhttp.Option
+			if name != lullhttp.DefaultAttemptHeader {
+				opts = append(opts, lullhttp.WithAttemptHeader(name))
+			}
+			resp, err := client(t, eager, opts...).Get(s.URL)
+			read(t, resp, err)
+			if !slices.Equal(got, want) {
+				t.Errorf("header %q: the server read %q, want %q", name, got, want)
+			}
 		}
-		resp, err := client(t, eager, opts...).Get(s.URL)
-		read(t, resp, err)
-		if !slices.Equal(got, want) {
-			t.Errorf("header %q: the server read %q, want %q", name, got, want)
-		}
-	}
-}
-
-// Trace context, like everything else in the request's header and context, is
-// the same for all attempts.
-func TestTraceContextIsTheSame(t *testing.T) {
-	var seen []string
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.Header.Get("Traceparent"))
-		w.WriteHeader(503)
 	})
-	traced := 0
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { traced++ }})
-	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	req.Header.Set("Traceparent", parent)
-	resp, err := client(t, eager).Do(req)
-	read(t, resp, err)
-	if !slices.Equal(seen, []string{parent, parent, parent}) || traced != 3 {
-		t.Errorf("traceparent %q, client trace called %d times", seen, traced)
-	}
 }
 
 type observe func(lull.Event)
 
 func (o observe) Observe(_ context.Context, e lull.Event) { o(e) }
 
-func TestEachHostIsItsOwnDependency(t *testing.T) {
-	bad, _ := server(t, answers(500))
-	good, _ := server(t, answers(200))
-	p := eager
-	p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour, OpenMax: time.Hour}
-	cl := client(t, p)
-	resp, err := cl.Get(bad.URL)
-	read(t, resp, err)
-	if _, err := cl.Get(bad.URL); !errors.Is(err, lull.ErrCircuitOpen) {
-		t.Errorf("the bad host's circuit: %v", err)
-	}
-	resp, err = cl.Get(good.URL)
-	read(t, resp, err)
-}
-
 func TestDependenciesOfOnesOwn(t *testing.T) {
-	s, _ := server(t, answers(500))
-	d, err := lull.NewDependency("everything", lull.Policy{Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := clientOf(t, d).Get(s.URL)
-	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
-		t.Errorf("outcome %+v: the host's policy was used", o)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(t, answers(500))
+		d := must(lull.NewDependency("everything", lull.Policy{Attempts: 1}))
+		resp, err := clientOf(t, d).Get(s.URL)
+		read(t, resp, err)
+		if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
+			t.Errorf("outcome %+v: the host's policy was used", o)
+		}
+	})
 }
 
 func TestARefusedCallClosesItsBody(t *testing.T) {
-	d, _ := lull.NewDependency("closed", lull.Policy{})
-	d.Breaker().ForceOpen(d.Now())
-	cl := clientOf(t, d)
-	body := &trackedBody{r: strings.NewReader("x")}
-	req, _ := http.NewRequest("PUT", "http://example.test", body)
-	if _, err := cl.Do(req); !errors.Is(err, lull.ErrCircuitOpen) || body.closed.Load() == 0 {
-		t.Errorf("%v, body closed %d times", err, body.closed.Load())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := lull.NewDependency("closed", lull.Policy{})
+		d.Breaker().ForceOpen(d.Now())
+		cl := clientOf(t, d)
+		body := &trackedBody{r: strings.NewReader("x")}
+		req, _ := http.NewRequest("PUT", "http://example.test", body)
+		if _, err := cl.Do(req); !errors.Is(err, lull.ErrCircuitOpen) || body.closed.Load() == 0 {
+			t.Errorf("%v, body closed %d times", err, body.closed.Load())
+		}
+	})
 }
 
+// A caller who leaves during a wait, by context or Request.Cancel, ends the call without another attempt.
 func TestCancellingWhileWaiting(t *testing.T) {
-	s, _ := server(t, headers(503, "Retry-After", "20"))
-	ctx, cancel := context.WithCancel(t.Context())
-	cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
-		if e.Kind == event.RetryScheduled {
-			cancel()
-		}
-	})))
-	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-	_, err := cl.Do(req)
-	var status *lullhttp.StatusError
-	if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || status.StatusCode != 503 {
-		t.Errorf("error %v, want the cancellation and the last answer", err)
+	for _, byContext := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) { n++; headers(503, "Retry-After", "20")(w, r) })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			leave, left := cancel, make(chan struct{})
+			if !byContext {
+				leave = func() { close(left) }
+			}
+			cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
+				if e.Kind == event.RetryScheduled {
+					leave()
+				}
+			})))
+			req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+			req.Cancel = left //lint:ignore SA1019 it is what is tested
+			_, err := cl.Transport.RoundTrip(req)
+			var status *lullhttp.StatusError
+			if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || status.StatusCode != 503 || n != 1 {
+				t.Errorf("error %v after %d attempts, want the cancellation and the last answer", err, n)
+			}
+		})
 	}
 }
 
@@ -571,132 +529,77 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestOddRequests(t *testing.T) {
-	cl := client(t, eager)
-	if _, err := cl.Transport.RoundTrip(&http.Request{}); err == nil {
-		t.Error("a request without URL went through")
-	}
-	if _, err := cl.Transport.RoundTrip(nil); err == nil {
-		t.Error("no request went through")
-	}
-	_, err := cl.Get("gopher://example.test/")
-	var e *lull.Error
-	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.Permanent {
-		t.Errorf("an unsupported scheme: %v", err)
-	}
-	nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
-	if _, err := nothing.Get("http://example.test/"); err == nil || !strings.Contains(err.Error(), "neither response nor error") {
-		t.Errorf("a base that returns nothing: %v", err)
-	}
-	if o := lullhttp.OutcomeOf(nil); o.Attempts != 1 {
-		t.Errorf("OutcomeOf(nil) = %+v", o)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cl := client(t, eager)
+		body := &trackedBody{r: strings.NewReader("x")}
+		if _, err := cl.Transport.RoundTrip(&http.Request{Body: body}); err == nil || body.closed.Load() == 0 {
+			t.Errorf("a request without URL: %v; body closed %d times", err, body.closed.Load())
+		}
+		if _, err := cl.Transport.RoundTrip(nil); err == nil {
+			t.Error("no request went through")
+		}
+		_, err := cl.Get("gopher://example.test/")
+		var e *lull.Error
+		if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.Permanent {
+			t.Errorf("an unsupported scheme: %v", err)
+		}
+		nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
+		if _, err := nothing.Get("http://example.test/"); err == nil || !strings.Contains(err.Error(), "neither response nor error") {
+			t.Errorf("a base that returns nothing: %v", err)
+		}
+		if o := lullhttp.OutcomeOf(nil); o.Attempts != 1 {
+			t.Errorf("OutcomeOf(nil) = %+v", o)
+		}
+	})
 }
 
 // Over HTTP/2 the rules are the same: one connection, the last body whole.
 func TestHTTP2(t *testing.T) {
-	var n, connections atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if n.Add(1)%3 != 0 {
-			w.WriteHeader(503)
-			w.Write(bytes.Repeat([]byte("sorry "), 3000))
-			return
+	synctest.Test(t, func(t *testing.T) {
+		var n, connections atomic.Int64
+		s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if n.Add(1)%3 != 0 {
+				w.WriteHeader(503)
+				w.Write(bytes.Repeat([]byte("sorry "), 3000))
+				return
+			}
+			fmt.Fprintf(w, "%s %s %s", r.Proto, r.Header.Get(lullhttp.DefaultAttemptHeader), body)
+		}))
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
 		}
-		fmt.Fprintf(w, "%s %s %s", r.Proto, r.Header.Get(lullhttp.DefaultAttemptHeader), body)
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
+		s.EnableHTTP2 = true
+		memnet.StartTLS(s)
+		cl := client(t, eager, lullhttp.WithBase(s.Client().Transport))
+		for range 20 {
+			req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("the body"))
+			resp, err := cl.Do(req)
+			if got := read(t, resp, err); got != "HTTP/2.0 3 the body" {
+				t.Fatalf("answer %q after %+v", got, lullhttp.OutcomeOf(resp))
+			}
 		}
-	}
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	defer s.Close()
-	cl := client(t, eager, lullhttp.WithBase(s.Client().Transport))
-	for range 20 {
-		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("the body"))
-		resp, err := cl.Do(req)
-		if got := read(t, resp, err); got != "HTTP/2.0 3 the body" {
-			t.Fatalf("answer %q after %+v", got, lullhttp.OutcomeOf(resp))
+		if connections.Load() != 1 {
+			t.Errorf("%d connections, want 1", connections.Load())
 		}
-	}
-	if connections.Load() != 1 {
-		t.Errorf("%d connections, want 1", connections.Load())
-	}
+	})
 }
 
 // The timeout of an http.Client is the deadline of the call: what is left of it
 // is all that waits and attempts have.
 func TestTheClientsTimeoutIsTheDeadline(t *testing.T) {
-	s, _ := server(t, headers(503, "Retry-After", "20"))
-	cl := client(t, eager)
-	cl.Timeout = 10 * time.Second
-	resp, err := cl.Get(s.URL)
-	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Deadline || o.Attempts != 1 {
-		t.Errorf("outcome %+v, want to stop at once", o)
-	}
-}
-
-// A call inside a call is not retried by both.
-func TestLayersDoNotMultiply(t *testing.T) {
-	var n atomic.Int64
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	cl := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
-		n.Add(1)
-		return http.DefaultTransport.RoundTrip(r)
-	})))
-	outer, err := lull.NewDependency("outer", eager, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = lull.Run(t.Context(), outer, func(ctx context.Context) error {
-		req, _ := http.NewRequestWithContext(ctx, "GET", "http://"+addr, nil)
-		resp, err := cl.Do(req)
-		if err == nil {
-			resp.Body.Close()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(t, headers(503, "Retry-After", "20"))
+		cl := client(t, eager)
+		cl.Timeout = 10 * time.Second
+		resp, err := cl.Get(s.URL)
+		read(t, resp, err)
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Deadline || o.Attempts != 1 {
+			t.Errorf("outcome %+v, want to stop at once", o)
 		}
-		return err
 	})
-	if n.Load() != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) || !errors.Is(err, lull.ErrPermanent) {
-		t.Errorf("%d attempts, %v; want the three of the inner layer", n.Load(), err)
-	}
-}
-
-func TestSwitchingProtocolsStaysWritable(t *testing.T) {
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "Upgrade")
-		w.Header().Set("Upgrade", "echo")
-		w.WriteHeader(101)
-		conn, rw, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		line, _ := rw.ReadString('\n')
-		rw.WriteString(line)
-		rw.Flush()
-	})
-	req, _ := http.NewRequest("GET", s.URL, nil)
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "echo")
-	resp, err := client(t, eager).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, ok := resp.Body.(io.Writer)
-	if !ok {
-		t.Fatal("the body of a 101 response is no Writer any more")
-	}
-	io.WriteString(w, "hello\n")
-	if got := read(t, resp, nil); got != "hello\n" {
-		t.Errorf("echo %q", got)
-	}
 }
 
 // Over a stub, with the timeouts off, lull adds at most one allocation, and the zero policy

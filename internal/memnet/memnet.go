@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"strconv"
 	"sync"
@@ -114,11 +115,23 @@ func (l *Listener) Close() error {
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 // Dial connects to the listener on address. It is a function for http.Transport.DialContext and its like; the
-// network ("tcp") is not looked at.
-func Dial(ctx context.Context, _, address string) (net.Conn, error) {
+// network ("tcp") is not looked at. The context's httptrace.ClientTrace learns when connecting starts and is done.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, opError("dial", addr(address), err)
 	}
+	trace := httptrace.ContextClientTrace(ctx)
+	if trace != nil && trace.ConnectStart != nil {
+		trace.ConnectStart(network, address)
+	}
+	conn, err := connect(ctx, address)
+	if trace != nil && trace.ConnectDone != nil {
+		trace.ConnectDone(network, address, err)
+	}
+	return conn, err
+}
+
+func connect(ctx context.Context, address string) (net.Conn, error) {
 	network.Lock()
 	l := network.listeners[address]
 	network.Unlock()
