@@ -60,11 +60,7 @@ func TestEnvelopeIsBounded(t *testing.T) {
 		return b.String()
 	}
 	seen := map[string]string{}
-	n := 2000
-	if testing.Short() {
-		n = 100
-	}
-	for range n {
+	for range 500 {
 		e := &queue.Envelope{Reason: text(), Code: text(), Attempts: r.IntN(100) - 10, Source: text(), OriginalID: text(), Redrives: r.IntN(10) - 1,
 			TraceParent: text(), TraceState: text(), FirstFailure: time.Unix(r.Int64N(1e13)-5e12, 0), LastFailure: time.Unix(r.Int64(), 0)}
 		for range r.IntN(20) {

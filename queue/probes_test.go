@@ -18,7 +18,7 @@ import (
 // learns of it by failures of its own. With so many workers, and a message in eleven
 // seconds, the first one may have all of its attempts before the last of them knows.)
 func TestNoMessageDiesOfAnOutage(t *testing.T) {
-	const workers, outage = 20, 6 * time.Hour
+	const workers, outage = 20, 3 * time.Hour
 	dead := map[bool]int{}
 	for _, free := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 					return nil
 				}, queue.Config{}))
 			}
-			const n = 2000
+			const n = 1000
 			for i := range n {
 				send(t, m, fmt.Sprint(i))
 				time.Sleep(outage / n)
