@@ -1,8 +1,6 @@
 package lullamqp
 
-import (
-	"testing"
-)
+import "testing"
 
 // Whether Concurrency grows at once or in steps, a channel has no more consumers than RabbitMQ can
 // put in order.
