@@ -105,7 +105,7 @@ func ExampleConfig_WorstCase() {
 func ExampleInspect() {
 	ctx := context.Background()
 	m, _ := queue.NewMemory(queue.MemoryConfig{})
-	letter := &queue.Envelope{Reason: "schema", OriginalID: "17", Source: "orders", LastFailure: time.Now().Add(-time.Hour)}
+	letter := &queue.Envelope{Reason: "schema", OriginalID: "17", Source: "orders", LastFailure: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(nil, letter), Body: []byte("{}")})
 
 	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: time.Minute})

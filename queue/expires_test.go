@@ -70,22 +70,24 @@ func TestRule21MessagesExpire(t *testing.T) {
 
 // An adapter that is asked to put off a message beyond its time writes the same letter.
 func TestSettlementWithin(t *testing.T) {
-	former := queue.Envelope{OriginalID: "first", Redrives: 2}
-	d := &queue.Delivery{ID: "x", Attempt: 3, Expires: time.Now().Add(time.Minute), Headers: queue.LetterHeaders(nil, &former)}
-	for _, s := range []queue.Settlement{
-		{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
-		{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
-	} {
-		wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
-	}
-	for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
-		s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
-		if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
-			t.Fatalf("%v: %+v", o, s)
+	bubble(t, func(t *testing.T) {
+		former := queue.Envelope{OriginalID: "first", Redrives: 2}
+		d := &queue.Delivery{ID: "x", Attempt: 3, Expires: time.Now().Add(time.Minute), Headers: queue.LetterHeaders(nil, &former)}
+		for _, s := range []queue.Settlement{
+			{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
+			{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
+		} {
+			wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
 		}
-		e := s.Envelope
-		if e.Reason != queue.ReasonExpired || e.Attempts != 3 || e.Source != "orders" || e.OriginalID != "first" || e.Redrives != 2 || e.LastFailure.IsZero() {
-			t.Errorf("%v: %+v", o, e)
+		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+			s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
+			if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
+				t.Fatalf("%v: %+v", o, s)
+			}
+			e := s.Envelope
+			if e.Reason != queue.ReasonExpired || e.Attempts != 3 || e.Source != "orders" || e.OriginalID != "first" || e.Redrives != 2 || !e.LastFailure.Equal(time.Now()) {
+				t.Errorf("%v: %+v", o, e)
+			}
 		}
-	}
+	})
 }
