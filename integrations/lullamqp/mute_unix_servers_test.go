@@ -85,7 +85,7 @@ func TestSilentServer(t *testing.T) {
 		fresh := opened(t, config)
 		briefly("connecting", func(ctx context.Context) error { return fresh.Send(ctx, queue.Outgoing{}) })
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute { // 16 calls of 200 ms
 		t.Errorf("it took %v", took)
 	}
 	n.signal(t, syscall.SIGCONT)

@@ -399,7 +399,7 @@ var broken = []struct {
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 			got, err := f.Memory.Receive(ctx, w)
 			if err != nil {
-				time.Sleep(30 * time.Second)
+				time.Sleep(2 * time.Minute)
 			}
 			return got, err
 		}

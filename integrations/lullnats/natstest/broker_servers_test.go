@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -315,7 +314,7 @@ func TestOutstanding(t *testing.T) {
 // A message that is put off is one message, whatever happens on the way, and keeps its record.
 func TestScheduled(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: pace.Stretch(2 * time.Second), Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
+	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
 	b.send("hello")
 	first := b.one()
 	failed := time.Now().Add(-time.Minute)
@@ -348,7 +347,7 @@ func TestScheduled(t *testing.T) {
 // If a message is put off, and its acknowledgement is lost, there is one copy in the end.
 func TestScheduledTwice(t *testing.T) {
 	t.Parallel()
-	lease := pace.Stretch(2 * time.Second)
+	const lease = 6 * time.Second
 	for _, after := range []time.Duration{5 * lease / 2, 0} { // the message comes before its copy; or it may come after it
 		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
 		b.send("hello")
