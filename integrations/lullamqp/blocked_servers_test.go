@@ -21,9 +21,7 @@ func TestServerWithoutMemory(t *testing.T) {
 	n, err := newNode("1MB")
 	there(t, err)
 	defer os.RemoveAll(n.Dir)
-	if err := n.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Start())
 	defer n.Kill()
 	c := New(Dial(n.url()))
 	defer func() {
@@ -32,13 +30,9 @@ func TestServerWithoutMemory(t *testing.T) {
 		c.Close(ctx)
 	}()
 	config := Config{Queue: "orders"}
-	if err := c.Declare(testContext(t), config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Declare(testContext(t), config))
 	q, err := c.open(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The server looks at its memory once a second, and informs the connections that have
 	// published.
 	await(t, "blocked", func() bool {

@@ -39,9 +39,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 					send(t, q, fmt.Sprint("handled ", i))
 				}
 				d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				ctx, stop := context.WithCancel(testContext(t))
 				defer stop()
 				began, end := make(chan struct{}, n), make(chan struct{})
@@ -50,9 +48,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 					<-end
 					return nil
 				}, queue.Config{Concurrency: n, Drain: time.Minute})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				ended := make(chan error, 1)
 				go func() { ended <- c.Run(ctx) }()
 				for range n {
@@ -64,9 +60,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				last(ctx, q)
 				stop()
 				close(end)
-				if err := <-ended; err != nil {
-					t.Fatal(err)
-				}
+				must(t, <-ended)
 				if err := q.client.Close(testContext(t)); err != nil {
 					t.Errorf("round %d: Close: %v", round, err)
 				}
@@ -116,9 +110,7 @@ func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 			return deaf{conn, &now}, err
 		}}))
 		q, err := c.Open(testContext(t), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		send(t, q, "hello")
 		d := receive(t, q, 1)[0]
 		now.Store(true)
@@ -142,8 +134,6 @@ func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 func open(t *testing.T, config Config) *Queue {
 	t.Helper()
 	q, err := New(Dial(rabbit(t).url())).Open(testContext(t), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return q
 }

@@ -21,9 +21,7 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
 		var w where
-		if err := json.Unmarshal([]byte(address), &w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(address), &w))
 		c := w.Config.WithDefaults()
 		return queuetest.CommandLine{Broker: w.URL, Refused: "amqp://127.0.0.1:1/", Dead: c.DeadLetters, To: c.Queue}
 	})

@@ -28,13 +28,9 @@ var consumes = []byte{0, 60, 0, 20}
 func halfCut(t *testing.T, to string, cut *atomic.Bool) (address string) {
 	t.Helper()
 	u, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { in.Close() })
 	server := u.Host
 	u.Host, u.RawQuery = in.Addr().String(), "heartbeat=2"
@@ -116,9 +112,7 @@ func TestRule24ReadingsThatAreCutShort(t *testing.T) {
 			client := New(Dial(halfCut(t, n.url(), &cut)))
 			defer client.Close(context.Background())
 			from, err := client.Letters(testContext(t), q.config.DeadLetters, Reading{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			seen := 0
 			step := func() {
 				if seen == c.at {
@@ -175,9 +169,7 @@ func TestRule24NoClockEndsAReading(t *testing.T) {
 			}
 			readable(t, ch, name, all)
 			from, err := q.client.Letters(testContext(t), name, Reading{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 			if err != nil || p.Moved != all {
 				t.Errorf("ahead by %v, %v: %v, %v", ahead, args, p, err)

@@ -36,9 +36,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
 	url := rabbit(t).URL()
 	d, err := lull.NewDependency("ledger", queue.Policy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(testContext(t))
 	handled := ""
 	err = packageComment(ctx, url, d, func(_ context.Context, m *queue.Message) error {

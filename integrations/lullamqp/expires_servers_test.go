@@ -58,9 +58,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 	}
 	// Its copies in a redrive have one message-id, and no end.
 	for range 2 {
-		if err := q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}))
 	}
 	for _, d := range receive(t, q, 2) {
 		if m := d.Receipt.(*receipt).d; m.MessageId != "m" || !d.Expires.IsZero() || m.Expiration != "" {
@@ -92,9 +90,7 @@ func TestRule21MessagesExpireInTheLevels(t *testing.T) {
 func only(t *testing.T, q *Queue) *queue.Letter {
 	t.Helper()
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { from.Close(context.Background()) })
 	all, err := from.Next(testContext(t), 10)
 	if err != nil || len(all) != 1 {

@@ -55,9 +55,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := opened(t, declared(t, Config{}))
-			if err := q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}))
 			settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
 			in, out := q.client.in.conn, q.client.out.conn
 			sent := maps.Clone(x.headers)
@@ -69,9 +67,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			policy.Backoff.Base, policy.Backoff.Cap = 50*time.Millisecond, 100*time.Millisecond
 			policy.Breaker.Off = true
 			d, err := lull.NewDependency("service", policy, lull.WithRand(func() uint64 { return 1 << 62 }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ended := make(chan queue.Event, 1)
 			ran := 0
 			c, err := queue.New(q.config.Queue, q, d, func(context.Context, *queue.Message) error {
@@ -84,9 +80,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 					ended <- e
 				}
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithCancel(testContext(t))
 			defer cancel()
 			run := make(chan error, 1)
@@ -98,9 +92,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 				t.Fatal("it is no dead letter")
 			}
 			cancel()
-			if err := <-run; err != nil {
-				t.Fatal(err)
-			}
+			must(t, <-run)
 			if e.Kind != queue.EventSettled || e.Reason != x.reason {
 				t.Fatalf("%+v", e)
 			}

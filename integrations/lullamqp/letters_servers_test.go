@@ -22,9 +22,7 @@ import (
 // publish is another producer.
 func publish(t testing.TB, ch *amqp.Channel, exchange, key string, m amqp.Publishing) {
 	t.Helper()
-	if err := ch.PublishWithContext(testContext(t), exchange, key, true, false, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ch.PublishWithContext(testContext(t), exchange, key, true, false, m))
 }
 
 // readable waits until a queue has n messages that are ready.
@@ -33,9 +31,7 @@ func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 	ready := 0
 	for end := time.Now().Add(testPatience); ; time.Sleep(5 * time.Millisecond) {
 		q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ready = q.Messages; ready == n {
 			return
 		}
@@ -56,72 +52,34 @@ func bury(t testing.TB, q *Queue, n int) {
 func redriven(t testing.TB, q *Queue, c queue.RedriveConfig) queue.Progress {
 	t.Helper()
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Rate = math.Inf(1)
 	p, err := queue.Redrive(testContext(t), from, q, c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
-// Messages of a producer that gives no ids are alike but for headers, or for the routing key, or
-// completely. Each is a message of its own, with an id of its own where anything differs, and a
-// redrive moves them all.
+// Messages of a producer that gives no ids, or always the same one, are alike. Each is a message of its own, and a
+// redrive moves them all. (What gives a message an id of its own: TestIdentify.)
 func TestRule21MessagesThatAreAlike(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		what     func(i int) (key string, m amqp.Publishing)
-		distinct int
-	}{
-		{"headers", func(i int) (string, amqp.Publishing) {
-			return "", amqp.Publishing{Headers: amqp.Table{"user": fmt.Sprint("u", i)}}
-		}, 20},
-		{"headers that are no text", func(i int) (string, amqp.Publishing) {
-			return "", amqp.Publishing{Headers: amqp.Table{"n": amqp.Table{"a": int64(i), "b": "x"}}}
-		}, 20},
-		{"routing keys", func(i int) (string, amqp.Publishing) { return fmt.Sprint("user.", i, ".deleted"), amqp.Publishing{} }, 20},
-		{"encoding", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{ContentEncoding: fmt.Sprint(i)} }, 20},
-		{"nothing", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{} }, 1},
-		{"one message-id", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{MessageId: "same"} }, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			q := opened(t, declared(t, Config{}))
-			ch := raw(t)
-			topic := "topic." + q.config.Queue
-			if err := ch.ExchangeDeclare(topic, "topic", true, true, false, false, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := ch.QueueBind(q.config.Queue, "#", topic, false, nil); err != nil {
-				t.Fatal(err)
-			}
-			const n = 20
-			for i := range n {
-				key, m := c.what(i)
-				m.Body = []byte("{}")
-				publish(t, ch, topic, key, m)
-			}
-			readable(t, ch, q.config.Queue, n)
-			ids := map[string]bool{}
-			for _, d := range receive(t, q, n) {
-				ids[d.ID] = true
-				settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter})
-			}
-			if len(ids) != c.distinct {
-				t.Errorf("%d ids, want %d", len(ids), c.distinct)
-			}
-			readable(t, ch, q.config.DeadLetters, n)
-			if p := redriven(t, q, queue.RedriveConfig{}); p.String() != "moved 20 of 20 (20 seen)" {
-				t.Error(p)
-			}
-			for _, d := range receive(t, q, n) {
-				settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
-			}
-			nothing(t, q, 100*time.Millisecond)
-		})
+	for _, id := range []string{"", "same"} {
+		q := opened(t, declared(t, Config{}))
+		ch := raw(t)
+		const n = 20
+		for range n {
+			publish(t, ch, "", q.config.Queue, amqp.Publishing{MessageId: id, Body: []byte("{}")})
+		}
+		readable(t, ch, q.config.Queue, n)
+		bury(t, q, n)
+		readable(t, ch, q.config.DeadLetters, n)
+		if p := redriven(t, q, queue.RedriveConfig{}); p.String() != "moved 20 of 20 (20 seen)" {
+			t.Errorf("message-id %q: %v", id, p)
+		}
+		for _, d := range receive(t, q, n) {
+			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+		}
+		nothing(t, q, 100*time.Millisecond)
 	}
 }
 
@@ -207,9 +165,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 		refused := x.refused && !v.AtLeast(4, 3)
 		for range 6 { // more often than the limit allows
 			from, err := c.Letters(testContext(t), x.queue, Reading{Management: x.api})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			seen := 0
 			_, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { seen++; return true, nil })
 			if refused && (!errors.Is(err, ErrCounted) || lull.Classify(err).Kind != lull.KindPermanent || seen > 0) || !refused && (err != nil || seen != n) {
@@ -227,9 +183,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	to := declared(t, Config{})
 	q := opened(t, to)
 	from, err := c.Letters(testContext(t), limited, Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil); err != nil || p.Moved != n {
 		t.Error(p, err)
 	}
@@ -252,9 +206,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port)))
 	defer c.Close(context.Background())
 	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
 	if old := !serverVersion(t).AtLeast(4, 3); old != errors.Is(err, ErrCounted) {
 		t.Error(err)
@@ -290,9 +242,7 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 	}
 	readable(t, ch, q.config.DeadLetters, n)
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := from.(*letters)
 	cut := func() {
 		for _, each := range l.piles {
@@ -337,13 +287,9 @@ func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	}
 	readable(t, ch, q.config.DeadLetters, n)
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, err := from.Next(testContext(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := first[0].Receipt.(*held)
 	h.d.Acknowledger = unheard{h.pile.ch}
 	await(t, "its removal", func() bool { return from.Remove(testContext(t), first[0]) == nil })
@@ -429,9 +375,7 @@ func deathsMixNothingUp(t *testing.T) (back func()) {
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			if err := d.Nack(false, false); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Nack(false, false))
 			readable(t, ch, config.DeadLetters, 1)
 		}
 	}
@@ -452,9 +396,7 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 // queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
 	pub := &publisher{link: New(Dial(rabbit(t).url())).out}
-	if err := pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0))
 	want["last"] = 1
 }
 
@@ -469,9 +411,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 			more, err = from.Next(testContext(t), 10)
 			got = append(got, more...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return from, got
 	}
 	killed, client := New(Dial(rabbit(t).url())), New(Dial(rabbit(t).url()))
@@ -480,14 +420,10 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	readable(t, ch, name, all)
 	from, letters := read(client, removed)
 	for _, l := range letters {
-		if err := from.Remove(testContext(t), l); err != nil {
-			t.Fatal(err)
-		}
+		must(t, from.Remove(testContext(t), l))
 		delete(want, string(l.Body))
 	}
-	if err := from.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, from.Close(testContext(t)))
 	last(t, name, want)
 	readable(t, ch, name, len(want))
 	return name, want

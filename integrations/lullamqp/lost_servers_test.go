@@ -26,9 +26,7 @@ import (
 func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.Event, ended <-chan error) {
 	t.Helper()
 	d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := make(chan queue.Event, 1000)
 	c, err := queue.New(q.config.Queue, q, d, handle, queue.Config{Drain: -1}, queue.WithObserver(func(_ context.Context, e queue.Event) {
 		select {
@@ -36,9 +34,7 @@ func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.
 		default:
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -67,39 +63,6 @@ func expect(t *testing.T, events <-chan queue.Event, kind queue.EventKind, ended
 		case <-patience:
 			t.Fatalf("no event %v", kind)
 		}
-	}
-}
-
-// A handler whose delivery is lost with its channel (consumer_timeout, a connection that breaks)
-// learns of it at once, with the reason. So does the observer.
-func TestHandlersEndWithTheirChannel(t *testing.T) {
-	t.Parallel()
-	q := opened(t, declared(t, Config{}))
-	send(t, q, "hello")
-	began, cause := make(chan struct{}, 10), make(chan error, 10)
-	events, ended := running(t, q, func(ctx context.Context, m *queue.Message) error {
-		began <- struct{}{}
-		if m.Attempt > 1 {
-			return nil
-		}
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return nil // it was done all the same
-	})
-	<-began
-	// This is a server's behaviour after consumer_timeout: the tag is not known.
-	q.mu.Lock()
-	ch := q.s.ch
-	q.mu.Unlock()
-	ch.Ack(12345, false)
-	if err := <-cause; !errors.Is(err, queue.ErrLeaseLost) || !strings.Contains(err.Error(), "PRECONDITION_FAILED") {
-		t.Errorf("the handler's context ended because of: %v", err)
-	}
-	if e := expect(t, events, queue.EventLeaseLost, ended); !errors.Is(e.Err, queue.ErrLeaseLost) || !strings.Contains(e.Err.Error(), "PRECONDITION_FAILED") {
-		t.Errorf("lease_lost: %v", e.Err)
-	}
-	if e := expect(t, events, queue.EventSettled, ended); e.Outcome != queue.Ack || e.Attempt != 1 || len(began) > 0 {
-		t.Errorf("in the end: %+v, and it was begun again %d times", e, len(began))
 	}
 }
 
@@ -165,9 +128,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 			client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial}))
 			t.Cleanup(func() { client.Close(testContext(t)) })
 			q, err := client.Open(testContext(t), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			body := strings.Repeat("x", 2*pushed)
 			sender := opened(t, config)
 			for range messages {
@@ -176,9 +137,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 			policy := queue.Policy()
 			policy.Attempts, policy.Backoff = 3, backoff.Schedule{Base: 20 * time.Millisecond, Cap: 200 * time.Millisecond}
 			d, err := lull.NewDependency("service", policy, lull.WithRand(seed.Source(t)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w.swallow.Store(c.swallow)
 			var mended atomic.Bool
 			begun, handled := make(chan bool, 10_000), make(chan string, 1000)
@@ -191,9 +150,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 				<-ctx.Done()
 				return fmt.Errorf("cut off: %v", ctx.Err())
 			}, queue.Config{Concurrency: 4, Drain: -1}, queue.WithObserver(func(context.Context, queue.Event) {}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- consumer.Run(ctx) }()
@@ -358,9 +315,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	// A server that cannot be reached now is accepted. Missing objects are found later.
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
 	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	late.in.dial = Dial(rabbit(t).url())
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
 		t.Errorf("Receive: %v", err)

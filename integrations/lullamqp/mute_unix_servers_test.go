@@ -20,16 +20,10 @@ import (
 func (n *node) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.Dir, "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, syscall.Kill(pid, s))
 }
 
 // A server that has fallen silent delays nobody for longer than the context allows. Requests from
@@ -104,9 +98,7 @@ func TestSilentServer(t *testing.T) {
 	settle(t, other, d, queue.Settlement{Outcome: queue.Ack})
 	nothing(t, other, time.Second)
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer from.Close(testContext(t))
 	if got, err := from.Next(testContext(t), 10); err != nil || len(got) != 1 {
 		t.Errorf("%d letters, %v", len(got), err)

@@ -30,9 +30,7 @@ func opened(t testing.TB, config Config) *Queue {
 		c.Close(ctx)
 	})
 	q, err := c.open(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return q
 }
 
@@ -40,14 +38,10 @@ func opened(t testing.TB, config Config) *Queue {
 func raw(t testing.TB) *amqp.Channel {
 	t.Helper()
 	conn, err := amqp.Dial(rabbit(t).url())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ch
 }
 
@@ -56,9 +50,7 @@ func serverVersion(t testing.TB) Server {
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())
 	s, err := c.Server(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -71,9 +63,7 @@ func send(t testing.TB, q *Queue, bodies ...string) {
 		for errors.Is(err, ErrRefused) && ctx.Err() == nil {
 			err = q.Send(ctx, queue.Outgoing{Body: []byte(body)})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -83,9 +73,7 @@ func receive(t testing.TB, q *Queue, n int) (all []*queue.Delivery) {
 	ctx := testContext(t)
 	for len(all) < n {
 		got, err := q.Receive(ctx, queue.Want{Max: n - len(all), Lease: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, got...)
 	}
 	return all
@@ -114,9 +102,7 @@ func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
 	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
 		s.Envelope = &queue.Envelope{Reason: "test", OriginalID: d.ID, Source: "orders", Attempts: d.Attempt}
 	}
-	if err := q.Settle(testContext(t), d, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.Settle(testContext(t), d, s))
 }
 
 // 300 messages with delays from 0.1 to 6 s: none early, none lost. How late they are is
@@ -221,9 +207,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			})
 			switch how {
 			case "pause":
-				if err := q.Pause(testContext(t), time.Now().Add(time.Minute)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
 			case "context":
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -246,9 +230,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				q.watchIdle() // from now on
 				q.mu.Unlock()
 			case "close":
-				if err := q.Close(testContext(t)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, q.Close(testContext(t)))
 			}
 			left := 4
 			if how == "close" {
@@ -352,9 +334,7 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 		}
 		began := time.Now()
-		if err := q.Pause(testContext(t), time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.Pause(testContext(t), time.Time{}))
 		slow = slow || time.Since(began) >= unpushed
 	}
 	nothing(t, q, 100*time.Millisecond)
@@ -371,9 +351,7 @@ func TestWhatCannotBeMovedStays(t *testing.T) {
 	}
 	t.Cleanup(func() { raw(t).QueueDelete(full, false, false, false) })
 	for i := range 10 { // a quorum queue takes a few more than it should
-		if err := ch.Publish("", full, false, false, amqp.Publishing{Body: []byte(strconv.Itoa(i))}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ch.Publish("", full, false, false, amqp.Publishing{Body: []byte(strconv.Itoa(i))}))
 	}
 	for _, c := range []struct {
 		name   string
@@ -414,19 +392,13 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { raw(t).QueueDelete(full.Queue, false, false, false) })
-	if err := ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil))
 	for range 10 { // a quorum queue takes a few more than it should
-		if err := ch.Publish("", full.Queue, false, false, amqp.Publishing{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ch.Publish("", full.Queue, false, false, amqp.Publishing{}))
 	}
 	for _, to := range []*Config{&full, &q.config} {
 		exchange, key := to.delayed(1)
-		if err := q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0))
 	}
 	// The second has come through the level, so the first was refused.
 	settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
@@ -533,9 +505,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{DeliveryLimit: 3})
 	q := opened(t, config)
-	if err := q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}))
 	d := receive(t, q, 1)[0]
 	settle(t, q, d, queue.Settlement{Outcome: queue.Retry})
 	id := d.ID
@@ -549,9 +519,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 	}
 	nothing(t, q, 300*time.Millisecond)
 	from, err := q.Letters(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer from.Close(t.Context())
 	got, err := from.Next(testContext(t), 10)
 	if err != nil || len(got) != 1 {
@@ -635,9 +603,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	}
 	shut(true)
 	for range 2 {
-		if err := q.Pause(testContext(t), time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
 	}
 	shut(false)
 	nothing(t, other, 200*time.Millisecond)

@@ -46,16 +46,12 @@ const connections, mostDials = 20, 3
 // keepUp makes the connections, which are kept up until the test ends.
 func keepUp(t *testing.T, n *node) *keptUp {
 	d, err := lull.NewDependency("rabbitmq", lull.Policy{}, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := redial.New(d, redial.Config{Dials: mostDials, Policy: engine.RedialPolicy{
 		Start: 100 * time.Millisecond, Spread: 200 * time.Millisecond, Lasting: 100 * time.Millisecond,
 		Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &keptUp{node: n}
 	var wg sync.WaitGroup
@@ -107,9 +103,7 @@ func (k *keptUp) restart(t *testing.T, what string, end func()) {
 	before := k.dials.Load()
 	end()
 	await(t, "all connections are down", func() bool { return k.up.Load() == 0 })
-	if err := k.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.Start())
 	await(t, "all connections after it was "+what, func() bool { return k.up.Load() == connections })
 	peak := k.peak.Load()
 	t.Logf("%s: %d connections are back after %d dials, %d in flight at most", what, connections, k.dials.Load()-before, peak)

@@ -100,9 +100,7 @@ func there(t testing.TB, err error) {
 	if errors.Is(err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // node is a server that tests start.
@@ -126,15 +124,21 @@ func newNode(memory string) (*node, error) {
 	return &node{s}, s.Set(rabbitmq.HandOn(time.Second))
 }
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (n *node) url() string { return n.URL() }
 
 // restart stops the server, with or without warning, and starts it again.
 func (n *node) restart(t testing.TB, end func()) {
 	t.Helper()
 	end()
-	if err := n.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Start())
 }
 
 // testPatience is how long a test waits for something, beside many others on a busy machine.

@@ -27,17 +27,13 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 	there(t, err)
 	t.Cleanup(func() { os.RemoveAll(n.Dir) })
 	timeout = pace.Stretch(time.Second)
-	if err := n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"))
 	var others sync.WaitGroup
 	others.Go(server.start)
 	others.Go(forConformance.start)
 	err = n.Start()
 	others.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(n.Kill)
 	return n.url(), timeout
 }
@@ -52,13 +48,9 @@ func TestRealConsumerTimeout(t *testing.T) {
 	of := func(name string) *Queue {
 		c := New(Dial(url))
 		t.Cleanup(func() { c.Close(testContext(t)) })
-		if err := c.Declare(testContext(t), Config{Queue: name}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Declare(testContext(t), Config{Queue: name}))
 		q, err := c.Open(testContext(t), Config{Queue: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return q
 	}
 	t.Run("handler", func(t *testing.T) {
@@ -114,23 +106,17 @@ func TestRealConsumerTimeout(t *testing.T) {
 		q := of("letters")
 		const n = 24
 		conn, err := amqp.Dial(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		ch, err := conn.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range n {
 			e := queue.Envelope{Reason: []string{"wanted", "other"}[i%2], Source: "letters"}
 			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{queue.EnvelopeHeader: e.Encode()}, Body: fmt.Append(nil, i)})
 		}
 		readable(t, ch, q.config.DeadLetters, n)
 		from, err := q.Letters(testContext(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// Slow enough to take three times as long.
 		c := queue.RedriveConfig{Rate: n / 2 / (3 * timeout.Seconds()), Filter: queue.Filter{Reason: "wanted"}}
 		if p, err := queue.Redrive(testContext(t), from, q, c, nil); err != nil || p.Moved != n/2 || p.Seen != n {
@@ -145,32 +131,24 @@ func TestRealConsumerTimeout(t *testing.T) {
 		// others, which are out for too long, keep ending the channels.
 		q := of("gone")
 		conn, err := amqp.Dial(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		ch, err := conn.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		const n = 5
 		for i := range n {
 			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
 		}
 		readable(t, ch, q.config.DeadLetters, n)
 		from, err := q.Letters(testContext(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer from.Close(testContext(t))
 		letters, err := from.Next(testContext(t), n)
 		if err != nil || len(letters) != n {
 			t.Fatalf("%d letters, %v", len(letters), err)
 		}
 		h := letters[0].Receipt.(*held)
-		if err := h.d.Ack(false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.d.Ack(false))
 		if err := h.pile.ch.Close(); err != nil { // after the server has read the acknowledgement
 			t.Fatal(err)
 		}

@@ -19,7 +19,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -39,9 +38,7 @@ func request(t testing.TB, method string, body any, path ...string) {
 	req.SetBasicAuth(m.User, m.Password)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res.Body.Close()
 	if res.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s", method, req.URL, res.Status)
@@ -110,9 +107,7 @@ func TestTopology(t *testing.T) {
 	ch := raw(t)
 	must := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	must(ch.QueueDelete("topology.delay-03", false, false, false))
 	must(nil, ch.ExchangeDelete("topology.delay-05", false, false))
@@ -220,7 +215,6 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	config := Config{Queue: "gone.queue", Prefix: "gone"}
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())
-	declare(t, c, config)
 	other := config
 	other.Queue = "gone.other"
 	declare(t, c, other)
@@ -230,34 +224,30 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 		raw(t).QueueDelete("gone.other", false, false, false)
 		raw(t).QueueDelete("gone.other.dead", false, false, false)
 	})
-	q, o := opened(t, config), opened(t, other)
 	const n = 100
-	after := pace.Stretch(4 * time.Second) // the queue goes meanwhile
-	for range n {
-		send(t, q, "gone")
+	back := n // messages whose delay was over before their queue had gone
+	for after := 4 * time.Second; back == n; after *= 4 {
+		declare(t, c, config)
+		q := opened(t, config)
+		for range n {
+			send(t, q, "gone")
+		}
+		for _, d := range receive(t, q, n) {
+			settle(t, q, d, queue.Settlement{Outcome: queue.Retry, After: after})
+		}
+		must(t, q.Close(testContext(t)))
+		var err error
+		back, err = ch.QueueDelete(config.Queue, false, false, false)
+		must(t, err)
 	}
-	for _, d := range receive(t, q, n) {
-		settle(t, q, d, queue.Settlement{Outcome: queue.Retry, After: after})
-	}
-	if err := q.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	back, err := ch.QueueDelete(config.Queue, false, false, false) // messages whose delay is already over
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back == n {
-		t.Fatalf("all %d messages are back before their queue has gone", n)
-	}
+	o := opened(t, other)
 	send(t, o, "other")
 	settle(t, o, receive(t, o, 1)[0], queue.Settlement{Outcome: queue.Retry, After: 700 * time.Millisecond})
 	settle(t, o, receive(t, o, 1)[0], queue.Settlement{Outcome: queue.Ack})
 	got := 0
 	await(t, "all put aside", func() bool {
 		_, ok, err := ch.Get("gone.delay-lost", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ok {
 			got++
 		}

@@ -36,13 +36,9 @@ func TestWhatTheServerCounts(t *testing.T) {
 		var last *amqp.Delivery
 		for n := range 3 {
 			conn, err := amqp.Dial(rabbit(t).url())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ch, err := conn.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var d amqp.Delivery
 			await(t, "a message", func() bool {
 				var ok bool
@@ -55,9 +51,7 @@ func TestWhatTheServerCounts(t *testing.T) {
 			if d.Redelivered != (n > 0) {
 				t.Errorf("%s: delivery %d is marked as redelivered: %v", c.name, n+1, d.Redelivered)
 			}
-			if err := c.end(&d, ch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.end(&d, ch))
 			conn.Close()
 		}
 		var got counts
@@ -85,9 +79,7 @@ func TestNative(t *testing.T) {
 		c := New(Dial(rabbit(t).url()))
 		defer c.Close(context.Background())
 		q, err := c.open(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, received := q.Receive(testContext(t), queue.Want{Max: 1})
 		for what, err := range map[string]error{
 			"Declare": c.Declare(testContext(t), config), "Check": c.Check(testContext(t), config), "Receive": received,
@@ -141,54 +133,4 @@ func TestNative(t *testing.T) {
 		t.Errorf("attempt %d after Defer, want 5", d.Attempt)
 	}
 	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
-}
-
-// A message that is out for longer than consumer_timeout is lost, and a later settlement is not
-// taken for done. Only from 4.3 on does the server notice within a time that a test can wait for.
-func TestConsumerTimeout(t *testing.T) {
-	t.Parallel()
-	v := serverVersion(t)
-	config := declared(t, Config{})
-	ch := raw(t)
-	// The same queue, but for an argument. (Receive does not look at them.)
-	if _, err := ch.QueueDelete(config.Queue, false, false, false); err != nil {
-		t.Fatal(err)
-	}
-	args := amqp.Table{"x-queue-type": "quorum", "x-consumer-timeout": int64(1000), "x-delivery-limit": int64(20)}
-	if _, err := ch.QueueDeclare(config.Queue, true, false, false, false, args); err != nil {
-		t.Fatal(err)
-	}
-	q, other := opened(t, config), opened(t, config)
-	send(t, q, "slow", "other")
-	both := receive(t, q, 2)
-	if !v.AtLeast(4, 3) {
-		t.Logf("%v looks for such messages once a minute", v)
-		nothing(t, other, 2*time.Second)
-		for _, d := range both {
-			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
-		}
-		return
-	}
-	for _, d := range receive(t, other, 2) {
-		if d.Attempt != 2 {
-			t.Errorf("attempt %d, want 2", d.Attempt)
-		}
-		settle(t, other, d, queue.Settlement{Outcome: queue.Retry})
-	}
-	for _, d := range both {
-		for _, o := range []queue.Outcome{queue.Ack, queue.Retry, queue.Defer} {
-			if err := q.Settle(testContext(t), d, queue.Settlement{Outcome: o}); !errors.Is(err, queue.ErrLost) {
-				t.Errorf("%v of what was out for too long: %v", o, err)
-			}
-		}
-	}
-	_, err := q.Receive(testContext(t), queue.Want{Max: 1})
-	if !errors.Is(err, ErrCanceled) || lull.Classify(err).Kind == lull.KindPermanent {
-		t.Errorf("Receive: %v", err)
-	}
-	for _, d := range append(receive(t, q, 1), receive(t, other, 1)...) {
-		if d.Attempt != 3 {
-			t.Errorf("attempt %d, want 3", d.Attempt)
-		}
-	}
 }
