@@ -26,8 +26,7 @@ import (
 // An event has how long the handler ran, over all tries of its delivery.
 func TestElapsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			time.Sleep(2 * time.Second)
 			if m.Try == 1 {
@@ -124,8 +123,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "hello")
+				m := memory(t, queue.MemoryConfig{}, "hello")
 				policy := c.policy
 				if strings.Contains(c.name, "late") {
 					policy.RateLimitedBase = time.Millisecond
@@ -161,8 +159,7 @@ func TestHint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.HintLimit = time.Hour
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		var second time.Duration
 		began := time.Now()
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
@@ -186,8 +183,7 @@ func TestHint(t *testing.T) {
 
 func TestHintTooLong(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
 			return lull.RetryAfter(errBlip, 31*time.Second)
 		}, queue.Config{})
@@ -201,8 +197,7 @@ func TestHintTooLong(t *testing.T) {
 // What is longer than the broker's longest delay is that.
 func TestLongestDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			return lull.Transient(errBlip)
 		}, queue.Config{})
@@ -221,8 +216,7 @@ func TestDeadline(t *testing.T) {
 		p.Deadline = 10 * time.Second
 		p.AttemptTimeout = 5 * time.Second
 		p.Backoff.Base = 4 * time.Second
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		time.Sleep(time.Hour) // in the queue, where nothing is held against it
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
 		time.Sleep(time.Hour)
@@ -251,8 +245,7 @@ func TestPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "bad", "good")
+				m := memory(t, queue.MemoryConfig{}, "bad", "good")
 				p := plain(2)
 				p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
 				d := dependency(t, p)
@@ -280,8 +273,7 @@ func TestPanic(t *testing.T) {
 // A handler three times longer than its lease keeps its message.
 func TestLeaseIsExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		runs := 0
 		p := plain(3)
 		p.AttemptTimeout = lull.NoTimeout
@@ -322,8 +314,7 @@ func TestLeaseIsFixed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := memory(t, c.m)
-				send(t, m, "hello")
+				m := memory(t, c.m, "hello")
 				p := plain(2)
 				p.AttemptTimeout = lull.NoTimeout
 				var ended []time.Duration
@@ -350,8 +341,7 @@ func TestLeaseIsFixed(t *testing.T) {
 // A lease that was extended as far as it goes cannot be extended by its handler either.
 func TestExtendAsFarAsItGoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			time.Sleep(5 * time.Second)
 			if err := m.Extend(ctx, time.Minute); err != nil {
@@ -379,8 +369,7 @@ func (s stingy) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) 
 // A lease that became shorter by its extension ends the handler's context in time, too.
 func TestLeaseThatGetsShorter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := stingy{memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := stingy{memory(t, queue.MemoryConfig{}, "hello")}
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-ctx.Done():
@@ -484,8 +473,7 @@ func TestQuick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		var seen []string
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -506,8 +494,7 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 		p := plain(2)
 		p.AttemptTimeout = 4 * time.Second
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{FixedLeases: true})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
 		var seen []string
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -606,8 +593,7 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 		p := plain(2)
 		inner := dependency(t, lull.Policy{})
 		inner.Breaker().ForceOpen(inner.Now())
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		last := 0
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			last = m.Attempt
@@ -630,8 +616,7 @@ func TestNoBudget(t *testing.T) {
 		p := plain(3)
 		p.Budget = budget.Config{Stock: 1}
 		p.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute, Factor: 100}
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a", "b")
+		m := memory(t, queue.MemoryConfig{}, "a", "b")
 		r := start(t, m, dependency(t, p, lull.WithRand(middle)), func(ctx context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
@@ -732,8 +717,7 @@ func TestConcurrency(t *testing.T) {
 // back at once, at the same attempt.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "quick", "slow", "later")
+		m := memory(t, queue.MemoryConfig{}, "quick", "slow", "later")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			if string(m.Body) == "quick" {
 				time.Sleep(5 * time.Second)
@@ -757,8 +741,7 @@ func TestDrain(t *testing.T) {
 
 func TestHandlerThatDoesNotEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "stuck")
+		m := memory(t, queue.MemoryConfig{}, "stuck")
 		release := make(chan struct{})
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			<-release
@@ -868,8 +851,7 @@ func TestReceiveFails(t *testing.T) {
 func TestNestedCallsAreNotMultiplied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner := dependency(t, plain(3))
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		calls := map[int]int{}
 		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			return lull.Run(ctx, inner, func(context.Context) error {

@@ -34,9 +34,7 @@ func TestDeferredForEver(t *testing.T) {
 		for _, free := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				memory, err := queue.NewMemory(queue.MemoryConfig{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var b queue.Broker = memory
 				if !free {
 					b = deliveries{memory}
@@ -44,12 +42,8 @@ func TestDeferredForEver(t *testing.T) {
 				p := queue.Policy()
 				p.Attempts = attempts
 				dep, err := lull.NewDependency("backend", p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := memory.Send(t.Context(), queue.Outgoing{Body: []byte("x")}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, memory.Send(t.Context(), queue.Outgoing{Body: []byte("x")}))
 				runs, reason := 0, ""
 				c, err := queue.New("orders", b, dep, func(context.Context, *queue.Message) error {
 					runs++
@@ -59,14 +53,10 @@ func TestDeferredForEver(t *testing.T) {
 						reason = e.Reason
 					}
 				}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				if err := c.Run(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Run(ctx))
 				switch {
 				case free && (reason != "" || runs < 50):
 					t.Errorf("Attempts %d, free deferrals: %d runs, then a dead letter: %q", attempts, runs, reason)

@@ -41,8 +41,7 @@ func TestInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "hello")
+				m := memory(t, queue.MemoryConfig{}, "hello")
 				r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 					<-ctx.Done()
 					return c.err(ctx)
@@ -60,8 +59,7 @@ func TestInterrupted(t *testing.T) {
 func TestNotInterrupted(t *testing.T) {
 	for _, err := range []error{context.Canceled, queue.ErrDraining, queue.ErrLeaseLost} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
 				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }))
 			time.Sleep(time.Minute)
@@ -85,8 +83,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			p.RateLimitedBase = c.base
 			p.Breaker = breaker.Config{} // which is closed, and has no effect here
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "a", "b", "c", "d", "e", "f")
+			m := memory(t, queue.MemoryConfig{}, "a", "b", "c", "d", "e", "f")
 			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 				time.Sleep(5 * time.Millisecond)
 				return nil
@@ -114,8 +111,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 // A message that waits to be tried again comes back later if the consumer stops meanwhile.
 func TestAWaitEndsWithTheConsumer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		runs := 0
 		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
 			runs++
@@ -168,8 +164,7 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.AttemptTimeout, p.Deadline = 10*time.Second, 10*time.Second
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			var seen []string
 			r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 				seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -207,8 +202,7 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
 			p.AttemptTimeout = lull.NoTimeout
-			b := &slowToExtend{memory(t, queue.MemoryConfig{}), takes}
-			send(t, b, "hello")
+			b := &slowToExtend{memory(t, queue.MemoryConfig{}, "hello"), takes}
 			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 				select {
 				case <-time.After(5 * time.Minute):
@@ -231,8 +225,7 @@ func TestAnAttemptWithoutTimeoutEndsWithItsLease(t *testing.T) {
 		p := plain(2)
 		p.AttemptTimeout = lull.NoTimeout
 		p.Breaker = breaker.Config{Off: true}
-		m := memory(t, queue.MemoryConfig{FixedLeases: true})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
 		r := start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 			end, ok := ctx.Deadline()
 			if left := time.Until(end); !ok || left > 10*time.Second || left < 5*time.Second {
@@ -267,8 +260,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 			t.Fatal(step.Reason)
 		}
 		other.Attempt(d.Now(), middle) // takes all the room there is
-		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true}, "hello")
 		var settled []time.Duration
 		began := time.Now()
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{Lease: 10 * time.Second},
@@ -360,8 +352,7 @@ func TestNoDelays(t *testing.T) {
 // Unless it is configured, handlers have the 30 seconds that are documented once Run is to stop.
 func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -380,9 +371,7 @@ func TestTheIDOfAMessage(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{})
 			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
-			if err := m.Send(t.Context(), queue.Outgoing{Headers: h}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Send(t.Context(), queue.Outgoing{Headers: h}))
 			got, redrives := "", 0
 			r := start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
 				got, redrives = m.ID, m.Redrives
@@ -401,8 +390,7 @@ func TestAPanicLeavesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(1)
 		p.Limit = bulkhead.Config{InFlight: 1}
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a", "b")
+		m := memory(t, queue.MemoryConfig{}, "a", "b")
 		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1})
 		time.Sleep(time.Minute)
 		r.stop(t)
@@ -413,8 +401,7 @@ func TestAPanicLeavesRoom(t *testing.T) {
 // A dead letter is not delayed, also where the wait for a retry in the hand was too long.
 func TestADeadLetterIsNotDelayed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) },
 			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond})
 		time.Sleep(time.Minute)
@@ -496,8 +483,7 @@ func TestRefusedAfterATry(t *testing.T) {
 		p := plain(2)
 		p.Limit = bulkhead.Config{InFlight: 1}
 		p.RateLimitedBase = 4 * time.Second // the wait for room
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		d := dependency(t, p, lull.WithRand(middle))
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {

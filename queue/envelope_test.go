@@ -104,9 +104,7 @@ func TestEnvelopeOfLongTexts(t *testing.T) {
 		e.Errors = append(e.Errors, strings.Repeat("x", 4096))
 	}
 	got, err := queue.DecodeEnvelope(e.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantEqual(t, "errors", len(got.Errors), 8)
 	for _, text := range got.Errors {
 		if len(text) < 256 {
@@ -256,9 +254,7 @@ func TestEnvelopeOfTheLargestSize(t *testing.T) {
 	s := e.Encode()
 	wantEqual(t, "bytes", len(s), queue.MaxEnvelope)
 	got, err := queue.DecodeEnvelope(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantEqual(t, "the last error is whole", got.Errors[3] == *last, true)
 
 	*last += "y"

@@ -81,8 +81,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 // to its message.
 func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
 		var kept *queue.Message
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
@@ -167,8 +166,7 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 		p := plain(100) // with a budget for all
 		p.Breaker = breaker.Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: time.Hour}
 		d := dependency(t, p)
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		n := 0
 		r := start(t, m, d, func(context.Context, *queue.Message) error {
 			n++
@@ -314,8 +312,7 @@ func TestNothingAfterRun(t *testing.T) {
 // A lease that could not be extended once or twice is extended in time.
 func TestExtendIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := &unreachable{Memory: memory(t, queue.MemoryConfig{}, "hello")}
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-time.After(50 * time.Second):
@@ -345,8 +342,7 @@ func TestQuickWait(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.Backoff.Base = wait
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 			time.Sleep(time.Minute)
 			got := r.of(queue.EventSettled)
@@ -397,8 +393,7 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 // would end it too: a hint is never cut short.
 func TestHintTooLongWhateverElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
 			return errBlip
 		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
@@ -412,8 +407,7 @@ func TestHintTooLongWhateverElse(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "ack", "retry", "defer", "dead", "drop")
+		m := memory(t, queue.MemoryConfig{}, "ack", "retry", "defer", "dead", "drop")
 		p := plain(2)
 		p.Backoff.Base = 10 * time.Millisecond
 		deferred := false
@@ -466,8 +460,7 @@ func TestNew(t *testing.T) {
 
 // A queue in memory is bounded. Its error when it is full is transient.
 func TestMemoryIsFull(t *testing.T) {
-	m := memory(t, queue.MemoryConfig{Limit: 2})
-	send(t, m, "1", "2")
+	m := memory(t, queue.MemoryConfig{Limit: 2}, "1", "2")
 	err := m.Send(t.Context(), queue.Outgoing{})
 	if !errors.Is(err, queue.ErrFull) || lull.Classify(err).Kind != lull.KindTransient {
 		t.Errorf("%v", err)
@@ -520,8 +513,7 @@ func TestClassify(t *testing.T) {
 func TestCodeOfTheUnclassified(t *testing.T) {
 	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
 				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} }))
 			time.Sleep(time.Minute)
@@ -558,8 +550,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	for name, c := range map[string]queue.MemoryConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := memory(t, c)
-				send(t, m, "ack", "retry", "defer", "dead", "slow", "panic")
+				m := memory(t, c, "ack", "retry", "defer", "dead", "slow", "panic")
 				p := queue.Policy()
 				p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
 				d := dependency(t, p)

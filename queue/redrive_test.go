@@ -105,9 +105,7 @@ func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
 	for i := range n {
 		e := &queue.Envelope{Reason: []string{"even", "odd"}[i%2], Source: "orders", OriginalID: fmt.Sprint("id-", i), LastFailure: time.Now().UTC()}
 		err := m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(queue.Headers{"kind": "test"}, e), Body: fmt.Append(nil, i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(time.Minute)
 	}
 	return m
@@ -116,9 +114,7 @@ func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
 func scan(t testing.TB, m *queue.Memory) queue.DeadLetters {
 	t.Helper()
 	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return from
 }
 
@@ -128,9 +124,7 @@ func taken(t testing.TB, m *queue.Memory) map[string]int {
 	n := map[string]int{}
 	for m.Len() > 0 {
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range got {
 			n[string(d.Body)]++
 			m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})
@@ -449,9 +443,7 @@ func TestScan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
 		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(first), err), "4 <nil>")
 		time.Sleep(time.Hour)
@@ -510,9 +502,7 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 12)
 		from, err := queue.Scan(&lossy{Memory: m.DeadLetters()}, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(n, p.Seen, err), "12 12 <nil>")
@@ -611,9 +601,7 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 						return b.Memory.Receive(ctx, w)
 					}
 					from, err := queue.Scan(b, queue.ScanConfig{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					var p queue.Progress
 					if what == "Inspect" {
 						p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
@@ -714,9 +702,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 300)
 		from, err := queue.Scan(&lapsed{Memory: m.DeadLetters(), after: 200}, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
 	})
@@ -727,9 +713,7 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &unreachable{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
 		from, err := queue.Scan(b, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
 		b.settle.Store(true)
@@ -754,9 +738,7 @@ func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
 		from, err := queue.Scan(fixed{m.DeadLetters()}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := map[string]int{}
 		var last *queue.Letter
 		for {

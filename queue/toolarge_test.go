@@ -36,8 +36,7 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				b := cramped{memory(t, queue.MemoryConfig{})}
-				send(t, b, "hello")
+				b := cramped{memory(t, queue.MemoryConfig{}, "hello")}
 				r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{})
 				time.Sleep(time.Minute)
 				r.stop(t)

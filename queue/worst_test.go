@@ -244,9 +244,7 @@ func TestWorstCaseOfDefaults(t *testing.T) {
 // The recommended policy is valid, and its times are those in its comment.
 func TestPolicy(t *testing.T) {
 	p := queue.Policy()
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Validate())
 	d := dependency(t, p)
 	var mean time.Duration
 	const rounds = 2000

@@ -3,7 +3,6 @@
 package natstest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,22 +186,6 @@ func TestUnsendable(t *testing.T) {
 	}
 }
 
-// A message of the greatest length has a dead letter too, without the errors.
-func TestLongLetters(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, shared(t), calm)
-	body := bytes.Repeat([]byte("x"), 1<<20-1000)
-	b.ok(b.sender.Send(bg, queue.Outgoing{Body: body}))
-	d := b.one()
-	e := &queue.Envelope{Reason: "x", OriginalID: d.ID, Errors: []string{strings.Repeat("e", 1000)}}
-	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
-	all := b.letters()
-	if len(all) != 1 || len(all[0].Body) != len(body) || all[0].Reason != "x" || len(all[0].Errors) != 0 {
-		t.Fatalf("%d letters", len(all))
-	}
-	b.equal("errors in the envelope of the caller", len(e.Errors), 1)
-}
-
 // Without its stream no dead letter is written, and the message stays.
 func TestNoStreamForDeadLetters(t *testing.T) {
 	t.Parallel()
@@ -281,9 +264,7 @@ func TestServerAway(t *testing.T) {
 			}
 		}
 	}()
-	if err := r.start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.start())
 	b.until("it is connected", b.js.Conn().IsConnected)
 	b.until("what was out can be settled", func() bool { return b.Settle(bg, d, queue.Settlement{Outcome: queue.Ack}) == nil })
 	b.equal("messages", b.msgs(b.c.Stream), 0)

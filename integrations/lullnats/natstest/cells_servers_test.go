@@ -67,12 +67,8 @@ func work(t *testing.T, program, url string, errs io.Writer) *cellWorker {
 	w.cmd = exec.Command(program, "worker", url, "--workers", "1")
 	w.cmd.Stderr = errs
 	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.cmd.Start())
 	go func() {
 		var all strings.Builder
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -150,18 +146,14 @@ func TestCellsOfKilledWorkers(t *testing.T) {
 func declare(t *testing.T, r *running) {
 	t.Helper()
 	c := lullnats.Config{Stream: "LULL_CELLS", Consumer: "workers", Subject: "lull.cells.*", Lease: 3 * time.Second}
-	if err := lullnats.Declare(bg, r.js(t), c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lullnats.Declare(bg, r.js(t), c))
 }
 
 // msgs returns how many messages a stream has.
 func (r *running) msgs(t *testing.T, stream string) int {
 	t.Helper()
 	s, err := r.js(t).Stream(bg, stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int(s.CachedInfo().State.Msgs)
 }
 
@@ -172,9 +164,7 @@ func TestCellsOfAnotherBuild(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(other, append(program, 0), 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Only now: a process that another test started meanwhile would have the file open for a moment, and a program
 	// that is open for writing cannot be started (ETXTBSY).
 	t.Parallel()

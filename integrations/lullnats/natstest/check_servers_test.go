@@ -49,9 +49,7 @@ func TestDeclare(t *testing.T) {
 		t.Error(err)
 	}
 	// A part of it is deleted.
-	if err := js.DeleteConsumer(bg, c.Stream, c.Consumer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, js.DeleteConsumer(bg, c.Stream, c.Consumer))
 	lines(t, lullnats.Check(bg, js, c), "consumer worker of Q is missing: want a durable pull consumer with explicit acknowledgements")
 	if err := lullnats.Declare(bg, js, c); err != nil {
 		t.Error(err)
@@ -159,14 +157,10 @@ func TestCheckNamesEverything(t *testing.T) {
 	push := fresh(lullnats.Config{Order: queue.Total})
 	create(jetstream.StreamConfig{Name: push.Stream, Subjects: []string{push.Subject}})
 	nc, err := nats.Connect(shared(t).url())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nc.Close()
 	old, err := nc.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := old.AddConsumer(push.Stream, &nats.ConsumerConfig{Durable: push.Consumer, DeliverSubject: "x", AckPolicy: nats.AckExplicitPolicy, AckWait: time.Second}); err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +200,7 @@ func TestCheckWithoutServer(t *testing.T) {
 	if _, err := lullnats.Open(gone, js, c); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits any more: Open returns %v", err)
 	}
-	if err := r.start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.start())
 	for !js.Conn().IsConnected() {
 		time.Sleep(time.Millisecond)
 	}

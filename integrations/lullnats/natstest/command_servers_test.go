@@ -15,9 +15,7 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	queuetest.Command(t, target(t, false), func(text string) queuetest.CommandLine {
 		var a address
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &a))
 		c := a.Config.WithDefaults()
 		to := strings.NewReplacer("*", "x", ">", "x").Replace(c.Subject)
 		return queuetest.CommandLine{Broker: a.URL, Refused: "nats://127.0.0.1:1", Dead: c.DeadStream, To: to, Mistaken: map[string]string{

@@ -45,9 +45,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
 	policy := queue.Policy()
 	ledger, err := lull.NewDependency("ledger", policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	handled := ""
 	err = packageComment(ctx, own(t).js(t), policy, ledger, func(_ context.Context, m *queue.Message) error {

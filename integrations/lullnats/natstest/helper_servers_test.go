@@ -49,12 +49,15 @@ func (b *bench) open() {
 	b.ok(err)
 }
 
-func (b *bench) ok(err error) {
-	b.Helper()
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 }
+
+func (b *bench) ok(err error) { b.Helper(); must(b, err) }
 
 func (b *bench) send(bodies ...string) {
 	b.Helper()

@@ -104,9 +104,7 @@ func TestServerKilled(t *testing.T) {
 		c.start()
 		t.Cleanup(c.kill)
 		nc, js, err := dial(c.url())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer nc.Close()
 		b := &bench{TB: t, js: js, c: fresh(lullnats.Config{Lease: 5 * time.Second, Attempts: 50})}
 		b.ok(lullnats.Declare(bg, js, b.c))

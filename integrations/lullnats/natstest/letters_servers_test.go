@@ -26,37 +26,31 @@ import (
 func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	js := shared(t).js(t)
-	ok := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	name := fresh(lullnats.Config{}).Stream
 	_, err := js.CreateStream(bg, jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}, Retention: jetstream.InterestPolicy})
-	ok(err)
+	must(t, err)
 	_, err = js.CreateStream(bg, jetstream.StreamConfig{Name: name + "_DEAD", Subjects: []string{"dead." + name + ".>"}})
-	ok(err)
+	must(t, err)
 	var both []lullnats.Config
 	for _, consumer := range []string{"billing", "shipping"} {
 		c := lullnats.Config{Stream: name, Consumer: consumer, Subject: name + ".>"}
-		ok(lullnats.Declare(bg, js, c))
+		must(t, lullnats.Declare(bg, js, c))
 		both = append(both, c)
 	}
 	sender, err := lullnats.NewSender(js, name, name+".new")
-	ok(err)
+	must(t, err)
 	const n = 50
 	for i := range n {
-		ok(sender.Send(bg, queue.Outgoing{ID: fmt.Sprint("order-", i), Body: fmt.Append(nil, i)}))
+		must(t, sender.Send(bg, queue.Outgoing{ID: fmt.Sprint("order-", i), Body: fmt.Append(nil, i)}))
 	}
 	for _, c := range both {
 		b, err := lullnats.Open(bg, js, c)
-		ok(err)
+		must(t, err)
 		d, err := lull.NewDependency("ledger", queue.Policy(), lull.WithRand(seed.Source(t)))
-		ok(err)
+		must(t, err)
 		// Both have one name, as in the package comment.
 		q, err := queue.New(name, b, d, func(_ context.Context, m *queue.Message) error { return lull.Permanent(errors.New("no")) }, queue.Config{}, quiet)
-		ok(err)
+		must(t, err)
 		ctx, cancel := context.WithTimeout(bg, patience)
 		go func() {
 			for q.Counts().DeadLettered < n && ctx.Err() == nil {
@@ -64,11 +58,11 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 			}
 			cancel()
 		}()
-		ok(q.Run(ctx))
+		must(t, q.Run(ctx))
 	}
 	for _, c := range both {
 		from, err := lullnats.Letters(bg, js, c)
-		ok(err)
+		must(t, err)
 		seen := map[string]bool{}
 		_, err = queue.Inspect(bg, from, queue.Filter{}, func(l *queue.Letter) (bool, error) {
 			seen[string(l.Body)] = true
@@ -77,7 +71,7 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 			}
 			return true, nil
 		})
-		ok(err)
+		must(t, err)
 		if len(seen) != n {
 			t.Errorf("%s gave %d messages up, and has %d letters", c.Consumer, n, len(seen))
 		}

@@ -34,9 +34,7 @@ func TestPermissions(t *testing.T) {
 			user("redrive", "$JS.API.STREAM.MSG.GET.S_DEAD", "$JS.API.STREAM.MSG.DELETE.S_DEAD", "orders"),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Start()
 	defer s.Shutdown()
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -44,21 +42,15 @@ func TestPermissions(t *testing.T) {
 	}
 	as := func(name string) jetstream.JetStream {
 		nc, err := nats.Connect(s.ClientURL(), nats.UserInfo(name, name), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { t.Errorf("%s: %v", name, err) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(nc.Close)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return js
 	}
 	c := short
 	c.Stream, c.Consumer, c.Subject, c.Schedules, c.Lease = "S", "C", "orders", true, 2*time.Second
-	if err := lullnats.Declare(bg, as("declare"), c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lullnats.Declare(bg, as("declare"), c))
 	b := &bench{TB: t, js: as("worker"), c: c}
 	b.open()
 	b.sender, err = lullnats.NewSender(as("sender"), "S", "orders")

@@ -27,9 +27,7 @@ type proxy struct {
 func newProxy(t testing.TB, url, word string, heard bool) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &proxy{l: l, to: strings.TrimPrefix(url, "nats://"), word: []byte(word), heard: heard}
 	t.Cleanup(p.close)
 	go func() {

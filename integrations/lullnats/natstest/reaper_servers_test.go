@@ -405,21 +405,15 @@ func (b *bench) handBack(after time.Duration) {
 
 func victim(t *testing.T, at, stream string) {
 	nc, js, err := dial(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nc.Close()
 	c := short
 	c.Lease, c.Stream, c.Consumer, c.Subject = time.Second, stream, "worker", "q"+strings.TrimPrefix(stream, "Q")
 	ctx, cancel := context.WithTimeout(bg, patience)
 	defer cancel()
 	r, err := lullnats.NewReaper(ctx, js, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Run(ctx, 100*time.Millisecond, func(err error) { t.Error(err) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.Run(ctx, 100*time.Millisecond, func(err error) { t.Error(err) }))
 }
 
 // Without a limit there is nothing to reap, and nothing to declare for that.

@@ -122,9 +122,7 @@ func shared(t testing.TB) *running {
 func own(t testing.TB) *running {
 	t.Helper()
 	r, err := launch(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.stop)
 	return r
 }
@@ -146,9 +144,7 @@ func dial(url string) (*nats.Conn, jetstream.JetStream, error) {
 func (r *running) js(t testing.TB) jetstream.JetStream {
 	t.Helper()
 	nc, js, err := dial(r.url())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nc.Close)
 	return js
 }
@@ -226,13 +222,9 @@ func target(t *testing.T, schedules bool) queuetest.Target {
 			c := fresh(lullnats.Config{Lease: o.Lease, Order: o.Order, Attempts: o.Attempts, Schedules: schedules, Source: "orders"})
 			ctx, cancel := context.WithTimeout(bg, time.Minute) // many are made at once
 			defer cancel()
-			if err := lullnats.Declare(ctx, r.js(t), c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, lullnats.Declare(ctx, r.js(t), c))
 			text, err := json.Marshal(address{r.url(), c})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return string(text)
 		},
 		Connect: connect,
