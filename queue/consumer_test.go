@@ -33,9 +33,7 @@ func TestElapsed(t *testing.T) {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Quick: 1})
-		time.Sleep(time.Minute)
-		r.stop(t)
+		}, queue.Config{Quick: 1}).run(t, time.Minute)
 		for kind, want := range map[queue.EventKind]time.Duration{queue.EventRetriedHere: 2 * time.Second, queue.EventSettled: 4 * time.Second} {
 			for _, e := range r.of(kind) {
 				wantEqual(t, fmt.Sprint(kind, ": elapsed"), e.Elapsed, want)
@@ -128,9 +126,7 @@ func TestOutcomes(t *testing.T) {
 				if strings.Contains(c.name, "late") {
 					policy.RateLimitedBase = time.Millisecond
 				}
-				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{})
-				time.Sleep(time.Hour)
-				synctest.Wait()
+				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}).run(t, time.Hour)
 				wantEqual(t, "outcomes", r.outcomes(), c.want)
 				wantEqual(t, "messages left", m.Len(), 0)
 				dead := letters(t, m)
@@ -148,7 +144,6 @@ func TestOutcomes(t *testing.T) {
 					wantEqual(t, "body", string(l.Body), "hello")
 					wantEqual(t, "header", l.Headers["kind"], "test")
 				}
-				r.stop(t)
 			})
 		})
 	}
@@ -162,22 +157,19 @@ func TestHint(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{}, "hello")
 		var second time.Duration
 		began := time.Now()
-		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.RetryAfter(errBlip, 20*time.Minute)
 			}
 			second = time.Since(began)
 			return lull.RetryAfter(errBlip, 2*time.Hour) // and this is more than the policy is willing to wait
-		}, queue.Config{})
-		time.Sleep(3 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, 3*time.Hour)
 		if second < 20*time.Minute || second > 30*time.Minute+time.Second {
 			t.Errorf("a hint of 20m was followed after %v", second)
 		}
 		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 2 {
 			t.Errorf("dead letters %+v", dead)
 		}
-		r.stop(t)
 	})
 }
 
@@ -186,11 +178,8 @@ func TestHintTooLong(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
 			return lull.RetryAfter(errBlip, 31*time.Second)
-		}, queue.Config{})
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-		r.stop(t)
 	})
 }
 
@@ -200,11 +189,8 @@ func TestLongestDelay(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			return lull.Transient(errBlip)
-		}, queue.Config{})
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "retry 300ms, dead-letter attempts_exhausted")
-		r.stop(t)
 	})
 }
 
@@ -230,11 +216,8 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("outcomes %s", got)
 		}
 		time.Sleep(time.Hour)
-		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
-		time.Sleep(time.Second)
-		synctest.Wait()
+		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		wantEqual(t, "a message that was away past the deadline", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -292,12 +275,9 @@ func TestLeaseIsExtended(t *testing.T) {
 				t.Errorf("the lease has %v left", time.Until(until))
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "runs", runs, 1)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -323,16 +303,13 @@ func TestLeaseIsFixed(t *testing.T) {
 					<-ctx.Done()
 					ended = append(ended, time.Since(began))
 					return ctx.Err()
-				}, queue.Config{Lease: 10 * time.Second})
-				time.Sleep(5 * time.Minute)
-				synctest.Wait()
+				}, queue.Config{Lease: 10 * time.Second}).run(t, 5*time.Minute)
 				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 				for _, d := range ended {
 					if d > c.ends+time.Second || d < c.ends-time.Second {
 						t.Errorf("the context ended after %v, want about %v", d, c.ends)
 					}
 				}
-				r.stop(t)
 			})
 		})
 	}
@@ -352,10 +329,8 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 				t.Error("after 23 s of 25: there is nothing to extend")
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -379,10 +354,8 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 				t.Errorf("the handler's context ended %v after its lease", time.Since(until))
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -429,14 +402,11 @@ func TestLeaseIsLost(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "defer 1s, ack")
 		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
 		wantEqual(t, "runs", runs, 2)
 		wantEqual(t, "dead letters", b.DeadLetters().Len(), 0)
-		r.stop(t)
 	})
 }
 
@@ -478,13 +448,10 @@ func TestQuick(t *testing.T) {
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 			return lull.Transient(errBlip)
-		}, queue.Config{Quick: 2})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Quick: 2}).run(t, time.Minute)
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3")
 		wantEqual(t, "outcomes", r.outcomes(), "retry 100ms, dead-letter attempts_exhausted")
 		wantEqual(t, "retried here", len(r.of(queue.EventRetriedHere)), 4)
-		r.stop(t)
 	})
 }
 
@@ -496,15 +463,12 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 		p.Backoff.Base = 100 * time.Millisecond
 		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
 		var seen []string
-		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 			time.Sleep(3 * time.Second)
 			return lull.Transient(errBlip)
-		}, queue.Config{Quick: 5, Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Quick: 5, Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 2.1 2.2") // a third would have 2.8 s of the 4 that it may take
-		r.stop(t)
 	})
 }
 
@@ -622,11 +586,8 @@ func TestNoBudget(t *testing.T) {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Concurrency: 1})
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		}, queue.Config{Concurrency: 1}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")
-		r.stop(t)
 	})
 }
 
@@ -642,19 +603,16 @@ func TestLimit(t *testing.T) {
 					send(t, m, fmt.Sprint(i))
 				}
 				var now, most, attempts atomic.Int64
-				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+				start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 					most.Store(max(most.Load(), now.Add(1)))
 					defer now.Add(-1)
 					attempts.Store(max(attempts.Load(), int64(m.Attempt)))
 					time.Sleep(time.Second)
 					return nil
-				}, queue.Config{})
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
+				}, queue.Config{}).run(t, 10*time.Minute)
 				wantEqual(t, "most at a time", most.Load(), 2)
 				wantEqual(t, "attempts", attempts.Load(), 1)
 				wantEqual(t, "left", m.Len(), 0)
-				r.stop(t)
 			})
 		})
 	}
@@ -669,17 +627,14 @@ func TestThrottle(t *testing.T) {
 			send(t, m, fmt.Sprint(i))
 		}
 		n := 0
-		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			if n++; n%3 == 0 {
 				return lull.RetryAfter(errBlip, 0)
 			}
 			return nil
-		}, queue.Config{Concurrency: 1})
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{Concurrency: 1}).run(t, 2*time.Hour)
 		wantEqual(t, "left", m.Len(), 0)
 		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
-		r.stop(t)
 	})
 }
 
@@ -726,11 +681,8 @@ func TestDrain(t *testing.T) {
 			<-ctx.Done()
 			wantEqual(t, "cause", context.Cause(ctx), queue.ErrDraining)
 			return fmt.Errorf("interrupted: %w", ctx.Err())
-		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second})
-		time.Sleep(time.Second)
-		began := time.Now()
-		r.stop(t)
-		wantEqual(t, "it took", time.Since(began), 10*time.Second)
+		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second}).run(t, time.Second)
+		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 11*time.Second)
 		wantEqual(t, "outcomes", r.outcomes(), "ack, defer")
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Attempt != 1 || got[1].Attempt != 1 {
@@ -853,15 +805,12 @@ func TestNestedCallsAreNotMultiplied(t *testing.T) {
 		inner := dependency(t, plain(3))
 		m := memory(t, queue.MemoryConfig{}, "hello")
 		calls := map[int]int{}
-		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			return lull.Run(ctx, inner, func(context.Context) error {
 				calls[m.Attempt]++
 				return lull.Transient(errBlip)
 			})
-		}, queue.Config{})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{}).run(t, time.Minute)
 		wantEqual(t, "calls", fmt.Sprint(calls), "map[1:3 2:1 3:1]")
-		r.stop(t)
 	})
 }

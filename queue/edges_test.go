@@ -45,9 +45,7 @@ func TestInterrupted(t *testing.T) {
 				r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 					<-ctx.Done()
 					return c.err(ctx)
-				}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify))
-				time.Sleep(time.Second)
-				r.stop(t)
+				}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify)).run(t, time.Second)
 				wantEqual(t, "outcomes", r.outcomes(), c.want)
 			})
 		})
@@ -61,11 +59,9 @@ func TestNotInterrupted(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
-				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }))
-			time.Sleep(time.Minute)
+				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} })).run(t, time.Minute)
 			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 			wantEqual(t, "code", r.of(queue.EventSettled)[0].Code, "") // the classifier named none
-			r.stop(t)
 		})
 	}
 }
@@ -87,9 +83,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 				time.Sleep(5 * time.Millisecond)
 				return nil
-			}, queue.Config{Concurrency: 6})
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			}, queue.Config{Concurrency: 6}).run(t, time.Minute)
 			deferred := 0
 			for _, e := range r.of(queue.EventSettled) {
 				if e.Outcome == queue.Defer {
@@ -103,7 +97,6 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 				t.Errorf("%d messages found no room, want at least 5", deferred)
 			}
 			wantEqual(t, "left", m.Len(), 0)
-			r.stop(t)
 		})
 	}
 }
@@ -166,17 +159,14 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 			p.AttemptTimeout, p.Deadline = 10*time.Second, 10*time.Second
 			m := memory(t, queue.MemoryConfig{}, "hello")
 			var seen []string
-			r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+			start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 				seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 				if m.Attempt == 2 && m.Try == 1 {
 					time.Sleep(took) // it began after 2 s
 				}
 				return lull.Transient(errBlip)
-			}, queue.Config{Quick: 1})
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			}, queue.Config{Quick: 1}).run(t, time.Minute)
 			wantEqual(t, took.String(), strings.Join(seen, " "), want)
-			r.stop(t)
 		})
 	}
 }
@@ -210,10 +200,8 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
-			}, queue.Config{Lease: 30 * time.Second})
-			time.Sleep(6 * time.Minute)
+			}, queue.Config{Lease: 30 * time.Second}).run(t, 6*time.Minute)
 			wantEqual(t, takes.String(), r.outcomes(), want)
-			r.stop(t)
 		})
 	}
 }
@@ -226,15 +214,13 @@ func TestAnAttemptWithoutTimeoutEndsWithItsLease(t *testing.T) {
 		p.AttemptTimeout = lull.NoTimeout
 		p.Breaker = breaker.Config{Off: true}
 		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
-		r := start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
+		start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 			end, ok := ctx.Deadline()
 			if left := time.Until(end); !ok || left > 10*time.Second || left < 5*time.Second {
 				t.Errorf("the context ends in %v (%v), the lease in 10s", left, ok)
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Second)
-		r.stop(t)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Second)
 	})
 }
 
@@ -270,7 +256,6 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 				}
 			}))
 		time.Sleep(9500 * time.Millisecond)
-		synctest.Wait()
 		if len(settled) != 1 || settled[0] != 9*time.Second {
 			t.Errorf("given back after %v of a lease of 10s with a margin of 1s", settled)
 		}
@@ -356,11 +341,8 @@ func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
-		}, queue.Config{})
-		time.Sleep(time.Second)
-		began := time.Now()
-		r.stop(t)
-		wantEqual(t, "Run returned after", time.Since(began), 30*time.Second)
+		}, queue.Config{}).run(t, time.Second)
+		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 31*time.Second)
 	})
 }
 
@@ -373,12 +355,10 @@ func TestTheIDOfAMessage(t *testing.T) {
 			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
 			must(t, m.Send(t.Context(), queue.Outgoing{Headers: h}))
 			got, redrives := "", 0
-			r := start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
+			start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
 				got, redrives = m.ID, m.Redrives
 				return nil
-			}, queue.Config{})
-			time.Sleep(time.Second)
-			r.stop(t)
+			}, queue.Config{}).run(t, time.Second)
 			wantEqual(t, "ID", got, want)
 			wantEqual(t, "redrives", redrives, 2)
 		})
@@ -391,9 +371,7 @@ func TestAPanicLeavesRoom(t *testing.T) {
 		p := plain(1)
 		p.Limit = bulkhead.Config{InFlight: 1}
 		m := memory(t, queue.MemoryConfig{}, "a", "b")
-		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1})
-		time.Sleep(time.Minute)
-		r.stop(t)
+		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter panicked, dead-letter panicked")
 	})
 }
@@ -403,9 +381,7 @@ func TestADeadLetterIsNotDelayed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) },
-			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond})
-		time.Sleep(time.Minute)
-		r.stop(t)
+			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 	})
 }
@@ -458,12 +434,10 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 					}
 				}}
 				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
+				start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
 					time.Sleep(3 * time.Second)
 					return lull.Transient(errBlip)
-				}, queue.Config{})
-				time.Sleep(time.Minute)
-				r.stop(t)
+				}, queue.Config{}).run(t, time.Minute)
 				all := letters(t, b.Memory)
 				if len(all) != 1 {
 					t.Fatalf("%d dead letters", len(all))

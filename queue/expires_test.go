@@ -55,9 +55,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 					b.at = time.Now().Add(x.life)
 				}
 				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(3)), x.handler, x.config)
-				time.Sleep(time.Minute)
-				r.stop(t)
+				r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
 				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 				for _, l := range letters(t, b.Memory) {
 					wantEqual(t, "attempts", l.Attempts, x.attempts)

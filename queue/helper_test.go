@@ -121,6 +121,15 @@ func (r *running) stop(t testing.TB) {
 	}
 }
 
+// run lets it run that long.
+func (r *running) run(t testing.TB, d time.Duration) *running {
+	t.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	r.stop(t)
+	return r
+}
+
 func send(t testing.TB, s queue.Sender, bodies ...string) {
 	t.Helper()
 	for _, b := range bodies {
@@ -165,9 +174,7 @@ func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 func dead(t testing.TB, err error) *queue.Letter {
 	t.Helper()
 	m := memory(t, queue.MemoryConfig{}, "hello")
-	r := start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{})
-	time.Sleep(time.Minute)
-	r.stop(t)
+	start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{}).run(t, time.Minute)
 	all := letters(t, m)
 	if len(all) != 1 {
 		t.Fatalf("%d dead letters", len(all))

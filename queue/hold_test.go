@@ -64,9 +64,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
 		b.settle = func(context.Context) error { return fmt.Errorf("channel closed: %w", queue.ErrLost) }
 		send(t, b, "hello")
-		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
-		time.Sleep(time.Second)
-		r.stop(t)
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{}).run(t, time.Second)
 		events := r.of(queue.EventLeaseLost)
 		if len(events) == 0 {
 			t.Fatal("no lease was lost")
@@ -94,15 +92,13 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 			}
 			time.Sleep(40 * time.Minute) // for which the heartbeat has nothing to do
 			return nil
-		}, queue.Config{})
-		time.Sleep(time.Hour)
+		}, queue.Config{}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		wantEqual(t, "extended", b.extends.Load(), 2) // by the first beat, and Extend
 		if err := kept.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("Extend after the end: %v", err)
 		}
 		wantEqual(t, "extended after the end", b.extends.Load(), 2)
-		r.stop(t)
 	})
 }
 
@@ -120,11 +116,9 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 			defer now.Add(-1)
 			time.Sleep(time.Second)
 			return nil
-		}, queue.Config{Concurrency: 2})
-		time.Sleep(10 * time.Second)
+		}, queue.Config{Concurrency: 2}).run(t, 10*time.Second)
 		wantEqual(t, "outcomes", r.outcomes(), "ack, ack, ack, ack, ack, ack, ack, ack")
 		wantEqual(t, "at a time", most.Load(), 2)
-		r.stop(t)
 	})
 }
 
@@ -151,12 +145,10 @@ func TestNothingAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
 		b.receive = func(context.Context, queue.Want) ([]*queue.Delivery, error) { return nil, nil }
-		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
-		time.Sleep(time.Second)
+		start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		if n := b.receives.Load(); n > 101 {
 			t.Errorf("%d calls in a second", n)
 		}
-		r.stop(t)
 	})
 }
 
@@ -202,10 +194,8 @@ func TestOneProbeAtATime(t *testing.T) {
 					opened.Store(true)
 				}
 				return lull.Transient(errBlip)
-			}, queue.Config{Concurrency: 1})
-			time.Sleep(10 * time.Minute)
+			}, queue.Config{Concurrency: 1}).run(t, 10*time.Minute)
 			wantEqual(t, "opened", opened.Load(), true)
-			r.stop(t)
 			if c := r.Counts(); c.Paused != 1 || c.Resumed != 0 || c.Retried == 0 {
 				t.Errorf("%+v", c)
 			}
@@ -343,12 +333,10 @@ func TestQuickWait(t *testing.T) {
 			p := plain(2)
 			p.Backoff.Base = wait
 			m := memory(t, queue.MemoryConfig{}, "hello")
-			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
-			time.Sleep(time.Minute)
+			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1}).run(t, time.Minute)
 			got := r.of(queue.EventSettled)
 			last := got[len(got)-1]
 			wantEqual(t, wait.String(), fmt.Sprint(last.Outcome, " ", last.Reason, " after ", r.Counts().RetriedHere, " runs here"), want)
-			r.stop(t)
 		})
 	}
 }
@@ -398,10 +386,8 @@ func TestHintTooLongWhateverElse(t *testing.T) {
 			return errBlip
 		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
 			return lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}
-		}))
-		time.Sleep(time.Minute)
+		})).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-		r.stop(t)
 	})
 }
 
@@ -428,10 +414,8 @@ func TestCounts(t *testing.T) {
 				return queue.DropMessage(nil)
 			}
 			return nil
-		}, queue.Config{Quick: 1})
-		time.Sleep(time.Minute)
+		}, queue.Config{Quick: 1}).run(t, time.Minute)
 		wantEqual(t, "counts", r.Counts(), queue.Counts{Acked: 3, Retried: 1, Deferred: 1, DeadLettered: 1, Dropped: 1, RetriedHere: 1})
-		r.stop(t)
 	})
 }
 
@@ -514,10 +498,8 @@ func TestCodeOfTheUnclassified(t *testing.T) {
 	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{}, "hello")
-			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
-				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} }))
-			time.Sleep(time.Minute)
-			r.stop(t)
+			start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
+				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} })).run(t, time.Minute)
 			for _, l := range letters(t, m) {
 				wantEqual(t, fmt.Sprintf("the code, where the classifier has %q", own), l.Code, want)
 			}

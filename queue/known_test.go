@@ -162,9 +162,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 						}
 						runs += fmt.Sprint(m.Attempt)
 						return c.handler(ctx, b, run)
-					}, queue.Config{Lease: 2 * time.Second})
-					time.Sleep(time.Hour)
-					synctest.Wait()
+					}, queue.Config{Lease: 2 * time.Second}).run(t, time.Hour)
 					wantEqual(t, "attempts", runs, c.runs)
 					wantEqual(t, "left", b.Len(), 0)
 					events := r.of(queue.EventSettled)
@@ -174,7 +172,6 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 						letter = fmt.Sprint(l.Reason, " ", l.Attempts)
 					}
 					wantEqual(t, "letter", letter, c.letter)
-					r.stop(t)
 				})
 			})
 		}

@@ -158,14 +158,12 @@ func TestLogObserver(t *testing.T) {
 	lines := defaultLog(t)
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{}, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
 			}
 			return lull.Permanent(errBlip)
-		}, queue.Config{}, queue.WithObserver(queue.NewLog(nil)))
-		time.Sleep(10 * time.Second)
-		r.stop(t)
+		}, queue.Config{}, queue.WithObserver(queue.NewLog(nil))).run(t, 10*time.Second)
 	})
 	text := ""
 	for _, l := range lines() {
@@ -225,8 +223,7 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Concurrency: 4})
-		time.Sleep(10 * time.Minute)
+		}, queue.Config{Concurrency: 4}).run(t, 10*time.Minute)
 		if most := b.most.Load(); most != 4 {
 			t.Errorf("%d messages were out at a time, want 4", most)
 		}
@@ -234,7 +231,6 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 		if c.SettleFailed < 10 || c.Acked < 40 {
 			t.Errorf("it does not go on: %+v", c)
 		}
-		r.stop(t)
 	})
 }
 

@@ -73,12 +73,10 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 		runs := 0
 		p := plain(5)
 		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second}
-		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+		start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 			runs++
 			return lull.Transient(errBlip)
-		}, queue.Config{})
-		time.Sleep(24 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, 24*time.Hour)
 		letters := letters(t, m)
 		if len(letters) != 1 || letters[0].Reason != "attempts_exhausted" || letters[0].Attempts != 5 {
 			t.Errorf("%+v", letters)
@@ -86,7 +84,6 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 		if runs != 10 {
 			t.Errorf("%d runs, want 5 attempts and as many probes that were none", runs)
 		}
-		r.stop(t)
 	})
 }
 

@@ -37,9 +37,7 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				b := cramped{memory(t, queue.MemoryConfig{}, "hello")}
-				r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{})
-				time.Sleep(time.Minute)
-				r.stop(t)
+				r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{}).run(t, time.Minute)
 				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 				for _, l := range letters(t, b.Memory) {
 					errs := strings.Join(l.Errors, "; ")
