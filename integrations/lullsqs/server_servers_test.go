@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lullgo/lull/internal/pace"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -96,6 +97,9 @@ func (r *running) get(name string) (*emulator, error) {
 		return nil, err
 	}
 	e := &emulator{node: node, folder: folder, data: data}
+	if err := ports.Free(&e.port); err != nil {
+		return nil, err
+	}
 	if err := e.start(); err != nil {
 		return nil, err
 	}

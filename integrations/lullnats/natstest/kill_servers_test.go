@@ -14,6 +14,7 @@ import (
 	"time"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -100,7 +101,8 @@ func TestServerKilled(t *testing.T) {
 	}
 	t.Parallel()
 	for _, pause := range []time.Duration{0, time.Second} {
-		c := &child{t: t, dir: t.TempDir(), port: -1}
+		c := &child{t: t, dir: t.TempDir()}
+		must(t, ports.Free(&c.port))
 		c.start()
 		t.Cleanup(c.kill)
 		nc, js, err := dial(c.url())

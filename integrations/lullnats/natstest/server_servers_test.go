@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/pace"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -57,7 +57,10 @@ func TestMain(m *testing.M) {
 }
 
 func launch(dir string) (*running, error) {
-	r := &running{dir: dir, port: -1}
+	r := &running{dir: dir}
+	if err := ports.Free(&r.port); err != nil {
+		return nil, err
+	}
 	return r, r.start()
 }
 
@@ -78,7 +81,7 @@ func (r *running) start() error {
 		s.Shutdown()
 		return fmt.Errorf("the server is not ready at port %d", r.port)
 	}
-	r.s, r.port = s, s.Addr().(*net.TCPAddr).Port
+	r.s = s
 	return nil
 }
 
