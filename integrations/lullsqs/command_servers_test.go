@@ -25,9 +25,7 @@ func TestCommand(t *testing.T) {
 	x := queuetest.Target{Declare: e.declare, Connect: connect, Lease: lease()}
 	queuetest.Command(t, x, func(text string) queuetest.CommandLine {
 		var a address
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &a))
 		at := func(endpoint string) string {
 			return "sqs://eu-central-1?" + url.Values{"endpoint": {endpoint}}.Encode()
 		}
@@ -44,9 +42,7 @@ var outLong = regexp.MustCompile(`"VisibilityTimeout":\d{2,}`)
 // shortened returns the URL of a proxy of an emulator, through which messages are out for 5 s at most.
 func shortened(t *testing.T, endpoint string) string {
 	u, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(u)
 		body, err := io.ReadAll(r.In.Body)

@@ -19,9 +19,7 @@ func TestConformanceOfTheDocumentation(t *testing.T) {
 		Declare: func(t testing.TB, o queuetest.Options) string {
 			f := newFake()
 			config, err := Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Attempts: o.Attempts})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			mu.Lock()
 			defer mu.Unlock()
 			fakes[config.Queue] = f

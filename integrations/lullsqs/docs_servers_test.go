@@ -37,9 +37,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := lull.NewDependency("ledger", queue.Policy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	handled := ""
 	err = packageComment(ctx, client, d, func(_ context.Context, m *queue.Message) error {

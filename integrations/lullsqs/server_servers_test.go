@@ -76,9 +76,7 @@ func (r *running) need(t testing.TB, name string) *emulator {
 		t.Skip(err)
 	}
 	e, err := r.get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
@@ -231,9 +229,7 @@ func (e *emulator) client() *sqs.Client { return clientOf(fmt.Sprintf("http://12
 func (e *emulator) declare(t testing.TB, o queuetest.Options) string {
 	t.Helper()
 	config, err := Declare(t.Context(), e.client(), Topology{Queue: newName(t, o.Order == queue.PerGroup), Attempts: max(o.Attempts, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config.Wait = time.Second
 	text, _ := json.Marshal(address{Endpoint: fmt.Sprintf("http://127.0.0.1:%d", e.port), Config: config, Lease: o.Lease})
 	return string(text)
