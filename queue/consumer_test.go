@@ -119,32 +119,30 @@ func TestOutcomes(t *testing.T) {
 			return lull.Permanent(&net.DNSError{Name: "ledger", IsNotFound: true})
 		}, "dead-letter permanent", "permanent", "nxdomain"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{}, "hello")
-				policy := c.policy
-				if strings.Contains(c.name, "late") {
-					policy.RateLimitedBase = time.Millisecond
-				}
-				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}).run(t, time.Hour)
-				wantEqual(t, "outcomes", r.outcomes(), c.want)
-				wantEqual(t, "messages left", m.Len(), 0)
-				dead := letters(t, m)
-				if c.reason == "" {
-					wantEqual(t, "dead letters", len(dead), 0)
-				} else if len(dead) != 1 {
-					t.Errorf("%d dead letters, want 1", len(dead))
-				} else {
-					l := dead[0]
-					wantEqual(t, "reason", l.Reason, c.reason)
-					wantEqual(t, "code", l.Code, c.code)
-					wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
-					wantEqual(t, "source", l.Source, "orders")
-					wantEqual(t, "original id", l.OriginalID, "1")
-					wantEqual(t, "body", string(l.Body), "hello")
-					wantEqual(t, "header", l.Headers["kind"], "test")
-				}
-			})
+		subtest(t, c.name, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{}, "hello")
+			policy := c.policy
+			if strings.Contains(c.name, "late") {
+				policy.RateLimitedBase = time.Millisecond
+			}
+			r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}).run(t, time.Hour)
+			wantEqual(t, "outcomes", r.outcomes(), c.want)
+			wantEqual(t, "messages left", m.Len(), 0)
+			dead := letters(t, m)
+			if c.reason == "" {
+				wantEqual(t, "dead letters", len(dead), 0)
+			} else if len(dead) != 1 {
+				t.Errorf("%d dead letters, want 1", len(dead))
+			} else {
+				l := dead[0]
+				wantEqual(t, "reason", l.Reason, c.reason)
+				wantEqual(t, "code", l.Code, c.code)
+				wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
+				wantEqual(t, "source", l.Source, "orders")
+				wantEqual(t, "original id", l.OriginalID, "1")
+				wantEqual(t, "body", string(l.Body), "hello")
+				wantEqual(t, "header", l.Headers["kind"], "test")
+			}
 		})
 	}
 }
@@ -226,29 +224,27 @@ func TestPanic(t *testing.T) {
 		"panic":  func() { panic(errBlip) },
 		"goexit": func() { runtime.Goexit() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{}, "bad", "good")
-				p := plain(2)
-				p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
-				d := dependency(t, p)
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					if string(m.Body) == "bad" {
-						f()
-					}
-					return nil
-				}, queue.Config{Concurrency: 1})
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
-				wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
-				if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
-					t.Errorf("dead letters %+v", dead)
-				} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
-					t.Errorf("errors %q", dead[0].Errors)
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{}, "bad", "good")
+			p := plain(2)
+			p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
+			d := dependency(t, p)
+			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+				if string(m.Body) == "bad" {
+					f()
 				}
-				r.stop(t)
-			})
+				return nil
+			}, queue.Config{Concurrency: 1})
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
+			wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
+			if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
+				t.Errorf("dead letters %+v", dead)
+			} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
+				t.Errorf("errors %q", dead[0].Errors)
+			}
+			r.stop(t)
 		})
 	}
 }
@@ -292,25 +288,23 @@ func TestLeaseIsFixed(t *testing.T) {
 		{"fixed", queue.MemoryConfig{FixedLeases: true}, 9 * time.Second},
 		{"as far as it goes", queue.MemoryConfig{MaxLease: 25 * time.Second}, 25*time.Second - 800*time.Millisecond},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, c.m, "hello")
-				p := plain(2)
-				p.AttemptTimeout = lull.NoTimeout
-				var ended []time.Duration
-				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
-					began := time.Now()
-					<-ctx.Done()
-					ended = append(ended, time.Since(began))
-					return ctx.Err()
-				}, queue.Config{Lease: 10 * time.Second}).run(t, 5*time.Minute)
-				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
-				for _, d := range ended {
-					if d > c.ends+time.Second || d < c.ends-time.Second {
-						t.Errorf("the context ended after %v, want about %v", d, c.ends)
-					}
+		subtest(t, c.name, func(t *testing.T) {
+			m := memory(t, c.m, "hello")
+			p := plain(2)
+			p.AttemptTimeout = lull.NoTimeout
+			var ended []time.Duration
+			r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+				began := time.Now()
+				<-ctx.Done()
+				ended = append(ended, time.Since(began))
+				return ctx.Err()
+			}, queue.Config{Lease: 10 * time.Second}).run(t, 5*time.Minute)
+			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+			for _, d := range ended {
+				if d > c.ends+time.Second || d < c.ends-time.Second {
+					t.Errorf("the context ended after %v, want about %v", d, c.ends)
 				}
-			})
+			}
 		})
 	}
 }
@@ -476,44 +470,42 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 // done without a message lost to attempts that could not succeed.
 func TestBreakerPausesTheConsumer(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{CountDefers: counted})
-				for i := range 200 {
-					send(t, m, fmt.Sprint(i))
+		subtest(t, fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			for i := range 200 {
+				send(t, m, fmt.Sprint(i))
+			}
+			p := queue.Policy()
+			p.Attempts = 4
+			d := dependency(t, p)
+			var down atomic.Bool
+			down.Store(true)
+			var attempts atomic.Int64
+			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+				time.Sleep(10 * time.Millisecond)
+				if down.Load() {
+					attempts.Add(1)
+					return lull.Transient(errBlip)
 				}
-				p := queue.Policy()
-				p.Attempts = 4
-				d := dependency(t, p)
-				var down atomic.Bool
-				down.Store(true)
-				var attempts atomic.Int64
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					time.Sleep(10 * time.Millisecond)
-					if down.Load() {
-						attempts.Add(1)
-						return lull.Transient(errBlip)
-					}
-					return nil
-				}, queue.Config{Concurrency: 2})
-				time.Sleep(time.Minute)
-				during := attempts.Load()
-				// Two seconds until it opens, two at a time, each 10 ms; then a probe after
-				// 1, 2, 4, 8, 16, 30 s or so.
-				if during > 410+10 {
-					t.Errorf("%d attempts in an outage", during)
-				}
-				wantEqual(t, "in the second half", attempts.Load() < 420, true)
-				down.Store(false)
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				wantEqual(t, "left", m.Len(), 0)
-				wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
-				r.stop(t)
-				if n := m.DeadLetters().Len(); n > 0 && !counted {
-					t.Errorf("%d dead letters", n)
-				}
-			})
+				return nil
+			}, queue.Config{Concurrency: 2})
+			time.Sleep(time.Minute)
+			during := attempts.Load()
+			// Two seconds until it opens, two at a time, each 10 ms; then a probe after
+			// 1, 2, 4, 8, 16, 30 s or so.
+			if during > 410+10 {
+				t.Errorf("%d attempts in an outage", during)
+			}
+			wantEqual(t, "in the second half", attempts.Load() < 420, true)
+			down.Store(false)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			wantEqual(t, "left", m.Len(), 0)
+			wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
+			r.stop(t)
+			if n := m.DeadLetters().Len(); n > 0 && !counted {
+				t.Errorf("%d dead letters", n)
+			}
 		})
 	}
 }
@@ -522,31 +514,29 @@ func TestBreakerPausesTheConsumer(t *testing.T) {
 // attempt.
 func TestForcedOpenCostsNothing(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{CountDefers: counted})
-				d := dependency(t, queue.Policy())
-				var mu sync.Mutex
-				var attempts []int
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					mu.Lock()
-					defer mu.Unlock()
-					attempts = append(attempts, m.Attempt)
-					return nil
-				}, queue.Config{Concurrency: 3, Lease: time.Second})
-				synctest.Wait() // it waits for messages
-				d.Breaker().ForceOpen(d.Now())
-				send(t, m, "a", "b", "c", "d", "e", "f")
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				wantEqual(t, "attempts while it is open", len(attempts), 0)
-				d.Breaker().ForceClosed(d.Now())
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
-				wantEqual(t, "left", m.Len(), 0)
-				r.stop(t)
-			})
+		subtest(t, fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			d := dependency(t, queue.Policy())
+			var mu sync.Mutex
+			var attempts []int
+			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+				mu.Lock()
+				defer mu.Unlock()
+				attempts = append(attempts, m.Attempt)
+				return nil
+			}, queue.Config{Concurrency: 3, Lease: time.Second})
+			synctest.Wait() // it waits for messages
+			d.Breaker().ForceOpen(d.Now())
+			send(t, m, "a", "b", "c", "d", "e", "f")
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantEqual(t, "attempts while it is open", len(attempts), 0)
+			d.Breaker().ForceClosed(d.Now())
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
+			wantEqual(t, "left", m.Len(), 0)
+			r.stop(t)
 		})
 	}
 }
@@ -594,26 +584,24 @@ func TestNoBudget(t *testing.T) {
 // The dependency's limit and throttle hold for messages too.
 func TestLimit(t *testing.T) {
 	for name, limit := range map[string]bulkhead.Config{"in line": {InFlight: 2, MaxWait: time.Minute}, "refused": {InFlight: 2}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p := plain(2)
-				p.Limit = limit
-				m := memory(t, queue.MemoryConfig{})
-				for i := range 20 {
-					send(t, m, fmt.Sprint(i))
-				}
-				var now, most, attempts atomic.Int64
-				start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
-					most.Store(max(most.Load(), now.Add(1)))
-					defer now.Add(-1)
-					attempts.Store(max(attempts.Load(), int64(m.Attempt)))
-					time.Sleep(time.Second)
-					return nil
-				}, queue.Config{}).run(t, 10*time.Minute)
-				wantEqual(t, "most at a time", most.Load(), 2)
-				wantEqual(t, "attempts", attempts.Load(), 1)
-				wantEqual(t, "left", m.Len(), 0)
-			})
+		subtest(t, name, func(t *testing.T) {
+			p := plain(2)
+			p.Limit = limit
+			m := memory(t, queue.MemoryConfig{})
+			for i := range 20 {
+				send(t, m, fmt.Sprint(i))
+			}
+			var now, most, attempts atomic.Int64
+			start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+				most.Store(max(most.Load(), now.Add(1)))
+				defer now.Add(-1)
+				attempts.Store(max(attempts.Load(), int64(m.Attempt)))
+				time.Sleep(time.Second)
+				return nil
+			}, queue.Config{}).run(t, 10*time.Minute)
+			wantEqual(t, "most at a time", most.Load(), 2)
+			wantEqual(t, "attempts", attempts.Load(), 1)
+			wantEqual(t, "left", m.Len(), 0)
 		})
 	}
 }

@@ -39,15 +39,13 @@ func TestInterrupted(t *testing.T) {
 		"a failed call":      {lull.Classify, func(context.Context) error { return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip} }, "defer"},
 		"a decision":         {transient, func(context.Context) error { return queue.DropMessage(nil) }, "drop"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{}, "hello")
-				r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
-					<-ctx.Done()
-					return c.err(ctx)
-				}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify)).run(t, time.Second)
-				wantEqual(t, "outcomes", r.outcomes(), c.want)
-			})
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{}, "hello")
+			r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
+				<-ctx.Done()
+				return c.err(ctx)
+			}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify)).run(t, time.Second)
+			wantEqual(t, "outcomes", r.outcomes(), c.want)
 		})
 	}
 }
@@ -422,30 +420,28 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 		{"not kept, at the second", 2, false, true, 0},
 		{"not kept, at the second, never seen", 2, false, false, 7 * time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				began := time.Now()
-				b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
-					if !c.failed {
-						d.FirstFailed = time.Time{}
-					}
-					if d.FirstSeen = began; !c.seen {
-						d.FirstSeen = time.Time{}
-					}
-				}}
-				send(t, b, "hello")
-				start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
-					time.Sleep(3 * time.Second)
-					return lull.Transient(errBlip)
-				}, queue.Config{}).run(t, time.Minute)
-				all := letters(t, b.Memory)
-				if len(all) != 1 {
-					t.Fatalf("%d dead letters", len(all))
+		subtest(t, c.name, func(t *testing.T) {
+			began := time.Now()
+			b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
+				if !c.failed {
+					d.FirstFailed = time.Time{}
 				}
-				wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
-				last := time.Duration(4*c.attempts-1) * time.Second
-				wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
-			})
+				if d.FirstSeen = began; !c.seen {
+					d.FirstSeen = time.Time{}
+				}
+			}}
+			send(t, b, "hello")
+			start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
+				time.Sleep(3 * time.Second)
+				return lull.Transient(errBlip)
+			}, queue.Config{}).run(t, time.Minute)
+			all := letters(t, b.Memory)
+			if len(all) != 1 {
+				t.Fatalf("%d dead letters", len(all))
+			}
+			wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
+			last := time.Duration(4*c.attempts-1) * time.Second
+			wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
 		})
 	}
 }

@@ -48,20 +48,18 @@ func TestRule21MessagesExpire(t *testing.T) {
 			return queue.DropMessage(errBlip)
 		}, queue.Config{}, "drop", 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				b := ending{Memory: memory(t, queue.MemoryConfig{})}
-				if x.life != 0 {
-					b.at = time.Now().Add(x.life)
-				}
-				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
-				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
-				for _, l := range letters(t, b.Memory) {
-					wantEqual(t, "attempts", l.Attempts, x.attempts)
-					wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
-				}
-			})
+		subtest(t, name, func(t *testing.T) {
+			b := ending{Memory: memory(t, queue.MemoryConfig{})}
+			if x.life != 0 {
+				b.at = time.Now().Add(x.life)
+			}
+			send(t, b, "hello")
+			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
+			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+			for _, l := range letters(t, b.Memory) {
+				wantEqual(t, "attempts", l.Attempts, x.attempts)
+				wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
+			}
 		})
 	}
 }

@@ -158,6 +158,12 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// subtest is a subtest in a bubble.
+func subtest(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 // middle is no luck either way.
 func middle() uint64 { return 1 << 63 }
 

@@ -530,34 +530,32 @@ func TestNames(t *testing.T) {
 // would be found by the end of the bubble.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	for name, c := range map[string]queue.MemoryConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, c, "ack", "retry", "defer", "dead", "slow", "panic")
-				p := queue.Policy()
-				p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
-				d := dependency(t, p)
-				r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
-					switch string(m.Body) {
-					case "retry":
-						return lull.Transient(errBlip)
-					case "defer":
-						return queue.DeferFor(nil, time.Minute)
-					case "dead":
-						return errBlip
-					case "slow":
-						<-ctx.Done()
-						return ctx.Err()
-					case "panic":
-						panic("x")
-					}
-					return nil
-				}, queue.Config{Quick: 2, Drain: time.Second})
-				time.Sleep(10 * time.Second)
-				d.Breaker().ForceOpen(d.Now())
-				time.Sleep(10 * time.Second)
-				r.stop(t)
-				wantEqual(t, "in flight", r.InFlight(), 0)
-			})
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, c, "ack", "retry", "defer", "dead", "slow", "panic")
+			p := queue.Policy()
+			p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
+			d := dependency(t, p)
+			r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
+				switch string(m.Body) {
+				case "retry":
+					return lull.Transient(errBlip)
+				case "defer":
+					return queue.DeferFor(nil, time.Minute)
+				case "dead":
+					return errBlip
+				case "slow":
+					<-ctx.Done()
+					return ctx.Err()
+				case "panic":
+					panic("x")
+				}
+				return nil
+			}, queue.Config{Quick: 2, Drain: time.Second})
+			time.Sleep(10 * time.Second)
+			d.Breaker().ForceOpen(d.Now())
+			time.Sleep(10 * time.Second)
+			r.stop(t)
+			wantEqual(t, "in flight", r.InFlight(), 0)
 		})
 	}
 }

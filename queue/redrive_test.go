@@ -590,28 +590,26 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 		{"one false answer at the end of the context", ended(nil), 1, 1, nil},
 	} {
 		for _, what := range []string{"Inspect", "Redrive"} {
-			t.Run(what+"/"+c.what, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					m := morgue(t, queue.MemoryConfig{}, all)
-					b := &scripted{Memory: m.DeadLetters()}
-					b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
-						if n >= c.from && n-c.from < c.times {
-							return c.instead(ctx, b, w)
-						}
-						return b.Memory.Receive(ctx, w)
+			subtest(t, what+"/"+c.what, func(t *testing.T) {
+				m := morgue(t, queue.MemoryConfig{}, all)
+				b := &scripted{Memory: m.DeadLetters()}
+				b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+					if n >= c.from && n-c.from < c.times {
+						return c.instead(ctx, b, w)
 					}
-					from, err := queue.Scan(b, queue.ScanConfig{})
-					must(t, err)
-					var p queue.Progress
-					if what == "Inspect" {
-						p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
-					} else {
-						p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
-					}
-					if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
-						t.Errorf("%v, %v; want %v", p, err, c.failed)
-					}
-				})
+					return b.Memory.Receive(ctx, w)
+				}
+				from, err := queue.Scan(b, queue.ScanConfig{})
+				must(t, err)
+				var p queue.Progress
+				if what == "Inspect" {
+					p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+				} else {
+					p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+				}
+				if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
+					t.Errorf("%v, %v; want %v", p, err, c.failed)
+				}
 			})
 		}
 	}
