@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,9 +43,8 @@ func TestElapsed(t *testing.T) {
 
 // What the handler returns decides, at each attempt.
 func TestOutcomes(t *testing.T) {
-	hinted := plain(3)
-	hinted.HintLimit = time.Hour
-	hinted.RateLimitedBase = time.Minute // the spread of the hint
+	blip := func(*queue.Message) error { return lull.Transient(errBlip) }
+	unknown := func(*queue.Message) error { return errBlip }
 	for _, c := range []struct {
 		name   string
 		policy lull.Policy
@@ -62,12 +60,12 @@ func TestOutcomes(t *testing.T) {
 			}
 			return nil
 		}, "retry 1s, ack", "", ""},
-		{"transient for ever", plain(3), func(*queue.Message) error { return lull.Transient(errBlip) },
+		{"transient for ever", plain(3), blip,
 			"retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
-		{"no retries", plain(1), func(*queue.Message) error { return lull.Transient(errBlip) },
+		{"no retries", plain(1), blip,
 			"dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"permanent", plain(3), func(*queue.Message) error { return lull.Permanent(errBlip) }, "dead-letter permanent", "permanent", "permanent"},
-		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
+		{"unknown", plain(3), unknown, "retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
 		{"a panic, until the deadline", func() lull.Policy {
 			p := plain(9)
 			p.Deadline, p.AttemptTimeout = 2500*time.Millisecond, time.Second
@@ -118,14 +116,35 @@ func TestOutcomes(t *testing.T) {
 		{"the same, and the handler knows better", plain(2), func(*queue.Message) error {
 			return lull.Permanent(&net.DNSError{Name: "ledger", IsNotFound: true})
 		}, "dead-letter permanent", "permanent", "nxdomain"},
+		{"a hint that is too long", plain(5), func(*queue.Message) error { return lull.RetryAfter(errBlip, 31*time.Second) }, "dead-letter hint_too_long", "hint_too_long", "rate_limited"},
+		{"a wait that is too long for a retry in the hand", plain(2), blip, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"the broker's longest delay", plain(2), blip, "retry 300ms, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"classified, with a hint that is too long", plain(5), unknown, "dead-letter hint_too_long", "hint_too_long", "busy"},
+		{"classified as unknown", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
+		{"classified as unknown, with a code", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "mine"},
 	} {
 		subtest(t, c.name, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{}, "hello")
-			policy := c.policy
-			if strings.Contains(c.name, "late") {
+			var mc queue.MemoryConfig
+			var config queue.Config
+			policy, classify := c.policy, queue.Classify
+			switch c.name {
+			case "overloaded: as late as ever":
 				policy.RateLimitedBase = time.Millisecond
+			case "a wait that is too long for a retry in the hand":
+				config = queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond}
+			case "the broker's longest delay":
+				mc.MaxDelay = 300 * time.Millisecond
+			case "classified, with a hint that is too long":
+				classify = func(error) lull.Verdict {
+					return lull.Verdict{Kind: lull.KindOverloaded, Code: "busy", After: time.Hour}
+				}
+			case "classified as unknown":
+				classify = func(error) lull.Verdict { return lull.Verdict{} }
+			case "classified as unknown, with a code":
+				classify = func(error) lull.Verdict { return lull.Verdict{Code: "mine"} }
 			}
-			r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}).run(t, time.Hour)
+			m := memory(t, mc, "hello")
+			r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, config, queue.WithClassifier(classify)).run(t, time.Hour)
 			wantEqual(t, "outcomes", r.outcomes(), c.want)
 			wantEqual(t, "messages left", m.Len(), 0)
 			dead := letters(t, m)
@@ -168,27 +187,6 @@ func TestHint(t *testing.T) {
 		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 2 {
 			t.Errorf("dead letters %+v", dead)
 		}
-	})
-}
-
-func TestHintTooLong(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
-		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
-			return lull.RetryAfter(errBlip, 31*time.Second)
-		}, queue.Config{}).run(t, time.Hour)
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-	})
-}
-
-// What is longer than the broker's longest delay is that.
-func TestLongestDelay(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond}, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
-			return lull.Transient(errBlip)
-		}, queue.Config{}).run(t, time.Hour)
-		wantEqual(t, "outcomes", r.outcomes(), "retry 300ms, dead-letter attempts_exhausted")
 	})
 }
 
@@ -506,37 +504,6 @@ func TestBreakerPausesTheConsumer(t *testing.T) {
 			if n := m.DeadLetters().Len(); n > 0 && !counted {
 				t.Errorf("%d dead letters", n)
 			}
-		})
-	}
-}
-
-// While the breaker is open nothing is fetched, and what was fetched before costs no
-// attempt.
-func TestForcedOpenCostsNothing(t *testing.T) {
-	for _, counted := range []bool{false, true} {
-		subtest(t, fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{CountDefers: counted})
-			d := dependency(t, queue.Policy())
-			var mu sync.Mutex
-			var attempts []int
-			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-				mu.Lock()
-				defer mu.Unlock()
-				attempts = append(attempts, m.Attempt)
-				return nil
-			}, queue.Config{Concurrency: 3, Lease: time.Second})
-			synctest.Wait() // it waits for messages
-			d.Breaker().ForceOpen(d.Now())
-			send(t, m, "a", "b", "c", "d", "e", "f")
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			wantEqual(t, "attempts while it is open", len(attempts), 0)
-			d.Breaker().ForceClosed(d.Now())
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
-			wantEqual(t, "left", m.Len(), 0)
-			r.stop(t)
 		})
 	}
 }

@@ -374,16 +374,6 @@ func TestAPanicLeavesRoom(t *testing.T) {
 	})
 }
 
-// A dead letter is not delayed, also where the wait for a retry in the hand was too long.
-func TestADeadLetterIsNotDelayed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) },
-			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond}).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
-	})
-}
-
 // A call inside the handler that ended before its first attempt has sent nothing.
 func TestNeverSentInside(t *testing.T) {
 	for attempts, want := range []bool{true, false, false} {

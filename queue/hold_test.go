@@ -377,20 +377,6 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 	})
 }
 
-// A hint that is longer than the policy is willing to wait ends the call, whatever else
-// would end it too: a hint is never cut short.
-func TestHintTooLongWhateverElse(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
-		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
-			return errBlip
-		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
-			return lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}
-		})).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-	})
-}
-
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{}, "ack", "retry", "defer", "dead", "drop")
@@ -490,20 +476,6 @@ func TestClassify(t *testing.T) {
 	}
 	if v := queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
 		t.Errorf("the hint became %v", v.After)
-	}
-}
-
-// A classifier that does not know an error may return a verdict with a code of its own, or without one.
-func TestCodeOfTheUnclassified(t *testing.T) {
-	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
-		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{}, "hello")
-			start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
-				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} })).run(t, time.Minute)
-			for _, l := range letters(t, m) {
-				wantEqual(t, fmt.Sprintf("the code, where the classifier has %q", own), l.Code, want)
-			}
-		})
 	}
 }
 

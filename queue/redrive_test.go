@@ -341,28 +341,6 @@ func TestRedriveRate(t *testing.T) {
 	}
 }
 
-// However alike two letters are (a producer that is not ours gives no ids, and increments
-// a counter), they are two messages: none is removed that was not moved, and no broker
-// discards one for the other.
-func TestRule21LettersThatAreAlikeAreAllMoved(t *testing.T) {
-	for _, duplicates := range []time.Duration{-1, time.Hour} {
-		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{Duplicates: duplicates})
-			for _, body := range []string{"a", "a", "b"} {
-				e := &queue.Envelope{Reason: "x", Source: "orders", OriginalID: "one"}
-				m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(nil, e), Body: []byte(body)})
-			}
-			p, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{DryRun: true}, nil)
-			wantEqual(t, "dry", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
-			wantEqual(t, "letters", m.DeadLetters().Len(), 3)
-			p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
-			wantEqual(t, "progress", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
-			wantEqual(t, "messages", fmt.Sprint(taken(t, m)), "map[a:2 b:1]")
-			wantEqual(t, "letters", m.DeadLetters().Len(), 0)
-		})
-	}
-}
-
 // counted is a reading that counts.
 type counted struct {
 	queue.DeadLetters
