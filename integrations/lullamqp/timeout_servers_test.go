@@ -39,10 +39,9 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 }
 
 // A real consumer_timeout. A handler that takes longer learns of it, with the reason, and so does
-// the observer. Its message is not handled twice at once. A consumer with nothing to do keeps its
-// channel. A redrive skips letters, which are out for longer than that, and moves the others, each
-// once. (Do not run it beside other tests: within its second the server and this process must get
-// their turns. The four that are beside each other wait.)
+// the observer. Its message is not handled twice at once. A redrive skips letters, which are out for
+// longer than that, and moves the others, each once. (Do not run it beside other tests: within its
+// second the server and this process must get their turns. The three that are beside each other wait.)
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Queue {
@@ -82,23 +81,6 @@ func TestRealConsumerTimeout(t *testing.T) {
 		}
 		if n := most.Load(); n != 1 {
 			t.Errorf("%d runs of one message at a time", n)
-		}
-	})
-	t.Run("idle", func(t *testing.T) {
-		t.Parallel()
-		q := of("idle")
-		running(t, q, func(context.Context, *queue.Message) error { return nil })
-		session := func() *session {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			return q.s
-		}
-		await(t, "a channel", func() bool { return session() != nil })
-		first := session()
-		for end := time.Now().Add(2 * timeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			if session() != first {
-				t.Fatal("an idle consumer has another channel")
-			}
 		}
 	})
 	t.Run("redrive", func(t *testing.T) {

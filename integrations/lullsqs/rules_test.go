@@ -869,13 +869,6 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 			}
 			return nil
 		}},
-		"throttled late": {do: func(n int, _ time.Time) error {
-			if n > 2 {
-				return nil
-			}
-			time.Sleep(1600 * time.Millisecond)
-			return apiError(429, "", "")
-		}},
 		"too many in flight": {do: func(_ int, began time.Time) error {
 			if time.Since(began) > 5*time.Second {
 				return nil
@@ -887,20 +880,6 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			return denied
 		}, failed: denied},
-		"denied after a first answer": {do: func(n int, _ time.Time) error {
-			if n < 3 {
-				return nil
-			}
-			time.Sleep(2500 * time.Millisecond)
-			return denied
-		}, failed: denied},
-		"a failure late": {do: func(n int, _ time.Time) error {
-			if n > 1 {
-				return nil
-			}
-			time.Sleep(2500 * time.Millisecond)
-			return apiError(500, "", "")
-		}},
 	} {
 		for _, idle := range []time.Duration{0, 6 * time.Second} { // lull queue has the second
 			synctest.Test(t, func(t *testing.T) {

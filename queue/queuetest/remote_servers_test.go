@@ -320,19 +320,3 @@ func TestNothingLost(t *testing.T) {
 	s := startServer(t)
 	NothingLost(t, Target{Declare: s.declare, Connect: connect, Restart: s.restart})
 }
-
-// The same, with a broker that knows no leases.
-
-func TestHeld(t *testing.T) {
-	t.Parallel()
-	target := serve(t, true).target()
-	target.Orders = []queue.Order{queue.PerGroup}
-	Run(t, target)
-}
-
-func TestHeldNothingLost(t *testing.T) {
-	t.Parallel()
-	target := serve(t, true).target()
-	target.Messages = 1000
-	NothingLost(t, target)
-}
