@@ -254,6 +254,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 				}
 			}))
 		time.Sleep(9500 * time.Millisecond)
+		synctest.Wait()
 		if len(settled) != 1 || settled[0] != 9*time.Second {
 			t.Errorf("given back after %v of a lease of 10s with a margin of 1s", settled)
 		}
