@@ -125,13 +125,13 @@ func TestOutcomes(t *testing.T) {
 	} {
 		subtest(t, c.name, func(t *testing.T) {
 			var mc queue.MemoryConfig
-			var config queue.Config
+			config := queue.Config{Concurrency: 1} // or a message that comes again at once could be handled before its deferral is told
 			policy, classify := c.policy, queue.Classify
 			switch c.name {
 			case "overloaded: as late as ever":
 				policy.RateLimitedBase = time.Millisecond
 			case "a wait that is too long for a retry in the hand":
-				config = queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond}
+				config.Quick, config.QuickWait = 1, 100*time.Millisecond
 			case "the broker's longest delay":
 				mc.MaxDelay = 300 * time.Millisecond
 			case "classified, with a hint that is too long":
