@@ -172,7 +172,7 @@ var broken = []struct {
 		if s.Outcome == queue.Retry {
 			s.Outcome = queue.Defer
 		}
-	}), found: []string{"Attempt/rises with Retry", "Settle/concurrently"}},
+	}), found: []string{"Attempt/rises with Retry"}},
 	{what: "Defer counts", fault: settling(func(s *queue.Settlement) {
 		if s.Outcome == queue.Defer {
 			s.Outcome = queue.Retry
