@@ -462,3 +462,32 @@ func TestRefusedAfterATry(t *testing.T) {
 		r.stop(t)
 	})
 }
+
+// A message that its handler defers for ever has crashed nobody: it has used up its attempts where
+// each delivery is one, and does not end elsewhere.
+func TestDeferredForEver(t *testing.T) {
+	for _, attempts := range []int{1, 3} {
+		for _, free := range []bool{true, false} {
+			bubble(t, func(t *testing.T) {
+				p := queue.Policy()
+				p.Attempts = attempts
+				m := memory(t, queue.MemoryConfig{CountDefers: !free}, "x")
+				runs := 0
+				start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+					runs++
+					return queue.DeferFor(errors.New("not yet"), time.Minute)
+				}, queue.Config{}).run(t, time.Hour)
+				reason := ""
+				for _, l := range letters(t, m) {
+					reason = l.Reason
+				}
+				switch {
+				case free && (reason != "" || runs < 50):
+					t.Errorf("Attempts %d, free deferrals: %d runs, then a dead letter: %q", attempts, runs, reason)
+				case !free && (reason != "attempts_exhausted" || runs != attempts):
+					t.Errorf("Attempts %d, each delivery counts: %d runs, then a dead letter: %q", attempts, runs, reason)
+				}
+			})
+		}
+	}
+}
