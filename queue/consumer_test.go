@@ -326,17 +326,11 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 	})
 }
 
-// stingy is a broker that extends a lease to a second from now, whatever it is asked for.
-type stingy struct{ *queue.Memory }
-
-func (s stingy) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
-	return s.Memory.Extend(ctx, d, time.Second)
-}
-
 // A lease that became shorter by its extension ends the handler's context in time, too.
 func TestLeaseThatGetsShorter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := stingy{memory(t, queue.MemoryConfig{}, "hello")}
+		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b.extend = func(context.Context) (time.Duration, error) { return time.Second, nil } // whatever it is asked for
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-ctx.Done():

@@ -169,28 +169,20 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 	}
 }
 
-// slowToExtend is a broker whose Extend takes a while, and ends with its context.
-type slowToExtend struct {
-	*queue.Memory
-	takes time.Duration
-}
-
-func (s *slowToExtend) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
-	select {
-	case <-time.After(s.takes):
-		return s.Memory.Extend(ctx, d, l)
-	case <-ctx.Done():
-		return time.Time{}, ctx.Err()
-	}
-}
-
 // A broker has a sixth of the lease to extend it.
 func TestASlowBrokerExtendsInTime(t *testing.T) {
 	for takes, want := range map[time.Duration]string{4900 * time.Millisecond: "ack", 5100 * time.Millisecond: "retry 1s, retry 1s, dead-letter attempts_exhausted"} {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
 			p.AttemptTimeout = lull.NoTimeout
-			b := &slowToExtend{memory(t, queue.MemoryConfig{}, "hello"), takes}
+			b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b.extend = func(ctx context.Context) (time.Duration, error) {
+				select {
+				case <-time.After(takes):
+				case <-ctx.Done():
+				}
+				return 30 * time.Second, ctx.Err()
+			}
 			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 				select {
 				case <-time.After(5 * time.Minute):

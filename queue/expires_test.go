@@ -9,20 +9,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// ending is a broker whose messages have a time of their own.
-type ending struct {
-	*queue.Memory
-	at time.Time
-}
-
-func (b ending) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := b.Memory.Receive(ctx, w)
-	for _, d := range got {
-		d.Expires = b.at
-	}
-	return got, err
-}
-
 // A message that cannot come again in its own time is a dead letter that says so, whatever put it
 // off. One that can is treated like any other.
 func TestRule21MessagesExpire(t *testing.T) {
@@ -49,11 +35,12 @@ func TestRule21MessagesExpire(t *testing.T) {
 		}, queue.Config{}, "drop", 0, 0},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			b := ending{Memory: memory(t, queue.MemoryConfig{})}
-			if x.life != 0 {
-				b.at = time.Now().Add(x.life)
-			}
-			send(t, b, "hello")
+			end := time.Now().Add(x.life)
+			b := &revised{memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
+				if x.life != 0 {
+					d.Expires = end
+				}
+			}}
 			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 			for _, l := range letters(t, b.Memory) {

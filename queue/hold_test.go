@@ -23,6 +23,7 @@ type counting struct {
 	receives, extends, settles, pauses atomic.Int64
 
 	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
+	extend  func(ctx context.Context) (lease time.Duration, err error)
 	settle  func(ctx context.Context) error
 	pause   func(until time.Time) error
 }
@@ -37,6 +38,12 @@ func (c *counting) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery
 
 func (c *counting) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
 	c.extends.Add(1)
+	if c.extend != nil {
+		var err error
+		if l, err = c.extend(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
 	return c.Memory.Extend(ctx, d, l)
 }
 

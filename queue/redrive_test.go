@@ -460,26 +460,20 @@ func TestScan(t *testing.T) {
 	})
 }
 
-// lossy is a broker whose first answer is lost, and what it handed out with it.
-type lossy struct {
-	*queue.Memory
-	answers int
-}
-
-func (l *lossy) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := l.Memory.Receive(ctx, w)
-	if l.answers++; l.answers == 1 {
-		return nil, errors.New("connection reset by peer")
-	}
-	return got, err
-}
-
 // Letters that went out with an answer that was lost are not taken for gone: they come back
 // when their leases lapse.
 func TestScanAfterALostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 12)
-		from, err := queue.Scan(&lossy{Memory: m.DeadLetters()}, queue.ScanConfig{})
+		b := &scripted{Memory: m.DeadLetters()}
+		b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+			got, err := b.Memory.Receive(ctx, w)
+			if n == 1 {
+				return nil, errors.New("connection reset by peer")
+			}
+			return got, err
+		}
+		from, err := queue.Scan(b, queue.ScanConfig{})
 		must(t, err)
 		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
