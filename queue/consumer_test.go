@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,17 +25,14 @@ import (
 // An event has how long the handler ran, over all tries of its delivery.
 func TestElapsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			time.Sleep(2 * time.Second)
 			if m.Try == 1 {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Quick: 1})
-		time.Sleep(time.Minute)
-		r.stop(t)
+		}, queue.Config{Quick: 1}).run(t, time.Minute)
 		for kind, want := range map[queue.EventKind]time.Duration{queue.EventRetriedHere: 2 * time.Second, queue.EventSettled: 4 * time.Second} {
 			for _, e := range r.of(kind) {
 				wantEqual(t, fmt.Sprint(kind, ": elapsed"), e.Elapsed, want)
@@ -47,9 +43,8 @@ func TestElapsed(t *testing.T) {
 
 // What the handler returns decides, at each attempt.
 func TestOutcomes(t *testing.T) {
-	hinted := plain(3)
-	hinted.HintLimit = time.Hour
-	hinted.RateLimitedBase = time.Minute // the spread of the hint
+	blip := func(*queue.Message) error { return lull.Transient(errBlip) }
+	unknown := func(*queue.Message) error { return errBlip }
 	for _, c := range []struct {
 		name   string
 		policy lull.Policy
@@ -65,12 +60,12 @@ func TestOutcomes(t *testing.T) {
 			}
 			return nil
 		}, "retry 1s, ack", "", ""},
-		{"transient for ever", plain(3), func(*queue.Message) error { return lull.Transient(errBlip) },
+		{"transient for ever", plain(3), blip,
 			"retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
-		{"no retries", plain(1), func(*queue.Message) error { return lull.Transient(errBlip) },
+		{"no retries", plain(1), blip,
 			"dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"permanent", plain(3), func(*queue.Message) error { return lull.Permanent(errBlip) }, "dead-letter permanent", "permanent", "permanent"},
-		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
+		{"unknown", plain(3), unknown, "retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
 		{"a panic, until the deadline", func() lull.Policy {
 			p := plain(9)
 			p.Deadline, p.AttemptTimeout = 2500*time.Millisecond, time.Second
@@ -121,37 +116,52 @@ func TestOutcomes(t *testing.T) {
 		{"the same, and the handler knows better", plain(2), func(*queue.Message) error {
 			return lull.Permanent(&net.DNSError{Name: "ledger", IsNotFound: true})
 		}, "dead-letter permanent", "permanent", "nxdomain"},
+		{"a hint that is too long", plain(5), func(*queue.Message) error { return lull.RetryAfter(errBlip, 31*time.Second) }, "dead-letter hint_too_long", "hint_too_long", "rate_limited"},
+		{"a wait that is too long for a retry in the hand", plain(2), blip, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"the broker's longest delay", plain(2), blip, "retry 300ms, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"classified, with a hint that is too long", plain(5), unknown, "dead-letter hint_too_long", "hint_too_long", "busy"},
+		{"classified as unknown", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
+		{"classified as unknown, with a code", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "mine"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "hello")
-				policy := c.policy
-				if strings.Contains(c.name, "late") {
-					policy.RateLimitedBase = time.Millisecond
+		subtest(t, c.name, func(t *testing.T) {
+			var mc queue.MemoryConfig
+			config := queue.Config{Concurrency: 1} // or a message that comes again at once could be handled before its deferral is told
+			policy, classify := c.policy, queue.Classify
+			switch c.name {
+			case "overloaded: as late as ever":
+				policy.RateLimitedBase = time.Millisecond
+			case "a wait that is too long for a retry in the hand":
+				config.Quick, config.QuickWait = 1, 100*time.Millisecond
+			case "the broker's longest delay":
+				mc.MaxDelay = 300 * time.Millisecond
+			case "classified, with a hint that is too long":
+				classify = func(error) lull.Verdict {
+					return lull.Verdict{Kind: lull.KindOverloaded, Code: "busy", After: time.Hour}
 				}
-				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{})
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				wantEqual(t, "outcomes", r.outcomes(), c.want)
-				wantEqual(t, "messages left", m.Len(), 0)
-				dead := letters(t, m)
-				if c.reason == "" {
-					wantEqual(t, "dead letters", len(dead), 0)
-				} else if len(dead) != 1 {
-					t.Errorf("%d dead letters, want 1", len(dead))
-				} else {
-					l := dead[0]
-					wantEqual(t, "reason", l.Reason, c.reason)
-					wantEqual(t, "code", l.Code, c.code)
-					wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
-					wantEqual(t, "source", l.Source, "orders")
-					wantEqual(t, "original id", l.OriginalID, "1")
-					wantEqual(t, "body", string(l.Body), "hello")
-					wantEqual(t, "header", l.Headers["kind"], "test")
-				}
-				r.stop(t)
-			})
+			case "classified as unknown":
+				classify = func(error) lull.Verdict { return lull.Verdict{} }
+			case "classified as unknown, with a code":
+				classify = func(error) lull.Verdict { return lull.Verdict{Code: "mine"} }
+			}
+			m := memory(t, mc, "hello")
+			r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, config, queue.WithClassifier(classify)).run(t, time.Hour)
+			wantEqual(t, "outcomes", r.outcomes(), c.want)
+			wantEqual(t, "messages left", m.Len(), 0)
+			dead := letters(t, m)
+			if c.reason == "" {
+				wantEqual(t, "dead letters", len(dead), 0)
+			} else if len(dead) != 1 {
+				t.Errorf("%d dead letters, want 1", len(dead))
+			} else {
+				l := dead[0]
+				wantEqual(t, "reason", l.Reason, c.reason)
+				wantEqual(t, "code", l.Code, c.code)
+				wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
+				wantEqual(t, "source", l.Source, "orders")
+				wantEqual(t, "original id", l.OriginalID, "1")
+				wantEqual(t, "body", string(l.Body), "hello")
+				wantEqual(t, "header", l.Headers["kind"], "test")
+			}
 		})
 	}
 }
@@ -161,55 +171,22 @@ func TestHint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.HintLimit = time.Hour
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		var second time.Duration
 		began := time.Now()
-		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.RetryAfter(errBlip, 20*time.Minute)
 			}
 			second = time.Since(began)
 			return lull.RetryAfter(errBlip, 2*time.Hour) // and this is more than the policy is willing to wait
-		}, queue.Config{})
-		time.Sleep(3 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, 3*time.Hour)
 		if second < 20*time.Minute || second > 30*time.Minute+time.Second {
 			t.Errorf("a hint of 20m was followed after %v", second)
 		}
 		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 2 {
 			t.Errorf("dead letters %+v", dead)
 		}
-		r.stop(t)
-	})
-}
-
-func TestHintTooLong(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
-			return lull.RetryAfter(errBlip, 31*time.Second)
-		}, queue.Config{})
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-		r.stop(t)
-	})
-}
-
-// What is longer than the broker's longest delay is that.
-func TestLongestDelay(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
-			return lull.Transient(errBlip)
-		}, queue.Config{})
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "retry 300ms, dead-letter attempts_exhausted")
-		r.stop(t)
 	})
 }
 
@@ -221,8 +198,7 @@ func TestDeadline(t *testing.T) {
 		p.Deadline = 10 * time.Second
 		p.AttemptTimeout = 5 * time.Second
 		p.Backoff.Base = 4 * time.Second
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		time.Sleep(time.Hour) // in the queue, where nothing is held against it
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
 		time.Sleep(time.Hour)
@@ -236,11 +212,8 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("outcomes %s", got)
 		}
 		time.Sleep(time.Hour)
-		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
-		time.Sleep(time.Second)
-		synctest.Wait()
+		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		wantEqual(t, "a message that was away past the deadline", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -249,30 +222,27 @@ func TestPanic(t *testing.T) {
 		"panic":  func() { panic(errBlip) },
 		"goexit": func() { runtime.Goexit() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "bad", "good")
-				p := plain(2)
-				p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
-				d := dependency(t, p)
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					if string(m.Body) == "bad" {
-						f()
-					}
-					return nil
-				}, queue.Config{Concurrency: 1})
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
-				wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
-				if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
-					t.Errorf("dead letters %+v", dead)
-				} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
-					t.Errorf("errors %q", dead[0].Errors)
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{}, "bad", "good")
+			p := plain(2)
+			p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
+			d := dependency(t, p)
+			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+				if string(m.Body) == "bad" {
+					f()
 				}
-				r.stop(t)
-			})
+				return nil
+			}, queue.Config{Concurrency: 1})
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
+			wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
+			if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
+				t.Errorf("dead letters %+v", dead)
+			} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
+				t.Errorf("errors %q", dead[0].Errors)
+			}
+			r.stop(t)
 		})
 	}
 }
@@ -280,8 +250,7 @@ func TestPanic(t *testing.T) {
 // A handler three times longer than its lease keeps its message.
 func TestLeaseIsExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		runs := 0
 		p := plain(3)
 		p.AttemptTimeout = lull.NoTimeout
@@ -300,12 +269,9 @@ func TestLeaseIsExtended(t *testing.T) {
 				t.Errorf("the lease has %v left", time.Until(until))
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "runs", runs, 1)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -320,29 +286,23 @@ func TestLeaseIsFixed(t *testing.T) {
 		{"fixed", queue.MemoryConfig{FixedLeases: true}, 9 * time.Second},
 		{"as far as it goes", queue.MemoryConfig{MaxLease: 25 * time.Second}, 25*time.Second - 800*time.Millisecond},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, c.m)
-				send(t, m, "hello")
-				p := plain(2)
-				p.AttemptTimeout = lull.NoTimeout
-				var ended []time.Duration
-				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
-					began := time.Now()
-					<-ctx.Done()
-					ended = append(ended, time.Since(began))
-					return ctx.Err()
-				}, queue.Config{Lease: 10 * time.Second})
-				time.Sleep(5 * time.Minute)
-				synctest.Wait()
-				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
-				for _, d := range ended {
-					if d > c.ends+time.Second || d < c.ends-time.Second {
-						t.Errorf("the context ended after %v, want about %v", d, c.ends)
-					}
+		subtest(t, c.name, func(t *testing.T) {
+			m := memory(t, c.m, "hello")
+			p := plain(2)
+			p.AttemptTimeout = lull.NoTimeout
+			var ended []time.Duration
+			r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+				began := time.Now()
+				<-ctx.Done()
+				ended = append(ended, time.Since(began))
+				return ctx.Err()
+			}, queue.Config{Lease: 10 * time.Second}).run(t, 5*time.Minute)
+			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+			for _, d := range ended {
+				if d > c.ends+time.Second || d < c.ends-time.Second {
+					t.Errorf("the context ended after %v, want about %v", d, c.ends)
 				}
-				r.stop(t)
-			})
+			}
 		})
 	}
 }
@@ -350,8 +310,7 @@ func TestLeaseIsFixed(t *testing.T) {
 // A lease that was extended as far as it goes cannot be extended by its handler either.
 func TestExtendAsFarAsItGoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			time.Sleep(5 * time.Second)
 			if err := m.Extend(ctx, time.Minute); err != nil {
@@ -362,25 +321,16 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 				t.Error("after 23 s of 25: there is nothing to extend")
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
-}
-
-// stingy is a broker that extends a lease to a second from now, whatever it is asked for.
-type stingy struct{ *queue.Memory }
-
-func (s stingy) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
-	return s.Memory.Extend(ctx, d, time.Second)
 }
 
 // A lease that became shorter by its extension ends the handler's context in time, too.
 func TestLeaseThatGetsShorter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := stingy{memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b.extend = func(context.Context) (time.Duration, error) { return time.Second, nil } // whatever it is asked for
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-ctx.Done():
@@ -390,10 +340,8 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 				t.Errorf("the handler's context ended %v after its lease", time.Since(until))
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		r.stop(t)
 	})
 }
 
@@ -440,14 +388,11 @@ func TestLeaseIsLost(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "defer 1s, ack")
 		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
 		wantEqual(t, "runs", runs, 2)
 		wantEqual(t, "dead letters", b.DeadLetters().Len(), 0)
-		r.stop(t)
 	})
 }
 
@@ -484,19 +429,15 @@ func TestQuick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		var seen []string
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 			return lull.Transient(errBlip)
-		}, queue.Config{Quick: 2})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Quick: 2}).run(t, time.Minute)
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3")
 		wantEqual(t, "outcomes", r.outcomes(), "retry 100ms, dead-letter attempts_exhausted")
 		wantEqual(t, "retried here", len(r.of(queue.EventRetriedHere)), 4)
-		r.stop(t)
 	})
 }
 
@@ -506,18 +447,14 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 		p := plain(2)
 		p.AttemptTimeout = 4 * time.Second
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{FixedLeases: true})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
 		var seen []string
-		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 			time.Sleep(3 * time.Second)
 			return lull.Transient(errBlip)
-		}, queue.Config{Quick: 5, Lease: 10 * time.Second})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{Quick: 5, Lease: 10 * time.Second}).run(t, time.Minute)
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 2.1 2.2") // a third would have 2.8 s of the 4 that it may take
-		r.stop(t)
 	})
 }
 
@@ -525,77 +462,42 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 // done without a message lost to attempts that could not succeed.
 func TestBreakerPausesTheConsumer(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{CountDefers: counted})
-				for i := range 200 {
-					send(t, m, fmt.Sprint(i))
+		subtest(t, fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			for i := range 200 {
+				send(t, m, fmt.Sprint(i))
+			}
+			p := queue.Policy()
+			p.Attempts = 4
+			d := dependency(t, p)
+			var down atomic.Bool
+			down.Store(true)
+			var attempts atomic.Int64
+			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+				time.Sleep(10 * time.Millisecond)
+				if down.Load() {
+					attempts.Add(1)
+					return lull.Transient(errBlip)
 				}
-				p := queue.Policy()
-				p.Attempts = 4
-				d := dependency(t, p)
-				var down atomic.Bool
-				down.Store(true)
-				var attempts atomic.Int64
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					time.Sleep(10 * time.Millisecond)
-					if down.Load() {
-						attempts.Add(1)
-						return lull.Transient(errBlip)
-					}
-					return nil
-				}, queue.Config{Concurrency: 2})
-				time.Sleep(time.Minute)
-				during := attempts.Load()
-				// Two seconds until it opens, two at a time, each 10 ms; then a probe after
-				// 1, 2, 4, 8, 16, 30 s or so.
-				if during > 410+10 {
-					t.Errorf("%d attempts in an outage", during)
-				}
-				wantEqual(t, "in the second half", attempts.Load() < 420, true)
-				down.Store(false)
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				wantEqual(t, "left", m.Len(), 0)
-				wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
-				r.stop(t)
-				if n := m.DeadLetters().Len(); n > 0 && !counted {
-					t.Errorf("%d dead letters", n)
-				}
-			})
-		})
-	}
-}
-
-// While the breaker is open nothing is fetched, and what was fetched before costs no
-// attempt.
-func TestForcedOpenCostsNothing(t *testing.T) {
-	for _, counted := range []bool{false, true} {
-		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{CountDefers: counted})
-				d := dependency(t, queue.Policy())
-				var mu sync.Mutex
-				var attempts []int
-				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
-					mu.Lock()
-					defer mu.Unlock()
-					attempts = append(attempts, m.Attempt)
-					return nil
-				}, queue.Config{Concurrency: 3, Lease: time.Second})
-				synctest.Wait() // it waits for messages
-				d.Breaker().ForceOpen(d.Now())
-				send(t, m, "a", "b", "c", "d", "e", "f")
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				wantEqual(t, "attempts while it is open", len(attempts), 0)
-				d.Breaker().ForceClosed(d.Now())
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
-				wantEqual(t, "left", m.Len(), 0)
-				r.stop(t)
-			})
+				return nil
+			}, queue.Config{Concurrency: 2})
+			time.Sleep(time.Minute)
+			during := attempts.Load()
+			// Two seconds until it opens, two at a time, each 10 ms; then a probe after
+			// 1, 2, 4, 8, 16, 30 s or so.
+			if during > 410+10 {
+				t.Errorf("%d attempts in an outage", during)
+			}
+			wantEqual(t, "in the second half", attempts.Load() < 420, true)
+			down.Store(false)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			wantEqual(t, "left", m.Len(), 0)
+			wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
+			r.stop(t)
+			if n := m.DeadLetters().Len(); n > 0 && !counted {
+				t.Errorf("%d dead letters", n)
+			}
 		})
 	}
 }
@@ -606,8 +508,7 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 		p := plain(2)
 		inner := dependency(t, lull.Policy{})
 		inner.Breaker().ForceOpen(inner.Now())
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		last := 0
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			last = m.Attempt
@@ -630,47 +531,38 @@ func TestNoBudget(t *testing.T) {
 		p := plain(3)
 		p.Budget = budget.Config{Stock: 1}
 		p.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute, Factor: 100}
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a", "b")
+		m := memory(t, queue.MemoryConfig{}, "a", "b")
 		r := start(t, m, dependency(t, p, lull.WithRand(middle)), func(ctx context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Concurrency: 1})
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		}, queue.Config{Concurrency: 1}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")
-		r.stop(t)
 	})
 }
 
 // The dependency's limit and throttle hold for messages too.
 func TestLimit(t *testing.T) {
 	for name, limit := range map[string]bulkhead.Config{"in line": {InFlight: 2, MaxWait: time.Minute}, "refused": {InFlight: 2}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p := plain(2)
-				p.Limit = limit
-				m := memory(t, queue.MemoryConfig{})
-				for i := range 20 {
-					send(t, m, fmt.Sprint(i))
-				}
-				var now, most, attempts atomic.Int64
-				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
-					most.Store(max(most.Load(), now.Add(1)))
-					defer now.Add(-1)
-					attempts.Store(max(attempts.Load(), int64(m.Attempt)))
-					time.Sleep(time.Second)
-					return nil
-				}, queue.Config{})
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				wantEqual(t, "most at a time", most.Load(), 2)
-				wantEqual(t, "attempts", attempts.Load(), 1)
-				wantEqual(t, "left", m.Len(), 0)
-				r.stop(t)
-			})
+		subtest(t, name, func(t *testing.T) {
+			p := plain(2)
+			p.Limit = limit
+			m := memory(t, queue.MemoryConfig{})
+			for i := range 20 {
+				send(t, m, fmt.Sprint(i))
+			}
+			var now, most, attempts atomic.Int64
+			start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+				most.Store(max(most.Load(), now.Add(1)))
+				defer now.Add(-1)
+				attempts.Store(max(attempts.Load(), int64(m.Attempt)))
+				time.Sleep(time.Second)
+				return nil
+			}, queue.Config{}).run(t, 10*time.Minute)
+			wantEqual(t, "most at a time", most.Load(), 2)
+			wantEqual(t, "attempts", attempts.Load(), 1)
+			wantEqual(t, "left", m.Len(), 0)
 		})
 	}
 }
@@ -684,17 +576,14 @@ func TestThrottle(t *testing.T) {
 			send(t, m, fmt.Sprint(i))
 		}
 		n := 0
-		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			if n++; n%3 == 0 {
 				return lull.RetryAfter(errBlip, 0)
 			}
 			return nil
-		}, queue.Config{Concurrency: 1})
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{Concurrency: 1}).run(t, 2*time.Hour)
 		wantEqual(t, "left", m.Len(), 0)
 		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
-		r.stop(t)
 	})
 }
 
@@ -732,8 +621,7 @@ func TestConcurrency(t *testing.T) {
 // back at once, at the same attempt.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "quick", "slow", "later")
+		m := memory(t, queue.MemoryConfig{}, "quick", "slow", "later")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			if string(m.Body) == "quick" {
 				time.Sleep(5 * time.Second)
@@ -742,11 +630,8 @@ func TestDrain(t *testing.T) {
 			<-ctx.Done()
 			wantEqual(t, "cause", context.Cause(ctx), queue.ErrDraining)
 			return fmt.Errorf("interrupted: %w", ctx.Err())
-		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second})
-		time.Sleep(time.Second)
-		began := time.Now()
-		r.stop(t)
-		wantEqual(t, "it took", time.Since(began), 10*time.Second)
+		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second}).run(t, time.Second)
+		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 11*time.Second)
 		wantEqual(t, "outcomes", r.outcomes(), "ack, defer")
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Attempt != 1 || got[1].Attempt != 1 {
@@ -757,8 +642,7 @@ func TestDrain(t *testing.T) {
 
 func TestHandlerThatDoesNotEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "stuck")
+		m := memory(t, queue.MemoryConfig{}, "stuck")
 		release := make(chan struct{})
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			<-release
@@ -868,18 +752,14 @@ func TestReceiveFails(t *testing.T) {
 func TestNestedCallsAreNotMultiplied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner := dependency(t, plain(3))
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		calls := map[int]int{}
-		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+		start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			return lull.Run(ctx, inner, func(context.Context) error {
 				calls[m.Attempt]++
 				return lull.Transient(errBlip)
 			})
-		}, queue.Config{})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		}, queue.Config{}).run(t, time.Minute)
 		wantEqual(t, "calls", fmt.Sprint(calls), "map[1:3 2:1 3:1]")
-		r.stop(t)
 	})
 }

@@ -39,18 +39,13 @@ func TestInterrupted(t *testing.T) {
 		"a failed call":      {lull.Classify, func(context.Context) error { return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip} }, "defer"},
 		"a decision":         {transient, func(context.Context) error { return queue.DropMessage(nil) }, "drop"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{})
-				send(t, m, "hello")
-				r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
-					<-ctx.Done()
-					return c.err(ctx)
-				}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify))
-				time.Sleep(time.Second)
-				r.stop(t)
-				wantEqual(t, "outcomes", r.outcomes(), c.want)
-			})
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{}, "hello")
+			r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
+				<-ctx.Done()
+				return c.err(ctx)
+			}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify)).run(t, time.Second)
+			wantEqual(t, "outcomes", r.outcomes(), c.want)
 		})
 	}
 }
@@ -60,14 +55,11 @@ func TestInterrupted(t *testing.T) {
 func TestNotInterrupted(t *testing.T) {
 	for _, err := range []error{context.Canceled, queue.ErrDraining, queue.ErrLeaseLost} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
-				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }))
-			time.Sleep(time.Minute)
+				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} })).run(t, time.Minute)
 			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 			wantEqual(t, "code", r.of(queue.EventSettled)[0].Code, "") // the classifier named none
-			r.stop(t)
 		})
 	}
 }
@@ -85,14 +77,11 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			p.RateLimitedBase = c.base
 			p.Breaker = breaker.Config{} // which is closed, and has no effect here
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "a", "b", "c", "d", "e", "f")
+			m := memory(t, queue.MemoryConfig{}, "a", "b", "c", "d", "e", "f")
 			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 				time.Sleep(5 * time.Millisecond)
 				return nil
-			}, queue.Config{Concurrency: 6})
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			}, queue.Config{Concurrency: 6}).run(t, time.Minute)
 			deferred := 0
 			for _, e := range r.of(queue.EventSettled) {
 				if e.Outcome == queue.Defer {
@@ -106,7 +95,6 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 				t.Errorf("%d messages found no room, want at least 5", deferred)
 			}
 			wantEqual(t, "left", m.Len(), 0)
-			r.stop(t)
 		})
 	}
 }
@@ -114,8 +102,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 // A message that waits to be tried again comes back later if the consumer stops meanwhile.
 func TestAWaitEndsWithTheConsumer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		runs := 0
 		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
 			runs++
@@ -168,36 +155,17 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.AttemptTimeout, p.Deadline = 10*time.Second, 10*time.Second
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
+			m := memory(t, queue.MemoryConfig{}, "hello")
 			var seen []string
-			r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+			start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 				seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 				if m.Attempt == 2 && m.Try == 1 {
 					time.Sleep(took) // it began after 2 s
 				}
 				return lull.Transient(errBlip)
-			}, queue.Config{Quick: 1})
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			}, queue.Config{Quick: 1}).run(t, time.Minute)
 			wantEqual(t, took.String(), strings.Join(seen, " "), want)
-			r.stop(t)
 		})
-	}
-}
-
-// slowToExtend is a broker whose Extend takes a while, and ends with its context.
-type slowToExtend struct {
-	*queue.Memory
-	takes time.Duration
-}
-
-func (s *slowToExtend) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
-	select {
-	case <-time.After(s.takes):
-		return s.Memory.Extend(ctx, d, l)
-	case <-ctx.Done():
-		return time.Time{}, ctx.Err()
 	}
 }
 
@@ -207,8 +175,14 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
 			p.AttemptTimeout = lull.NoTimeout
-			b := &slowToExtend{memory(t, queue.MemoryConfig{}), takes}
-			send(t, b, "hello")
+			b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b.extend = func(ctx context.Context) (time.Duration, error) {
+				select {
+				case <-time.After(takes):
+				case <-ctx.Done():
+				}
+				return 30 * time.Second, ctx.Err()
+			}
 			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 				select {
 				case <-time.After(5 * time.Minute):
@@ -216,10 +190,8 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
-			}, queue.Config{Lease: 30 * time.Second})
-			time.Sleep(6 * time.Minute)
+			}, queue.Config{Lease: 30 * time.Second}).run(t, 6*time.Minute)
 			wantEqual(t, takes.String(), r.outcomes(), want)
-			r.stop(t)
 		})
 	}
 }
@@ -231,17 +203,14 @@ func TestAnAttemptWithoutTimeoutEndsWithItsLease(t *testing.T) {
 		p := plain(2)
 		p.AttemptTimeout = lull.NoTimeout
 		p.Breaker = breaker.Config{Off: true}
-		m := memory(t, queue.MemoryConfig{FixedLeases: true})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
+		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
+		start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 			end, ok := ctx.Deadline()
 			if left := time.Until(end); !ok || left > 10*time.Second || left < 5*time.Second {
 				t.Errorf("the context ends in %v (%v), the lease in 10s", left, ok)
 			}
 			return nil
-		}, queue.Config{Lease: 10 * time.Second})
-		time.Sleep(time.Second)
-		r.stop(t)
+		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Second)
 	})
 }
 
@@ -267,8 +236,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 			t.Fatal(step.Reason)
 		}
 		other.Attempt(d.Now(), middle) // takes all the room there is
-		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true}, "hello")
 		var settled []time.Duration
 		began := time.Now()
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{Lease: 10 * time.Second},
@@ -360,16 +328,12 @@ func TestNoDelays(t *testing.T) {
 // Unless it is configured, handlers have the 30 seconds that are documented once Run is to stop.
 func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
-		}, queue.Config{})
-		time.Sleep(time.Second)
-		began := time.Now()
-		r.stop(t)
-		wantEqual(t, "Run returned after", time.Since(began), 30*time.Second)
+		}, queue.Config{}).run(t, time.Second)
+		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 31*time.Second)
 	})
 }
 
@@ -380,16 +344,12 @@ func TestTheIDOfAMessage(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{})
 			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
-			if err := m.Send(t.Context(), queue.Outgoing{Headers: h}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Send(t.Context(), queue.Outgoing{Headers: h}))
 			got, redrives := "", 0
-			r := start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
+			start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
 				got, redrives = m.ID, m.Redrives
 				return nil
-			}, queue.Config{})
-			time.Sleep(time.Second)
-			r.stop(t)
+			}, queue.Config{}).run(t, time.Second)
 			wantEqual(t, "ID", got, want)
 			wantEqual(t, "redrives", redrives, 2)
 		})
@@ -401,25 +361,9 @@ func TestAPanicLeavesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(1)
 		p.Limit = bulkhead.Config{InFlight: 1}
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a", "b")
-		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1})
-		time.Sleep(time.Minute)
-		r.stop(t)
+		m := memory(t, queue.MemoryConfig{}, "a", "b")
+		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1}).run(t, time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter panicked, dead-letter panicked")
-	})
-}
-
-// A dead letter is not delayed, also where the wait for a retry in the hand was too long.
-func TestADeadLetterIsNotDelayed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) },
-			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond})
-		time.Sleep(time.Minute)
-		r.stop(t)
-		wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 	})
 }
 
@@ -459,32 +403,28 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 		{"not kept, at the second", 2, false, true, 0},
 		{"not kept, at the second, never seen", 2, false, false, 7 * time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				began := time.Now()
-				b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
-					if !c.failed {
-						d.FirstFailed = time.Time{}
-					}
-					if d.FirstSeen = began; !c.seen {
-						d.FirstSeen = time.Time{}
-					}
-				}}
-				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
-					time.Sleep(3 * time.Second)
-					return lull.Transient(errBlip)
-				}, queue.Config{})
-				time.Sleep(time.Minute)
-				r.stop(t)
-				all := letters(t, b.Memory)
-				if len(all) != 1 {
-					t.Fatalf("%d dead letters", len(all))
+		subtest(t, c.name, func(t *testing.T) {
+			began := time.Now()
+			b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
+				if !c.failed {
+					d.FirstFailed = time.Time{}
 				}
-				wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
-				last := time.Duration(4*c.attempts-1) * time.Second
-				wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
-			})
+				if d.FirstSeen = began; !c.seen {
+					d.FirstSeen = time.Time{}
+				}
+			}}
+			send(t, b, "hello")
+			start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
+				time.Sleep(3 * time.Second)
+				return lull.Transient(errBlip)
+			}, queue.Config{}).run(t, time.Minute)
+			all := letters(t, b.Memory)
+			if len(all) != 1 {
+				t.Fatalf("%d dead letters", len(all))
+			}
+			wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
+			last := time.Duration(4*c.attempts-1) * time.Second
+			wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
 		})
 	}
 }
@@ -496,8 +436,7 @@ func TestRefusedAfterATry(t *testing.T) {
 		p := plain(2)
 		p.Limit = bulkhead.Config{InFlight: 1}
 		p.RateLimitedBase = 4 * time.Second // the wait for room
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		d := dependency(t, p, lull.WithRand(middle))
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {
@@ -514,4 +453,33 @@ func TestRefusedAfterATry(t *testing.T) {
 		}
 		r.stop(t)
 	})
+}
+
+// A message that its handler defers for ever has crashed nobody: it has used up its attempts where
+// each delivery is one, and does not end elsewhere.
+func TestDeferredForEver(t *testing.T) {
+	for _, attempts := range []int{1, 3} {
+		for _, free := range []bool{true, false} {
+			bubble(t, func(t *testing.T) {
+				p := queue.Policy()
+				p.Attempts = attempts
+				m := memory(t, queue.MemoryConfig{CountDefers: !free}, "x")
+				runs := 0
+				start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+					runs++
+					return queue.DeferFor(errors.New("not yet"), time.Minute)
+				}, queue.Config{}).run(t, time.Hour)
+				reason := ""
+				for _, l := range letters(t, m) {
+					reason = l.Reason
+				}
+				switch {
+				case free && (reason != "" || runs < 50):
+					t.Errorf("Attempts %d, free deferrals: %d runs, then a dead letter: %q", attempts, runs, reason)
+				case !free && (reason != "attempts_exhausted" || runs != attempts):
+					t.Errorf("Attempts %d, each delivery counts: %d runs, then a dead letter: %q", attempts, runs, reason)
+				}
+			})
+		}
+	}
 }

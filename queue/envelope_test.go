@@ -60,11 +60,7 @@ func TestEnvelopeIsBounded(t *testing.T) {
 		return b.String()
 	}
 	seen := map[string]string{}
-	n := 2000
-	if testing.Short() {
-		n = 100
-	}
-	for range n {
+	for range 500 {
 		e := &queue.Envelope{Reason: text(), Code: text(), Attempts: r.IntN(100) - 10, Source: text(), OriginalID: text(), Redrives: r.IntN(10) - 1,
 			TraceParent: text(), TraceState: text(), FirstFailure: time.Unix(r.Int64N(1e13)-5e12, 0), LastFailure: time.Unix(r.Int64(), 0)}
 		for range r.IntN(20) {
@@ -108,9 +104,7 @@ func TestEnvelopeOfLongTexts(t *testing.T) {
 		e.Errors = append(e.Errors, strings.Repeat("x", 4096))
 	}
 	got, err := queue.DecodeEnvelope(e.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantEqual(t, "errors", len(got.Errors), 8)
 	for _, text := range got.Errors {
 		if len(text) < 256 {
@@ -260,9 +254,7 @@ func TestEnvelopeOfTheLargestSize(t *testing.T) {
 	s := e.Encode()
 	wantEqual(t, "bytes", len(s), queue.MaxEnvelope)
 	got, err := queue.DecodeEnvelope(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantEqual(t, "the last error is whole", got.Errors[3] == *last, true)
 
 	*last += "y"

@@ -71,12 +71,12 @@ func Example() {
 		fmt.Println(err)
 	}
 
-	letters, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: 50 * time.Millisecond})
+	letters, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: time.Minute}) // it ends before: Limit is reached
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	p, err := queue.Redrive(context.Background(), letters, m, queue.RedriveConfig{Filter: queue.Filter{Reason: "permanent"}}, func(s queue.Step) {
+	p, err := queue.Redrive(context.Background(), letters, m, queue.RedriveConfig{Filter: queue.Filter{Reason: "permanent"}, Limit: 1}, func(s queue.Step) {
 		fmt.Printf("%s: %s, %q, after %d attempt\n", s.Letter.Body, s.Letter.Reason, s.Letter.Errors, s.Letter.Attempts)
 	})
 	fmt.Println(p, err)
@@ -105,17 +105,17 @@ func ExampleConfig_WorstCase() {
 func ExampleInspect() {
 	ctx := context.Background()
 	m, _ := queue.NewMemory(queue.MemoryConfig{})
-	letter := &queue.Envelope{Reason: "schema", OriginalID: "17", Source: "orders", LastFailure: time.Now().Add(-time.Hour)}
+	letter := &queue.Envelope{Reason: "schema", OriginalID: "17", Source: "orders", LastFailure: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(nil, letter), Body: []byte("{}")})
 
-	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: 20 * time.Millisecond})
+	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	p, err := queue.Inspect(ctx, from, queue.Filter{OlderThan: time.Minute}, func(l *queue.Letter) (bool, error) {
 		fmt.Println(l.OriginalID, l.Source, l.Reason)
-		return true, nil
+		return false, nil // one is enough; true: go on until the broker has had no other letter for Idle
 	})
 	fmt.Println(p.Matched, err)
 	// Output:
@@ -132,12 +132,12 @@ func ExampleRedrive() {
 		m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(nil, letter)})
 	}
 	for _, dry := range []bool{true, false} {
-		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: 20 * time.Millisecond})
+		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Idle: time.Minute})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		p, err := queue.Redrive(ctx, from, m, queue.RedriveConfig{DryRun: dry, Rate: math.Inf(1)}, nil)
+		p, err := queue.Redrive(ctx, from, m, queue.RedriveConfig{DryRun: dry, Rate: math.Inf(1), Limit: 3}, nil)
 		fmt.Println(p, err, "in the queue:", m.Len())
 	}
 	// Output:

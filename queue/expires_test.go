@@ -9,20 +9,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// ending is a broker whose messages have a time of their own.
-type ending struct {
-	*queue.Memory
-	at time.Time
-}
-
-func (b ending) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := b.Memory.Receive(ctx, w)
-	for _, d := range got {
-		d.Expires = b.at
-	}
-	return got, err
-}
-
 // A message that cannot come again in its own time is a dead letter that says so, whatever put it
 // off. One that can is treated like any other.
 func TestRule21MessagesExpire(t *testing.T) {
@@ -48,44 +34,43 @@ func TestRule21MessagesExpire(t *testing.T) {
 			return queue.DropMessage(errBlip)
 		}, queue.Config{}, "drop", 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				b := ending{Memory: memory(t, queue.MemoryConfig{})}
+		subtest(t, name, func(t *testing.T) {
+			end := time.Now().Add(x.life)
+			b := &revised{memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
 				if x.life != 0 {
-					b.at = time.Now().Add(x.life)
+					d.Expires = end
 				}
-				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(3)), x.handler, x.config)
-				time.Sleep(time.Minute)
-				r.stop(t)
-				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
-				for _, l := range letters(t, b.Memory) {
-					wantEqual(t, "attempts", l.Attempts, x.attempts)
-					wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
-				}
-			})
+			}}
+			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
+			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+			for _, l := range letters(t, b.Memory) {
+				wantEqual(t, "attempts", l.Attempts, x.attempts)
+				wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
+			}
 		})
 	}
 }
 
 // An adapter that is asked to put off a message beyond its time writes the same letter.
 func TestSettlementWithin(t *testing.T) {
-	former := queue.Envelope{OriginalID: "first", Redrives: 2}
-	d := &queue.Delivery{ID: "x", Attempt: 3, Expires: time.Now().Add(time.Minute), Headers: queue.LetterHeaders(nil, &former)}
-	for _, s := range []queue.Settlement{
-		{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
-		{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
-	} {
-		wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
-	}
-	for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
-		s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
-		if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
-			t.Fatalf("%v: %+v", o, s)
+	bubble(t, func(t *testing.T) {
+		former := queue.Envelope{OriginalID: "first", Redrives: 2}
+		d := &queue.Delivery{ID: "x", Attempt: 3, Expires: time.Now().Add(time.Minute), Headers: queue.LetterHeaders(nil, &former)}
+		for _, s := range []queue.Settlement{
+			{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
+			{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
+		} {
+			wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
 		}
-		e := s.Envelope
-		if e.Reason != queue.ReasonExpired || e.Attempts != 3 || e.Source != "orders" || e.OriginalID != "first" || e.Redrives != 2 || e.LastFailure.IsZero() {
-			t.Errorf("%v: %+v", o, e)
+		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+			s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
+			if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
+				t.Fatalf("%v: %+v", o, s)
+			}
+			e := s.Envelope
+			if e.Reason != queue.ReasonExpired || e.Attempts != 3 || e.Source != "orders" || e.OriginalID != "first" || e.Redrives != 2 || !e.LastFailure.Equal(time.Now()) {
+				t.Errorf("%v: %+v", o, e)
+			}
 		}
-	}
+	})
 }

@@ -30,18 +30,24 @@ func plain(n int) lull.Policy {
 func dependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
 	d, err := lull.NewDependency("backend", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
-func memory(t testing.TB, c queue.MemoryConfig) *queue.Memory {
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
 	t.Helper()
-	m, err := queue.NewMemory(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// memory is a broker with these messages.
+func memory(t testing.TB, c queue.MemoryConfig, bodies ...string) *queue.Memory {
+	t.Helper()
+	m, err := queue.NewMemory(c)
+	must(t, err)
+	send(t, m, bodies...)
 	return m
 }
 
@@ -100,9 +106,7 @@ func start(t testing.TB, b queue.Broker, d *lull.Dependency, h queue.Handler, c 
 	r := &running{done: make(chan error, 1), began: time.Now()}
 	var err error
 	r.Consumer, err = queue.New("orders", b, d, h, c, append(o, queue.WithObserver(r.observe))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() { r.done <- r.Run(ctx) }()
@@ -117,12 +121,19 @@ func (r *running) stop(t testing.TB) {
 	}
 }
 
+// run lets it run that long.
+func (r *running) run(t testing.TB, d time.Duration) *running {
+	t.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	r.stop(t)
+	return r
+}
+
 func send(t testing.TB, s queue.Sender, bodies ...string) {
 	t.Helper()
 	for _, b := range bodies {
-		if err := s.Send(context.Background(), queue.Outgoing{Body: []byte(b), Headers: queue.Headers{"kind": "test"}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(context.Background(), queue.Outgoing{Body: []byte(b), Headers: queue.Headers{"kind": "test"}}))
 	}
 }
 
@@ -133,14 +144,10 @@ func letters(t testing.TB, m *queue.Memory) (out []*queue.Letter) {
 	dead := m.DeadLetters()
 	for dead.Len() > 0 {
 		got, err := dead.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range got {
 			out = append(out, queue.LetterOf(d))
-			if err := dead.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, dead.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}))
 		}
 	}
 	return out
@@ -149,6 +156,12 @@ func letters(t testing.TB, m *queue.Memory) (out []*queue.Letter) {
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
+}
+
+// subtest is a subtest in a bubble.
+func subtest(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
 // middle is no luck either way.
@@ -166,11 +179,8 @@ func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 // dead is the letter of a message whose handler fails with err, which is terminal.
 func dead(t testing.TB, err error) *queue.Letter {
 	t.Helper()
-	m := memory(t, queue.MemoryConfig{})
-	send(t, m, "hello")
-	r := start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{})
-	time.Sleep(time.Minute)
-	r.stop(t)
+	m := memory(t, queue.MemoryConfig{}, "hello")
+	start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{}).run(t, time.Minute)
 	all := letters(t, m)
 	if len(all) != 1 {
 		t.Fatalf("%d dead letters", len(all))

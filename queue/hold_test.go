@@ -23,6 +23,7 @@ type counting struct {
 	receives, extends, settles, pauses atomic.Int64
 
 	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
+	extend  func(ctx context.Context) (lease time.Duration, err error)
 	settle  func(ctx context.Context) error
 	pause   func(until time.Time) error
 }
@@ -37,6 +38,12 @@ func (c *counting) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery
 
 func (c *counting) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
 	c.extends.Add(1)
+	if c.extend != nil {
+		var err error
+		if l, err = c.extend(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
 	return c.Memory.Extend(ctx, d, l)
 }
 
@@ -64,9 +71,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
 		b.settle = func(context.Context) error { return fmt.Errorf("channel closed: %w", queue.ErrLost) }
 		send(t, b, "hello")
-		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
-		time.Sleep(time.Second)
-		r.stop(t)
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{}).run(t, time.Second)
 		events := r.of(queue.EventLeaseLost)
 		if len(events) == 0 {
 			t.Fatal("no lease was lost")
@@ -81,8 +86,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 // to its message.
 func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
 		var kept *queue.Message
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
@@ -95,15 +99,13 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 			}
 			time.Sleep(40 * time.Minute) // for which the heartbeat has nothing to do
 			return nil
-		}, queue.Config{})
-		time.Sleep(time.Hour)
+		}, queue.Config{}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		wantEqual(t, "extended", b.extends.Load(), 2) // by the first beat, and Extend
 		if err := kept.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("Extend after the end: %v", err)
 		}
 		wantEqual(t, "extended after the end", b.extends.Load(), 2)
-		r.stop(t)
 	})
 }
 
@@ -121,11 +123,9 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 			defer now.Add(-1)
 			time.Sleep(time.Second)
 			return nil
-		}, queue.Config{Concurrency: 2})
-		time.Sleep(10 * time.Second)
+		}, queue.Config{Concurrency: 2}).run(t, 10*time.Second)
 		wantEqual(t, "outcomes", r.outcomes(), "ack, ack, ack, ack, ack, ack, ack, ack")
 		wantEqual(t, "at a time", most.Load(), 2)
-		r.stop(t)
 	})
 }
 
@@ -152,12 +152,10 @@ func TestNothingAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
 		b.receive = func(context.Context, queue.Want) ([]*queue.Delivery, error) { return nil, nil }
-		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
-		time.Sleep(time.Second)
+		start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		if n := b.receives.Load(); n > 101 {
 			t.Errorf("%d calls in a second", n)
 		}
-		r.stop(t)
 	})
 }
 
@@ -167,8 +165,7 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 		p := plain(100) // with a budget for all
 		p.Breaker = breaker.Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: time.Hour}
 		d := dependency(t, p)
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		n := 0
 		r := start(t, m, d, func(context.Context, *queue.Message) error {
 			n++
@@ -204,10 +201,8 @@ func TestOneProbeAtATime(t *testing.T) {
 					opened.Store(true)
 				}
 				return lull.Transient(errBlip)
-			}, queue.Config{Concurrency: 1})
-			time.Sleep(10 * time.Minute)
+			}, queue.Config{Concurrency: 1}).run(t, 10*time.Minute)
 			wantEqual(t, "opened", opened.Load(), true)
-			r.stop(t)
 			if c := r.Counts(); c.Paused != 1 || c.Resumed != 0 || c.Retried == 0 {
 				t.Errorf("%+v", c)
 			}
@@ -314,8 +309,7 @@ func TestNothingAfterRun(t *testing.T) {
 // A lease that could not be extended once or twice is extended in time.
 func TestExtendIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
-		send(t, b, "hello")
+		b := &unreachable{Memory: memory(t, queue.MemoryConfig{}, "hello")}
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-time.After(50 * time.Second):
@@ -345,14 +339,11 @@ func TestQuickWait(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.Backoff.Base = wait
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
-			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
-			time.Sleep(time.Minute)
+			m := memory(t, queue.MemoryConfig{}, "hello")
+			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1}).run(t, time.Minute)
 			got := r.of(queue.EventSettled)
 			last := got[len(got)-1]
 			wantEqual(t, wait.String(), fmt.Sprint(last.Outcome, " ", last.Reason, " after ", r.Counts().RetriedHere, " runs here"), want)
-			r.stop(t)
 		})
 	}
 }
@@ -393,27 +384,9 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 	})
 }
 
-// A hint that is longer than the policy is willing to wait ends the call, whatever else
-// would end it too: a hint is never cut short.
-func TestHintTooLongWhateverElse(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
-			return errBlip
-		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
-			return lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}
-		}))
-		time.Sleep(time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
-		r.stop(t)
-	})
-}
-
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "ack", "retry", "defer", "dead", "drop")
+		m := memory(t, queue.MemoryConfig{}, "ack", "retry", "defer", "dead", "drop")
 		p := plain(2)
 		p.Backoff.Base = 10 * time.Millisecond
 		deferred := false
@@ -434,10 +407,8 @@ func TestCounts(t *testing.T) {
 				return queue.DropMessage(nil)
 			}
 			return nil
-		}, queue.Config{Quick: 1})
-		time.Sleep(time.Minute)
+		}, queue.Config{Quick: 1}).run(t, time.Minute)
 		wantEqual(t, "counts", r.Counts(), queue.Counts{Acked: 3, Retried: 1, Deferred: 1, DeadLettered: 1, Dropped: 1, RetriedHere: 1})
-		r.stop(t)
 	})
 }
 
@@ -466,8 +437,7 @@ func TestNew(t *testing.T) {
 
 // A queue in memory is bounded. Its error when it is full is transient.
 func TestMemoryIsFull(t *testing.T) {
-	m := memory(t, queue.MemoryConfig{Limit: 2})
-	send(t, m, "1", "2")
+	m := memory(t, queue.MemoryConfig{Limit: 2}, "1", "2")
 	err := m.Send(t.Context(), queue.Outgoing{})
 	if !errors.Is(err, queue.ErrFull) || lull.Classify(err).Kind != lull.KindTransient {
 		t.Errorf("%v", err)
@@ -516,23 +486,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A classifier that does not know an error may return a verdict with a code of its own, or without one.
-func TestCodeOfTheUnclassified(t *testing.T) {
-	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
-		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{})
-			send(t, m, "hello")
-			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
-				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} }))
-			time.Sleep(time.Minute)
-			r.stop(t)
-			for _, l := range letters(t, m) {
-				wantEqual(t, fmt.Sprintf("the code, where the classifier has %q", own), l.Code, want)
-			}
-		})
-	}
-}
-
 // Names are what files and labels have.
 func TestNames(t *testing.T) {
 	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")
@@ -556,35 +509,32 @@ func TestNames(t *testing.T) {
 // would be found by the end of the bubble.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	for name, c := range map[string]queue.MemoryConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, c)
-				send(t, m, "ack", "retry", "defer", "dead", "slow", "panic")
-				p := queue.Policy()
-				p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
-				d := dependency(t, p)
-				r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
-					switch string(m.Body) {
-					case "retry":
-						return lull.Transient(errBlip)
-					case "defer":
-						return queue.DeferFor(nil, time.Minute)
-					case "dead":
-						return errBlip
-					case "slow":
-						<-ctx.Done()
-						return ctx.Err()
-					case "panic":
-						panic("x")
-					}
-					return nil
-				}, queue.Config{Quick: 2, Drain: time.Second})
-				time.Sleep(10 * time.Second)
-				d.Breaker().ForceOpen(d.Now())
-				time.Sleep(10 * time.Second)
-				r.stop(t)
-				wantEqual(t, "in flight", r.InFlight(), 0)
-			})
+		subtest(t, name, func(t *testing.T) {
+			m := memory(t, c, "ack", "retry", "defer", "dead", "slow", "panic")
+			p := queue.Policy()
+			p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
+			d := dependency(t, p)
+			r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
+				switch string(m.Body) {
+				case "retry":
+					return lull.Transient(errBlip)
+				case "defer":
+					return queue.DeferFor(nil, time.Minute)
+				case "dead":
+					return errBlip
+				case "slow":
+					<-ctx.Done()
+					return ctx.Err()
+				case "panic":
+					panic("x")
+				}
+				return nil
+			}, queue.Config{Quick: 2, Drain: time.Second})
+			time.Sleep(10 * time.Second)
+			d.Breaker().ForceOpen(d.Now())
+			time.Sleep(10 * time.Second)
+			r.stop(t)
+			wantEqual(t, "in flight", r.InFlight(), 0)
 		})
 	}
 }

@@ -151,31 +151,26 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 		}, "1 2 3", "dead-letter", "attempts_exhausted 3"},
 	} {
 		for _, told := range []bool{true, false} {
-			t.Run(fmt.Sprint(c.name, "/told ", told), func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					b := &cuttable{Memory: memory(t, queue.MemoryConfig{CountDefers: !told}), out: map[*queue.Delivery]context.CancelCauseFunc{}}
-					send(t, b, "hello")
-					run, runs := 0, ""
-					r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
-						if run++; run > 1 {
-							runs += " "
-						}
-						runs += fmt.Sprint(m.Attempt)
-						return c.handler(ctx, b, run)
-					}, queue.Config{Lease: 2 * time.Second})
-					time.Sleep(time.Hour)
-					synctest.Wait()
-					wantEqual(t, "attempts", runs, c.runs)
-					wantEqual(t, "left", b.Len(), 0)
-					events := r.of(queue.EventSettled)
-					wantEqual(t, "end", events[len(events)-1].Outcome.String(), c.end)
-					letter := ""
-					for _, l := range letters(t, b.Memory) {
-						letter = fmt.Sprint(l.Reason, " ", l.Attempts)
+			subtest(t, fmt.Sprint(c.name, "/told ", told), func(t *testing.T) {
+				b := &cuttable{Memory: memory(t, queue.MemoryConfig{CountDefers: !told}), out: map[*queue.Delivery]context.CancelCauseFunc{}}
+				send(t, b, "hello")
+				run, runs := 0, ""
+				r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+					if run++; run > 1 {
+						runs += " "
 					}
-					wantEqual(t, "letter", letter, c.letter)
-					r.stop(t)
-				})
+					runs += fmt.Sprint(m.Attempt)
+					return c.handler(ctx, b, run)
+				}, queue.Config{Lease: 2 * time.Second}).run(t, time.Hour)
+				wantEqual(t, "attempts", runs, c.runs)
+				wantEqual(t, "left", b.Len(), 0)
+				events := r.of(queue.EventSettled)
+				wantEqual(t, "end", events[len(events)-1].Outcome.String(), c.end)
+				letter := ""
+				for _, l := range letters(t, b.Memory) {
+					letter = fmt.Sprint(l.Reason, " ", l.Attempts)
+				}
+				wantEqual(t, "letter", letter, c.letter)
 			})
 		}
 	}
@@ -235,65 +230,64 @@ func (b *relabelled) Settle(ctx context.Context, d *queue.Delivery, s queue.Sett
 // flight with it; here, where deferrals cost an attempt, too.
 func TestOneMessageKillsItsWorker(t *testing.T) {
 	for _, told := range []bool{true, false} {
-		t.Run(fmt.Sprint("told ", told), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := memory(t, queue.MemoryConfig{CountDefers: !told})
-				for i := range 60 {
-					send(t, m, fmt.Sprint(i))
-				}
-				var mu sync.Mutex
-				done := map[string]bool{}
-				deaths := 0
-				var work func()
-				var workers []*running
-				var brokers []*mortalProcess
-				work = func() {
-					mu.Lock()
-					defer mu.Unlock()
-					b := &mortalProcess{Memory: m}
-					brokers = append(brokers, b)
-					workers = append(workers, start(t, b, dependency(t, plain(4)), func(ctx context.Context, m *queue.Message) error {
-						if string(m.Body) == "5" {
-							time.Sleep(300 * time.Millisecond)
-							if b.kill() {
-								deaths++
-								go work()
-							}
-							return errBlip
-						}
-						time.Sleep(time.Second)
-						if b.dead() {
-							return errBlip
-						}
-						mu.Lock()
-						defer mu.Unlock()
-						done[string(m.Body)] = true
-						return nil
-					}, queue.Config{Concurrency: 32, Drain: -1}))
-				}
-				work()
-				time.Sleep(3 * time.Hour)
-				synctest.Wait()
+		subtest(t, fmt.Sprint("told ", told), func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: !told})
+			for i := range 60 {
+				send(t, m, fmt.Sprint(i))
+			}
+			var mu sync.Mutex
+			done := map[string]bool{}
+			deaths := 0
+			var work func()
+			var workers []*running
+			var brokers []*mortalProcess
+			work = func() {
 				mu.Lock()
 				defer mu.Unlock()
-				for i, r := range workers {
-					if i < len(workers)-1 {
-						r.cancel()
-					} else {
-						r.stop(t)
+				b := &mortalProcess{Memory: m}
+				brokers = append(brokers, b)
+				workers = append(workers, start(t, b, dependency(t, plain(4)), func(ctx context.Context, m *queue.Message) error {
+					if string(m.Body) == "5" {
+						time.Sleep(300 * time.Millisecond)
+						if b.kill() {
+							deaths++
+							go work()
+						}
+						return errBlip
 					}
+					time.Sleep(time.Second)
+					if b.dead() {
+						return errBlip
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					done[string(m.Body)] = true
+					return nil
+				}, queue.Config{Concurrency: 32, Drain: -1}))
+			}
+			work()
+			for began := time.Now(); m.Len() > 0 && time.Since(began) < 3*time.Hour; time.Sleep(time.Second) {
+			}
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			for i, r := range workers {
+				if i < len(workers)-1 {
+					r.cancel()
+				} else {
+					r.stop(t)
 				}
-				wantEqual(t, "handled", len(done), 59)
-				dead := letters(t, m)
-				if len(dead) != 1 || string(dead[0].Body) != "5" || dead[0].Reason != queue.ReasonCrashed || dead[0].Attempts != deaths || !dead[0].LastFailure.IsZero() {
-					t.Errorf("letters %+v", dead)
-				}
-				want := map[bool]int{true: 6, false: 7}[told]
-				if deaths > want {
-					t.Errorf("%d deaths, want %d at most", deaths, want)
-				}
-				t.Logf("%d deaths", deaths)
-			})
+			}
+			wantEqual(t, "handled", len(done), 59)
+			dead := letters(t, m)
+			if len(dead) != 1 || string(dead[0].Body) != "5" || dead[0].Reason != queue.ReasonCrashed || dead[0].Attempts != deaths || !dead[0].LastFailure.IsZero() {
+				t.Errorf("letters %+v", dead)
+			}
+			want := map[bool]int{true: 6, false: 7}[told]
+			if deaths > want {
+				t.Errorf("%d deaths, want %d at most", deaths, want)
+			}
+			t.Logf("%d deaths", deaths)
 		})
 	}
 }

@@ -28,9 +28,7 @@ func defaultLog(t *testing.T) (lines func() []map[string]any) {
 	return func() (all []map[string]any) {
 		for line := range strings.Lines(out.String()) {
 			var m map[string]any
-			if err := json.Unmarshal([]byte(line), &m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(line), &m))
 			all = append(all, m)
 		}
 		return all
@@ -41,9 +39,7 @@ func defaultLog(t *testing.T) (lines func() []map[string]any) {
 func silent(t *testing.T, b queue.Broker, p lull.Policy, h queue.Handler, d time.Duration) {
 	t.Helper()
 	c, err := queue.New("orders", b, dependency(t, p), h, queue.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	if err := c.Run(ctx); err != nil {
@@ -161,16 +157,13 @@ func (l *lostAtOnce) Receive(ctx context.Context, w queue.Want) ([]*queue.Delive
 func TestLogObserver(t *testing.T) {
 	lines := defaultLog(t)
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
-		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
+		m := memory(t, queue.MemoryConfig{}, "hello")
+		start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
 			}
 			return lull.Permanent(errBlip)
-		}, queue.Config{}, queue.WithObserver(queue.NewLog(nil)))
-		time.Sleep(10 * time.Second)
-		r.stop(t)
+		}, queue.Config{}, queue.WithObserver(queue.NewLog(nil))).run(t, 10*time.Second)
 	})
 	text := ""
 	for _, l := range lines() {
@@ -230,8 +223,7 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Concurrency: 4})
-		time.Sleep(10 * time.Minute)
+		}, queue.Config{Concurrency: 4}).run(t, 10*time.Minute)
 		if most := b.most.Load(); most != 4 {
 			t.Errorf("%d messages were out at a time, want 4", most)
 		}
@@ -239,7 +231,6 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 		if c.SettleFailed < 10 || c.Acked < 40 {
 			t.Errorf("it does not go on: %+v", c)
 		}
-		r.stop(t)
 	})
 }
 

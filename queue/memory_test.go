@@ -32,18 +32,14 @@ func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 			put := func() {
 				n++
 				o := queue.Outgoing{Group: groups[n%len(groups)], Body: []byte(fmt.Sprint(n))}
-				if err := m.Send(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Send(t.Context(), o))
 			}
 			next := func(want string) {
 				t.Helper()
 				got, ds := handedOut(t, m)
 				wantEqual(t, fmt.Sprintf("%v: handed out", order), got, want)
 				for _, d := range ds {
-					if err := m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 				}
 			}
 			for range 3 {
@@ -72,9 +68,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 			wantEqual(t, "deduplicates dead letters", m.DeadLetters().Capabilities().Deduplicates, c.until > 0)
 			put := func(id string, want int) {
 				t.Helper()
-				if err := m.Send(t.Context(), queue.Outgoing{ID: id}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Send(t.Context(), queue.Outgoing{ID: id}))
 				wantEqual(t, fmt.Sprintf("Duplicates %v: messages", c.config), m.Len(), want)
 			}
 			put("x", 1)
@@ -96,8 +90,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 // A delivery comes back when its lease ends, whether others were extended or not.
 func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a", "b", "c")
+		m := memory(t, queue.MemoryConfig{}, "a", "b", "c")
 		got, ds := handedOut(t, m)
 		wantEqual(t, "handed out", got, "abc")
 		if _, err := m.Extend(t.Context(), ds[0], time.Hour); err != nil {
@@ -115,8 +108,7 @@ func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 // A delay that a queue cannot keep is refused for good, and nothing becomes of the delivery.
 func TestMemoryRefusesDelays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxDelay: time.Hour})
-		send(t, m, "a")
+		m := memory(t, queue.MemoryConfig{MaxDelay: time.Hour}, "a")
 		_, ds := handedOut(t, m)
 		for _, c := range []struct {
 			s       queue.Settlement
@@ -138,8 +130,7 @@ func TestMemoryRefusesDelays(t *testing.T) {
 // When a message failed first is noted once.
 func TestMemoryKeepsTheFirstFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a")
+		m := memory(t, queue.MemoryConfig{}, "a")
 		first := time.Now()
 		for i, want := range []time.Time{{}, first, first} {
 			_, ds := handedOut(t, m)
@@ -148,9 +139,7 @@ func TestMemoryKeepsTheFirstFailure(t *testing.T) {
 			}
 			wantEqual(t, fmt.Sprintf("delivery %d: first failed", i+1), ds[0].FirstFailed, want)
 			s := queue.Settlement{Outcome: queue.Retry, FirstFailed: first.Add(time.Duration(i) * time.Hour)}
-			if err := m.Settle(t.Context(), ds[0], s); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Settle(t.Context(), ds[0], s))
 		}
 	})
 }

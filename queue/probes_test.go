@@ -18,7 +18,7 @@ import (
 // learns of it by failures of its own. With so many workers, and a message in eleven
 // seconds, the first one may have all of its attempts before the last of them knows.)
 func TestNoMessageDiesOfAnOutage(t *testing.T) {
-	const workers, outage = 20, 6 * time.Hour
+	const workers, outage = 20, 3 * time.Hour
 	dead := map[bool]int{}
 	for _, free := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 					return nil
 				}, queue.Config{}))
 			}
-			const n = 2000
+			const n = 1000
 			for i := range n {
 				send(t, m, fmt.Sprint(i))
 				time.Sleep(outage / n)
@@ -69,17 +69,14 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 // other, and dies all the same.
 func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "poison")
+		m := memory(t, queue.MemoryConfig{}, "poison")
 		runs := 0
 		p := plain(5)
 		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second}
-		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+		start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 			runs++
 			return lull.Transient(errBlip)
-		}, queue.Config{})
-		time.Sleep(24 * time.Hour)
-		synctest.Wait()
+		}, queue.Config{}).run(t, 24*time.Hour)
 		letters := letters(t, m)
 		if len(letters) != 1 || letters[0].Reason != "attempts_exhausted" || letters[0].Attempts != 5 {
 			t.Errorf("%+v", letters)
@@ -87,7 +84,6 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 		if runs != 10 {
 			t.Errorf("%d runs, want 5 attempts and as many probes that were none", runs)
 		}
-		r.stop(t)
 	})
 }
 
@@ -95,8 +91,7 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 // leaves the circuit as it is.
 func TestADeferralShowsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "a")
+		m := memory(t, queue.MemoryConfig{}, "a")
 		p := plain(9)
 		p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenMax: 10 * time.Second, Probes: 1}
 		d := dependency(t, p)
@@ -141,15 +136,11 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 		}, queue.Config{})
 		send(t, m, "hello")
 		time.Sleep(1500 * time.Millisecond) // two attempts
-		if err := d.Update(plain(5)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Update(plain(5)))
 		time.Sleep(time.Second)
 		hedged := plain(1)
 		hedged.Hedge.Attempts = 2
-		if err := d.Update(hedged); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Update(hedged))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantEqual(t, "attempts allowed", fmt.Sprint(of[:4]), "[3 3 5 5]")
@@ -164,19 +155,14 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 // A policy that hedges has no effect before the first message either.
 func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		send(t, m, "hello")
+		m := memory(t, queue.MemoryConfig{}, "hello")
 		d := dependency(t, plain(3))
 		of := 0
 		c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error { of = m.Of; return nil }, queue.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hedged := plain(1)
 		hedged.Hedge.Attempts = 2
-		if err := d.Update(hedged); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Update(hedged))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {

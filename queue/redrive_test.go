@@ -105,9 +105,7 @@ func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
 	for i := range n {
 		e := &queue.Envelope{Reason: []string{"even", "odd"}[i%2], Source: "orders", OriginalID: fmt.Sprint("id-", i), LastFailure: time.Now().UTC()}
 		err := m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(queue.Headers{"kind": "test"}, e), Body: fmt.Append(nil, i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(time.Minute)
 	}
 	return m
@@ -116,9 +114,7 @@ func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
 func scan(t testing.TB, m *queue.Memory) queue.DeadLetters {
 	t.Helper()
 	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return from
 }
 
@@ -128,9 +124,7 @@ func taken(t testing.TB, m *queue.Memory) map[string]int {
 	n := map[string]int{}
 	for m.Len() > 0 {
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range got {
 			n[string(d.Body)]++
 			m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})
@@ -347,28 +341,6 @@ func TestRedriveRate(t *testing.T) {
 	}
 }
 
-// However alike two letters are (a producer that is not ours gives no ids, and increments
-// a counter), they are two messages: none is removed that was not moved, and no broker
-// discards one for the other.
-func TestRule21LettersThatAreAlikeAreAllMoved(t *testing.T) {
-	for _, duplicates := range []time.Duration{-1, time.Hour} {
-		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{Duplicates: duplicates})
-			for _, body := range []string{"a", "a", "b"} {
-				e := &queue.Envelope{Reason: "x", Source: "orders", OriginalID: "one"}
-				m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(nil, e), Body: []byte(body)})
-			}
-			p, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{DryRun: true}, nil)
-			wantEqual(t, "dry", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
-			wantEqual(t, "letters", m.DeadLetters().Len(), 3)
-			p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
-			wantEqual(t, "progress", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
-			wantEqual(t, "messages", fmt.Sprint(taken(t, m)), "map[a:2 b:1]")
-			wantEqual(t, "letters", m.DeadLetters().Len(), 0)
-		})
-	}
-}
-
 // counted is a reading that counts.
 type counted struct {
 	queue.DeadLetters
@@ -449,9 +421,7 @@ func TestScan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
 		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(first), err), "4 <nil>")
 		time.Sleep(time.Hour)
@@ -490,29 +460,21 @@ func TestScan(t *testing.T) {
 	})
 }
 
-// lossy is a broker whose first answer is lost, and what it handed out with it.
-type lossy struct {
-	*queue.Memory
-	answers int
-}
-
-func (l *lossy) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := l.Memory.Receive(ctx, w)
-	if l.answers++; l.answers == 1 {
-		return nil, errors.New("connection reset by peer")
-	}
-	return got, err
-}
-
 // Letters that went out with an answer that was lost are not taken for gone: they come back
 // when their leases lapse.
 func TestScanAfterALostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 12)
-		from, err := queue.Scan(&lossy{Memory: m.DeadLetters()}, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
+		b := &scripted{Memory: m.DeadLetters()}
+		b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+			got, err := b.Memory.Receive(ctx, w)
+			if n == 1 {
+				return nil, errors.New("connection reset by peer")
+			}
+			return got, err
 		}
+		from, err := queue.Scan(b, queue.ScanConfig{})
+		must(t, err)
 		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(n, p.Seen, err), "12 12 <nil>")
@@ -600,30 +562,26 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 		{"one false answer at the end of the context", ended(nil), 1, 1, nil},
 	} {
 		for _, what := range []string{"Inspect", "Redrive"} {
-			t.Run(what+"/"+c.what, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					m := morgue(t, queue.MemoryConfig{}, all)
-					b := &scripted{Memory: m.DeadLetters()}
-					b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
-						if n >= c.from && n-c.from < c.times {
-							return c.instead(ctx, b, w)
-						}
-						return b.Memory.Receive(ctx, w)
+			subtest(t, what+"/"+c.what, func(t *testing.T) {
+				m := morgue(t, queue.MemoryConfig{}, all)
+				b := &scripted{Memory: m.DeadLetters()}
+				b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+					if n >= c.from && n-c.from < c.times {
+						return c.instead(ctx, b, w)
 					}
-					from, err := queue.Scan(b, queue.ScanConfig{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					var p queue.Progress
-					if what == "Inspect" {
-						p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
-					} else {
-						p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
-					}
-					if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
-						t.Errorf("%v, %v; want %v", p, err, c.failed)
-					}
-				})
+					return b.Memory.Receive(ctx, w)
+				}
+				from, err := queue.Scan(b, queue.ScanConfig{})
+				must(t, err)
+				var p queue.Progress
+				if what == "Inspect" {
+					p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+				} else {
+					p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+				}
+				if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
+					t.Errorf("%v, %v; want %v", p, err, c.failed)
+				}
 			})
 		}
 	}
@@ -714,9 +672,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 300)
 		from, err := queue.Scan(&lapsed{Memory: m.DeadLetters(), after: 200}, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
 	})
@@ -727,9 +683,7 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &unreachable{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
 		from, err := queue.Scan(b, queue.ScanConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
 		b.settle.Store(true)
@@ -754,9 +708,7 @@ func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
 		from, err := queue.Scan(fixed{m.DeadLetters()}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := map[string]int{}
 		var last *queue.Letter
 		for {

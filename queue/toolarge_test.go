@@ -34,20 +34,15 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 		"a deferral": {queue.DeferFor(errBlip, time.Second), "dead-letter too_large", true},
 		"no retry":   {lull.Permanent(errBlip), "dead-letter permanent", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				b := cramped{memory(t, queue.MemoryConfig{})}
-				send(t, b, "hello")
-				r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{})
-				time.Sleep(time.Minute)
-				r.stop(t)
-				wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
-				for _, l := range letters(t, b.Memory) {
-					errs := strings.Join(l.Errors, "; ")
-					wantEqual(t, "what the broker said: "+errs, strings.Contains(errs, "11 bytes"), x.said)
-					wantEqual(t, "the handler's error: "+errs, strings.Contains(errs, errBlip.Error()), !errors.Is(x.err, nil))
-				}
-			})
+		subtest(t, name, func(t *testing.T) {
+			b := cramped{memory(t, queue.MemoryConfig{}, "hello")}
+			r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{}).run(t, time.Minute)
+			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+			for _, l := range letters(t, b.Memory) {
+				errs := strings.Join(l.Errors, "; ")
+				wantEqual(t, "what the broker said: "+errs, strings.Contains(errs, "11 bytes"), x.said)
+				wantEqual(t, "the handler's error: "+errs, strings.Contains(errs, errBlip.Error()), !errors.Is(x.err, nil))
+			}
 		})
 	}
 }

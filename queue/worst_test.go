@@ -125,12 +125,8 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 func TestWorstCase(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
-	rounds := 40
-	if testing.Short() {
-		rounds = 15
-	}
 	closest := 0.0
-	for range rounds {
+	for range 15 {
 		p := plain(1 + r.IntN(4))
 		p.AttemptTimeout = pick(time.Second, 7*time.Second, 40*time.Second)
 		p.Backoff = backoff.Schedule{Base: pick(100*time.Millisecond, 3*time.Second), Cap: pick(time.Second, time.Minute), Jitter: backoff.Jitter(r.IntN(3))}
@@ -248,9 +244,7 @@ func TestWorstCaseOfDefaults(t *testing.T) {
 // The recommended policy is valid, and its times are those in its comment.
 func TestPolicy(t *testing.T) {
 	p := queue.Policy()
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Validate())
 	d := dependency(t, p)
 	var mean time.Duration
 	const rounds = 2000

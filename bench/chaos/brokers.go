@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull/integrations/lullamqp"
 	"github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue"
 )
@@ -208,12 +208,10 @@ type natsServer struct {
 }
 
 func startNATS(dir string) (serving, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var port int
+	if err := ports.Free(&port); err != nil {
 		return nil, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
 	s := &natsServer{where: place{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, Dir: filepath.Join(dir, "jetstream")}}
 	return s, s.start()
 }

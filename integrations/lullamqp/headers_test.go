@@ -100,7 +100,11 @@ func TestIdentify(t *testing.T) {
 	if identify(&a) != identify(&again) {
 		t.Error("one message has two ids")
 	}
-	for _, other := range []amqp.Delivery{{Body: []byte("b"), AppId: "app"}, {Body: []byte("app"), AppId: "a"}, {Body: []byte("a")}} {
+	for _, other := range []amqp.Delivery{
+		{Body: []byte("b"), AppId: "app"}, {Body: []byte("app"), AppId: "a"}, {Body: []byte("a")},
+		{Body: []byte("a"), AppId: "app", Headers: amqp.Table{"user": "u1"}}, {Body: []byte("a"), AppId: "app", RoutingKey: "user.1.deleted"},
+		{Body: []byte("a"), AppId: "app", Headers: amqp.Table{"n": amqp.Table{"a": int64(1)}}}, {Body: []byte("a"), AppId: "app", ContentEncoding: "1"},
+	} {
 		if identify(&other) == identify(&a) {
 			t.Errorf("%+v has the id of another", other)
 		}

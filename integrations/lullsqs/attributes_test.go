@@ -60,13 +60,9 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 	} {
 		for _, body := range bodies {
 			p, err := encode(c.h, []byte(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text, attrs, err := p.finish()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := legal(text, attrs); err != nil {
 				t.Errorf("%d headers, body %.20q: %v", len(c.h), body, err)
 			}
@@ -88,9 +84,7 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			}
 			dead := back.with(queue.EnvelopeHeader, "new")
 			text, attrs, err = dead.finish()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := legal(text, attrs); err != nil {
 				t.Errorf("dead letter of %d headers, body %.20q: %v", len(c.h), body, err)
 			}
@@ -177,12 +171,8 @@ func FuzzParse(f *testing.F) {
 		h := p.headers()
 		letter := p.with(queue.EnvelopeHeader, "{}")
 		text, out, err := letter.finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := legal(text, out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, legal(text, out))
 		back := parse(text, out)
 		h[queue.EnvelopeHeader] = "{}"
 		if got := back.headers(); !maps.Equal(got, h) || string(back.body()) != string(p.body()) {
@@ -211,9 +201,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil {
 			return // too large
 		}
-		if err := legal(text, attrs); err != nil {
-			t.Fatal(err)
-		}
+		must(t, legal(text, attrs))
 		back := parse(text, attrs)
 		if got := back.headers(); !maps.Equal(got, h) || string(back.body()) != string(body) {
 			t.Fatalf("headers %q, want %q; body %q, want %q", got, h, back.body(), body)

@@ -121,23 +121,6 @@ func (f *fake) after(op string, n int) error {
 	return f.cut(op, n)
 }
 
-// count returns how often op was called.
-func (f *fake) count(op string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.counts[op]
-}
-
-// left returns the bodies of a queue's messages.
-func (f *fake) left(url string) (all []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.queues[url].messages {
-		all = append(all, m.body)
-	}
-	return all
-}
-
 func (f *fake) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
@@ -150,14 +133,18 @@ func (f *fake) queue(url *string) (*fakeQueue, error) {
 	return nil, &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist.")}
 }
 
-func (f *fake) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+// enter begins a call that concerns a queue. It leaves f.mu locked.
+func (f *fake) enter(ctx context.Context, op string, url *string) (q *fakeQueue, n int, err error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, err := f.call(ctx, "Send")
-	if err != nil {
-		return nil, err
+	if n, err = f.call(ctx, op); err == nil {
+		q, err = f.queue(url)
 	}
-	q, err := f.queue(in.QueueUrl)
+	return q, n, err
+}
+
+func (f *fake) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	q, n, err := f.enter(ctx, "Send", in.QueueUrl)
+	defer f.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -353,13 +340,8 @@ func (q *fakeQueue) find(handle *string) (m *fakeMessage, good bool) {
 }
 
 func (f *fake) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	f.mu.Lock()
+	q, n, err := f.enter(ctx, "Delete", in.QueueUrl)
 	defer f.mu.Unlock()
-	n, err := f.call(ctx, "Delete")
-	if err != nil {
-		return nil, err
-	}
-	q, err := f.queue(in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}
@@ -376,13 +358,8 @@ func (f *fake) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ 
 }
 
 func (f *fake) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	f.mu.Lock()
+	q, n, err := f.enter(ctx, "Change", in.QueueUrl)
 	defer f.mu.Unlock()
-	n, err := f.call(ctx, "Change")
-	if err != nil {
-		return nil, err
-	}
-	q, err := f.queue(in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}
@@ -418,12 +395,8 @@ func (f *fake) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...f
 }
 
 func (f *fake) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
-	f.mu.Lock()
+	q, _, err := f.enter(ctx, "Attributes", in.QueueUrl)
 	defer f.mu.Unlock()
-	if _, err := f.call(ctx, "Attributes"); err != nil {
-		return nil, err
-	}
-	q, err := f.queue(in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}
@@ -474,12 +447,8 @@ func (f *fake) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...f
 }
 
 func (f *fake) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
-	f.mu.Lock()
+	q, _, err := f.enter(ctx, "Set", in.QueueUrl)
 	defer f.mu.Unlock()
-	if _, err := f.call(ctx, "Set"); err != nil {
-		return nil, err
-	}
-	q, err := f.queue(in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}

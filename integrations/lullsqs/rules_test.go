@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -28,16 +26,12 @@ func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
 	t.Helper()
 	f := newFake()
 	config, err := Declare(t.Context(), f, Topology{Queue: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if change != nil {
 		change(&config)
 	}
 	q, err := New(f, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f, q
 }
 
@@ -50,7 +44,7 @@ func one(t *testing.T, q *Queue, lease time.Duration) *queue.Delivery {
 	return got[0]
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -847,40 +841,6 @@ func TestWithoutAQueueOfDeadLetters(t *testing.T) {
 	})
 }
 
-// An open breaker, in virtual time, costs no receive, so no attempt. It delays only the receives.
-func TestAnOpenBreakerReceivesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
-		policy := queue.Policy()
-		d, err := lull.NewDependency("backend", policy, lull.WithRand(seed.Source(t)))
-		must(t, err)
-		c, err := queue.New("orders", q, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{})
-		must(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- c.Run(ctx) }()
-		time.Sleep(time.Minute)
-		d.Breaker().ForceOpen(d.Now())
-		time.Sleep(10 * time.Second) // the receive under way
-		send(t, q, "1", "2", "3")
-		before := f.count("Receive")
-		time.Sleep(time.Hour)
-		if n := f.count("Receive") - before; n != 0 {
-			t.Errorf("%d receives while the breaker was open", n)
-		}
-		d.Breaker().ForceClosed(d.Now())
-		time.Sleep(time.Minute)
-		if left := f.left(q.config.Queue); len(left) > 0 {
-			t.Errorf("%v are left", left)
-		}
-		cancel()
-		must(t, <-done)
-		if i := slices.Index(f.calls, "Change"); i >= 0 {
-			t.Errorf("calls %v", f.calls)
-		}
-	})
-}
-
 // before is a client that does something before each receive, and answers itself if that is an error.
 type before struct {
 	Client
@@ -909,13 +869,6 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 			}
 			return nil
 		}},
-		"throttled late": {do: func(n int, _ time.Time) error {
-			if n > 2 {
-				return nil
-			}
-			time.Sleep(1600 * time.Millisecond)
-			return apiError(429, "", "")
-		}},
 		"too many in flight": {do: func(_ int, began time.Time) error {
 			if time.Since(began) > 5*time.Second {
 				return nil
@@ -927,20 +880,6 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			return denied
 		}, failed: denied},
-		"denied after a first answer": {do: func(n int, _ time.Time) error {
-			if n < 3 {
-				return nil
-			}
-			time.Sleep(2500 * time.Millisecond)
-			return denied
-		}, failed: denied},
-		"a failure late": {do: func(n int, _ time.Time) error {
-			if n > 1 {
-				return nil
-			}
-			time.Sleep(2500 * time.Millisecond)
-			return apiError(500, "", "")
-		}},
 	} {
 		for _, idle := range []time.Duration{0, 6 * time.Second} { // lull queue has the second
 			synctest.Test(t, func(t *testing.T) {

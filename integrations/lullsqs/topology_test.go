@@ -70,16 +70,20 @@ func mismatches(t *testing.T, err error) string {
 	return strings.Join(m, "\n")
 }
 
-// On the emulator and on the fake.
-func admins(t *testing.T, run func(t *testing.T, a Admin)) {
-	t.Run("fake", func(t *testing.T) { run(t, newFake()) })
-	t.Run("emulator", func(t *testing.T) { run(t, emulators.need(t, "kept").client()) })
+// admins has those on whom queues are declared: with the tag servers, the emulator too.
+var admins = map[string]func(t *testing.T) Admin{"fake": func(*testing.T) Admin { return newFake() }}
+
+// onAll runs a test on each of them.
+func onAll(t *testing.T, run func(t *testing.T, a Admin)) {
+	for name, admin := range admins {
+		t.Run(name, func(t *testing.T) { run(t, admin(t)) })
+	}
 }
 
 func TestDeclare(t *testing.T) {
 	t.Parallel()
 	for _, fifo := range []bool{false, true} {
-		admins(t, func(t *testing.T, a Admin) {
+		onAll(t, func(t *testing.T, a Admin) {
 			x := Topology{Queue: newName(t, fifo), Attempts: 5, Retention: 2 * time.Hour, DeadRetention: 48 * time.Hour}
 			dead := x.withDefaults().DeadLetters
 			_, err := Check(t.Context(), a, x)
@@ -118,7 +122,7 @@ func TestDeclare(t *testing.T) {
 // at once.
 func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 	t.Parallel()
-	admins(t, func(t *testing.T, a Admin) {
+	onAll(t, func(t *testing.T, a Admin) {
 		name := newName(t, false)
 		create := func(name string, attrs map[string]string) string {
 			o, err := a.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
 
@@ -51,7 +51,7 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 		return nil, err
 	}
 	n := &Server{Dir: dir, ready: ready, program: program, epmd: epmd}
-	if err := free(&n.Port, &n.Management); err != nil {
+	if err := ports.Free(&n.Port, &n.Management); err != nil {
 		return nil, err
 	}
 	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
@@ -92,19 +92,6 @@ func (n *Server) install() error {
 	}
 	n.program = filepath.Join(n.Dir, "sbin", filepath.Base(program))
 	return os.Symlink(sbin, filepath.Join(n.Dir, "sbin"))
-}
-
-// free gives each a port of its own that nobody listens on.
-func free(ports ...*int) error {
-	for _, port := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		defer l.Close() // after all have one
-		*port = l.Addr().(*net.TCPAddr).Port
-	}
-	return nil
 }
 
 // Set changes settings of the application rabbit that rabbitmq.conf may not know, each an Erlang term such as
@@ -152,7 +139,7 @@ func (n *Server) launch() error {
 	in := func(name string) string { return filepath.Join(n.Dir, name) }
 	// Each start has new ones: another process may have taken those of the start before.
 	var mapper, nodes int
-	if err := free(&mapper, &nodes); err != nil {
+	if err := ports.Free(&mapper, &nodes); err != nil {
 		return err
 	}
 	n.cmd = exec.Command("sh", "-c", script, "sh", n.epmd, n.program)

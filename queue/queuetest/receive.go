@@ -66,7 +66,7 @@ func receiveEnds(b *bench) {
 		if len(got) != 0 {
 			b.Fatalf("messages from an empty queue")
 		}
-		if took > 20*time.Second {
+		if took > time.Minute {
 			b.Errorf("Receive returned %v after its context had ended", took-200*time.Millisecond)
 		}
 		if err != nil && took >= 200*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {

@@ -1,0 +1,78 @@
+//go:build servers
+
+package lullamqp
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull/queue/queuetest"
+)
+
+// The program lull, on a real server.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
+		var w where
+		must(t, json.Unmarshal([]byte(address), &w))
+		c := w.Config.WithDefaults()
+		return queuetest.CommandLine{Broker: w.URL, Refused: "amqp://127.0.0.1:1/", Dead: c.DeadLetters, To: c.Queue}
+	})
+}
+
+// lull queue inspect, 21 times, of a queue that another program declared: it takes nothing out of
+// it. If looking counts, it refuses, and names where to look up the limit.
+func TestRule21CommandInspectsOthersQueues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is not short to build the program")
+	}
+	t.Parallel()
+	url := rabbit(t).url()
+	program := filepath.Join(t.TempDir(), "lull")
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),
+		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
+	}
+	ch := raw(t)
+	const n = 50
+	of := func(args amqp.Table) string {
+		name := fmt.Sprint("theirs.", names.Add(1))
+		if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
+		for i := range n {
+			publish(t, ch, "", name, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: fmt.Append(nil, i)})
+		}
+		readable(t, ch, name, n)
+		return name
+	}
+	api := url + "?management=" + management(t).URL
+	old := !serverVersion(t).AtLeast(4, 3)
+	limited, free := of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(20)}), of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(200_000)})
+	for range 21 {
+		out, err := exec.Command(program, "queue", "inspect", url, limited, "--limit", "1").CombinedOutput()
+		if refused := err != nil && strings.Contains(string(out), "that of "+limited+" is 20") && strings.Contains(string(out), "?management="); refused != old {
+			t.Fatalf("%v: %s", err, out)
+		}
+		readable(t, ch, limited, n)
+	}
+	for _, at := range []string{url, api} {
+		if out, err := exec.Command(program, "queue", "inspect", at, free).CombinedOutput(); err != nil || !strings.Contains(string(out), "50 of 50 seen: 50 broker.") {
+			t.Errorf("%s: %v: %s", at, err, out)
+		}
+	}
+	if out, err := exec.Command(program, "queue", "inspect", api, limited).CombinedOutput(); old != strings.Contains(string(out), "that of "+limited+" is 20") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,323 @@
+//go:build servers
+
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/queue"
+)
+
+// running runs a consumer of q until the test ends. ended gets the result of Run.
+func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.Event, ended <-chan error) {
+	t.Helper()
+	d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
+	must(t, err)
+	all := make(chan queue.Event, 1000)
+	c, err := queue.New(q.config.Queue, q, d, handle, queue.Config{Drain: -1}, queue.WithObserver(func(_ context.Context, e queue.Event) {
+		select {
+		case all <- e:
+		default:
+		}
+	}))
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done, over := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(over)
+		done <- c.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-over
+	})
+	return all, done
+}
+
+// expect waits for an event of that kind.
+func expect(t *testing.T, events <-chan queue.Event, kind queue.EventKind, ended <-chan error) queue.Event {
+	t.Helper()
+	patience := time.After(testPatience)
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == kind {
+				return e
+			}
+		case err := <-ended:
+			t.Fatalf("Run ended: %v", err)
+		case <-patience:
+			t.Fatalf("no event %v", kind)
+		}
+	}
+}
+
+// wire is the connections of a client, which break.
+type wire struct {
+	mu      sync.Mutex
+	all     []net.Conn
+	swallow atomic.Bool // what the server pushes is lost, and the connection with it
+	lost    chan bool   // it has been
+}
+
+func (w *wire) dial(network, addr string) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, addr, testPatience)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, conn)
+	return &wired{Conn: conn, wire: w}, nil
+}
+
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, conn := range w.all {
+		conn.Close()
+	}
+	w.all = nil
+}
+
+type wired struct {
+	net.Conn
+	wire *wire
+}
+
+// pushed is longer than what a server says otherwise.
+const pushed = 2000
+
+func (c *wired) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n >= pushed && c.wire.swallow.Load() {
+		c.wire.lost <- true
+		c.wire.cut()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// Connections that break, however often, and whatever is in flight, make no dead letters: nothing has
+// crashed.
+func TestABrokenConnectionIsNoCrash(t *testing.T) {
+	t.Parallel()
+	const breaks, messages = 12, 8 // a message may crash its consumer six times
+	for _, c := range []struct {
+		name    string
+		swallow bool
+	}{{"while handlers run", false}, {"while messages are on the wire", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := &wire{lost: make(chan bool, 100)}
+			config := declared(t, Config{})
+			client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial}))
+			t.Cleanup(func() { client.Close(testContext(t)) })
+			q, err := client.Open(testContext(t), config)
+			must(t, err)
+			body := strings.Repeat("x", 2*pushed)
+			sender := opened(t, config)
+			for range messages {
+				send(t, sender, body)
+			}
+			policy := queue.Policy()
+			policy.Attempts, policy.Backoff = 3, backoff.Schedule{Base: 20 * time.Millisecond, Cap: 200 * time.Millisecond}
+			d, err := lull.NewDependency("service", policy, lull.WithRand(seed.Source(t)))
+			must(t, err)
+			w.swallow.Store(c.swallow)
+			var mended atomic.Bool
+			begun, handled := make(chan bool, 10_000), make(chan string, 1000)
+			consumer, err := queue.New(config.Queue, q, d, func(ctx context.Context, m *queue.Message) error {
+				if mended.Load() {
+					handled <- m.ID
+					return nil
+				}
+				begun <- true
+				<-ctx.Done()
+				return fmt.Errorf("cut off: %v", ctx.Err())
+			}, queue.Config{Concurrency: 4, Drain: -1}, queue.WithObserver(func(context.Context, queue.Event) {}))
+			must(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- consumer.Run(ctx) }()
+			t.Cleanup(func() {
+				cancel()
+				<-ended
+			})
+			for i := range breaks {
+				sign := begun
+				if c.swallow {
+					sign = w.lost
+				}
+				select {
+				case <-sign:
+				case <-time.After(testPatience):
+					t.Fatalf("nothing has come after %d breaks", i)
+				}
+				for len(sign) > 0 {
+					<-sign
+				}
+				if !c.swallow {
+					w.cut()
+				}
+			}
+			mended.Store(true)
+			w.swallow.Store(false)
+			w.cut()
+			ids := map[string]bool{}
+			for len(ids) < messages {
+				select {
+				case id := <-handled:
+					ids[id] = true
+				case <-time.After(testPatience):
+					t.Fatalf("%d of %d messages are handled", len(ids), messages)
+				}
+			}
+			if n := consumer.Counts().DeadLettered; n != 0 {
+				t.Errorf("%d dead letters", n)
+			}
+		})
+	}
+}
+
+// An idle consumer keeps its channel.
+func TestIdleConsumersKeepTheirChannel(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	q.linger = 10 * time.Millisecond
+	session := func() *session {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.s
+	}
+	got := make(chan []*queue.Delivery, 1)
+	go func() {
+		d, _ := q.Receive(context.Background(), queue.Want{Max: 1, Lease: time.Minute})
+		got <- d
+	}()
+	await(t, "a consumer", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.s != nil && len(q.s.tags) == 1
+	})
+	first := session()
+	for range 20 {
+		time.Sleep(q.linger) // longer in all than linger
+		if s := session(); s != first {
+			t.Fatal("an idle consumer has another channel")
+		}
+	}
+	send(t, q, "hello")
+	d := <-got
+	if len(d) != 1 || d[0].Receipt.(*receipt).s != first {
+		t.Fatal("the message came on another channel")
+	}
+	settle(t, q, d[0], queue.Settlement{Outcome: queue.Ack})
+	await(t, "it goes when nobody asks any more", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.s == nil || q.s.stopped
+	})
+}
+
+// A queue that is deleted and made again does not end its consumers.
+func TestQueueIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	q := opened(t, config)
+	send(t, q, "first")
+	events, ended := running(t, q, func(context.Context, *queue.Message) error { return nil })
+	expect(t, events, queue.EventSettled, ended)
+	if _, err := raw(t).QueueDelete(config.Queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the consumer is cancelled; then there is no queue
+		expect(t, events, queue.EventReceiveFailed, ended)
+	}
+	declared(t, config)
+	send(t, q, "second")
+	expect(t, events, queue.EventSettled, ended)
+}
+
+// A limit on connections is temporary. It ends no consumer: neither a running one nor one that
+// begins.
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	n := rabbit(t)
+	const vhost = "limited"
+	request(t, http.MethodPut, map[string]any{}, "vhosts", vhost)
+	t.Cleanup(func() { request(t, http.MethodDelete, nil, "vhosts", vhost) })
+	request(t, http.MethodPut, map[string]any{"configure": ".*", "write": ".*", "read": ".*"}, "permissions", vhost, "guest")
+	limit := func(n int) {
+		t.Helper()
+		request(t, http.MethodPut, map[string]any{"value": n}, "vhost-limits", vhost, "max-connections")
+	}
+	c := New(Dial(n.url() + vhost))
+	t.Cleanup(func() { c.Close(testContext(t)) })
+	config := Config{Queue: "orders"}
+	other := New(Dial(n.url() + vhost))
+	declare(t, other, config)
+	other.Close(testContext(t))
+	limit(0)
+	q, err := c.Open(testContext(t), config)
+	if err != nil {
+		t.Fatalf("Open under a limit: %v", err)
+	}
+	events, ended := running(t, q, func(context.Context, *queue.Message) error { return nil })
+	if e := expect(t, events, queue.EventReceiveFailed, ended); !strings.Contains(e.Err.Error(), "connection limit") {
+		t.Errorf("receive_failed: %v", e.Err)
+	}
+	expect(t, events, queue.EventReceiveFailed, ended)
+	limit(-1)
+	send(t, q, "hello")
+	expect(t, events, queue.EventSettled, ended)
+}
+
+// Without the delay levels, or the queues, Open refuses: no message could be retried.
+func TestOpenRefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	c := New(Dial(rabbit(t).url()))
+	defer c.Close(context.Background())
+	for name, x := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"no levels":       {Config{Queue: config.Queue, Prefix: "nowhere"}, "exchange nowhere.delay-00: missing"},
+		"no dead letters": {Config{Queue: config.Queue, DeadLetters: "nowhere.dead"}, "queue nowhere.dead: missing"},
+		"no queue":        {Config{Queue: "nowhere"}, "queue nowhere: missing"},
+	} {
+		_, err := c.Open(testContext(t), x.config)
+		if lull.Classify(err).Kind != lull.KindPermanent || err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "Declare") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, is := errors.AsType[Problems](err); !is {
+			t.Errorf("%s: no Problems", name)
+		}
+	}
+	if _, err := c.Open(testContext(t), config); err != nil {
+		t.Error(err)
+	}
+	// A server that cannot be reached now is accepted. Missing objects are found later.
+	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
+	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
+	must(t, err)
+	late.in.dial = Dial(rabbit(t).url())
+	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
+		t.Errorf("Receive: %v", err)
+	}
+}

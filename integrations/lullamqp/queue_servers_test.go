@@ -1,0 +1,628 @@
+//go:build servers
+
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/queue"
+)
+
+// opened returns the queue of config, with a client of its own.
+func opened(t testing.TB, config Config) *Queue {
+	t.Helper()
+	c := New(Dial(rabbit(t).url()))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		c.Close(ctx)
+	})
+	q, err := c.open(config)
+	must(t, err)
+	return q
+}
+
+// raw returns a channel on a connection of its own, for operations that the adapter does not have.
+func raw(t testing.TB) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(rabbit(t).url())
+	must(t, err)
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	must(t, err)
+	return ch
+}
+
+func serverVersion(t testing.TB) Server {
+	t.Helper()
+	c := New(Dial(rabbit(t).url()))
+	defer c.Close(context.Background())
+	s, err := c.Server(testContext(t))
+	must(t, err)
+	return s
+}
+
+// send sends until the broker takes it: on a busy machine RabbitMQ refuses a message now and then.
+func send(t testing.TB, q *Queue, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		ctx := testContext(t)
+		err := ErrRefused
+		for errors.Is(err, ErrRefused) && ctx.Err() == nil {
+			err = q.Send(ctx, queue.Outgoing{Body: []byte(body)})
+		}
+		must(t, err)
+	}
+}
+
+// receive waits for n messages.
+func receive(t testing.TB, q *Queue, n int) (all []*queue.Delivery) {
+	t.Helper()
+	ctx := testContext(t)
+	for len(all) < n {
+		got, err := q.Receive(ctx, queue.Want{Max: n - len(all), Lease: time.Minute})
+		must(t, err)
+		all = append(all, got...)
+	}
+	return all
+}
+
+// nothing checks that no message comes for that long.
+func nothing(t testing.TB, q *Queue, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	got, err := q.Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
+	if len(got) > 0 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %d messages, %v", len(got), err)
+	}
+	// Its consumer is cancelled in the background. Messages that are sent meanwhile may be pushed
+	// to it.
+	for halted := false; !halted; time.Sleep(time.Millisecond) {
+		q.mu.Lock()
+		halted = !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0)
+		q.mu.Unlock()
+	}
+}
+
+func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
+	t.Helper()
+	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
+		s.Envelope = &queue.Envelope{Reason: "test", OriginalID: d.ID, Source: "orders", Attempts: d.Attempt}
+	}
+	must(t, q.Settle(testContext(t), d, s))
+}
+
+// 300 messages with delays from 0.1 to 6 s: none early, none lost. How late they are is
+// printed.
+func TestRandomDelays(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	r := seed.Rand(t)
+	const n = 300
+	for i := range n {
+		send(t, q, strconv.Itoa(i))
+	}
+	all := receive(t, q, n)
+	due := make([]time.Time, n)
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for _, d := range all {
+		work.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			i, _ := strconv.Atoi(string(d.Body))
+			after := 100*time.Millisecond + time.Duration(r.Int64N(int64(5900*time.Millisecond)))
+			mu.Lock()
+			due[i] = time.Now().Add(after)
+			mu.Unlock()
+			if err := q.Settle(testContext(t), d, queue.Settlement{Outcome: queue.Retry, After: after}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var late []time.Duration
+	seen := map[int]bool{}
+	for len(late) < n {
+		for _, d := range receive(t, q, 1) {
+			now := time.Now()
+			i, _ := strconv.Atoi(string(d.Body))
+			mu.Lock()
+			by := now.Sub(due[i])
+			mu.Unlock()
+			if by < 0 {
+				t.Errorf("message %d came %v early", i, -by)
+			}
+			if seen[i] || d.Attempt != 2 {
+				t.Errorf("message %d, attempt %d, seen before: %v", i, d.Attempt, seen[i])
+			}
+			seen[i] = true
+			late = append(late, by)
+			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+		}
+	}
+	work.Wait()
+	nothing(t, q, 300*time.Millisecond)
+	slices.Sort(late)
+	var sum time.Duration
+	for _, l := range late {
+		sum += l
+	}
+	t.Logf("%v: %d messages: late by %v on average, p50 %v, p99 %v, worst %v", serverVersion(t), n, (sum / n).Round(100*time.Microsecond),
+		late[n/2].Round(100*time.Microsecond), late[n*99/100].Round(100*time.Microsecond), late[n-1].Round(100*time.Microsecond))
+}
+
+// The server pushes no more than is wanted: others get the rest.
+func TestPrefetchIsWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	q, other := opened(t, config), opened(t, config)
+	for i := range 20 {
+		send(t, q, strconv.Itoa(i))
+	}
+	mine := receive(t, q, 3)
+	mine = append(mine, receive(t, q, 2)...)
+	q.mu.Lock()
+	if q.s.limit != 5 || q.s.out != 5 || len(q.s.ahead) != 0 {
+		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.s.limit, q.s.out, len(q.s.ahead))
+	}
+	q.mu.Unlock()
+	if got := len(receive(t, other, 15)); got != 15 {
+		t.Errorf("%d messages are left for others, want 15", got)
+	}
+	for _, d := range mine {
+		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+	}
+}
+
+// Messages that were fetched ahead go to others during a pause, at the end of a context, and at the
+// end of the queue. They lose no attempt. Messages that are out can be settled.
+func TestFetchedAheadIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"pause", "context", "silence", "close"} {
+		t.Run(how, func(t *testing.T) {
+			config := declared(t, Config{})
+			q, other := opened(t, config), opened(t, config)
+			q.linger = time.Hour // however long the rest takes here
+			send(t, q, "first")
+			first := receive10(t, q)
+			send(t, q, "1", "2", "3", "4") // it has asked for these already
+			await(t, "the others fetched", func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return len(q.s.ahead) == 4
+			})
+			switch how {
+			case "pause":
+				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
+			case "context":
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				q.mu.Lock()
+				ahead := q.s.ahead
+				q.s.ahead = nil // as if they came in the moment in which it ends
+				q.mu.Unlock()
+				go func() {
+					q.mu.Lock()
+					q.s.ahead = ahead
+					q.halt()
+					q.mu.Unlock()
+				}()
+				if _, err := q.Receive(ctx, queue.Want{Max: 1}); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+			case "silence":
+				q.mu.Lock()
+				q.linger = linger
+				q.watchIdle() // from now on
+				q.mu.Unlock()
+			case "close":
+				must(t, q.Close(testContext(t)))
+			}
+			left := 4
+			if how == "close" {
+				left = 5 // with those that were out
+			}
+			for _, d := range receive(t, other, left) {
+				want := 1
+				if string(d.Body) == "first" {
+					want = 2
+				}
+				if d.Attempt != want {
+					t.Errorf("%s: attempt %d, want %d", d.Body, d.Attempt, want)
+				}
+				settle(t, other, d, queue.Settlement{Outcome: queue.Ack})
+			}
+			if how == "close" {
+				if err := q.Settle(testContext(t), first, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
+					t.Errorf("after Close: %v", err)
+				}
+				return
+			}
+			settle(t, q, first, queue.Settlement{Outcome: queue.Ack})
+			send(t, other, "again")
+			settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
+			nothing(t, other, 200*time.Millisecond)
+		})
+	}
+}
+
+// receive10 takes the one message that is there, and makes the server push up to nine more.
+func receive10(t *testing.T, q *Queue) *queue.Delivery {
+	t.Helper()
+	got, err := q.Receive(testContext(t), queue.Want{Max: 10, Lease: time.Minute})
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	return got[0]
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(testPatience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not %s", what)
+		}
+	}
+}
+
+// A consumer that is cancelled again and again, while messages come, leaves none behind.
+func TestPausesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	r := seed.Rand(t)
+	const n = 400
+	go func() {
+		for i := range n {
+			q.Send(t.Context(), queue.Outgoing{Body: []byte(strconv.Itoa(i))})
+			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
+		}
+	}()
+	seen := map[string]int{}
+	again := 0
+	ctx := testContext(t)
+	for len(seen) < n && ctx.Err() == nil {
+		short, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(20*time.Millisecond))))
+		got, err := q.Receive(short, queue.Want{Max: 5, Lease: time.Minute})
+		cancel()
+		if err != nil && short.Err() == nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			seen[string(d.Body)]++
+			if d.Attempt > 1 {
+				again++
+			}
+			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d of %d messages came", len(seen), n)
+	}
+	nothing(t, q, 300*time.Millisecond)
+	t.Logf("%d of %d messages have an attempt more", again, n)
+}
+
+// A consumer is cancelled just after it has acknowledged, when the server owes it messages. None of
+// them loses an attempt, unless the server takes longer to push them than cancel waits.
+func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	const n, each = 120, 5
+	for i := range n {
+		send(t, q, strconv.Itoa(i))
+	}
+	slow := false
+	for range n / each {
+		for _, d := range receive(t, q, each) {
+			if d.Attempt != 1 && !slow {
+				t.Fatalf("attempt %d of %s", d.Attempt, d.Body)
+			}
+			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+		}
+		began := time.Now()
+		must(t, q.Pause(testContext(t), time.Time{}))
+		slow = slow || time.Since(began) >= unpushed
+	}
+	nothing(t, q, 100*time.Millisecond)
+}
+
+// Nothing is acknowledged before its successor has arrived.
+func TestWhatCannotBeMovedStays(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	ch := raw(t)
+	full := fmt.Sprint(config.Queue, ".full")
+	if _, err := ch.QueueDeclare(full, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { raw(t).QueueDelete(full, false, false, false) })
+	for i := range 10 { // a quorum queue takes a few more than it should
+		must(t, ch.Publish("", full, false, false, amqp.Publishing{Body: []byte(strconv.Itoa(i))}))
+	}
+	for _, c := range []struct {
+		name   string
+		config Config
+		s      queue.Settlement
+		want   error
+	}{
+		{"no queue of dead letters", Config{Queue: config.Queue, DeadLetters: "nowhere"}, queue.Settlement{Outcome: queue.DeadLetter}, ErrUnroutable},
+		{"a full one", Config{Queue: config.Queue, DeadLetters: full}, queue.Settlement{Outcome: queue.DeadLetter}, ErrRefused},
+		{"no levels", Config{Queue: config.Queue, Prefix: "nowhere"}, queue.Settlement{Outcome: queue.Retry, After: time.Second}, nil},
+		{"no levels to defer by", Config{Queue: config.Queue, Prefix: "nowhere"}, queue.Settlement{Outcome: queue.Defer, After: time.Second}, nil},
+	} {
+		q := opened(t, c.config)
+		send(t, q, c.name)
+		d := receive(t, q, 1)[0]
+		c.s.Envelope = &queue.Envelope{Reason: "test"}
+		for range 2 {
+			err := q.Settle(testContext(t), d, c.s)
+			if err == nil || errors.Is(err, queue.ErrLost) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			}
+		}
+		// It is still this consumer's, and nobody else's.
+		nothing(t, opened(t, config), 200*time.Millisecond)
+		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+	}
+}
+
+// A level cannot hand on a message that no queue takes. It tries again later: after the time in the
+// server's setting, three minutes by default.
+func TestWhatNoQueueTookComesLater(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	q, ch := opened(t, config), raw(t)
+	full := q.config
+	full.Queue += ".full"
+	if _, err := ch.QueueDeclare(full.Queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { raw(t).QueueDelete(full.Queue, false, false, false) })
+	must(t, ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil))
+	for range 10 { // a quorum queue takes a few more than it should
+		must(t, ch.Publish("", full.Queue, false, false, amqp.Publishing{}))
+	}
+	for _, to := range []*Config{&full, &q.config} {
+		exchange, key := to.delayed(1)
+		must(t, q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0))
+	}
+	// The second has come through the level, so the first was refused.
+	settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
+	if _, err := ch.QueuePurge(full.Queue, false); err != nil {
+		t.Fatal(err)
+	}
+	readable(t, ch, full.Queue, 1)
+}
+
+func TestSendIntoNothing(t *testing.T) {
+	t.Parallel()
+	q := opened(t, Config{Queue: "nowhere"})
+	err := q.Send(testContext(t), queue.Outgoing{})
+	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("Send: %v", err)
+	}
+	_, err = q.Receive(testContext(t), queue.Want{Max: 1})
+	if err == nil || lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("Receive: %v", err)
+	}
+	if _, err = q.Letters(testContext(t)); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("Letters: %v", err)
+	}
+}
+
+func TestSendRefuses(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	for _, o := range []queue.Outgoing{
+		{Headers: queue.Headers{"CC": "elsewhere"}},
+		{Headers: queue.Headers{"x-death": "y"}},
+		{Headers: queue.Headers{headerAttempts: "3"}},
+		{Headers: queue.Headers{"": "y"}},
+		{Headers: queue.Headers{"long": string(make([]byte, 200_000))}},
+		{ID: string(make([]byte, 256))},
+	} {
+		if err := q.Send(testContext(t), o); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
+			t.Errorf("%.100v: %v", o, err)
+		}
+	}
+	send(t, q, "and the connection is in order")
+}
+
+func TestReceiveRefuses(t *testing.T) {
+	t.Parallel()
+	q := opened(t, Config{Queue: "nowhere"})
+	if _, err := q.Receive(t.Context(), queue.Want{}); err == nil {
+		t.Error("none wanted")
+	}
+	c := New(Dial("amqp://nobody:wrong@" + rabbit(t).url()[len("amqp://guest:guest@"):]))
+	q, _ = c.open(Config{Queue: "orders"})
+	// The server closes the connection without an error, like one that dies: it may be temporary.
+	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || !strings.Contains(err.Error(), "403") || lull.Classify(err).Kind == lull.KindPermanent {
+		t.Errorf("a wrong password: %v", err)
+	}
+	c = New(Dial("amqp://127.0.0.1:1/"))
+	q, _ = c.open(Config{Queue: "orders"})
+	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
+		t.Errorf("a server that is not there: %v", err)
+	}
+	for _, s := range []queue.Settlement{{}, {Outcome: queue.DeadLetter}, {Outcome: queue.Retry, After: -1}, {Outcome: queue.Defer, After: MaxDelay + 1}} {
+		if err := q.Settle(t.Context(), &queue.Delivery{Receipt: &receipt{}}, s); lull.Classify(err).Kind != lull.KindPermanent {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	if err := q.Settle(t.Context(), &queue.Delivery{}, queue.Settlement{Outcome: queue.Ack}); err == nil {
+		t.Error("the delivery of another broker")
+	}
+}
+
+// A message of another publisher keeps its properties.
+func TestOthersMessages(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	at := time.Now().Truncate(time.Second)
+	if err := ch.Publish("", q.config.Queue, false, false, amqp.Publishing{
+		Headers: amqp.Table{"n": int32(5), "kind": "order"}, ContentType: "text/plain", CorrelationId: "c", Type: "t", Timestamp: at, Body: []byte("hello"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	first := receive(t, q, 1)[0]
+	if first.Attempt != 1 || first.ID == "" || !first.Enqueued.Equal(at) || first.Headers["kind"] != "order" || len(first.Headers) != 1 {
+		t.Errorf("%+v", first)
+	}
+	failed := time.Now().Add(-time.Minute).Truncate(time.Millisecond)
+	settle(t, q, first, queue.Settlement{Outcome: queue.Retry, After: 50 * time.Millisecond, FirstFailed: failed})
+	d := receive(t, q, 1)[0]
+	if d.ID != first.ID || d.Attempt != 2 || !d.Enqueued.Equal(at) || !d.FirstFailed.Equal(failed) {
+		t.Errorf("%+v after %+v", d, first)
+	}
+	if age := time.Since(d.FirstSeen); age < 50*time.Millisecond || age > time.Minute {
+		t.Errorf("it was first seen %v ago", age)
+	}
+	m := d.Receipt.(*receipt).d
+	if m.ContentType != "text/plain" || m.CorrelationId != "c" || m.Type != "t" || !m.Timestamp.Equal(at) || m.Headers["n"] != int32(5) {
+		t.Errorf("%+v", m)
+	}
+	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+}
+
+// The broker's own limit: a letter without an envelope that has RabbitMQ's facts.
+func TestLettersOfTheBroker(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{DeliveryLimit: 3})
+	q := opened(t, config)
+	must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}))
+	d := receive(t, q, 1)[0]
+	settle(t, q, d, queue.Settlement{Outcome: queue.Retry})
+	id := d.ID
+	for n := 2; n <= 5; n++ { // three attempts more than the copy's first
+		d := receive(t, q, 1)[0]
+		if d.Attempt != n || d.ID != id {
+			t.Errorf("attempt %d of %s, want %d of %s", d.Attempt, d.ID, n, id)
+		}
+		q.Close(testContext(t))
+		q = opened(t, config)
+	}
+	nothing(t, q, 300*time.Millisecond)
+	from, err := q.Letters(testContext(t))
+	must(t, err)
+	defer from.Close(t.Context())
+	got, err := from.Next(testContext(t), 10)
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	l := got[0]
+	if l.Reason != queue.ReasonBroker || l.Code != "delivery_limit" || l.Source != config.Queue || l.OriginalID != id || l.Headers["kind"] != "test" || string(l.Body) != "poison" {
+		t.Errorf("%+v", *l)
+	}
+	if age := time.Since(l.Enqueued); age < 0 || age > time.Minute {
+		t.Errorf("it became a letter %v ago", age)
+	}
+	t.Logf("%v: %d attempts", serverVersion(t), l.Attempts)
+	if l.Attempts < 2 || l.Attempts > 6 { // 3.10 does not report how many
+		t.Errorf("%d attempts, want 2 to 6", l.Attempts)
+	}
+}
+
+// A message that nobody could settle does not stay out for ever.
+func TestForsaken(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	bad := config
+	bad.DeadLetters = "nowhere"
+	q := opened(t, bad)
+	q.abandonAfter = 50 * time.Millisecond
+	send(t, q, "hello")
+	d := receive(t, q, 1)[0]
+	if err := q.Settle(testContext(t), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test"}}); !errors.Is(err, ErrUnroutable) {
+		t.Fatal(err)
+	}
+	other := opened(t, config)
+	// q may fetch it again, and give it back when nobody calls Receive: then the lost delivery is noted as a crash.
+	if again := receive(t, other, 1)[0]; again.ID != d.ID || again.Attempt+again.Crashes != 2 {
+		t.Errorf("%s, attempt %d after %d crashes, want %s, whose first delivery was lost", again.ID, again.Attempt, again.Crashes, d.ID)
+	}
+}
+
+// An acknowledgement that blocks is not sent a second time: that would end the channel, and with it
+// all other deliveries.
+func TestAcknowledgedOnce(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	send(t, q, "slow", "other")
+	both := receive(t, q, 2)
+	s := both[0].Receipt.(*receipt).s
+	s.acks.Lock()
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := q.Settle(ctx, both[0], queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Settle: %v", err)
+		}
+		cancel()
+	}
+	s.acks.Unlock()
+	settle(t, q, both[0], queue.Settlement{Outcome: queue.Ack})
+	settle(t, q, both[1], queue.Settlement{Outcome: queue.Retry})
+	if d := receive(t, q, 1)[0]; string(d.Body) != "other" || d.Attempt != 2 || d.Receipt.(*receipt).s != s {
+		t.Errorf("%s, attempt %d, on the same channel: %v", d.Body, d.Attempt, d.Receipt.(*receipt).s == s)
+	}
+}
+
+// Messages that cannot be given back are kept, and the next Receive returns them.
+func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	q, other := opened(t, config), opened(t, config)
+	q.linger = time.Hour // however long what follows takes here
+	send(t, q, "first")
+	first := receive10(t, q)
+	send(t, q, "1", "2", "3")
+	await(t, "the others fetched", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.s.ahead) == 3
+	})
+	shut := func(yes bool) {
+		q.pub.mu.Lock()
+		q.pub.closed = yes
+		q.pub.mu.Unlock()
+	}
+	shut(true)
+	for range 2 {
+		must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
+	}
+	shut(false)
+	nothing(t, other, 200*time.Millisecond)
+	kept := append(receive(t, q, 3), first)
+	send(t, q, "new")
+	kept = append(kept, receive(t, q, 1)...) // on another channel
+	for _, d := range kept {
+		if d.Attempt != 1 {
+			t.Errorf("attempt %d of %s", d.Attempt, d.Body)
+		}
+		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+	}
+	for range 3 {
+		send(t, q, "more")
+		settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.all) != 1 {
+		t.Errorf("%d channels, want 1", len(q.all))
+	}
+}

@@ -1,0 +1,427 @@
+//go:build servers
+
+package natstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/queue"
+)
+
+// This is why the Broker returns ErrLost by its own clock. The server takes an acknowledgement from
+// a worker that has lost the message, and gives it the same answer as the worker that has it. (If
+// this test fails, the server has learnt to distinguish deliveries.)
+func TestTheServerCannotTellWhoHasLost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), short)
+	c, err := b.js.Consumer(bg, b.c.Stream, b.c.Consumer)
+	b.ok(err)
+	b.send("hello")
+	slow, err := c.Next(jetstream.FetchMaxWait(patience / 2))
+	b.ok(err)
+	now, err := c.Next(jetstream.FetchMaxWait(patience / 2))
+	b.ok(err)
+	at, err := now.Metadata()
+	b.ok(err)
+	b.equal("deliveries", at.NumDelivered, uint64(2))
+	if err := slow.DoubleAck(bg); err != nil {
+		t.Errorf("a late acknowledgement: %v", err)
+	}
+	b.equal("messages after it", b.msgs(b.c.Stream), 0)
+	if err := now.DoubleAck(bg); err != nil {
+		t.Errorf("that of who has the message: %v", err)
+	}
+}
+
+// A request that is taken back leaves no message out. (A message that the server has just picked
+// for it goes to the next request at once. It has counted a delivery then.)
+func TestEndingReceiveLeavesNothingOut(t *testing.T) {
+	t.Parallel()
+	c := short
+	c.Lease = patience / 2
+	b := newBench(t, shared(t), c)
+	r := seed.Rand(t)
+	const n = 300
+	go func() {
+		for i := range n {
+			b.sender.Send(bg, queue.Outgoing{Body: fmt.Append(nil, i)})
+			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
+		}
+	}()
+	var mu sync.Mutex
+	seen := map[string]int{}
+	ended, counted := 0, 0
+	var work sync.WaitGroup
+	for range 3 {
+		o, err := lullnats.Open(bg, b.r.js(t), b.c)
+		b.ok(err)
+		work.Go(func() {
+			for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+				mu.Lock()
+				done := len(seen) == n
+				mu.Unlock()
+				if done {
+					return
+				}
+				ctx, cancel := context.WithTimeout(bg, time.Duration(r.Int64N(int64(3*time.Millisecond))))
+				got, err := o.Receive(ctx, queue.Want{Max: 3, Lease: time.Second})
+				cancel()
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if len(got) == 0 {
+					ended++
+				}
+				mu.Unlock()
+				for _, d := range got {
+					if age := time.Since(d.Enqueued); d.Attempt != 1 && age > c.Lease {
+						t.Errorf("message %s came at attempt %d, after %v", d.Body, d.Attempt, age)
+					}
+					mu.Lock()
+					if d.Attempt > 1 {
+						counted++
+					}
+					seen[string(d.Body)]++
+					mu.Unlock()
+					if err := o.Settle(bg, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	work.Wait()
+	b.equal("messages", len(seen), n)
+	t.Logf("%d requests were taken back over %d messages, %d of which the server has counted twice", ended, n, counted)
+}
+
+// Headers of another publisher are shown if queue.Headers allows their names. All of them go into
+// the dead letter, except those that are orders to the server.
+func TestHeadersOfOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), calm)
+	m := &nats.Msg{Subject: b.c.Subject, Data: []byte("hello"), Header: nats.Header{
+		"kind": {"a", "b"}, "x_trace": {"t"}, "Nats-Msg-Id": {"mine"}, "Nats-Expected-Stream": {b.c.Stream}, "Nats-Order": {"x"}, "Lull-Moved": {"rubbish"},
+	}}
+	_, err := b.js.PublishMsg(bg, m)
+	b.ok(err)
+	d := b.one()
+	if len(d.Headers) != 1 || d.Headers["kind"] != "a" || d.Attempt != 1 {
+		t.Errorf("headers %v at attempt %d", d.Headers, d.Attempt)
+	}
+	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
+	s, err := b.js.Stream(bg, b.c.WithDefaults().DeadStream)
+	b.ok(err)
+	l, err := s.GetMsg(bg, 1)
+	b.ok(err)
+	if fmt.Sprint(l.Header.Values("kind"), l.Header.Get("x_trace")) != "[a b]t" && l.Header["x_trace"][0] != "t" {
+		t.Errorf("the letter has %v", l.Header)
+	}
+	for name := range l.Header {
+		if name == "Lull-Moved" || strings.HasPrefix(name, "Nats-") && name != "Nats-Msg-Id" && name != "Nats-Expected-Stream" {
+			t.Errorf("the letter has %s", name)
+		}
+	}
+	b.equal("id of the letter", d.ID+" "+strings.Join(strings.Split(l.Header.Get("Nats-Msg-Id"), ":")[:2], ":"), fmt.Sprintf("mine dead-%s/%s/%s:1", b.c.Stream, b.c.Consumer, b.c.Stream))
+	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
+}
+
+// Text that NATS would change arrives as it was sent.
+func TestOddHeaders(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), calm)
+	h := queue.Headers{"empty": "", "space": " ", "ends": " x ", "lines": "a\r\nb: c\n", "tab": "\tx", "text": "ü ☃ \x01", "UPPER-lower": "1"}
+	b.ok(b.sender.Send(bg, queue.Outgoing{Headers: h, Group: " g\n"}))
+	d := b.one()
+	b.equal("headers", fmt.Sprintf("%q", d.Headers), fmt.Sprintf("%q", h))
+	b.equal("group", d.Group, " g\n")
+	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
+	l := b.letters()[0]
+	b.equal("headers of the letter", fmt.Sprintf("%q", l.Headers), fmt.Sprintf("%q", h))
+	b.equal("group of the letter", l.Group, " g\n")
+}
+
+// A message that cannot be sent is refused for good, and nothing is sent.
+func TestUnsendable(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), calm)
+	for what, o := range map[string]queue.Outgoing{
+		"an order to the server":  {Headers: queue.Headers{"Nats-Rollup": "all"}},
+		"a header of ours":        {Headers: queue.Headers{"Lull-Moved": "x"}},
+		"a name with a colon":     {Headers: queue.Headers{"a:b": "x"}},
+		"a name of nothing":       {Headers: queue.Headers{"": "x"}},
+		"a value that is no text": {Headers: queue.Headers{"a": "\xff"}},
+		"an id with a space":      {ID: "a b"},
+		"an id that is too long":  {ID: strings.Repeat("x", 129)},
+		"a body that is too long": {Body: make([]byte, 1<<20+1)},
+	} {
+		err := b.sender.Send(bg, o)
+		if v := lull.Classify(err); err == nil || v.Kind != lull.KindPermanent || v.Code == engine.CodeUnclassified {
+			t.Errorf("%s: %v (%+v)", what, err, v)
+		}
+	}
+	b.equal("messages", b.msgs(b.c.Stream), 0)
+	if _, err := lullnats.NewSender(b.js, "Q", "a..b"); err == nil {
+		t.Error("a sender to no subject")
+	}
+	other, err := lullnats.NewSender(b.js, "OTHER", b.c.Subject)
+	b.ok(err)
+	if err := other.Send(bg, queue.Outgoing{}); err == nil || lull.Classify(err).Code == engine.CodeUnclassified {
+		t.Errorf("into a stream that has not this subject: %v", err)
+	}
+}
+
+// Without its stream no dead letter is written, and the message stays.
+func TestNoStreamForDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
+	b.send("hello")
+	b.ok(b.js.DeleteStream(bg, b.c.WithDefaults().DeadStream))
+	d := b.one()
+	ctx, cancel := context.WithTimeout(bg, 5*time.Second)
+	defer cancel()
+	if err := b.Settle(ctx, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}}); err == nil {
+		t.Error("a dead letter into nothing")
+	}
+	b.equal("messages", b.msgs(b.c.Stream), 1)
+	if _, err := lullnats.Letters(bg, b.js, b.c); lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("letters of nothing: %v", err)
+	}
+}
+
+// A consumer that is deleted may be made again: Receive fails until it is there.
+func TestConsumerDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
+	deleted := make(chan struct{})
+	go func() {
+		defer close(deleted)
+		time.Sleep(100 * time.Millisecond)
+		if err := b.js.DeleteConsumer(bg, b.c.Stream, b.c.Consumer); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 { // while it waits, and afterwards
+		var err error
+		for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
+			_, err = b.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
+		}
+		if v := lull.Classify(err); err == nil || v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified {
+			t.Errorf("Receive: %v (%+v)", err, v)
+		}
+		<-deleted
+	}
+	b.ok(lullnats.Declare(bg, b.js, b.c))
+	b.send("hello")
+	b.equal("body", string(b.one().Body), "hello")
+}
+
+// While the server is away calls return an error, and settle nothing later. Receive works again
+// when the server is back.
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	r := own(t)
+	b := newBench(t, r, lullnats.Config{Lease: time.Minute})
+	b.send("hello")
+	d := b.one()
+	r.stop()
+	b.until("the connection has noticed", func() bool { return !b.js.Conn().IsConnected() })
+	for _, o := range []queue.Outcome{queue.Ack, queue.Retry, queue.Drop} {
+		err := b.Settle(bg, d, queue.Settlement{Outcome: o})
+		if v := lull.Classify(err); err == nil || errors.Is(err, queue.ErrLost) || v.Code != engine.CodeUnclassified {
+			t.Errorf("%v while the server is away: %v (%+v)", o, err, v)
+		}
+	}
+	if err := b.sender.Send(bg, queue.Outgoing{}); err == nil {
+		t.Error("sent to nobody")
+	}
+	received := make(chan error, 1)
+	go func() {
+		for {
+			got, err := b.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
+			if len(got) > 0 {
+				received <- nil
+				return
+			}
+			if v := lull.Classify(err); v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified && err != nil {
+				received <- err
+				return
+			}
+		}
+	}()
+	must(t, r.start())
+	b.until("it is connected", b.js.Conn().IsConnected)
+	b.until("what was out can be settled", func() bool { return b.Settle(bg, d, queue.Settlement{Outcome: queue.Ack}) == nil })
+	b.equal("messages", b.msgs(b.c.Stream), 0)
+	b.send("new")
+	if err := <-received; err != nil {
+		t.Error(err)
+	}
+}
+
+// A waiting message counts as out, unless it is scheduled.
+func TestOutstanding(t *testing.T) {
+	t.Parallel()
+	for _, schedules := range []bool{false, true} {
+		b := newBench(t, shared(t), lullnats.Config{Lease: patience, Outstanding: 2, Schedules: schedules})
+		b.send("1", "2", "3")
+		for range 2 {
+			b.settle(b.one(), queue.Settlement{Outcome: queue.Retry, After: time.Hour})
+		}
+		if schedules {
+			b.equal("the third", string(b.one().Body), "3")
+		} else {
+			b.none(time.Second)
+		}
+		b.equal("messages", b.msgs(b.c.Stream), 3)
+	}
+}
+
+// A message that is put off is one message, whatever happens on the way, and keeps its record.
+func TestScheduled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
+	b.send("hello")
+	first := b.one()
+	failed := time.Now().Add(-time.Minute)
+	b.settle(first, queue.Settlement{Outcome: queue.Retry, After: 300 * time.Millisecond, FirstFailed: failed})
+	d := b.one()
+	b.equal("attempt", d.Attempt, 2)
+	for range 3 {
+		b.settle(d, queue.Settlement{Outcome: queue.Defer, After: 10 * time.Millisecond})
+		d = b.one()
+		b.equal("attempt after Defer", d.Attempt, 2)
+	}
+	time.Sleep(time.Until(d.Lease)) // nobody settles
+	d = b.one()
+	b.equal("attempt after its lease", d.Attempt, 3)
+	b.equal("id", d.ID, first.ID)
+	b.equal("enqueued", d.Enqueued.Equal(first.Enqueued), true)
+	b.equal("first failed", d.FirstFailed.Equal(failed), true)
+	if d.FirstSeen.IsZero() || d.FirstSeen.After(time.Now()) {
+		t.Errorf("first seen %v", d.FirstSeen)
+	}
+	b.settle(d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
+	b.equal("messages", b.msgs(b.c.Stream), 1)
+	b.none(time.Second)
+	// With another config, which does not put messages off, such a message keeps its number.
+	b.c.Schedules = false
+	b.open()
+	b.equal("schedules", b.Capabilities().FreeDefer, false)
+}
+
+// If a message is put off, and its acknowledgement is lost, there is one copy in the end.
+func TestScheduledTwice(t *testing.T) {
+	t.Parallel()
+	const lease = 6 * time.Second
+	for _, after := range []time.Duration{5 * lease / 2, 0} { // the message comes before its copy; or it may come after it
+		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
+		b.send("hello")
+		cut := newProxy(t, b.r.url(), "+ACK", false)
+		nc, js, err := dial(cut.url())
+		b.ok(err)
+		defer nc.Close()
+		o, err := lullnats.Open(bg, js, b.c)
+		b.ok(err)
+		got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+		b.ok(err)
+		ctx, cancel := context.WithTimeout(bg, 5*time.Second)
+		defer cancel()
+		if err := o.Settle(ctx, got[0], queue.Settlement{Outcome: queue.Retry, After: after}); err == nil {
+			t.Fatal("an acknowledgement that was cut off")
+		}
+		b.equal("messages, with the copy", b.msgs(b.c.Stream), 2)
+		// The copy and the message come, in any order, or the message alone. The copy is put off
+		// for good, and then the message.
+		for range 2 - int(min(after, 1)) {
+			d := b.one()
+			b.equal("attempt", d.Attempt, 2)
+			b.settle(d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
+		}
+		b.equal("messages", b.msgs(b.c.Stream), 1)
+	}
+}
+
+// A retry whose answer was lost is not sent again when the message may be another worker's: the
+// server would take it for that worker's.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
+	b.send("hello")
+	cut := newProxy(t, b.r.url(), "-NAK", true)
+	nc, js, err := dial(cut.url())
+	b.ok(err)
+	defer nc.Close()
+	o, err := lullnats.Open(bg, js, b.c)
+	b.ok(err)
+	got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
+	b.ok(err)
+	s := queue.Settlement{Outcome: queue.Retry, After: 10 * time.Millisecond}
+	ctx, cancel := context.WithTimeout(bg, time.Second)
+	defer cancel()
+	if err := o.Settle(ctx, got[0], s); err == nil || errors.Is(err, queue.ErrLost) {
+		t.Fatalf("an answer that was cut off: %v", err)
+	}
+	d := b.one()
+	b.equal("attempt", d.Attempt, 2)
+	b.until("it is connected again", nc.IsConnected)
+	if err := o.Settle(bg, got[0], s); !errors.Is(err, queue.ErrLost) {
+		t.Errorf("the same retry once more: %v, want ErrLost", err)
+	}
+	b.none(500 * time.Millisecond)
+	b.settle(d, queue.Settlement{Outcome: queue.Ack})
+}
+
+// The server forgets parts of seconds when it is restarted. No lease ends earlier by that, and no
+// message comes earlier.
+func TestTimesOverARestart(t *testing.T) {
+	t.Parallel()
+	r := own(t)
+	b := newBench(t, r, lullnats.Config{Lease: 3 * time.Second})
+	for round := range 3 {
+		b.send("out", "waits")
+		due := map[string]time.Time{}
+		for range 2 {
+			d := b.one()
+			if string(d.Body) == "out" {
+				until, err := b.Extend(bg, d, time.Second)
+				b.ok(err)
+				due["out"] = until
+				continue
+			}
+			due["waits"] = time.Now().Add(2500 * time.Millisecond)
+			b.settle(d, queue.Settlement{Outcome: queue.Retry, After: 2500 * time.Millisecond})
+		}
+		r.restart(t)
+		b.until("it is connected", b.js.Conn().IsConnected)
+		for len(due) > 0 {
+			got, err := b.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
+			if err != nil || len(got) == 0 {
+				continue
+			}
+			now, body := time.Now(), string(got[0].Body)
+			if at := due[body]; at.IsZero() || now.Before(at) {
+				t.Errorf("%s came %v early", body, at.Sub(now))
+			}
+			b.equal("attempt", got[0].Attempt, 2)
+			delete(due, body)
+			b.settle(got[0], queue.Settlement{Outcome: queue.Ack})
+		}
+		time.Sleep(time.Duration(round) * 300 * time.Millisecond) // another part of a second
+	}
+}

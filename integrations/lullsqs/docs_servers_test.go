@@ -1,0 +1,64 @@
+//go:build servers
+
+package lullsqs
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// What the comment of the package shows, as it stands there.
+func packageComment(ctx context.Context, client *sqs.Client, dependency *lull.Dependency, handle queue.Handler, send func(*Queue)) error {
+	config, err := Check(ctx, client, Topology{Queue: "orders"})
+	if err != nil {
+		return err
+	}
+	orders, err := New(client, config)
+	if err != nil {
+		return err
+	}
+	send(orders)
+	consumer, err := queue.New("orders", orders, dependency, handle, queue.Config{})
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+func TestWhatTheDocsShow(t *testing.T) {
+	t.Parallel()
+	client := emulators.need(t, "docs").client()
+	if _, err := Declare(t.Context(), client, Topology{Queue: "orders"}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := lull.NewDependency("ledger", queue.Policy())
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	handled := ""
+	err = packageComment(ctx, client, d, func(_ context.Context, m *queue.Message) error {
+		handled = string(m.Body)
+		stop()
+		return nil
+	}, func(q *Queue) {
+		if err := q.Send(ctx, queue.Outgoing{Body: []byte("a chair")}); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || handled != "a chair" {
+		t.Errorf("%v, handled %q", err, handled)
+	}
+}
+
+// Emulated returns a client of an emulator, for the examples.
+func Emulated() (*sqs.Client, error) {
+	e, err := emulators.get("examples")
+	if err != nil {
+		return nil, err
+	}
+	return e.client(), nil
+}
