@@ -1,7 +1,6 @@
 package shipped
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -157,9 +157,10 @@ func TestSimulatedIsShipped(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", e.name, err)
 		}
+		draws := seed.Source(t) // the second flight goes on in it
 		fly := func(number uint64) (sides []int) {
 			synctest.Test(t, func(t *testing.T) {
-				c := sim.Contender{Name: e.name, Policy: e.policy, Options: []lull.Option{lull.WithRand(rand.New(rand.NewPCG(number, 4)).Uint64)}}
+				c := sim.Contender{Name: e.name, Policy: e.policy, Options: []lull.Option{lull.WithRand(draws)}}
 				f := play(t.Context(), inMemory, e.scenario, c, number)
 				if f.err != nil {
 					t.Fatalf("%s: %v", e.name, f.err)
