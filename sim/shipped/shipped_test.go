@@ -151,6 +151,9 @@ type flight struct {
 // What real clients do lies, in virtual time, where the simulator says. Chance puts a figure outside now and then; a
 // second flight, with other draws, must not have it on the same side.
 func TestSimulatedIsShipped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a thousand simulations, each on one goroutine")
+	}
 	for i, e := range experiments() {
 		fs := figuresOf(&e.scenario)
 		bs, err := bands(t.Context(), e.scenario, sim.Contender{Policy: e.policy}, fs)
