@@ -16,6 +16,9 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
+// long is set in the lab.
+var long bool
+
 // overloaded is the built-in scenario "admission": three times what the service can do.
 func overloaded(on bool) Scenario {
 	return Scenario{

@@ -133,11 +133,12 @@ func storm() Scenario {
 // package redial and the zero policy there is no second storm: no host of sessions crashes, and no
 // client loses a connection but one by one.
 func TestTheSecondStorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: millions of dials")
+	kinds := []bool{true}
+	if long {
+		kinds = []bool{false, true} // those that dial at once make millions of dials
 	}
 	alone := int64(20 * 150 * 1.1) // connections that are lost one by one
-	for _, redial := range []bool{false, true} {
+	for _, redial := range kinds {
 		s, p := storm(), retrying(4, 0)
 		if redial {
 			s.Fleets[0].Redial, s.Fleets[1].Redial, p = true, true, lull.Policy{}
