@@ -182,7 +182,7 @@ func TestRefusalsAreReadAsByLullHTTP(t *testing.T) {
 			d := admission.Decision{Outcome: admission.Refused, RetryAfter: after, DontRetry: dont}
 			h := http.Header{}
 			d.SetHeader(h)
-			hint, ok := lullhttp.ParseHint(h, 503, time.Now())
+			hint, ok := lullhttp.ParseHint(h, 503, time.Time{})
 			v := w.origins[0].verdicts[w.refusal(d)]
 			kind := lull.KindRateLimited
 			if dont {
