@@ -26,8 +26,8 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 	}
 	fleet := &s.Fleets[0]
 	moments := arrivals(&fleet.Arrivals, s.Horizon, seed)
-	start := time.Now()
-	clock := func() time.Duration { return time.Since(start) }
+	start := time.Now()                                        //clock: in a bubble; on sockets only with the tag servers
+	clock := func() time.Duration { return time.Since(start) } //clock: see start
 	listener, dial, err := w()
 	if err != nil {
 		return flight{err: err}
@@ -46,7 +46,7 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 	var late time.Duration
 	which := rand.New(rand.NewPCG(seed, 2))
 	for n, at := range moments {
-		time.Sleep(at - clock())
+		time.Sleep(at - clock()) //clock: see start
 		late = max(late, clock()-at)
 		client := clients[n%len(clients)]
 		if fleet.Arrivals.Kind == sim.Poisson {
