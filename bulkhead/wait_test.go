@@ -37,7 +37,7 @@ func (l *Limiter) wait(ctx context.Context) error {
 	case Refused:
 		return ErrFull
 	}
-	timer := time.NewTimer(l.maxWait)
+	timer := time.NewTimer(l.maxWait) //clock: tests use it in bubbles, and contend asserts nothing about time
 	defer timer.Stop()
 	select {
 	case <-ready:
