@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 func mustBucket(t testing.TB, c Config) *Bucket {
@@ -188,10 +190,7 @@ func (m *bucketModel) withdraw() Grant {
 // rule 1: over any stretch, retries ≤ stock + ratio × what earned in it.
 func TestBucketAgreesWithASlowModel(t *testing.T) {
 	const opsPerRun = 500
-	runs := 2200
-	if testing.Short() {
-		runs /= 20
-	}
+	runs := seed.Runs(110)
 	var total, grants, refusals int
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0xb0c))
@@ -265,7 +264,7 @@ func TestBucketAgreesWithASlowModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d operations, %d retries granted, %d refused", total, grants, refusals)
-	if !testing.Short() && (total < 1e6 || grants < 1e5 || refusals < 1e4) {
+	if total < 450*runs || grants < 30*runs || refusals < 4*runs {
 		t.Errorf("too little happened to mean much: %d operations, %d granted, %d refused", total, grants, refusals)
 	}
 }

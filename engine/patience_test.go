@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -120,10 +121,7 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 		"15 to 25 ms":            func(r *rand.Rand) time.Duration { return 15*ms + time.Duration(r.Int64N(int64(10*ms))) },
 		"exponential, from 8 ms": func(r *rand.Rand) time.Duration { return 8*ms + time.Duration(r.ExpFloat64()*float64(12*ms)) },
 	}
-	seeds := 2
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := seed.Runs(1)
 	for name, p := range breakers {
 		for how, latency := range latencies {
 			for _, share := range []float64{0.01, 0.1, 0.5, 0.97} {
@@ -202,10 +200,7 @@ func TestRule16ACircuitThatWasOpenedByForgedDeadlines(t *testing.T) {
 // whether anything was known before, and whether some deadlines were always too short.
 func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 	within := map[string]time.Duration{"zero policy": 2 * time.Second, "FailureRate 0.5": 5 * time.Second, "FailureRate 0.2": 2 * time.Second}
-	seeds := 2
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := seed.Runs(1)
 	for name, p := range breakers {
 		for _, c := range []struct {
 			what     string
