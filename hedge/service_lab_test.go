@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// All requests become 50 times as slow, and 100 servers too few. In the first second
+// there may be as many hedges as Share allows; after that none, until the percentile
+// has risen, then what it leaves, and never more than Share. When it has passed,
+// hedges are there again.
 func TestNoHedgesWhenAllIsSlow(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []int{0, 100} {
@@ -60,6 +64,9 @@ func TestNoHedgesWhenAllIsSlow(t *testing.T) {
 	}
 }
 
+// How many of the calls that are late while all is well are hedged, since no more are
+// late by chance than Share allows: nearly all, if it is twice what the percentile
+// leaves. If it is just that, far fewer.
 func TestShareLeavesRoomForChance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ rate, share, least float64 }{
@@ -80,6 +87,8 @@ func TestShareLeavesRoomForChance(t *testing.T) {
 	}
 }
 
+// If more calls are slow than the percentile leaves, it is theirs, and they are
+// hedged no sooner. A lower percentile, or a MaxDelay, is for them.
 func TestMoreThanATail(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

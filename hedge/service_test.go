@@ -53,10 +53,6 @@ func TestTailIsCut(t *testing.T) {
 	}
 }
 
-// All requests become 50 times as slow, and 100 servers too few. In the first second
-// there may be as many hedges as Share allows; after that none, until the percentile
-// has risen, then what it leaves, and never more than Share. When it has passed,
-// hedges are there again.
 // The whole service hangs for ten seconds: nobody is answered, and nobody learns. The
 // hedges end with the first second.
 func TestNoHedgesWhenAllHangs(t *testing.T) {
@@ -80,9 +76,3 @@ func TestNoHedgesWhenAllHangs(t *testing.T) {
 		t.Errorf("%d hedges among %d calls that hang", n, w.calls-calls)
 	}
 }
-
-// How many of the calls that are late while all is well are hedged, since no more are
-// late by chance than Share allows: nearly all, if it is twice what the percentile
-// leaves. If it is just that, far fewer.
-// If more calls are slow than the percentile leaves, it is theirs, and they are
-// hedged no sooner. A lower percentile, or a MaxDelay, is for them.

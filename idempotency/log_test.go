@@ -92,19 +92,19 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 		if n := strings.Count(out.String(), "\n"); n != 2 {
 			t.Errorf("a minute later: %d lines", n)
 		}
-	})
-	var all bytes.Buffer
-	l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	h := newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
-	for range 2 {
-		send(t, h, request("k"))
-	}
-	send(t, h, requestOf("POST", "/pay", "k", "200"))
-	for _, want := range []string{"event=ran", "event=replayed", "level=INFO", "event=refused-reused", "status=201"} {
-		if !strings.Contains(all.String(), want) {
-			t.Errorf("no %s in %s", want, &all)
+		var all bytes.Buffer
+		l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		h = newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
+		for range 2 {
+			send(t, h, request("k"))
 		}
-	}
+		send(t, h, requestOf("POST", "/pay", "k", "200"))
+		for _, want := range []string{"event=ran", "event=replayed", "level=INFO", "event=refused-reused", "status=201"} {
+			if !strings.Contains(all.String(), want) {
+				t.Errorf("no %s in %s", want, &all)
+			}
+		}
+	})
 }
 
 // A response that was not kept is as it should be; one that cannot be read is not.
