@@ -2,17 +2,15 @@ package admission_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,8 +25,6 @@ import (
 )
 
 const ms = time.Millisecond
-
-var quiet = log.New(io.Discard, "", 0)
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
@@ -166,48 +162,19 @@ func TestPriorityAndSkip(t *testing.T) {
 	}
 }
 
-// What is taken for the status must be what the client gets.
-func TestStatusAsSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, c := range map[string]struct {
-			handler http.HandlerFunc
-			want    int
-		}{
-			"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
-			"body":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")) }, 200},
-			"string":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") }, 200},
-			"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) }, 502},
-			"twice":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(500) }, 404},
-			"late":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")); w.WriteHeader(500) }, 200},
-			"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, 500},
-			"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, 200},
-			"rc flush": {func(w http.ResponseWriter, _ *http.Request) {
-				http.NewResponseController(w).Flush()
-				w.WriteHeader(500)
-			}, 200},
-			"copy": {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("x")); w.WriteHeader(500) }, 200},
-			"copy from file": {func(w http.ResponseWriter, _ *http.Request) {
-				io.Copy(w, struct{ io.Reader }{bytes.NewReader([]byte("x"))})
-			}, 200},
-		} {
-			var took int
-			m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = status; return admission.Done }))
-			server := memnet.NewUnstartedServer(t, m.Handler(c.handler))
-			server.Config.ErrorLog = quiet
-			memnet.Start(server)
-			resp, err := server.Client().Get(server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// To its end: whoever closes it before has gone, and nothing is made of the status.
-			io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-			server.Close()
-			if took != c.want || resp.StatusCode != c.want {
-				t.Errorf("%s: taken for %d, sent %d, want %d", name, took, resp.StatusCode, c.want)
-			}
-		}
-	})
+// A result is made of the last status. What counts as that is tested in internal/response.
+func TestResultOfTheStatus(t *testing.T) {
+	var took []int
+	m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = append(took, status); return admission.Failed }))
+	for _, h := range []http.HandlerFunc{
+		func(http.ResponseWriter, *http.Request) {},
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
+	} {
+		get(m.Handler(h))
+	}
+	if n := m.Gate().Snapshot().Departed(admission.Failed); !slices.Equal(took, []int{200, 404}) || n != 2 {
+		t.Errorf("taken for %v, %d failed", took, n)
+	}
 }
 
 func TestPanic(t *testing.T) {
@@ -225,52 +192,6 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
-
-// The wrapped response has the methods that the one below has, and no more.
-func TestWhatTheResponseCanDo(t *testing.T) {
-	type flush interface{ http.Flusher }
-	recorder := httptest.NewRecorder() // flushes, does not hijack
-	for _, c := range []struct {
-		name             string
-		w                http.ResponseWriter
-		flushes, hijacks bool
-	}{
-		{"recorder", recorder, true, false},
-		{"bare", struct{ http.ResponseWriter }{recorder}, false, false},
-		{"wrapped", unwrapper{recorder}, true, false},
-		{"hijacker", struct {
-			http.ResponseWriter
-			http.Hijacker
-		}{recorder, nil}, false, true},
-		{"both", struct {
-			http.ResponseWriter
-			http.Flusher
-			http.Hijacker
-		}{recorder, recorder, nil}, true, true},
-	} {
-		m := middleware(t, admission.Config{})
-		m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, flushes := w.(flush)
-			_, hijacks := w.(http.Hijacker)
-			if flushes != c.flushes || hijacks != c.hijacks {
-				t.Errorf("%s: flushes %v, hijacks %v, want %v, %v", c.name, flushes, hijacks, c.flushes, c.hijacks)
-			}
-			if err := http.NewResponseController(w).Flush(); (err == nil) != c.flushes {
-				t.Errorf("%s: flush: %v", c.name, err)
-			}
-			if _, ok := w.(interface{ Unwrap() http.ResponseWriter }); !ok {
-				t.Errorf("%s has no Unwrap", c.name)
-			}
-		})).ServeHTTP(c.w, httptest.NewRequest("GET", "/", nil))
-	}
-}
-
-type unwrapper struct{ w http.ResponseWriter }
-
-func (u unwrapper) Header() http.Header         { return u.w.Header() }
-func (u unwrapper) Write(b []byte) (int, error) { return u.w.Write(b) }
-func (u unwrapper) WriteHeader(status int)      { u.w.WriteHeader(status) }
-func (u unwrapper) Unwrap() http.ResponseWriter { return u.w }
 
 // A connection that is taken over gives its place back at once.
 func TestHijack(t *testing.T) {

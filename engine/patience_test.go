@@ -3,9 +3,7 @@ package engine_test
 import (
 	"container/heap"
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -351,53 +349,6 @@ func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	c.Next(2*time.Second+105*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 	if s := d.Breaker().State(2*time.Second + 105*ms); s != breaker.Open {
 		t.Errorf("a call that met a 503 first, and then its deadline, left the breaker %v", s)
-	}
-}
-
-// The same by way of Do: the contexts of callers, and the short path of a success, which
-// does not read the clock.
-func TestRule16ShortContexts(t *testing.T) {
-	for name, p := range breakers {
-		for _, hedged := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", hedged: ", hedged), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					if hedged {
-						p.Hedge = hedge.Config{Attempts: 2}
-					}
-					d := newDependency(t, p)
-					op := func(ctx context.Context) (int, error) {
-						select {
-						case <-time.After(20 * ms):
-							return 0, nil
-						case <-ctx.Done():
-							return 0, ctx.Err()
-						}
-					}
-					var all sync.WaitGroup
-					for range 4 {
-						all.Go(func() {
-							for range 2000 {
-								ctx, cancel := context.WithTimeout(context.Background(), 5*ms)
-								lull.DoHedged(ctx, d, op)
-								cancel()
-								time.Sleep(5 * ms)
-							}
-						})
-					}
-					failed := 0
-					for range 200 {
-						if _, err := lull.DoHedged(context.Background(), d, op); err != nil {
-							failed++
-						}
-						time.Sleep(80 * ms)
-					}
-					all.Wait()
-					if failed > 0 {
-						t.Errorf("%d of 200 honest calls failed", failed)
-					}
-				})
-			})
-		}
 	}
 }
 
