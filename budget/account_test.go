@@ -438,32 +438,6 @@ func TestOneWindowIsMade(t *testing.T) {
 	}
 }
 
-// Goroutines race for the tokens. Each token is spent once. Of all that find nothing,
-// exactly one is the first to report it.
-func TestATokenOfAnAccountIsSpentOnce(t *testing.T) {
-	a := withFlow(t, Config{Stock: 1000, Ratio: 1})
-	earnMany(a, 0, 5000)
-	var granted, news atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 2000 {
-				switch g := a.Withdraw(0, Transient, never); {
-				case g.OK:
-					granted.Add(1)
-				case g.Exhausted:
-					news.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	// A refusal between two grants, each from another purse, may be news as well.
-	if granted.Load() != 6000 || news.Load() < 1 || news.Load() > 8 {
-		t.Errorf("%d retries granted for 6000 tokens, %d refusals were news", granted.Load(), news.Load())
-	}
-}
-
 // Nothing is paid twice, whoever else is writing, and no refusal is news without
 // a retry that was paid before it.
 func TestAnAccountCountsUnderConcurrency(t *testing.T) {

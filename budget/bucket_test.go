@@ -269,31 +269,6 @@ func TestBucketAgreesWithASlowModel(t *testing.T) {
 	}
 }
 
-// Eight goroutines race for exactly so many tokens. Each is spent once. Of all that find
-// nothing, exactly one is the first to report it.
-func TestATokenOfABucketIsSpentOnce(t *testing.T) {
-	const tokens = 20_000
-	b := mustBucket(t, Config{Stock: tokens})
-	var granted, news atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range tokens {
-				switch g := b.Withdraw(0, Transient, never); {
-				case g.OK:
-					granted.Add(1)
-				case g.Exhausted:
-					news.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if granted.Load() != tokens || news.Load() != 1 {
-		t.Errorf("%d retries granted for %d tokens, %d refusals were news, want 1", granted.Load(), tokens, news.Load())
-	}
-}
-
 // No deposit and no withdrawal is lost, whoever else is writing.
 func TestABucketCountsUnderConcurrency(t *testing.T) {
 	for _, c := range []struct {
