@@ -114,11 +114,13 @@ func TestDoTellsWhyItStopped(t *testing.T) {
 }
 
 func TestAnUnknownErrorSaysHowToMarkIt(t *testing.T) {
-	d := newDependency(t, lull.Policy{})
-	err := lull.Run(t.Context(), d, func(context.Context) error { return errBlip })
-	if err == nil || !strings.Contains(err.Error(), "lull.Transient") {
-		t.Errorf("error %v does not say how to have it retried", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{})
+		err := lull.Run(t.Context(), d, func(context.Context) error { return errBlip })
+		if err == nil || !strings.Contains(err.Error(), "lull.Transient") {
+			t.Errorf("error %v does not say how to have it retried", err)
+		}
+	})
 }
 
 // Rule 2: a wait that would cross the deadline is not begun; the reason and the
@@ -196,23 +198,27 @@ func TestRule12PoliciesAreShared(t *testing.T) {
 }
 
 func TestASuccessIsNotThrownAway(t *testing.T) {
-	d := newDependency(t, lull.Policy{})
-	ctx, cancel := context.WithCancel(t.Context())
-	got, err := lull.Do(ctx, d, func(context.Context) (int, error) { cancel(); return 7, nil })
-	if got != 7 || err != nil {
-		t.Errorf("Do = %v, %v; the operation succeeded", got, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{})
+		ctx, cancel := context.WithCancel(t.Context())
+		got, err := lull.Do(ctx, d, func(context.Context) (int, error) { cancel(); return 7, nil })
+		if got != 7 || err != nil {
+			t.Errorf("Do = %v, %v; the operation succeeded", got, err)
+		}
+	})
 }
 
 func TestAContextThatHasEndedMakesNoAttempt(t *testing.T) {
-	d := newDependency(t, lull.Policy{})
-	why := errors.New("shutting down")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	err := lull.Run(ctx, d, func(context.Context) error { t.Error("an attempt was made"); return nil })
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
-		t.Errorf("error %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{})
+		why := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		err := lull.Run(ctx, d, func(context.Context) error { t.Error("an attempt was made"); return nil })
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 func TestTheLastErrorSurvivesCancellation(t *testing.T) {
@@ -232,28 +238,30 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 }
 
 func TestAPanicGivesEverythingBack(t *testing.T) {
-	d := newDependency(t, lull.Policy{
-		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenJitter: -1}, // it is open for next to nothing
-		Limit:   bulkhead.Config{InFlight: 1},
-		Budget:  plenty,
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{
+			Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1},
+			Limit:   bulkhead.Config{InFlight: 1},
+			Budget:  plenty,
+		})
+		call := func(op func() error) (panicked any, err error) {
+			defer func() { panicked = recover() }()
+			return nil, lull.Run(t.Context(), d, func(context.Context) error { return op() })
+		}
+		call(func() error { return lull.Transient(errBlip) }) // it opens the breaker
+		time.Sleep(time.Second)                               // the next call is a probe
+		for range 3 {
+			if p, _ := call(func() error { panic("boom") }); p != "boom" {
+				t.Fatalf("the panic did not come through: %v", p)
+			}
+			if n := d.Limiter().InFlight(); n != 0 {
+				t.Fatalf("%d permits are still out", n)
+			}
+		}
+		if _, err := call(func() error { return nil }); err != nil {
+			t.Errorf("after the panics: %v; the probe's place was not given back", err)
+		}
 	})
-	call := func(op func() error) (panicked any, err error) {
-		defer func() { panicked = recover() }()
-		return nil, lull.Run(t.Context(), d, func(context.Context) error { return op() })
-	}
-	// Opens the breaker, which is half-open again at once: the next is a probe.
-	call(func() error { return lull.Transient(errBlip) })
-	for range 3 {
-		if p, _ := call(func() error { panic("boom") }); p != "boom" {
-			t.Fatalf("the panic did not come through: %v", p)
-		}
-		if n := d.Limiter().InFlight(); n != 0 {
-			t.Fatalf("%d permits are still out", n)
-		}
-	}
-	if _, err := call(func() error { return nil }); err != nil {
-		t.Errorf("after the panics: %v; the probe's place was not given back", err)
-	}
 }
 
 func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
@@ -478,7 +486,8 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 		"cancelled":         {ended, func(ctx context.Context) error { cancel(); return lull.Transient(ctx.Err()) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
+			// It is on the real clock, and must stay open until it is asked.
+			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour}})
 			lull.Run(c.ctx, d, c.op)
 			if open := d.Breaker().State(d.Now()) == breaker.Open; open != c.opens {
 				t.Errorf("breaker open: %v, want %v", open, c.opens)
@@ -488,27 +497,29 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 }
 
 func TestAttemptInformation(t *testing.T) {
-	d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
-	inner := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
-	var seen []string
-	lull.Run(t.Context(), d, func(ctx context.Context) error {
-		a, ok := lull.AttemptFrom(ctx)
-		seen = append(seen, fmt.Sprint(a.Operation, " ", a.Number, "/", a.Of, " ", ok))
-		// A call inside is a call of its own: its first attempt is number 1.
-		lull.Run(ctx, inner, func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number != 1 || a.Of != engine.DefaultAttempts {
-				t.Errorf("inside attempt %d another call's first attempt is %+v", len(seen), a)
-			}
-			return nil
-		})
-		return lull.Transient(errBlip)
-	}, lull.Operation("charge"))
-	if want := []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}; !slices.Equal(seen, want) {
-		t.Errorf("attempts saw %v, want %v", seen, want)
-	}
-	if a, ok := lull.AttemptFrom(t.Context()); ok || a.Number != 1 {
-		t.Errorf("a context of no attempt: %+v, %v", a, ok)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+		inner := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+		var seen []string
+		lull.Run(t.Context(), d, func(ctx context.Context) error {
+			a, ok := lull.AttemptFrom(ctx)
+			seen = append(seen, fmt.Sprint(a.Operation, " ", a.Number, "/", a.Of, " ", ok))
+			// A call inside is a call of its own: its first attempt is number 1.
+			lull.Run(ctx, inner, func(ctx context.Context) error {
+				if a, _ := lull.AttemptFrom(ctx); a.Number != 1 || a.Of != engine.DefaultAttempts {
+					t.Errorf("inside attempt %d another call's first attempt is %+v", len(seen), a)
+				}
+				return nil
+			})
+			return lull.Transient(errBlip)
+		}, lull.Operation("charge"))
+		if want := []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}; !slices.Equal(seen, want) {
+			t.Errorf("attempts saw %v, want %v", seen, want)
+		}
+		if a, ok := lull.AttemptFrom(t.Context()); ok || a.Number != 1 {
+			t.Errorf("a context of no attempt: %+v, %v", a, ok)
+		}
+	})
 }
 
 func TestDetach(t *testing.T) {

@@ -111,7 +111,7 @@ func TestADeadlineWithoutAMonotonicReading(t *testing.T) {
 		}
 	})
 	d := newDependency(t, lull.Policy{})
-	with := time.Now().Add(-time.Second) // outside of a bubble it has a reading: it is past
+	with := time.Now().Add(-time.Second) //clock: outside of a bubble it has a monotonic reading, and the past stays past
 	if err := lull.Run(until{t.Context(), with}, d, succeed); !errors.Is(err, lull.ErrDeadline) {
 		t.Errorf("a deadline that is past: %v", err)
 	}

@@ -291,55 +291,57 @@ func (o *ending) Observe(ctx context.Context, e lull.Event) {
 type callNumber int // makes the context of each call one of its own
 
 func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
-	o := ending{calls: make(map[context.Context][]lull.Event)}
-	p := lull.Policy{
-		Hedge: hedge.Config{Attempts: 4, Delay: 100 * time.Microsecond, Share: -1, InFlight: -1}, Budget: budget.Config{Unlimited: true},
-		Breaker: breaker.Config{Off: true}, Backoff: backoff.Schedule{Base: 100 * time.Microsecond}, Deadline: 20 * ms,
-	}
-	d := newDependency(t, p, lull.WithObserver(&o))
-	const workers, calls = 8, 200
-	r := seed.Rand(t)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := range calls {
-				ctx := context.WithValue(t.Context(), callNumber(i), i)
-				do := func(ctx context.Context) (int, error) {
-					time.Sleep(time.Duration(r.IntN(400)) * time.Microsecond)
-					if r.IntN(2) == 0 {
-						return 0, lull.Transient(errBlip)
+	synctest.Test(t, func(t *testing.T) {
+		o := ending{calls: make(map[context.Context][]lull.Event)}
+		p := lull.Policy{
+			Hedge: hedge.Config{Attempts: 4, Delay: 100 * time.Microsecond, Share: -1, InFlight: -1}, Budget: budget.Config{Unlimited: true},
+			Breaker: breaker.Config{Off: true}, Backoff: backoff.Schedule{Base: 100 * time.Microsecond}, Deadline: 20 * ms,
+		}
+		d := newDependency(t, p, lull.WithObserver(&o))
+		const workers, calls = 8, 200
+		r := seed.Rand(t)
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				for i := range calls {
+					ctx := context.WithValue(t.Context(), callNumber(i), i)
+					do := func(ctx context.Context) (int, error) {
+						time.Sleep(time.Duration(r.IntN(400)) * time.Microsecond)
+						if r.IntN(2) == 0 {
+							return 0, lull.Transient(errBlip)
+						}
+						return 0, nil
 					}
-					return 0, nil
+					if i%2 == 0 {
+						lull.DoHedged(ctx, d, do)
+					} else {
+						lull.Do(ctx, d, do)
+					}
 				}
-				if i%2 == 0 {
-					lull.DoHedged(ctx, d, do)
-				} else {
-					lull.Do(ctx, d, do)
+			})
+		}
+		all.Wait()
+		time.Sleep(5 * ms) // for events that come too late
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if len(o.calls) != workers*calls {
+			t.Fatalf("%d calls were observed", len(o.calls))
+		}
+		for _, events := range o.calls {
+			told := make(map[int]bool)
+			for i, e := range events {
+				if last := i == len(events)-1; (e.Kind == event.CallEnded) != last {
+					t.Fatalf("event %d of %d is %v", i+1, len(events), e.Kind)
 				}
-			}
-		})
-	}
-	all.Wait()
-	time.Sleep(5 * ms) // for events that come too late
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.calls) != workers*calls {
-		t.Fatalf("%d calls were observed", len(o.calls))
-	}
-	for _, events := range o.calls {
-		told := make(map[int]bool)
-		for i, e := range events {
-			if last := i == len(events)-1; (e.Kind == event.CallEnded) != last {
-				t.Fatalf("event %d of %d is %v", i+1, len(events), e.Kind)
-			}
-			if e.EndedAttempt > 0 && told[e.EndedAttempt] {
-				t.Fatalf("the end of attempt %d is told twice: %+v", e.EndedAttempt, events)
-			}
-			if told[e.EndedAttempt] = true; e.EndedAttempt > e.Attempt || (e.EndedAttempt > 0) != (e.AttemptTook > 0) && e.Attempt > 1 {
-				t.Fatalf("%+v", e)
+				if e.EndedAttempt > 0 && told[e.EndedAttempt] {
+					t.Fatalf("the end of attempt %d is told twice: %+v", e.EndedAttempt, events)
+				}
+				if told[e.EndedAttempt] = true; e.EndedAttempt > e.Attempt || (e.EndedAttempt > 0) != (e.AttemptTook > 0) && e.Attempt > 1 {
+					t.Fatalf("%+v", e)
+				}
 			}
 		}
-	}
+	})
 }
 
 // The end of a call has all attempts that failed before, with their errors and waits.

@@ -113,18 +113,20 @@ func TestSuccessesAreRememberedWhereTheyEarn(t *testing.T) {
 
 // A success by the short path of Do counts for the throttle as any other.
 func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
-	d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
-	for range 200 {
-		if err := lull.Run(t.Context(), d, succeed); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
+		for range 200 {
+			if err := lull.Run(t.Context(), d, succeed); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	for i := range 100 {
-		err := lull.Run(t.Context(), d, func(context.Context) error { return lull.RetryAfter(errBlip, 0) })
-		if errors.Is(err, lull.ErrThrottled) {
-			t.Fatalf("held back after %d refusals and 200 successes", i)
+		for i := range 100 {
+			err := lull.Run(t.Context(), d, func(context.Context) error { return lull.RetryAfter(errBlip, 0) })
+			if errors.Is(err, lull.ErrThrottled) {
+				t.Fatalf("held back after %d refusals and 200 successes", i)
+			}
 		}
-	}
+	})
 }
 
 // An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
@@ -272,19 +274,21 @@ func TestHedgesOrRetries(t *testing.T) {
 
 // Every observer is called.
 func TestManyObservers(t *testing.T) {
-	told := make([]int, 4)
-	var opts []lull.Option
-	for i := range told {
-		opts = append(opts, lull.WithObserver(observer(func(context.Context, lull.Event) { told[i]++ })))
-	}
-	if err := lull.Run(t.Context(), newDependency(t, lull.Policy{}, opts...), succeed); err != nil {
-		t.Fatal(err)
-	}
-	for i, n := range told {
-		if n == 0 || n != told[0] {
-			t.Errorf("observer %d was told %d times, the first %d times", i, n, told[0])
+	synctest.Test(t, func(t *testing.T) {
+		told := make([]int, 4)
+		var opts []lull.Option
+		for i := range told {
+			opts = append(opts, lull.WithObserver(observer(func(context.Context, lull.Event) { told[i]++ })))
 		}
-	}
+		if err := lull.Run(t.Context(), newDependency(t, lull.Policy{}, opts...), succeed); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range told {
+			if n == 0 || n != told[0] {
+				t.Errorf("observer %d was told %d times, the first %d times", i, n, told[0])
+			}
+		}
+	})
 }
 
 type observer func(context.Context, lull.Event)

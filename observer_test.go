@@ -216,14 +216,16 @@ func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 
 // A hedged call that is refused has one end.
 func TestAHedgedCallThatIsRefusedEndsOnce(t *testing.T) {
-	p := hedging(2)
-	p.Limit = bulkhead.Config{InFlight: 1}
-	o := new(kinds)
-	d := newDependency(t, p, lull.WithObserver(o))
-	d.Limiter().TryAcquire()
-	if _, err := lull.DoHedged(t.Context(), d, value); !errors.Is(err, lull.ErrLimited) || fmt.Sprint(o.all) != "[call_ended]" {
-		t.Errorf("%v, %v", err, o.all)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := hedging(2)
+		p.Limit = bulkhead.Config{InFlight: 1}
+		o := new(kinds)
+		d := newDependency(t, p, lull.WithObserver(o))
+		d.Limiter().TryAcquire()
+		if _, err := lull.DoHedged(t.Context(), d, value); !errors.Is(err, lull.ErrLimited) || fmt.Sprint(o.all) != "[call_ended]" {
+			t.Errorf("%v, %v", err, o.all)
+		}
+	})
 }
 
 // balanced is a budget that counts the calls that have begun and not ended.

@@ -73,21 +73,23 @@ func TestProgressRestartsTheAttemptsTimeout(t *testing.T) {
 
 // Progress of what has no timeout of its own is nothing.
 func TestProgressOfNoAttempt(t *testing.T) {
-	lull.Progress(t.Context())
-	d := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
-	attempts := 0
-	err := lull.Run(t.Context(), d, func(ctx context.Context) error {
-		if attempts++; attempts == 1 {
+	synctest.Test(t, func(t *testing.T) {
+		lull.Progress(t.Context())
+		d := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+		attempts := 0
+		err := lull.Run(t.Context(), d, func(ctx context.Context) error {
+			if attempts++; attempts == 1 {
+				lull.Progress(ctx)
+				return lull.Transient(errors.New("once"))
+			}
 			lull.Progress(ctx)
-			return lull.Transient(errors.New("once"))
+			if _, bounded := ctx.Deadline(); bounded {
+				t.Error("Progress made a deadline")
+			}
+			return nil
+		})
+		if err != nil || attempts != 2 {
+			t.Errorf("%v after %d attempts", err, attempts)
 		}
-		lull.Progress(ctx)
-		if _, bounded := ctx.Deadline(); bounded {
-			t.Error("Progress made a deadline")
-		}
-		return nil
 	})
-	if err != nil || attempts != 2 {
-		t.Errorf("%v after %d attempts", err, attempts)
-	}
 }

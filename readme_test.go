@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -62,26 +63,34 @@ func packageComment(ctx context.Context, client shop, order int) (Receipt, error
 }
 
 func TestReadme(t *testing.T) {
-	served := 0
-	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
-	defer s.Close()
-	before := http.DefaultTransport
-	defer func() { http.DefaultTransport = before }()
-	http.DefaultTransport = s.Client().Transport // for which api.example.com is this server
-	if err := readmeHTTP(); err != nil || served != 1 {
-		t.Errorf("%v, served %d", err, served)
-	}
-	queries := 0
-	err := readmeDo(t.Context(), func(context.Context) (int, error) {
-		if queries++; queries == 1 {
-			return 0, errDeadlock
+	synctest.Test(t, func(t *testing.T) {
+		served := 0
+		l, err := memnet.ListenOn("api.example.com:443")
+		if err != nil {
+			t.Fatal(err)
 		}
-		return 7, nil
+		s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+		s.Listener.Close()
+		s.Listener = l
+		memnet.StartTLS(s)
+		before := http.DefaultTransport
+		defer func() { http.DefaultTransport = before }()
+		http.DefaultTransport = s.Client().Transport
+		if err := readmeHTTP(); err != nil || served != 1 {
+			t.Errorf("%v, served %d", err, served)
+		}
+		queries := 0
+		err = readmeDo(t.Context(), func(context.Context) (int, error) {
+			if queries++; queries == 1 {
+				return 0, errDeadlock
+			}
+			return 7, nil
+		})
+		if err != nil || queries != 2 {
+			t.Errorf("%v after %d queries", err, queries)
+		}
+		if receipt, err := packageComment(t.Context(), shop{}, 7); err != nil || receipt != 70 {
+			t.Errorf("%v, %v", receipt, err)
+		}
 	})
-	if err != nil || queries != 2 {
-		t.Errorf("%v after %d queries", err, queries)
-	}
-	if receipt, err := packageComment(t.Context(), shop{}, 7); err != nil || receipt != 70 {
-		t.Errorf("%v, %v", receipt, err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // doers are the two functions that return what an operation has returned.
@@ -28,66 +28,67 @@ func doers[T any]() map[string]func(context.Context, *lull.Dependency, func(cont
 
 // A response that leaves Do can be read to its end, over HTTP/1 and 2, alone and in what programs put it into.
 func TestAResponseIsReadAfterTheCall(t *testing.T) {
-	const size = 1 << 20
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, size)) }))
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	defer s.Close()
-	second := s.Client()
-	first := &http.Client{Transport: &http.Transport{TLSClientConfig: second.Transport.(*http.Transport).TLSClientConfig.Clone(), TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}}
-	defer first.CloseIdleConnections()
-	for proto, client := range map[int]*http.Client{1: first, 2: second} {
-		get := func(ctx context.Context) (*http.Response, error) {
-			req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-			return client.Do(req)
-		}
-		for name, do := range doers[*http.Response]() {
-			resp, err := do(t.Context(), newDependency(t, hedging(2)), get)
-			if err != nil || resp.ProtoMajor != proto {
-				t.Fatalf("%s: %v, %v", name, resp, err)
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, size)) }))
+		s.EnableHTTP2 = true
+		memnet.StartTLS(s)
+		second := s.Client()
+		first := &http.Client{Transport: &http.Transport{DialContext: memnet.Dial, TLSClientConfig: second.Transport.(*http.Transport).TLSClientConfig.Clone(), TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}}
+		defer first.CloseIdleConnections()
+		for proto, client := range map[int]*http.Client{1: first, 2: second} {
+			get := func(ctx context.Context) (*http.Response, error) {
+				req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+				return client.Do(req)
 			}
-			readAll(t, name, resp.Body, size)
-		}
-		d := newDependency(t, lull.Policy{})
-		body, err := lull.Do(t.Context(), d, func(ctx context.Context) (io.ReadCloser, error) {
-			resp, err := get(ctx)
+			for name, do := range doers[*http.Response]() {
+				resp, err := do(t.Context(), newDependency(t, hedging(2)), get)
+				if err != nil || resp.ProtoMajor != proto {
+					t.Fatalf("%s: %v, %v", name, resp, err)
+				}
+				readAll(t, name, resp.Body, size)
+			}
+			d := newDependency(t, lull.Policy{})
+			body, err := lull.Do(t.Context(), d, func(ctx context.Context) (io.ReadCloser, error) {
+				resp, err := get(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return resp.Body, nil
+			})
 			if err != nil {
-				return nil, err
+				t.Fatal(err)
 			}
-			return resp.Body, nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			readAll(t, "its body", body, size)
+			type answer struct {
+				*http.Response
+				pages int
+			}
+			byValue, err := lull.Do(t.Context(), d, func(ctx context.Context) (answer, error) {
+				resp, err := get(ctx)
+				return answer{resp, 1}, err
+			})
+			if err != nil || byValue.pages != 1 {
+				t.Fatal(byValue, err)
+			}
+			readAll(t, "in a struct", byValue.Body, size)
+			box, err := lull.Do(t.Context(), d, func(ctx context.Context) (any, error) {
+				resp, err := get(ctx)
+				return &struct{ Answer answer }{answer{Response: resp}}, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readAll(t, "two levels down", box.(*struct{ Answer answer }).Answer.Body, size)
+			resp, err := lull.Do(t.Context(), d, func(ctx context.Context) (*http.Response, error) {
+				return lull.Do(ctx, newDependency(t, lull.Policy{}), get)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readAll(t, "of a call within a call", resp.Body, size)
 		}
-		readAll(t, "its body", body, size)
-		type answer struct {
-			*http.Response
-			pages int
-		}
-		byValue, err := lull.Do(t.Context(), d, func(ctx context.Context) (answer, error) {
-			resp, err := get(ctx)
-			return answer{resp, 1}, err
-		})
-		if err != nil || byValue.pages != 1 {
-			t.Fatal(byValue, err)
-		}
-		readAll(t, "in a struct", byValue.Body, size)
-		box, err := lull.Do(t.Context(), d, func(ctx context.Context) (any, error) {
-			resp, err := get(ctx)
-			return &struct{ Answer answer }{answer{Response: resp}}, err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		readAll(t, "two levels down", box.(*struct{ Answer answer }).Answer.Body, size)
-		resp, err := lull.Do(t.Context(), d, func(ctx context.Context) (*http.Response, error) {
-			return lull.Do(ctx, newDependency(t, lull.Policy{}), get)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		readAll(t, "of a call within a call", resp.Body, size)
-	}
+	})
 }
 
 func readAll(t *testing.T, name string, body io.ReadCloser, size int) {
@@ -185,10 +186,11 @@ func TestTheContextOfAForgottenResultEnds(t *testing.T) {
 	defer cancel()
 	var of context.Context
 	func() {
-		_, err := lull.Do(ctx, newDependency(t, lull.Policy{}), func(ctx context.Context) (*handle, error) { of = ctx; return new(handle), nil })
+		h, err := lull.Do(ctx, newDependency(t, lull.Policy{}), func(ctx context.Context) (*handle, error) { of = ctx; return new(handle), nil })
 		if err != nil || of.Err() != nil {
 			t.Fatal(err, of.Err())
 		}
+		runtime.KeepAlive(h)
 	}()
 	done := of.Done()
 	for {
@@ -196,7 +198,8 @@ func TestTheContextOfAForgottenResultEnds(t *testing.T) {
 		select {
 		case <-done:
 			return
-		case <-time.After(time.Millisecond):
+		default:
+			runtime.Gosched()
 		}
 	}
 }
@@ -253,22 +256,24 @@ func TestWhatNobodyGetsIsClosed(t *testing.T) {
 
 // Rows are read after the call.
 func TestRowsAreReadAfterTheCall(t *testing.T) {
-	db := sql.OpenDB(numbers{})
-	defer db.Close()
-	rows, err := lull.Do(t.Context(), newDependency(t, lull.Policy{}), func(ctx context.Context) (*sql.Rows, error) {
-		return db.QueryContext(ctx, "")
+	synctest.Test(t, func(t *testing.T) {
+		db := sql.OpenDB(numbers{})
+		defer db.Close()
+		rows, err := lull.Do(t.Context(), newDependency(t, lull.Policy{}), func(ctx context.Context) (*sql.Rows, error) {
+			return db.QueryContext(ctx, "")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if n != 100 || rows.Err() != nil {
+			t.Errorf("%d rows, %v; want 100", n, rows.Err())
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	n := 0
-	for rows.Next() {
-		n++
-	}
-	if n != 100 || rows.Err() != nil {
-		t.Errorf("%d rows, %v; want 100", n, rows.Err())
-	}
 }
 
 // numbers is a database of a hundred rows.
@@ -291,7 +296,7 @@ func (n *hundred) Next(to []driver.Value) error {
 	if *n++; *n > 100 {
 		return io.EOF
 	}
-	time.Sleep(time.Microsecond) // the context has time to end
+	time.Sleep(time.Second) // longer than any timeout of the call, all rows together
 	to[0] = int64(*n)
 	return nil
 }

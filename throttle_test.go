@@ -70,22 +70,24 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 }
 
 func TestThrottledCallsSayWhy(t *testing.T) {
-	d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
-	sent := 0
-	var err error
-	for range 100 {
-		err = lull.Run(t.Context(), d, func(context.Context) error {
-			sent++
-			return lull.RetryAfter(errBlip, 0)
-		})
-	}
-	if !errors.Is(err, lull.ErrThrottled) || sent == 100 {
-		t.Errorf("%d of 100 were sent, the last ended with: %v", sent, err)
-	}
-	var e *lull.Error
-	if !errors.As(err, &e) || e.Attempts != 0 {
-		t.Errorf("a call that was held back says: %+v", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
+		sent := 0
+		var err error
+		for range 100 {
+			err = lull.Run(t.Context(), d, func(context.Context) error {
+				sent++
+				return lull.RetryAfter(errBlip, 0)
+			})
+		}
+		if !errors.Is(err, lull.ErrThrottled) || sent == 100 {
+			t.Errorf("%d of 100 were sent, the last ended with: %v", sent, err)
+		}
+		var e *lull.Error
+		if !errors.As(err, &e) || e.Attempts != 0 {
+			t.Errorf("a call that was held back says: %+v", e)
+		}
+	})
 }
 
 // After a rate-limited answer attempts come at a rate, first attempts too, and a

@@ -50,34 +50,3 @@ func TestValidate(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
-
-func TestText(t *testing.T) {
-	for p := Sheddable; p <= CriticalPlus; p++ {
-		text, err := p.MarshalText()
-		var back Priority
-		if err != nil || back.UnmarshalText(text) != nil || back != p || p.String() != string(text) {
-			t.Errorf("%v: text %q, %v, and back %v", p, text, err, back)
-		}
-	}
-	var p Priority
-	if p != Critical || p.String() != "critical" {
-		t.Error("the zero Priority is not critical but", p)
-	}
-	if err := p.UnmarshalText([]byte("urgent")); err == nil || p != Critical {
-		t.Error("urgent is no priority:", err)
-	}
-	if _, err := Priority(7).MarshalText(); err == nil {
-		t.Error("7 is no priority")
-	}
-	for _, c := range []struct{ got, want string }{
-		{Priority(7).String(), "priority(7)"}, {Hedge.String(), "hedge"}, {Class(9).String(), "class(9)"},
-		{Refused.String(), "refused"}, {Outcome(9).String(), "outcome(9)"}, {ShedRetry.String(), "shed_retry"},
-		{Gone.String(), "gone"}, {NotRefused.String(), ""}, {Reason(99).String(), "reason(99)"},
-		{Unmeasured.String(), "unmeasured"}, {Result(9).String(), "result(9)"}, {Departure.String(), "departure"},
-		{EventKind(9).String(), "unknown"},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}

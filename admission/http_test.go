@@ -2,17 +2,15 @@ package admission_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,13 +19,12 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 const ms = time.Millisecond
-
-var quiet = log.New(io.Discard, "", 0)
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
@@ -68,7 +65,7 @@ func TestRefusalIsUnderstood(t *testing.T) {
 	m := full(t)
 	h := m.Handler(ok)
 	resp := get(h)
-	hint, said := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	hint, said := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now()) //clock: the hint is a number of seconds, or none
 	if resp.StatusCode != 503 || !said || hint.Stop || hint.After < time.Second || hint.Source != "Retry-After" {
 		t.Errorf("a first attempt: %d %v, understood as %+v", resp.StatusCode, resp.Header, hint)
 	}
@@ -81,7 +78,7 @@ func TestRefusalIsUnderstood(t *testing.T) {
 	}
 
 	resp = get(h, "Lull-Attempt", "2")
-	hint, said = lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	hint, said = lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now()) //clock: the hint is a number of seconds, or none
 	if resp.StatusCode != 503 || !said || !hint.Stop || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("a retry: %d %v, understood as %+v", resp.StatusCode, resp.Header, hint)
 	}
@@ -97,39 +94,40 @@ func TestRefusalIsUnderstood(t *testing.T) {
 // Our own client ends the call when the server asks it to. Otherwise it waits for as long as
 // the server asks.
 func TestOurClientObeys(t *testing.T) {
-	m := middleware(t, admission.Config{Limit: 1, MaxWait: -1, RetryRatio: 0.1})
-	pass, _ := m.Gate().Enter(t.Context(), admission.Request{})
-	var attempts []string
-	h := m.Handler(ok)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		attempts = append(attempts, r.Header.Get("Lull-Attempt"))
-		h.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	client, err := lullhttp.NewClient(lull.Policy{HintLimit: 100 * ms}, lullhttp.WithBase(server.Client().Transport))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	// A second is longer than it is willing to wait.
-	if o := lullhttp.OutcomeOf(resp); len(attempts) != 1 || o.Reason != engine.HintTooLong {
-		t.Errorf("attempts %q, outcome %+v", attempts, o)
-	}
-	r, _ := http.NewRequest("GET", server.URL, nil)
-	r.Header.Set("X-Envoy-Attempt-Count", "2") // a proxy's retry
-	resp, err = client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Overloaded || o.Attempts != 1 {
-		t.Errorf("outcome %+v", o)
-	}
-	pass.Depart(admission.Done)
+	synctest.Test(t, func(t *testing.T) {
+		m := middleware(t, admission.Config{Limit: 1, MaxWait: -1, RetryRatio: 0.1})
+		pass, _ := m.Gate().Enter(t.Context(), admission.Request{})
+		var attempts []string
+		h := m.Handler(ok)
+		server := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			attempts = append(attempts, r.Header.Get("Lull-Attempt"))
+			h.ServeHTTP(w, r)
+		}))
+		client, err := lullhttp.NewClient(lull.Policy{HintLimit: 100 * ms}, lullhttp.WithBase(server.Client().Transport))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		// A second is longer than it is willing to wait.
+		if o := lullhttp.OutcomeOf(resp); len(attempts) != 1 || o.Reason != engine.HintTooLong {
+			t.Errorf("attempts %q, outcome %+v", attempts, o)
+		}
+		r, _ := http.NewRequest("GET", server.URL, nil)
+		r.Header.Set("X-Envoy-Attempt-Count", "2") // a proxy's retry
+		resp, err = client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Overloaded || o.Attempts != 1 {
+			t.Errorf("outcome %+v", o)
+		}
+		pass.Depart(admission.Done)
+	})
 }
 
 func TestPriorityAndSkip(t *testing.T) {
@@ -164,45 +162,18 @@ func TestPriorityAndSkip(t *testing.T) {
 	}
 }
 
-// What is taken for the status must be what the client gets.
-func TestStatusAsSent(t *testing.T) {
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		want    int
-	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
-		"body":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")) }, 200},
-		"string":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") }, 200},
-		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) }, 502},
-		"twice":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(500) }, 404},
-		"late":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")); w.WriteHeader(500) }, 200},
-		"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, 500},
-		"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, 200},
-		"rc flush": {func(w http.ResponseWriter, _ *http.Request) {
-			http.NewResponseController(w).Flush()
-			w.WriteHeader(500)
-		}, 200},
-		"copy": {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("x")); w.WriteHeader(500) }, 200},
-		"copy from file": {func(w http.ResponseWriter, _ *http.Request) {
-			io.Copy(w, struct{ io.Reader }{bytes.NewReader([]byte("x"))})
-		}, 200},
+// A result is made of the last status. What counts as that is tested in internal/response.
+func TestResultOfTheStatus(t *testing.T) {
+	var took []int
+	m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = append(took, status); return admission.Failed }))
+	for _, h := range []http.HandlerFunc{
+		func(http.ResponseWriter, *http.Request) {},
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
 	} {
-		var took int
-		m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = status; return admission.Done }))
-		server := httptest.NewUnstartedServer(m.Handler(c.handler))
-		server.Config.ErrorLog = quiet
-		server.Start()
-		resp, err := server.Client().Get(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// To its end: whoever closes it before has gone, and nothing is made of the status.
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		server.Close()
-		if took != c.want || resp.StatusCode != c.want {
-			t.Errorf("%s: taken for %d, sent %d, want %d", name, took, resp.StatusCode, c.want)
-		}
+		get(m.Handler(h))
+	}
+	if n := m.Gate().Snapshot().Departed(admission.Failed); !slices.Equal(took, []int{200, 404}) || n != 2 {
+		t.Errorf("taken for %v, %d failed", took, n)
 	}
 }
 
@@ -222,85 +193,41 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// The wrapped response has the methods that the one below has, and no more.
-func TestWhatTheResponseCanDo(t *testing.T) {
-	type flush interface{ http.Flusher }
-	recorder := httptest.NewRecorder() // flushes, does not hijack
-	for _, c := range []struct {
-		name             string
-		w                http.ResponseWriter
-		flushes, hijacks bool
-	}{
-		{"recorder", recorder, true, false},
-		{"bare", struct{ http.ResponseWriter }{recorder}, false, false},
-		{"wrapped", unwrapper{recorder}, true, false},
-		{"hijacker", struct {
-			http.ResponseWriter
-			http.Hijacker
-		}{recorder, nil}, false, true},
-		{"both", struct {
-			http.ResponseWriter
-			http.Flusher
-			http.Hijacker
-		}{recorder, recorder, nil}, true, true},
-	} {
-		m := middleware(t, admission.Config{})
-		m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, flushes := w.(flush)
-			_, hijacks := w.(http.Hijacker)
-			if flushes != c.flushes || hijacks != c.hijacks {
-				t.Errorf("%s: flushes %v, hijacks %v, want %v, %v", c.name, flushes, hijacks, c.flushes, c.hijacks)
-			}
-			if err := http.NewResponseController(w).Flush(); (err == nil) != c.flushes {
-				t.Errorf("%s: flush: %v", c.name, err)
-			}
-			if _, ok := w.(interface{ Unwrap() http.ResponseWriter }); !ok {
-				t.Errorf("%s has no Unwrap", c.name)
-			}
-		})).ServeHTTP(c.w, httptest.NewRequest("GET", "/", nil))
-	}
-}
-
-type unwrapper struct{ w http.ResponseWriter }
-
-func (u unwrapper) Header() http.Header         { return u.w.Header() }
-func (u unwrapper) Write(b []byte) (int, error) { return u.w.Write(b) }
-func (u unwrapper) WriteHeader(status int)      { u.w.WriteHeader(status) }
-func (u unwrapper) Unwrap() http.ResponseWriter { return u.w }
-
 // A connection that is taken over gives its place back at once.
 func TestHijack(t *testing.T) {
-	for name, hijack := range map[string]func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error){
-		"assertion": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() },
-		"controller": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
-			return http.NewResponseController(w).Hijack()
-		},
-	} {
-		m := middleware(t, admission.Config{Limit: 1, MaxWait: -1})
-		done := make(chan struct{})
-		server := httptest.NewServer(m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			defer close(done)
-			conn, _, err := hijack(w)
-			if err != nil {
-				t.Error(name, err)
-				return
+	synctest.Test(t, func(t *testing.T) {
+		for name, hijack := range map[string]func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error){
+			"assertion": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() },
+			"controller": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+				return http.NewResponseController(w).Hijack()
+			},
+		} {
+			m := middleware(t, admission.Config{Limit: 1, MaxWait: -1})
+			done := make(chan struct{})
+			server := memnet.NewServer(t, m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				defer close(done)
+				conn, _, err := hijack(w)
+				if err != nil {
+					t.Error(name, err)
+					return
+				}
+				if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 {
+					t.Errorf("%s: %+v", name, s)
+				}
+				io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+				conn.Close()
+			})))
+			resp, err := server.Client().Get(server.URL)
+			if err != nil || resp.StatusCode != 101 {
+				t.Error(name, resp, err)
 			}
-			if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 {
+			<-done
+			server.Close()
+			if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 || s.Departed(admission.Done)+s.Departed(admission.Failed) != 0 {
 				t.Errorf("%s: %+v", name, s)
 			}
-			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-			conn.Close()
-		})))
-		resp, err := server.Client().Get(server.URL)
-		if err != nil || resp.StatusCode != 101 {
-			t.Error(name, resp, err)
 		}
-		<-done
-		server.Close()
-		if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 || s.Departed(admission.Done)+s.Departed(admission.Failed) != 0 {
-			t.Errorf("%s: %+v", name, s)
-		}
-	}
+	})
 }
 
 // Work is not begun for a caller that goes while its request waits.

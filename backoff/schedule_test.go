@@ -174,19 +174,6 @@ func TestDrawsOnlyWhenNeeded(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for got, want := range map[string]string{
-		Exponential.String(): "exponential", Linear.String(): "linear", Constant.String(): "constant",
-		Immediate.String(): "immediate", Ethernet.String(): "ethernet", Kind(9).String(): "kind(9)",
-		Full.String(): "full", Equal.String(): "equal", None.String(): "none",
-		Decorrelated.String(): "decorrelated", Proportional.String(): "proportional", Jitter(9).String(): "jitter(9)",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestDelayDoesNotAllocate(t *testing.T) {
 	r := random(1)
 	for _, s := range []Schedule{{}, {Factor: 1.7}, {Jitter: Decorrelated}, {Jitter: Proportional}, {Kind: Linear}, {Kind: Ethernet}} {

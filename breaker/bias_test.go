@@ -16,12 +16,12 @@ import (
 // error rates far below their threshold: one client, 600 calls a second,
 // independent errors that return at once, successes that take 100 ms (all of
 // them, or in the mean of an exponential distribution), threshold 50 % of at
-// least 20 calls in 10 s, open for 30 s; five minutes, twenty seeds.
+// least 20 calls in 10 s, open for 30 s; five minutes, four seeds.
 const (
 	biasRate    = 600
 	biasService = 100 * time.Millisecond
 	biasHorizon = 5 * time.Minute
-	biasSeeds   = 8
+	biasSeeds   = 4
 )
 
 var biasRated = Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}
@@ -156,10 +156,8 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 		least     float64 // share of the calls that could have succeeded which must
 		usualMost float64 // what counting completions does not reach; 0: no claim
 	}{
-		{0.05, true, 0.999, 0},
 		{0.20, true, 0.97, 0.80},
 		{0.30, true, 0.97, 0.20},
-		{0.20, false, 0.97, 0},
 		{0.30, false, 0.97, 0.60},
 	} {
 		var us, usual float64
@@ -204,9 +202,9 @@ func TestBiasMoreErrorsThanTheThresholdOpen(t *testing.T) {
 // a dependency whose errors are as many as that.
 func TestBiasDefault(t *testing.T) {
 	t.Parallel()
-	for _, errors := range []float64{0.05, 0.20, 0.30, 0.90} {
+	for _, errors := range []float64{0.30, 0.90} {
 		for _, constant := range []bool{true, false} {
-			for seed := range uint64(biasSeeds / 4) {
+			for seed := range uint64(1) {
 				o := newOurs(t, seed, Config{})
 				us := traffic(seed, errors, constant, o)
 				if all := traffic(seed, errors, constant, nobody{}); us != all || o.opened > 0 {

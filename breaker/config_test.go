@@ -71,42 +71,6 @@ func TestPristine(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{Closed.String(), "closed"}, {Open.String(), "open"}, {HalfOpen.String(), "half-open"}, {State(9).String(), "unknown(9)"},
-		{Success.String(), "success"}, {Failure.String(), "failure"}, {Neutral.String(), "neutral"}, {Outcome(9).String(), "unknown(9)"},
-		{FailureRate.String(), "failure rate"}, {OpenTimePassed.String(), "open time passed"}, {Reason(99).String(), "unknown(99)"},
-		{Change{From: Closed, To: Open, Reason: FailureRate, Calls: 20, Failures: 10, MetricsOnly: true}.String(), "closed to open: failure rate (10 of 20), metrics only"},
-	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
-	}
-}
-
-func TestStateAsText(t *testing.T) {
-	for s := Closed; s <= HalfOpen; s++ {
-		text, err := s.MarshalText()
-		var back State
-		if err != nil || string(text) != s.String() || back.UnmarshalText(text) != nil || back != s {
-			t.Errorf("%v: %q, %v, and back %v", s, text, err, back)
-		}
-	}
-	if text, err := State(9).MarshalText(); err == nil {
-		t.Errorf("no state is %q", text)
-	}
-	back := Closed
-	if err := back.UnmarshalText([]byte("HALF-open")); err != nil || back != HalfOpen {
-		t.Errorf("HALF-open is %v, %v", back, err)
-	}
-	for _, text := range []string{"", "opened", "open ", "unknown(9)"} {
-		back = HalfOpen
-		if err := back.UnmarshalText([]byte(text)); err == nil || back != HalfOpen {
-			t.Errorf("%q is %v, %v", text, back, err)
-		}
-	}
-}
-
 func TestTokenOfNothing(t *testing.T) {
 	b := must(t, rated(first(Config{MinCalls: 1})))
 	for range 100 {

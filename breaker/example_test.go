@@ -10,19 +10,19 @@ import (
 )
 
 func Example() {
-	b, err := breaker.New(breaker.Config{Consecutive: 20, ConsecutiveFor: -1, OpenFor: time.Second})
+	b, err := breaker.New(breaker.Config{Consecutive: 20, ConsecutiveFor: -1, OpenFor: time.Minute})
 	if err != nil {
 		panic(err)
 	}
-	epoch := time.Now()
+	epoch := time.Now() //clock: the circuit stays open for a minute
 
 	call := func(op func() error) error {
-		token, ok := b.Start(time.Since(epoch))
+		token, ok := b.Start(time.Since(epoch)) //clock: as above
 		if !ok {
 			return errors.New("circuit open")
 		}
-		outcome := breaker.Neutral // of a call that panics: nothing is learned about the dependency
-		defer func() { b.Done(time.Since(epoch), token, outcome, rand.Uint64) }()
+		outcome := breaker.Neutral                                                // of a call that panics: nothing is learned about the dependency
+		defer func() { b.Done(time.Since(epoch), token, outcome, rand.Uint64) }() //clock: as above
 		err := op()
 		if outcome = breaker.Success; err != nil {
 			outcome = breaker.Failure

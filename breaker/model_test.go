@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The reference: a breaker written down from its rules, with lists of calls in
@@ -254,10 +256,7 @@ func (m *model) closed(now, took time.Duration) {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	const steps = 4000
-	runs := 300 // 1.2 million steps
-	if testing.Short() {
-		runs = 30
-	}
+	runs := seed.Runs(30)
 	seen := map[Reason]int{}
 	for seed := range uint64(runs) {
 		runModel(t, seed, steps, seen)

@@ -197,17 +197,6 @@ func TestZeroValuesRefuse(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for got, want := range map[string]string{
-		Transient.String(): "transient", Timeout.String(): "timeout", RateLimited.String(): "rate_limited", Class(9).String(): "class(9)",
-		Successes.String(): "successes", Arrivals.String(): "arrivals", Earn(9).String(): "earn(9)",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // poke calls everything once, with whatever values.
 func poke(b Budget, now time.Duration, c Class, r Receipt, rnd func() uint64) {
 	b.Begin(now)

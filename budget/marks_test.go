@@ -100,7 +100,7 @@ func TestAQuietProcessUsesWhatItEarns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}
-	const processes, windows = 100, 100
+	const processes, windows = 30, 100
 	for _, ratio := range []float64{0.01, 0.1, 0.5} {
 		lowest, highest := math.Inf(1), 0.0
 		for _, gap := range []time.Duration{30 * time.Second, 10 * time.Second, 9500 * time.Millisecond, 8500 * time.Millisecond,

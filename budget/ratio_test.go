@@ -295,22 +295,37 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 	}
 }
 
-// Eight goroutines race for exactly so many tokens.
+// Eight goroutines race for exactly so many tokens. Each is spent once, and of all that find nothing one is the first to.
+// (In an Account a refusal between two grants, each from another purse, may be news as well.)
 func TestATokenIsSpentOnce(t *testing.T) {
-	const tokens = 20_000
-	b := mustRatio(t, Config{Ratio: 1, Stock: tokens - 1})
-	var granted atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for b.Withdraw(0, Transient, never).OK {
-				granted.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	if granted.Load() != tokens {
-		t.Errorf("%d retries granted for %d tokens", granted.Load(), tokens)
+	account := withFlow(t, Config{Stock: 1000, Ratio: 1})
+	earnMany(account, 0, 5000)
+	for name, c := range map[string]struct {
+		budget       Budget
+		tokens, news int64
+	}{
+		"Ratio":   {mustRatio(t, Config{Ratio: 1, Stock: 19_999}), 20_000, 1},
+		"Bucket":  {mustBucket(t, Config{Stock: 20_000}), 20_000, 1},
+		"Account": {account, 6000, 8},
+	} {
+		var granted, news atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range c.tokens {
+					switch g := c.budget.Withdraw(0, Transient, never); {
+					case g.OK:
+						granted.Add(1)
+					case g.Exhausted:
+						news.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if granted.Load() != c.tokens || news.Load() < 1 || news.Load() > c.news {
+			t.Errorf("%s: %d retries granted for %d tokens, %d refusals were news", name, granted.Load(), c.tokens, news.Load())
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // mustRatio returns a Ratio of c, over ten seconds if c has no window.
@@ -230,10 +232,7 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 // in expectation, without denying every retry.
 func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 	const processes = 1000
-	seeds := 50
-	if testing.Short() {
-		seeds = 5
-	}
+	seeds := seed.Runs(5)
 	for _, ratio := range []float64{0.01, 0.1, 0.5, 1} {
 		granted := 0
 		for seed := range uint64(seeds) {
@@ -264,10 +263,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 // The expectation holds at any share of failures, for busy and for idle
 // processes, also where debts are forgiven because their window ends.
 func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
-	processes := 200
-	if testing.Short() {
-		processes = 20
-	}
+	processes := seed.Runs(20)
 	for _, gap := range []time.Duration{10 * time.Millisecond, 700 * time.Millisecond, 4 * time.Second, 30 * time.Second} {
 		for _, failing := range []float64{0.05, 0.3, 0.7, 0.97} {
 			var calls, earned, retries, worst float64

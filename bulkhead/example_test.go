@@ -58,7 +58,7 @@ func ExampleLimiter_Join_realTime() {
 		select {
 		case <-turn:
 			return true
-		case <-time.After(place.Deadline):
+		case <-time.After(place.Deadline): //clock: nobody gives a permit back, so it ends whenever it fires
 			return !l.Leave(place) // it was admitted in the same moment
 		}
 	}

@@ -178,11 +178,3 @@ func TestAPanickingAdmitHarmsNobodyElse(t *testing.T) {
 		t.Error("no Admit was called after the panic")
 	}
 }
-
-func TestOutcomeNames(t *testing.T) {
-	for o, want := range map[Outcome]string{Admitted: "admitted", Queued: "queued", Refused: "refused", 9: "outcome(9)"} {
-		if got := o.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -13,9 +13,6 @@ var ErrFull = errors.New("bulkhead: too many calls in flight")
 // than MaxWait. The error is ErrFull, or that of ctx. With an error there is no permit, even
 // if it arrived in the moment in which ctx ended: it has gone to the next.
 func (l *Limiter) Acquire(ctx context.Context) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,7 +34,7 @@ func (l *Limiter) wait(ctx context.Context) error {
 	case Refused:
 		return ErrFull
 	}
-	timer := time.NewTimer(l.maxWait)
+	timer := time.NewTimer(l.maxWait) //clock: no test asserts anything about when it fires
 	defer timer.Stop()
 	select {
 	case <-ready:

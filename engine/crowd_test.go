@@ -237,10 +237,7 @@ func TestACrashIsEvidenceAgainstWhatRanAlone(t *testing.T) {
 	policy.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute}
 	p := newDependency(t, policy).Plan()
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
-	rounds := 1000
-	if testing.Short() {
-		rounds = 100
-	}
+	rounds := seed.Runs(100)
 	for _, told := range []bool{true, false} {
 		bound := 13 // Attempts in company, three alone
 		if told {

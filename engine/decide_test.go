@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -143,10 +144,7 @@ func (p *twins) fly() {
 // Rule 15: hedged or not, a retry passes the same gates and pays the same price. A hedged
 // call of which no two attempts overlap is a plain one whose retries follow at once.
 func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
-	worlds, callsEach := 400, 1000
-	if testing.Short() {
-		worlds = 40
-	}
+	worlds, callsEach := seed.Runs(40), 1000
 	const base = 1500
 	calls, retries := 0, 0
 	for i := range uint64(worlds) {

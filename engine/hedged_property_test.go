@@ -262,10 +262,7 @@ func (w *world) decided(c *contest, step engine.Step) {
 // What a HedgedCall promises holds under any policy that hedges: see the fatalfs of
 // this file. When all calls have ended, nothing is held.
 func TestHedgedCallsKeepTheirPromises(t *testing.T) {
-	worlds, callsEach := 300, 2000
-	if testing.Short() {
-		worlds = 30
-	}
+	worlds, callsEach := seed.Runs(30), 2000
 	base := seed.Fresh(t)
 	calls, extra := 0, 0
 	for i := range uint64(worlds) {

@@ -138,42 +138,6 @@ func TestHintsAreFreeAsLongAsTheyAreGood(t *testing.T) {
 	}
 }
 
-// An attempt that timed out may be repeated if another one was answered that began later, or
-// up to two seconds earlier.
-func TestATimeoutNeedsAnAnswerNearby(t *testing.T) {
-	for _, c := range []struct {
-		answered time.Duration // start of the other, before the one that timed out; negative: after
-		want     engine.Reason
-	}{
-		{-time.Second, engine.Success},
-		{time.Second, engine.Success},
-		{1900 * time.Millisecond, engine.Success},
-		{2100 * time.Millisecond, engine.Unanswered},
-		{time.Minute, engine.Unanswered},
-	} {
-		d := newDependency(t, lull.Policy{AttemptTimeout: 2 * time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
-		const began = time.Hour
-		busy(t, d, began-time.Minute-15*time.Second, 1300)
-		var call engine.Call
-		if c.answered < 0 {
-			call = begun(t, d, began)
-		}
-		callOf(t, d, began-c.answered, 10*time.Millisecond, success)
-		if c.answered >= 0 {
-			call = begun(t, d, began)
-		}
-		step := call.Next(began+2*time.Second, timedOut, nil)
-		if step.Done != (c.want != engine.Success) || step.Reason != c.want {
-			t.Errorf("another began %v before: %+v, want %v", c.answered, step, c.want)
-		}
-	}
-	d := newDependency(t, lull.Policy{Budget: plenty, Breaker: breaker.Config{Off: true}})
-	c := begun(t, d, 0)
-	if step := c.Next(time.Second, timedOut, nil); step.Reason != engine.Unanswered {
-		t.Errorf("nothing was ever answered: %+v", step)
-	}
-}
-
 // busy has n calls succeed, each ten milliseconds after the last, and each after a
 // millisecond. It returns the time of the end.
 func busy(t *testing.T, d *lull.Dependency, now time.Duration, n int) time.Duration {

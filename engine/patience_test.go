@@ -3,9 +3,7 @@ package engine_test
 import (
 	"container/heap"
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -120,10 +119,7 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 		"15 to 25 ms":            func(r *rand.Rand) time.Duration { return 15*ms + time.Duration(r.Int64N(int64(10*ms))) },
 		"exponential, from 8 ms": func(r *rand.Rand) time.Duration { return 8*ms + time.Duration(r.ExpFloat64()*float64(12*ms)) },
 	}
-	seeds := 2
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := seed.Runs(1)
 	for name, p := range breakers {
 		for how, latency := range latencies {
 			for _, share := range []float64{0.01, 0.1, 0.5, 0.97} {
@@ -202,10 +198,7 @@ func TestRule16ACircuitThatWasOpenedByForgedDeadlines(t *testing.T) {
 // whether anything was known before, and whether some deadlines were always too short.
 func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 	within := map[string]time.Duration{"zero policy": 2 * time.Second, "FailureRate 0.5": 5 * time.Second, "FailureRate 0.2": 2 * time.Second}
-	seeds := 2
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := seed.Runs(1)
 	for name, p := range breakers {
 		for _, c := range []struct {
 			what     string
@@ -356,53 +349,6 @@ func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	c.Next(2*time.Second+105*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 	if s := d.Breaker().State(2*time.Second + 105*ms); s != breaker.Open {
 		t.Errorf("a call that met a 503 first, and then its deadline, left the breaker %v", s)
-	}
-}
-
-// The same by way of Do: the contexts of callers, and the short path of a success, which
-// does not read the clock.
-func TestRule16ShortContexts(t *testing.T) {
-	for name, p := range breakers {
-		for _, hedged := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", hedged: ", hedged), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					if hedged {
-						p.Hedge = hedge.Config{Attempts: 2}
-					}
-					d := newDependency(t, p)
-					op := func(ctx context.Context) (int, error) {
-						select {
-						case <-time.After(20 * ms):
-							return 0, nil
-						case <-ctx.Done():
-							return 0, ctx.Err()
-						}
-					}
-					var all sync.WaitGroup
-					for range 4 {
-						all.Go(func() {
-							for range 2000 {
-								ctx, cancel := context.WithTimeout(context.Background(), 5*ms)
-								lull.DoHedged(ctx, d, op)
-								cancel()
-								time.Sleep(5 * ms)
-							}
-						})
-					}
-					failed := 0
-					for range 200 {
-						if _, err := lull.DoHedged(context.Background(), d, op); err != nil {
-							failed++
-						}
-						time.Sleep(80 * ms)
-					}
-					all.Wait()
-					if failed > 0 {
-						t.Errorf("%d of 200 honest calls failed", failed)
-					}
-				})
-			})
-		}
 	}
 }
 

@@ -200,7 +200,7 @@ func TestAStateHasOneMemory(t *testing.T) {
 
 // An update is not lost that comes while a call makes the first memory.
 func TestAnUpdateWhileTheMemoryIsMade(t *testing.T) {
-	for range 20_000 {
+	for range 4000 {
 		var s State
 		makeState(t, &s, Policy{}, Parts{})
 		var both sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // siblings is one call, made on two dependencies. Where a driver may, it hands a success on
@@ -127,10 +128,7 @@ func (s *siblings) fly(calls *[2]engine.Call) {
 // Succeed is a short way for the success of a first attempt. It leaves the state that Next
 // leaves: what comes later is decided in the same way.
 func TestSucceedLeavesWhatNextLeaves(t *testing.T) {
-	worlds, callsEach := 1000, 1000
-	if testing.Short() {
-		worlds = 100
-	}
+	worlds, callsEach := seed.Runs(100), 1000
 	const base = 2600
 	calls, succeeded := 0, 0
 	for i := range uint64(worlds) {

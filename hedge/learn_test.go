@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 const ms = time.Millisecond
@@ -386,10 +388,7 @@ func TestMinDelayAndMaxDelay(t *testing.T) {
 // any order, at any distance, also a little backwards.
 func TestLearnAgreesWithAList(t *testing.T) {
 	t.Parallel()
-	learned, seeds := 0, 100
-	if testing.Short() {
-		seeds = 10
-	}
+	learned, seeds := 0, seed.Runs(10)
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		p := []float64{0.5, 0.9, 0.95}[r.IntN(3)]

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // history is a list of what happened, by slots of a quarter of a second.
@@ -49,10 +51,7 @@ func (h *history) allows(share float64, slot int) bool {
 // before it, and what is in stock: two at most, and share of the calls where those are few.
 func TestShareByTheBook(t *testing.T) {
 	t.Parallel()
-	granted, refused, seeds := 0, 0, 120
-	if testing.Short() {
-		seeds = 12
-	}
+	granted, refused, seeds := 0, 0, seed.Runs(12)
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		share := []float64{0.02, 0.1, 0.1, 0.3, 1, 1.5}[r.IntN(6)]
@@ -135,10 +134,7 @@ func TestShareByTheBook(t *testing.T) {
 // At a steady rate every second keeps the share by itself, whatever is late in it.
 func TestShareOfEverySecond(t *testing.T) {
 	t.Parallel()
-	seeds := 20
-	if testing.Short() {
-		seeds = 2
-	}
+	seeds := seed.Runs(2)
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})

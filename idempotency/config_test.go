@@ -1,7 +1,6 @@
 package idempotency
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -96,19 +95,6 @@ func TestPeriod(t *testing.T) {
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24 hours", 48 * time.Hour: "48 hours", 72 * time.Hour: "3 days", time.Hour: "1h0m0s", 90 * time.Minute: "1h30m0s", 36 * time.Hour: "36 hours"} {
 		if got := period(d); got != want {
 			t.Errorf("%v is said as %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	for s, want := range map[State]string{0: "none", Claimed: "claimed", Unknown: "unknown", 6: "invalid"} {
-		if got := s.String(); got != want {
-			t.Errorf("state %d is %q, want %q", s, got, want)
-		}
-	}
-	for w, want := range map[What]string{Ran: "ran", Fenced: "fenced", Fenced + 1: fmt.Sprintf("what(%d)", Fenced+1)} {
-		if got := w.String(); got != want {
-			t.Errorf("what %d is %q, want %q", w, got, want)
 		}
 	}
 }

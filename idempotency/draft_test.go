@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // The rules of draft-ietf-httpapi-idempotency-key-header, against a running server. Each
@@ -113,98 +114,103 @@ func TestDraft(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			ran := 0
-			handler := func(w http.ResponseWriter, r *http.Request) {
-				ran++
-				b, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				switch r.URL.Path {
-				case "/404", "/422", "/500", "/303":
-					status, _ := strconv.Atoi(r.URL.Path[1:])
-					http.Error(w, fmt.Sprint("status ", status), status)
-				case "/204":
-					w.WriteHeader(204)
-				default:
-					w.WriteHeader(201)
-					io.WriteString(w, r.Method+" "+r.URL.Path+" "+string(b))
-				}
-			}
-			s := httptest.NewServer(newRig(t, nil, test.config).m.Wrap(http.HandlerFunc(handler)))
-			defer s.Close()
-			client := s.Client()
-			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-			for _, row := range test.rows {
-				method, path := row.method, row.path
-				if method == "" {
-					method = "POST"
-				}
-				if path == "" {
-					path = "/pay"
-				}
-				req, err := http.NewRequest(method, s.URL+path, strings.NewReader(row.body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, k := range row.keys {
-					req.Header.Add("Idempotency-Key", k)
-				}
-				switch row.caller {
-				case "-":
-				case "":
-					req.Header.Set("Authorization", "Bearer alice")
-				default:
-					req.Header.Set("Authorization", row.caller)
-				}
-				ran = 0
-				resp, err := client.Do(req)
-				if err != nil {
-					t.Fatalf("%s: %v", row.name, err)
-				}
-				got := resultOf(t, resp)
-				if got.status != row.status || got.problem != row.problem || got.replayed != row.replayed || (ran == 1) != row.ran || ran > 1 {
-					t.Errorf("%s: %d %q, replayed %v, ran %d times (%.100s); want %d %q, replayed %v, ran %v", row.name, got.status, got.problem, got.replayed, ran, got.body, row.status, row.problem, row.replayed, row.ran)
-				}
-				if row.response != "" && strings.TrimSpace(got.body) != row.response {
-					t.Errorf("%s: body %q, want %q", row.name, got.body, row.response)
-				}
-				for name, want := range row.headers {
-					if h := got.header.Get(name); h != want {
-						t.Errorf("%s: %s is %q, want %q", row.name, name, h, want)
+			synctest.Test(t, func(t *testing.T) {
+				ran := 0
+				handler := func(w http.ResponseWriter, r *http.Request) {
+					ran++
+					b, err := io.ReadAll(r.Body)
+					if err != nil {
+						t.Error(err)
+					}
+					switch r.URL.Path {
+					case "/404", "/422", "/500", "/303":
+						status, _ := strconv.Atoi(r.URL.Path[1:])
+						http.Error(w, fmt.Sprint("status ", status), status)
+					case "/204":
+						w.WriteHeader(204)
+					default:
+						w.WriteHeader(201)
+						io.WriteString(w, r.Method+" "+r.URL.Path+" "+string(b))
 					}
 				}
-			}
+				s := memnet.NewServer(t, newRig(t, nil, test.config).m.Wrap(http.HandlerFunc(handler)))
+				client := s.Client()
+				client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+				for _, row := range test.rows {
+					method, path := row.method, row.path
+					if method == "" {
+						method = "POST"
+					}
+					if path == "" {
+						path = "/pay"
+					}
+					req, err := http.NewRequest(method, s.URL+path, strings.NewReader(row.body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, k := range row.keys {
+						req.Header.Add("Idempotency-Key", k)
+					}
+					switch row.caller {
+					case "-":
+					case "":
+						req.Header.Set("Authorization", "Bearer alice")
+					default:
+						req.Header.Set("Authorization", row.caller)
+					}
+					ran = 0
+					resp, err := client.Do(req)
+					if err != nil {
+						t.Fatalf("%s: %v", row.name, err)
+					}
+					got := resultOf(t, resp)
+					if got.status != row.status || got.problem != row.problem || got.replayed != row.replayed || (ran == 1) != row.ran || ran > 1 {
+						t.Errorf("%s: %d %q, replayed %v, ran %d times (%.100s); want %d %q, replayed %v, ran %v", row.name, got.status, got.problem, got.replayed, ran, got.body, row.status, row.problem, row.replayed, row.ran)
+					}
+					if row.response != "" && strings.TrimSpace(got.body) != row.response {
+						t.Errorf("%s: body %q, want %q", row.name, got.body, row.response)
+					}
+					for name, want := range row.headers {
+						if h := got.header.Get(name); h != want {
+							t.Errorf("%s: %s is %q, want %q", row.name, name, h, want)
+						}
+					}
+				}
+			})
 		})
 	}
 }
 
 // Problems state the limits, so that a client can keep to them.
 func TestProblemsSayLimits(t *testing.T) {
-	h := newRig(t, nil, idempotency.Config{MaxKey: 10, MaxBody: 8}).m.Wrap(&counter{})
-	for _, test := range []struct {
-		req    *http.Request
-		member string
-		want   float64
-	}{
-		{requestOf("POST", "/pay", "12345678901", "1"), "limit", 10},
-		{requestOf("POST", "/pay", "k", "123456789"), "limit", 8},
-		{requestOf("POST", "/pay", "", "1"), "retention", 86400},
-	} {
-		if got := send(t, h, test.req); got.details[test.member] != test.want {
-			t.Errorf("%s has no %q of %v", got.body, test.member, test.want)
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, nil, idempotency.Config{MaxKey: 10, MaxBody: 8}).m.Wrap(&counter{})
+		for _, test := range []struct {
+			req    *http.Request
+			member string
+			want   float64
+		}{
+			{requestOf("POST", "/pay", "12345678901", "1"), "limit", 10},
+			{requestOf("POST", "/pay", "k", "123456789"), "limit", 8},
+			{requestOf("POST", "/pay", "", "1"), "retention", 86400},
+		} {
+			if got := send(t, h, test.req); got.details[test.member] != test.want {
+				t.Errorf("%s has no %q of %v", got.body, test.member, test.want)
+			}
 		}
-	}
+	})
 }
 
 func TestSharedScope(t *testing.T) {
-	c := &counter{}
-	h := newRig(t, nil, idempotency.Config{}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(c)
-	anonymous := request("k")
-	anonymous.Header.Del("Authorization")
-	send(t, h, anonymous).ran(t, 201, "receipt 1")
-	send(t, h, request("k")).replays(t, 201, "receipt 1")
-	c.times(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		h := newRig(t, nil, idempotency.Config{}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(c)
+		anonymous := request("k")
+		anonymous.Header.Del("Authorization")
+		send(t, h, anonymous).ran(t, 201, "receipt 1")
+		send(t, h, request("k")).replays(t, 201, "receipt 1")
+		c.times(t, 1)
+	})
 }
 
 // An empty Authorization identifies nobody.
@@ -216,14 +222,16 @@ func TestEmptyAuthorizationIsNoCaller(t *testing.T) {
 }
 
 func TestWithPayload(t *testing.T) {
-	c := &counter{}
-	h := newRig(t, nil, idempotency.Config{}, idempotency.WithPayload(func(_ *http.Request, body []byte) []byte {
-		amount, _, _ := strings.Cut(string(body), " at ")
-		return []byte(amount)
-	})).m.Wrap(c)
-	send(t, h, requestOf("POST", "/pay", "k", "100 at 10:00")).ran(t, 201, "receipt 1")
-	send(t, h, requestOf("POST", "/pay", "k", "100 at 10:01")).replays(t, 201, "receipt 1")
-	send(t, h, requestOf("POST", "/pay", "k", "101 at 10:01")).is(t, 422, "key-reused")
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		h := newRig(t, nil, idempotency.Config{}, idempotency.WithPayload(func(_ *http.Request, body []byte) []byte {
+			amount, _, _ := strings.Cut(string(body), " at ")
+			return []byte(amount)
+		})).m.Wrap(c)
+		send(t, h, requestOf("POST", "/pay", "k", "100 at 10:00")).ran(t, 201, "receipt 1")
+		send(t, h, requestOf("POST", "/pay", "k", "100 at 10:01")).replays(t, 201, "receipt 1")
+		send(t, h, requestOf("POST", "/pay", "k", "101 at 10:01")).is(t, 422, "key-reused")
+	})
 }
 
 // A body that is announced as too long is not read: a client that expects 100-continue need
@@ -240,20 +248,21 @@ func TestTooLongBodyIsNotRead(t *testing.T) {
 
 // A body that somebody has read already would make all payloads equal.
 func TestConsumedBody(t *testing.T) {
-	c := &counter{}
-	h := newRig(t, nil, idempotency.Config{}).m.Wrap(c)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		h.ServeHTTP(w, r)
-	}))
-	defer s.Close()
-	req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
-	req.Header.Set("Authorization", "x")
-	req.Header.Set("Idempotency-Key", "k")
-	resp, err := s.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resultOf(t, resp).is(t, 400, "body-unreadable")
-	c.times(t, 0)
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		h := newRig(t, nil, idempotency.Config{}).m.Wrap(c)
+		s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			h.ServeHTTP(w, r)
+		}))
+		req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
+		req.Header.Set("Authorization", "x")
+		req.Header.Set("Idempotency-Key", "k")
+		resp, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resultOf(t, resp).is(t, 400, "body-unreadable")
+		c.times(t, 0)
+	})
 }

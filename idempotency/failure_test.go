@@ -259,13 +259,15 @@ func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 // A store without room for a single byte more still records that a request was carried
 // out.
 func TestShortRecordsAlwaysFit(t *testing.T) {
-	store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
-	const receipt = "a receipt that is longer than the shortest records"
-	c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
-	h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
-	send(t, h, request("k")).ran(t, 200, receipt)
-	send(t, h, request("k")).is(t, 409, "response-not-kept")
-	c.times(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
+		const receipt = "a receipt that is longer than the shortest records"
+		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		send(t, h, request("k")).ran(t, 200, receipt)
+		send(t, h, request("k")).is(t, 409, "response-not-kept")
+		c.times(t, 1)
+	})
 }
 
 // While the store has been down for some time, nobody waits for it.
@@ -390,12 +392,15 @@ func TestFailOpen(t *testing.T) {
 
 // A store that answers nonsense has not given the key to anybody.
 func TestStoreAnswersNonsense(t *testing.T) {
-	for _, state := range []idempotency.State{0, idempotency.Unknown + 1, 255} {
-		c := &counter{}
-		h := newRig(t, nonsense{state: state}, idempotency.Config{}).m.Wrap(c)
-		send(t, h, request("k")).is(t, 503, "store-unavailable")
-		c.times(t, 0)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, state := range []idempotency.State{0, idempotency.Unknown + 1, 255} {
+			c := &counter{}
+			h := newRig(t, nonsense{state: state}, idempotency.Config{}).m.Wrap(c)
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			c.times(t, 0)
+			time.Sleep(time.Hour) // the claims that are taken back
+		}
+	})
 }
 
 type nonsense struct {
@@ -411,13 +416,15 @@ func (n nonsense) Release(context.Context, string, idempotency.Token) error { re
 
 // A record that cannot be read is still the record of something that was done.
 func TestDamagedRecord(t *testing.T) {
-	for _, record := range [][]byte{nil, {}, {0}, {2, 0, 0}, []byte("HTTP/1.1 200 OK"), {1, 0, 0, 0, 0}} {
-		c := &counter{}
-		r := newRig(t, nonsense{state: idempotency.Replay, record: record}, idempotency.Config{})
-		send(t, r.m.Wrap(c), request("k")).is(t, 409, "response-not-kept")
-		c.times(t, 0)
-		r.saw("refused-not-kept")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, record := range [][]byte{nil, {}, {0}, {2, 0, 0}, []byte("HTTP/1.1 200 OK"), {1, 0, 0, 0, 0}} {
+			c := &counter{}
+			r := newRig(t, nonsense{state: idempotency.Replay, record: record}, idempotency.Config{})
+			send(t, r.m.Wrap(c), request("k")).is(t, 409, "response-not-kept")
+			c.times(t, 0)
+			r.saw("refused-not-kept")
+		}
+	})
 }
 
 // The outcome cannot be stored at once: the client gets its response nevertheless, and
@@ -510,51 +517,57 @@ func TestSaveIsLost(t *testing.T) {
 // A record that the store refuses for its length is not a reason to forget that the
 // request was carried out.
 func TestRecordTooLargeForStore(t *testing.T) {
-	store := newMemory(t, idempotency.MemoryConfig{Bytes: 1000})
-	c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }}
-	h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
-	if got := send(t, h, request("k")); got.status != 200 || len(got.body) != 2000 {
-		t.Errorf("%d, %d bytes", got.status, len(got.body))
-	}
-	got := send(t, h, request("k"))
-	got.is(t, 409, "response-not-kept")
-	if got.details["original_status"] != 200.0 {
-		t.Errorf("%v", got.details)
-	}
-	c.times(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Bytes: 1000})
+		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		if got := send(t, h, request("k")); got.status != 200 || len(got.body) != 2000 {
+			t.Errorf("%d, %d bytes", got.status, len(got.body))
+		}
+		got := send(t, h, request("k"))
+		got.is(t, 409, "response-not-kept")
+		if got.details["original_status"] != 200.0 {
+			t.Errorf("%v", got.details)
+		}
+		c.times(t, 1)
+	})
 }
 
 // A store takes records until its bytes are used up, and no byte more.
 func TestMemoryTakesWhatFits(t *testing.T) {
-	record := make([]byte, 100)
-	for room, want := range map[int]error{100: nil, 99: idempotency.ErrTooLarge} {
-		key := idempotency.StoreKey("", "k")
-		store := newMemory(t, idempotency.MemoryConfig{Bytes: len(key) + room})
-		claim := idempotency.Claim{Key: key, Lease: time.Minute, Retention: time.Hour}
-		if _, err := store.Claim(t.Context(), claim); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		record := make([]byte, 100)
+		for room, want := range map[int]error{100: nil, 99: idempotency.ErrTooLarge} {
+			key := idempotency.StoreKey("", "k")
+			store := newMemory(t, idempotency.MemoryConfig{Bytes: len(key) + room})
+			claim := idempotency.Claim{Key: key, Lease: time.Minute, Retention: time.Hour}
+			if _, err := store.Claim(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Complete(t.Context(), key, claim.Token, record, time.Hour); !errors.Is(err, want) {
+				t.Errorf("a record of 100 bytes where %d are left: %v, want %v", room, err, want)
+			}
 		}
-		if err := store.Complete(t.Context(), key, claim.Token, record, time.Hour); !errors.Is(err, want) {
-			t.Errorf("a record of 100 bytes where %d are left: %v, want %v", room, err, want)
-		}
-	}
+	})
 }
 
 // A full store refuses new keys, at once, and forgets none.
 func TestMemoryIsFull(t *testing.T) {
-	store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
-	advance := idempotency.WithClock(store)
-	h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
-	send(t, h, request("a")).ran(t, 201, "receipt 1")
-	send(t, h, request("b")).ran(t, 201, "receipt 2")
-	send(t, h, request("c")).is(t, 503, "store-unavailable")
-	send(t, h, request("a")).replays(t, 201, "receipt 1")
-	send(t, h, request("b")).replays(t, 201, "receipt 2")
-	advance(time.Hour)
-	send(t, h, request("c")).ran(t, 201, "receipt 3")
-	if n := store.Len(); n != 1 {
-		t.Errorf("%d keys are remembered, want 1", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
+		advance := idempotency.WithClock(store)
+		h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
+		send(t, h, request("a")).ran(t, 201, "receipt 1")
+		send(t, h, request("b")).ran(t, 201, "receipt 2")
+		send(t, h, request("c")).is(t, 503, "store-unavailable")
+		send(t, h, request("a")).replays(t, 201, "receipt 1")
+		send(t, h, request("b")).replays(t, 201, "receipt 2")
+		advance(time.Hour)
+		send(t, h, request("c")).ran(t, 201, "receipt 3")
+		if n := store.Len(); n != 1 {
+			t.Errorf("%d keys are remembered, want 1", n)
+		}
+	})
 }
 
 // The caller's policy for the store is the one that is used.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull/idempotency"
 )
@@ -36,36 +37,38 @@ func guide(mux *http.ServeMux, authenticate func(http.Handler) http.Handler, pay
 
 // The guide's example serves whom it authenticates, by a cookie as well as by a token.
 func TestTheGuidesExample(t *testing.T) {
-	mux := http.NewServeMux()
-	c := &counter{}
-	err := guide(mux, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			session, err := r.Cookie("session")
-			if err != nil {
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, session.Value)))
-		})
-	}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := func(session string) result {
-		req := httptest.NewRequest("POST", "/payments", strings.NewReader("100"))
-		req.Header.Set("Idempotency-Key", "k")
-		if session != "" {
-			req.AddCookie(&http.Cookie{Name: "session", Value: session})
+	synctest.Test(t, func(t *testing.T) {
+		mux := http.NewServeMux()
+		c := &counter{}
+		err := guide(mux, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				session, err := r.Cookie("session")
+				if err != nil {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, session.Value)))
+			})
+		}, c)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return send(t, mux, req)
-	}
-	by("alice").ran(t, 201, "receipt 1")
-	by("alice").replays(t, 201, "receipt 1")
-	by("bob").ran(t, 201, "receipt 2")
-	if got := by(""); got.status != 401 {
-		t.Errorf("nobody: %d", got.status)
-	}
-	guideShows(t, "guide_test.go", "### Once and no more")
+		by := func(session string) result {
+			req := httptest.NewRequest("POST", "/payments", strings.NewReader("100"))
+			req.Header.Set("Idempotency-Key", "k")
+			if session != "" {
+				req.AddCookie(&http.Cookie{Name: "session", Value: session})
+			}
+			return send(t, mux, req)
+		}
+		by("alice").ran(t, 201, "receipt 1")
+		by("alice").replays(t, 201, "receipt 1")
+		by("bob").ran(t, 201, "receipt 2")
+		if got := by(""); got.status != 401 {
+			t.Errorf("nobody: %d", got.status)
+		}
+		guideShows(t, "guide_test.go", "### Once and no more")
+	})
 }
 
 // guideShows holds the Go blocks of a section of the guide to what is compiled here.
@@ -111,28 +114,30 @@ func guideShows(t *testing.T, file, section string) {
 // For those who read only half of the guide: a refusal for want of a caller is logged, and
 // the text names what to do.
 func TestRule21ARefusalForWantOfACallerIsSeen(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts []idempotency.Option
-		says []string
-	}{
-		"no option":   {nil, []string{"Authorization", "WithScope", "SharedScope"}},
-		"a bad scope": {[]idempotency.Option{idempotency.WithScope(account)}, []string{"WithScope", "authentication"}},
-	} {
-		var errs []error
-		r := newRig(t, nil, idempotency.Config{}, append(c.opts, idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {
-			errs = append(errs, e.Err)
-		}))...)
-		req := request("k")
-		req.Header.Del("Authorization")
-		send(t, r.m.Wrap(&counter{}), req).is(t, 400, "no-caller")
-		r.saw("refused-no-caller")
-		if len(errs) != 1 {
-			t.Fatalf("%s: a second observer got %v", name, errs)
-		}
-		for _, s := range c.says {
-			if !strings.Contains(fmt.Sprint(errs[0]), s) {
-				t.Errorf("%s: %v does not name %s", name, errs[0], s)
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			opts []idempotency.Option
+			says []string
+		}{
+			"no option":   {nil, []string{"Authorization", "WithScope", "SharedScope"}},
+			"a bad scope": {[]idempotency.Option{idempotency.WithScope(account)}, []string{"WithScope", "authentication"}},
+		} {
+			var errs []error
+			r := newRig(t, nil, idempotency.Config{}, append(c.opts, idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {
+				errs = append(errs, e.Err)
+			}))...)
+			req := request("k")
+			req.Header.Del("Authorization")
+			send(t, r.m.Wrap(&counter{}), req).is(t, 400, "no-caller")
+			r.saw("refused-no-caller")
+			if len(errs) != 1 {
+				t.Fatalf("%s: a second observer got %v", name, errs)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(fmt.Sprint(errs[0]), s) {
+					t.Errorf("%s: %v does not name %s", name, errs[0], s)
+				}
 			}
 		}
-	}
+	})
 }

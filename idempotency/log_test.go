@@ -29,32 +29,34 @@ func logged(t *testing.T) *bytes.Buffer {
 // By default, a panic is one line of level error, with its stack and the key that it
 // leaves unknown; the panic goes up.
 func TestRule21APanicIsLogged(t *testing.T) {
-	out := logged(t)
-	m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, v := range []any{"boom", http.ErrAbortHandler} {
-		out.Reset()
-		h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
-		func() {
-			defer func() {
-				if got := recover(); got != v {
-					t.Errorf("recovered %v, want %v", got, v)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		out := logged(t)
+		m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range []any{"boom", http.ErrAbortHandler} {
+			out.Reset()
+			h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
+			func() {
+				defer func() {
+					if got := recover(); got != v {
+						t.Errorf("recovered %v, want %v", got, v)
+					}
+				}()
+				send(t, h, request(fmt.Sprint("k", i)))
 			}()
-			send(t, h, request(fmt.Sprint("k", i)))
-		}()
-		line := out.String()
-		for _, want := range []string{"level=ERROR", "event=abandoned", idempotency.StoreKey("Bearer alice", "")[:22]} {
-			if strings.Count(line, "\n") != 1 || !strings.Contains(line, want) {
-				t.Errorf("panic(%v): no %s in %q", v, want, line)
+			line := out.String()
+			for _, want := range []string{"level=ERROR", "event=abandoned", idempotency.StoreKey("Bearer alice", "")[:22]} {
+				if strings.Count(line, "\n") != 1 || !strings.Contains(line, want) {
+					t.Errorf("panic(%v): no %s in %q", v, want, line)
+				}
+			}
+			if strings.Contains(line, "panicsHere") != (v != http.ErrAbortHandler) {
+				t.Errorf("panic(%v): the stack in %q", v, line)
 			}
 		}
-		if strings.Contains(line, "panicsHere") != (v != http.ErrAbortHandler) {
-			t.Errorf("panic(%v): the stack in %q", v, line)
-		}
-	}
+	})
 }
 
 func panicsHere(v any) { panic(v) }
@@ -90,30 +92,32 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 		if n := strings.Count(out.String(), "\n"); n != 2 {
 			t.Errorf("a minute later: %d lines", n)
 		}
-	})
-	var all bytes.Buffer
-	l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	h := newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
-	for range 2 {
-		send(t, h, request("k"))
-	}
-	send(t, h, requestOf("POST", "/pay", "k", "200"))
-	for _, want := range []string{"event=ran", "event=replayed", "level=INFO", "event=refused-reused", "status=201"} {
-		if !strings.Contains(all.String(), want) {
-			t.Errorf("no %s in %s", want, &all)
+		var all bytes.Buffer
+		l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		h = newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
+		for range 2 {
+			send(t, h, request("k"))
 		}
-	}
+		send(t, h, requestOf("POST", "/pay", "k", "200"))
+		for _, want := range []string{"event=ran", "event=replayed", "level=INFO", "event=refused-reused", "status=201"} {
+			if !strings.Contains(all.String(), want) {
+				t.Errorf("no %s in %s", want, &all)
+			}
+		}
+	})
 }
 
 // A response that was not kept is as it should be; one that cannot be read is not.
 func TestLevelsOfWhatIsNotReplayed(t *testing.T) {
-	for err, want := range map[error]string{nil: "level=INFO", errDown: "level=ERROR"} {
-		var out bytes.Buffer
-		idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%v: %s, want %s", err, &out, want)
+	synctest.Test(t, func(t *testing.T) {
+		for err, want := range map[error]string{nil: "level=INFO", errDown: "level=ERROR"} {
+			var out bytes.Buffer
+			idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: %s, want %s", err, &out, want)
+			}
 		}
-	}
+	})
 }
 
 // What was replayed, too, and to a logger of one's own.

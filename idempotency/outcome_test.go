@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull/idempotency"
 )
@@ -46,43 +47,45 @@ func TestOutcomes(t *testing.T) {
 	check := func(class string, status int, strict, resumed bool) {
 		for i, d := range declarations {
 			t.Run(fmt.Sprint(class, "/", status, "/", d.name), func(t *testing.T) {
-				store := newMemory(t, idempotency.MemoryConfig{})
-				if resumed {
-					interrupt(t, store, request("k"))
-				}
-				r := newRig(t, store, idempotency.Config{Strict: strict, Resume: resumed})
-				c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
-					d.make(r.Context())
-					if status == 0 {
-						panic("boom")
+				synctest.Test(t, func(t *testing.T) {
+					store := newMemory(t, idempotency.MemoryConfig{})
+					if resumed {
+						interrupt(t, store, request("k"))
 					}
-					if strings.HasPrefix(class, "refusal") {
-						w.Header().Set("Retry-After", "1")
+					r := newRig(t, store, idempotency.Config{Strict: strict, Resume: resumed})
+					c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+						d.make(r.Context())
+						if status == 0 {
+							panic("boom")
+						}
+						if strings.HasPrefix(class, "refusal") {
+							w.Header().Set("Retry-After", "1")
+						}
+						w.WriteHeader(status)
+					}}
+					func() {
+						defer func() { recover() }()
+						send(t, r.m.Wrap(c), request("k")).is(t, status, "")
+					}()
+					// Another server, which does not resume, sees what has become of it.
+					after := &counter{}
+					got := send(t, newRig(t, store, idempotency.Config{}).m.Wrap(after), request("k"))
+					became := "?"
+					switch {
+					case got.replayed && got.status == status:
+						became = "k"
+					case got.problem == "outcome-unknown":
+						became = "u"
+					case got.problem == "response-not-kept":
+						became = "n"
+					case after.n == 1:
+						became = "r"
 					}
-					w.WriteHeader(status)
-				}}
-				func() {
-					defer func() { recover() }()
-					send(t, r.m.Wrap(c), request("k")).is(t, status, "")
-				}()
-				// Another server, which does not resume, sees what has become of it.
-				after := &counter{}
-				got := send(t, newRig(t, store, idempotency.Config{}).m.Wrap(after), request("k"))
-				became := "?"
-				switch {
-				case got.replayed && got.status == status:
-					became = "k"
-				case got.problem == "outcome-unknown":
-					became = "u"
-				case got.problem == "response-not-kept":
-					became = "n"
-				case after.n == 1:
-					became = "r"
-				}
-				if want := rule[class][i : i+1]; became != want {
-					t.Errorf("the key is %s (%d %s), want %s", became, got.status, got.problem, want)
-				}
-				c.times(t, 1)
+					if want := rule[class][i : i+1]; became != want {
+						t.Errorf("the key is %s (%d %s), want %s", became, got.status, got.problem, want)
+					}
+					c.times(t, 1)
+				})
 			})
 		}
 	}
@@ -127,52 +130,58 @@ func interrupt(t testing.TB, store idempotency.Store, req *http.Request) {
 // A panic continues as it is, with the stack on which it began. The response is left to the
 // code that recovers it.
 func TestPanicGoesUp(t *testing.T) {
-	r := newRig(t, nil, idempotency.Config{})
-	h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(201)
-		w.Write([]byte("half a respon"))
-		panic(http.ErrAbortHandler)
-	}))
-	w := httptest.NewRecorder()
-	func() {
-		defer func() {
-			if v := recover(); v != http.ErrAbortHandler {
-				t.Errorf("the panic came up as %v", v)
-			}
-			w.WriteHeader(500)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, idempotency.Config{})
+		h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(201)
+			w.Write([]byte("half a respon"))
+			panic(http.ErrAbortHandler)
+		}))
+		w := httptest.NewRecorder()
+		func() {
+			defer func() {
+				if v := recover(); v != http.ErrAbortHandler {
+					t.Errorf("the panic came up as %v", v)
+				}
+				w.WriteHeader(500)
+			}()
+			h.ServeHTTP(w, request("k"))
 		}()
-		h.ServeHTTP(w, request("k"))
-	}()
-	if w.Code != 500 || w.Body.Len() != 0 {
-		t.Errorf("a response was sent before the panic: %d %q", w.Code, w.Body)
-	}
-	r.saw("abandoned")
-	send(t, h, request("k")).is(t, 409, "outcome-unknown")
-	r.saw("refused-unknown")
+		if w.Code != 500 || w.Body.Len() != 0 {
+			t.Errorf("a response was sent before the panic: %d %q", w.Code, w.Body)
+		}
+		r.saw("abandoned")
+		send(t, h, request("k")).is(t, 409, "outcome-unknown")
+		r.saw("refused-unknown")
+	})
 }
 
 // Where no key protects the request, declarations are of no use and do no harm.
 func TestDeclarationsWithoutKey(t *testing.T) {
-	h := newRig(t, nil, idempotency.Config{Optional: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		idempotency.NoEffect(r.Context())
-		idempotency.Committed(r.Context())
-		if idempotency.AttemptFrom(r.Context()) != nil {
-			t.Error("there is an attempt though there is no key")
-		}
-	}))
-	send(t, h, requestOf("POST", "/", "", "")).ran(t, 200, "")
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, nil, idempotency.Config{Optional: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			idempotency.NoEffect(r.Context())
+			idempotency.Committed(r.Context())
+			if idempotency.AttemptFrom(r.Context()) != nil {
+				t.Error("there is an attempt though there is no key")
+			}
+		}))
+		send(t, h, requestOf("POST", "/", "", "")).ran(t, 200, "")
+	})
 }
 
 func TestAttempt(t *testing.T) {
-	store := newMemory(t, idempotency.MemoryConfig{})
-	var got []*idempotency.Attempt
-	h := newRig(t, store, idempotency.Config{Resume: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, idempotency.AttemptFrom(r.Context()))
-	}))
-	send(t, h, request(`"a\"b"`)).ran(t, 200, "")
-	interrupt(t, store, request("c"))
-	send(t, h, request("c")).ran(t, 200, "")
-	if len(got) != 2 || got[0].Key != `a"b` || got[0].Resumed || got[1].Key != "c" || !got[1].Resumed || got[0].Token == got[1].Token || got[0].Token == (idempotency.Token{}) {
-		t.Errorf("attempts: %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{})
+		var got []*idempotency.Attempt
+		h := newRig(t, store, idempotency.Config{Resume: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, idempotency.AttemptFrom(r.Context()))
+		}))
+		send(t, h, request(`"a\"b"`)).ran(t, 200, "")
+		interrupt(t, store, request("c"))
+		send(t, h, request("c")).ran(t, 200, "")
+		if len(got) != 2 || got[0].Key != `a"b` || got[0].Resumed || got[1].Key != "c" || !got[1].Resumed || got[0].Token == got[1].Token || got[0].Token == (idempotency.Token{}) {
+			t.Errorf("attempts: %+v", got)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/idempotency/storetest"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // ledger is a Memory with something to be written in transactions: lines.
@@ -112,45 +112,47 @@ func TestTransactional(t *testing.T) {
 		{"panic, committed", 0, false, idempotency.Committed, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
-			r := newRig(t, l, idempotency.Config{Transactional: true, Strict: test.strict})
-			c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
-				write(r.Context(), "paid")
-				if test.declare != nil {
-					test.declare(r.Context())
-				}
-				if test.status == 0 {
-					panic("boom")
-				}
-				w.WriteHeader(test.status)
-			}}
-			try := func() (got result) {
-				defer func() {
-					if v := recover(); v != nil && (v != "boom" || test.status != 0) {
-						panic(v)
+			synctest.Test(t, func(t *testing.T) {
+				l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+				r := newRig(t, l, idempotency.Config{Transactional: true, Strict: test.strict})
+				c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+					write(r.Context(), "paid")
+					if test.declare != nil {
+						test.declare(r.Context())
 					}
-				}()
-				return send(t, r.m.Wrap(c), request("k"))
-			}
-			if got := try(); got.status != test.status || got.replayed {
-				t.Errorf("first: %d, replayed %v", got.status, got.replayed)
-			}
-			if got := try(); got.status != test.status || got.replayed != test.kept {
-				t.Errorf("second: %d, replayed %v", got.status, got.replayed)
-			}
-			want := 0
-			if test.kept {
-				want = 1
-			}
-			if len(l.lines) != want {
-				t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
-			}
-			c.times(t, 2-want)
-			if test.kept {
-				r.saw("ran", "replayed")
-			} else {
-				r.saw("released", "released") // rolled back, both times
-			}
+					if test.status == 0 {
+						panic("boom")
+					}
+					w.WriteHeader(test.status)
+				}}
+				try := func() (got result) {
+					defer func() {
+						if v := recover(); v != nil && (v != "boom" || test.status != 0) {
+							panic(v)
+						}
+					}()
+					return send(t, r.m.Wrap(c), request("k"))
+				}
+				if got := try(); got.status != test.status || got.replayed {
+					t.Errorf("first: %d, replayed %v", got.status, got.replayed)
+				}
+				if got := try(); got.status != test.status || got.replayed != test.kept {
+					t.Errorf("second: %d, replayed %v", got.status, got.replayed)
+				}
+				want := 0
+				if test.kept {
+					want = 1
+				}
+				if len(l.lines) != want {
+					t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
+				}
+				c.times(t, 2-want)
+				if test.kept {
+					r.saw("ran", "replayed")
+				} else {
+					r.saw("released", "released") // rolled back, both times
+				}
+			})
 		})
 	}
 }
@@ -158,69 +160,73 @@ func TestTransactional(t *testing.T) {
 // A commit that fails: the answer does not claim that anything was done, has nothing of
 // the response, and the client may try again, whether it was done or not.
 func TestCommitFails(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
-		down := errors.New("connection lost")
-		if lost {
-			l.lost = down
-		} else {
-			l.commit = down
+	synctest.Test(t, func(t *testing.T) {
+		for _, lost := range []bool{false, true} {
+			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			down := errors.New("connection lost")
+			if lost {
+				l.lost = down
+			} else {
+				l.commit = down
+			}
+			r := newRig(t, l, idempotency.Config{Transactional: true})
+			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+				write(r.Context(), "paid")
+				w.Header().Set("Location", "/receipts/1")
+				w.WriteHeader(201)
+				io.WriteString(w, "receipt")
+			}}
+			h := r.m.Wrap(c)
+			got := send(t, h, request("k"))
+			got.is(t, 503, "store-unavailable")
+			if got.header.Get("Location") != "" {
+				t.Errorf("the response that was taken back has left: %v", got.header)
+			}
+			if err := r.events[0].Err; !errors.Is(err, down) {
+				t.Errorf("the event has %v, want what the store returned", err)
+			}
+			r.saw("store-failed")
+			l.commit, l.lost = nil, nil
+			if got := send(t, h, request("k")); got.status != 201 || got.body != "receipt" || got.replayed != lost {
+				t.Errorf("after a commit that failed (answer lost: %v): %+v", lost, got)
+			}
+			if len(l.lines) != 1 {
+				t.Errorf("in the ledger: %q, want one line", l.lines)
+			}
 		}
-		r := newRig(t, l, idempotency.Config{Transactional: true})
-		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
-			write(r.Context(), "paid")
-			w.Header().Set("Location", "/receipts/1")
-			w.WriteHeader(201)
-			io.WriteString(w, "receipt")
-		}}
-		h := r.m.Wrap(c)
-		got := send(t, h, request("k"))
-		got.is(t, 503, "store-unavailable")
-		if got.header.Get("Location") != "" {
-			t.Errorf("the response that was taken back has left: %v", got.header)
-		}
-		if err := r.events[0].Err; !errors.Is(err, down) {
-			t.Errorf("the event has %v, want what the store returned", err)
-		}
-		r.saw("store-failed")
-		l.commit, l.lost = nil, nil
-		if got := send(t, h, request("k")); got.status != 201 || got.body != "receipt" || got.replayed != lost {
-			t.Errorf("after a commit that failed (answer lost: %v): %+v", lost, got)
-		}
-		if len(l.lines) != 1 {
-			t.Errorf("in the ledger: %q, want one line", l.lines)
-		}
-	}
+	})
 }
 
 // A response that was passed on before the commit failed is broken off: the client must
 // not take it for the end.
 func TestCommitFailsAfterFlush(t *testing.T) {
-	l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), commit: errors.New("connection lost")}
-	rig := newRig(t, l, idempotency.Config{Transactional: true})
-	h := rig.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		write(r.Context(), "paid")
-		io.WriteString(w, "receipt")
-		w.(http.Flusher).Flush()
-	}))
-	s := httptest.NewServer(h)
-	defer func() {
-		s.Close()
-		rig.saw("store-failed")
-	}()
-	req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
-	req.Header.Set("Authorization", "x")
-	req.Header.Set("Idempotency-Key", "k")
-	resp, err := s.Client().Do(req)
-	if err == nil {
-		var b []byte
-		if b, err = io.ReadAll(resp.Body); err == nil {
-			t.Errorf("the client has a whole response: %d %q", resp.StatusCode, b)
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), commit: errors.New("connection lost")}
+		rig := newRig(t, l, idempotency.Config{Transactional: true})
+		h := rig.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			write(r.Context(), "paid")
+			io.WriteString(w, "receipt")
+			w.(http.Flusher).Flush()
+		}))
+		s := memnet.NewServer(t, h)
+		defer func() {
+			s.Close()
+			rig.saw("store-failed")
+		}()
+		req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
+		req.Header.Set("Authorization", "x")
+		req.Header.Set("Idempotency-Key", "k")
+		resp, err := s.Client().Do(req)
+		if err == nil {
+			var b []byte
+			if b, err = io.ReadAll(resp.Body); err == nil {
+				t.Errorf("the client has a whole response: %d %q", resp.StatusCode, b)
+			}
 		}
-	}
-	if len(l.lines) != 0 {
-		t.Errorf("in the ledger: %q", l.lines)
-	}
+		if len(l.lines) != 0 {
+			t.Errorf("in the ledger: %q", l.lines)
+		}
+	})
 }
 
 // A transaction obeys Config.Store, too: each attempt at its claim has a bound, another follows, and
@@ -322,35 +328,39 @@ func (f fickle) Transact(ctx context.Context, _ idempotency.Claim, run func(cont
 
 // A store whose answer cannot be has committed nothing.
 func TestTransactionsThatAnswerNonsense(t *testing.T) {
-	for _, f := range []fickle{
-		{runs: false, state: 0}, {runs: false, state: idempotency.Claimed}, {runs: false, state: idempotency.Unknown + 1},
-		{runs: true, state: 0}, {runs: true, state: idempotency.Replay}, {runs: true, state: 255},
-	} {
-		f.ledger = &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
-		r := newRig(t, f, idempotency.Config{Transactional: true})
-		send(t, r.m.Wrap(&counter{}), request("k")).is(t, 503, "store-unavailable")
-		r.saw("store-failed")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, f := range []fickle{
+			{runs: false, state: 0}, {runs: false, state: idempotency.Claimed}, {runs: false, state: idempotency.Unknown + 1},
+			{runs: true, state: 0}, {runs: true, state: idempotency.Replay}, {runs: true, state: 255},
+		} {
+			f.ledger = &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			r := newRig(t, f, idempotency.Config{Transactional: true})
+			send(t, r.m.Wrap(&counter{}), request("k")).is(t, 503, "store-unavailable")
+			r.saw("store-failed")
+		}
+	})
 }
 
 func TestTransactionsRefuse(t *testing.T) {
-	l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
-	r := newRig(t, l, idempotency.Config{Transactional: true})
-	h := r.m.Wrap(&counter{})
-	inside := make(chan bool)
-	first := make(chan result)
-	go func() {
-		first <- send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			inside <- true
-			<-inside
-		})), request("k"))
-	}()
-	<-inside
-	send(t, h, request("k")).is(t, 409, "in-flight")
-	send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
-	inside <- true
-	(<-first).ran(t, 200, "")
-	send(t, h, request("k")).replays(t, 200, "")
-	interrupt(t, l, request("l"))
-	send(t, h, request("l")).is(t, 409, "outcome-unknown")
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+		r := newRig(t, l, idempotency.Config{Transactional: true})
+		h := r.m.Wrap(&counter{})
+		inside := make(chan bool)
+		first := make(chan result)
+		go func() {
+			first <- send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				inside <- true
+				<-inside
+			})), request("k"))
+		}()
+		<-inside
+		send(t, h, request("k")).is(t, 409, "in-flight")
+		send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
+		inside <- true
+		(<-first).ran(t, 200, "")
+		send(t, h, request("k")).replays(t, 200, "")
+		interrupt(t, l, request("l"))
+		send(t, h, request("l")).is(t, 409, "outcome-unknown")
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lulltest"
 )
@@ -31,17 +32,24 @@ func Example() {
 	// Output: 200 after 3 attempts
 }
 
+// serve is httptest.NewServer in memory.
+func serve(h http.Handler) *httptest.Server {
+	s := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: h}}
+	memnet.Start(s)
+	return s
+}
+
 // A payment is carried out, and its answer is lost on the way. Whoever repeats it must send the
 // same key.
 func ExampleFaults_Handler() {
 	faults := &lulltest.Faults{Rules: []lulltest.Rule{{On: "POST /payments", First: 1, End: lulltest.Reset}}}
 	payments := 0
-	server := httptest.NewServer(faults.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(faults.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		payments++
 	})))
 	defer server.Close()
 
-	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithIdempotencyKeys(nil))
+	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithIdempotencyKeys(nil), lullhttp.WithBase(server.Client().Transport))
 	if err != nil {
 		panic(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lulltest"
 )
@@ -128,15 +129,13 @@ func TestWhatAClientSees(t *testing.T) {
 			check("transport", see(t, &http.Client{Transport: f.Transport(behind)}, post("http://shop/orders")), c.transport, behind, f)
 
 			f, behind = &lulltest.Faults{Rules: []lulltest.Rule{c.rule}}, new(hello)
-			server := httptest.NewServer(f.Handler(behind))
-			defer server.Close()
+			server := memnet.NewServer(t, f.Handler(behind))
 			check("HTTP/1", see(t, server.Client(), post(server.URL)), c.h1, behind, f)
 
 			f, behind = &lulltest.Faults{Rules: []lulltest.Rule{c.rule}}, new(hello)
-			secure := httptest.NewUnstartedServer(f.Handler(behind))
+			secure := memnet.NewUnstartedServer(t, f.Handler(behind))
 			secure.EnableHTTP2 = true
-			secure.StartTLS()
-			defer secure.Close()
+			memnet.StartTLS(secure)
 			check("HTTP/2", see(t, secure.Client(), post(secure.URL)), c.h2, behind, f)
 		})
 	}
@@ -204,47 +203,43 @@ func TestHangingHandler(t *testing.T) {
 			{End: lulltest.Hang, Where: lulltest.InBody, Bytes: 2},
 			{Delay: time.Hour},
 		} {
-			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-			ended := make(chan struct{})
-			faulty := f.Handler(new(hello))
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer close(ended)
-				faulty.ServeHTTP(w, r)
-			}))
-			server.EnableHTTP2 = h2
-			server.StartTLS()
-			ctx, cancel := context.WithCancel(t.Context())
-			req, _ := http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader("ping"))
-			if rule.Where == lulltest.InBody {
-				resp, err := server.Client().Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				b := make([]byte, 2)
-				if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != "he" {
-					t.Errorf("%q, %v, want the first two bytes", b, err)
-				}
-				cancel()
-				if _, err := resp.Body.Read(b); !errors.Is(err, context.Canceled) {
-					t.Errorf("the body ended with %v", err)
-				}
-				resp.Body.Close()
-			} else {
-				arrived := make(chan struct{})
-				go func() {
-					for len(f.Attempts()) == 0 {
-						time.Sleep(time.Millisecond)
+			synctest.Test(t, func(t *testing.T) {
+				f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
+				ended := make(chan struct{})
+				faulty := f.Handler(new(hello))
+				server := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer close(ended)
+					faulty.ServeHTTP(w, r)
+				}))
+				server.EnableHTTP2 = h2
+				memnet.StartTLS(server)
+				ctx, cancel := context.WithCancel(t.Context())
+				req, _ := http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader("ping"))
+				if rule.Where == lulltest.InBody {
+					resp, err := server.Client().Do(req)
+					if err != nil {
+						t.Fatal(err)
 					}
-					close(arrived)
-				}()
-				go func() { <-arrived; cancel() }()
-				if _, err := server.Client().Do(req); !errors.Is(err, context.Canceled) {
-					t.Errorf("HTTP/2 %v, %+v: %v, want the caller's end", h2, rule, err)
+					b := make([]byte, 2)
+					if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != "he" {
+						t.Errorf("%q, %v, want the first two bytes", b, err)
+					}
+					cancel()
+					if _, err := resp.Body.Read(b); !errors.Is(err, context.Canceled) {
+						t.Errorf("the body ended with %v", err)
+					}
+					resp.Body.Close()
+				} else {
+					began := time.Now()
+					time.AfterFunc(time.Minute, cancel)
+					if _, err := server.Client().Do(req); !errors.Is(err, context.Canceled) || time.Since(began) != time.Minute {
+						t.Errorf("HTTP/2 %v, %+v: %v after %v, want the caller's end", h2, rule, err, time.Since(began))
+					}
 				}
-			}
-			<-ended
-			server.Close()
-			cancel()
+				<-ended
+				server.Close()
+				cancel()
+			})
 		}
 	}
 }
@@ -432,31 +427,33 @@ func TestHeader(t *testing.T) {
 
 // A handler that flushes, or answers with an early hint, is carried as it is.
 func TestFlushAndInformationalResponses(t *testing.T) {
-	f := &lulltest.Faults{Rules: []lulltest.Rule{{End: lulltest.Close, Where: lulltest.InBody, Bytes: 4}}}
-	last := make(chan error, 1)
-	server := httptest.NewServer(f.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Link", "</a>")
-		w.WriteHeader(http.StatusEarlyHints)
-		w.Header().Set("Content-Length", "6")
-		w.(http.Flusher).Flush()
-		io.WriteString(w, "one")
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		f := &lulltest.Faults{Rules: []lulltest.Rule{{End: lulltest.Close, Where: lulltest.InBody, Bytes: 4}}}
+		last := make(chan error, 1)
+		server := memnet.NewServer(t, f.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", "</a>")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set("Content-Length", "6")
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "one")
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			_, err := io.WriteString(w, "two")
+			if _, err := io.WriteString(w, "more"); err == nil {
+				t.Error("a broken response takes more")
+			}
+			last <- err
+		})))
+		got := see(t, server.Client(), httpGet(t, server.URL))
+		server.Close()
+		if want := (seen{200, "onet", "unexpected_eof", true}); got != want {
+			t.Errorf("a client sees %+v, want %+v", got, want)
 		}
-		_, err := io.WriteString(w, "two")
-		if _, err := io.WriteString(w, "more"); err == nil {
-			t.Error("a broken response takes more")
+		if <-last == nil {
+			t.Error("the write in which the response broke returns no error")
 		}
-		last <- err
-	})))
-	got := see(t, server.Client(), httpGet(t, server.URL))
-	server.Close()
-	if want := (seen{200, "onet", "unexpected_eof", true}); got != want {
-		t.Errorf("a client sees %+v, want %+v", got, want)
-	}
-	if <-last == nil {
-		t.Error("the write in which the response broke returns no error")
-	}
+	})
 }
 
 func httpGet(t *testing.T, url string) *http.Request {
@@ -469,32 +466,34 @@ func httpGet(t *testing.T, url string) *http.Request {
 
 // Answers that have no body cannot break in it.
 func TestNoBodyNoBreak(t *testing.T) {
-	for _, rule := range []lulltest.Rule{
-		{End: lulltest.Reset, Where: lulltest.InBody, Bytes: 1},
-		{End: lulltest.Close, Where: lulltest.InBody, Status: 204},
-		{PerByte: time.Hour, Status: 304},
-	} {
-		f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-		server := httptest.NewServer(f.Handler(new(hello)))
-		want := seen{status: 200}
-		if rule.Status != 0 {
-			want.status = rule.Status
-		}
-		head := func(url string) *http.Request {
-			req := httpGet(t, url)
-			if rule.Status == 0 {
-				req.Method = "HEAD"
+	synctest.Test(t, func(t *testing.T) {
+		for _, rule := range []lulltest.Rule{
+			{End: lulltest.Reset, Where: lulltest.InBody, Bytes: 1},
+			{End: lulltest.Close, Where: lulltest.InBody, Status: 204},
+			{PerByte: time.Hour, Status: 304},
+		} {
+			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
+			server := memnet.NewServer(t, f.Handler(new(hello)))
+			want := seen{status: 200}
+			if rule.Status != 0 {
+				want.status = rule.Status
 			}
-			return req
+			head := func(url string) *http.Request {
+				req := httpGet(t, url)
+				if rule.Status == 0 {
+					req.Method = "HEAD"
+				}
+				return req
+			}
+			if got := see(t, server.Client(), head(server.URL)); got != want {
+				t.Errorf("handler, %+v: %+v", rule, got)
+			}
+			server.Close()
+			if got := see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")); got != want {
+				t.Errorf("transport, %+v: %+v", rule, got)
+			}
 		}
-		if got := see(t, server.Client(), head(server.URL)); got != want {
-			t.Errorf("handler, %+v: %+v", rule, got)
-		}
-		server.Close()
-		if got := see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")); got != want {
-			t.Errorf("transport, %+v: %+v", rule, got)
-		}
-	}
+	})
 }
 
 // headOnly answers HEAD.

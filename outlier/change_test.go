@@ -3,7 +3,6 @@ package outlier
 import (
 	"math"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -45,55 +44,6 @@ func TestListenersHearInOrder(t *testing.T) {
 	}
 	if got, want := a[1].String(), "10.0.0.0:80 returned: time passed"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// After a listener has panicked the others are still called, and later changes are delivered.
-func TestAListenerPanics(t *testing.T) {
-	var heard []string
-	s := must(t, Config{Unconditional: true, MaxEjected: 100}, func(c Change) {
-		if c.Key == "a" {
-			panic("a")
-		}
-	}, func(c Change) { heard = append(heard, c.Key) })
-	s.Update(0, []string{"a", "b"})
-	func() {
-		defer func() {
-			if recover() != "a" {
-				t.Error("the panic is lost")
-			}
-		}()
-		calls(t, s, 0, "a", 5, FiveXX)
-	}()
-	calls(t, s, 0, "b", 5, FiveXX)
-	if !slices.Equal(heard, []string{"a", "b"}) {
-		t.Errorf("heard of %q", heard)
-	}
-}
-
-// While one goroutine calls listeners, changes that others cause wait for it.
-func TestOneTellsAtATime(t *testing.T) {
-	var s *Set
-	var heard []string
-	var busy sync.Mutex
-	s = must(t, Config{Unconditional: true, MaxEjected: 100}, func(c Change) {
-		if !busy.TryLock() {
-			t.Error("two at a time")
-			return
-		}
-		defer busy.Unlock()
-		heard = append(heard, c.Key)
-		if c.Key == "a" {
-			var wg sync.WaitGroup
-			wg.Go(func() { calls(t, s, 0, "b", 5, FiveXX) })
-			wg.Wait()
-			heard = append(heard, "told a")
-		}
-	})
-	s.Update(0, []string{"a", "b"})
-	calls(t, s, 0, "a", 5, FiveXX)
-	if want := []string{"a", "told a", "b"}; !slices.Equal(heard, want) {
-		t.Errorf("%q, want %q", heard, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package outlier
 
 import (
-	"encoding"
 	"math"
 	"strings"
 	"testing"
@@ -83,51 +82,5 @@ func TestValidate(t *testing.T) {
 		if s, err2 := New(v.c); (err == nil) != (err2 == nil) || (s == nil) != (err != nil) {
 			t.Errorf("%+v: New says %v, Validate %v", v.c, err2, err)
 		}
-	}
-}
-
-func TestTexts(t *testing.T) {
-	type text interface {
-		encoding.TextMarshaler
-		String() string
-	}
-	for _, v := range []struct {
-		value text
-		into  encoding.TextUnmarshaler
-		want  string
-	}{
-		{TwoChoices, new(Choice), "two-choices"}, {LeastLoaded, new(Choice), "least-loaded"}, {RoundRobin, new(Choice), "round-robin"}, {LeastTime, new(Choice), "least-time"},
-		{MedianMAD, new(Statistic), "median-mad"}, {MeanDeviation, new(Statistic), "mean-deviation"}, {NoStatistic, new(Statistic), "none"},
-		{AtLeastOne, new(Limit), "at-least-one"}, {RoundDown, new(Limit), "round-down"}, {RoundUp, new(Limit), "round-up"},
-	} {
-		b, err := v.value.MarshalText()
-		if err != nil || string(b) != v.want || v.value.String() != v.want {
-			t.Errorf("%v is written %q, %v", v.value, b, err)
-		}
-		if err := v.into.UnmarshalText([]byte(strings.ToUpper(v.want))); err != nil {
-			t.Errorf("%q: %v", v.want, err)
-		}
-		if back, _ := v.into.(encoding.TextMarshaler).MarshalText(); string(back) != v.want {
-			t.Errorf("%q is read as %q", v.want, back)
-		}
-		if v.into.UnmarshalText([]byte("no such")) == nil {
-			t.Errorf("%T reads anything", v.value)
-		}
-	}
-	if _, err := Choice(9).MarshalText(); err == nil || Choice(9).String() != "choice(9)" {
-		t.Errorf("%v, %v", Choice(9), err)
-	}
-	for i, want := range []string{"success", "5xx", "gateway failure", "local origin", "neutral", "outcome(5)"} {
-		if got := Outcome(i).String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	for i, want := range []string{"ejected", "returned", "spared", "kind(3)"} {
-		if got := Kind(i).String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	if Shrunk.String() != "set shrunk" || LocalSuccessRate.String() != "local success rate" || reasons.String() != "reason(9)" {
-		t.Error("reasons have other names")
 	}
 }

@@ -15,13 +15,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	epoch := time.Now()
+	epoch := time.Now() //clock: three calls eject nobody, however long they take
 	set.Update(0, []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"})
 
 	call := func(send func(address string) error) (err error) {
 		var tried outlier.Tried
 		for range 3 {
-			endpoint, ok := set.Pick(time.Since(epoch), rand.Uint64, &tried)
+			endpoint, ok := set.Pick(time.Since(epoch), rand.Uint64, &tried) //clock: as above
 			if !ok {
 				return errors.New("no endpoints")
 			}
@@ -30,7 +30,7 @@ func Example() {
 			if err != nil {
 				outcome = outlier.LocalOrigin
 			}
-			set.Done(time.Since(epoch), endpoint, outcome, rand.Uint64)
+			set.Done(time.Since(epoch), endpoint, outcome, rand.Uint64) //clock: as above
 			if err == nil {
 				return nil
 			}

@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // slower is how much less a long run does.
-var slower = 1
+var slower = 5 / min(seed.Runs(1), 5)
 
 // must is New for a configuration that is right.
 func must(t testing.TB, c Config, listeners ...func(Change)) *Set {

@@ -1,7 +1,6 @@
 package throttle
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -117,47 +116,6 @@ func TestPlanMakesThrottlesApart(t *testing.T) {
 	}
 	if p, err := Prepare(Config{K: -1}); p != nil || err == nil {
 		t.Errorf("a plan of a wrong configuration: %v, %v", p, err)
-	}
-}
-
-func TestTextIsTheName(t *testing.T) {
-	modes, outcomes := []string{"off", "adaptive", "cubic"}, []string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
-	for m := Off; m <= Cubic; m++ {
-		text, err := m.MarshalText()
-		got := Mode(9)
-		if err != nil || string(text) != modes[m] || got.UnmarshalText([]byte(strings.ToUpper(modes[m]))) != nil || got != m {
-			t.Errorf("%v: %q, %v, read as %v", m, text, err, got)
-		}
-	}
-	for o := Accepted; o <= Unsent; o++ {
-		text, err := o.MarshalText()
-		got := Outcome(9)
-		if err != nil || string(text) != outcomes[o] || got.UnmarshalText([]byte(strings.ToUpper(outcomes[o]))) != nil || got != o {
-			t.Errorf("%v: %q, %v, read as %v", o, text, err, got)
-		}
-	}
-	if _, err := Mode(3).MarshalText(); err == nil || Mode(3).String() != "mode(3)" {
-		t.Errorf("%v: %v", Mode(3), err)
-	}
-	if _, err := Outcome(5).MarshalText(); err == nil || Outcome(5).String() != "outcome(5)" {
-		t.Errorf("%v: %v", Outcome(5), err)
-	}
-	m := Cubic
-	if err := m.UnmarshalText([]byte("sre")); err == nil || err.Error() != `Mode is "sre": want off, adaptive or cubic` || m != Cubic {
-		t.Errorf("%v, %v", m, err)
-	}
-}
-
-// A Config survives JSON, and reads there as it would in a file.
-func TestConfigInJSON(t *testing.T) {
-	want := Config{Mode: Cubic, MinRate: 2, MaxWait: -1}
-	data, err := json.Marshal(want)
-	if err != nil || !strings.Contains(string(data), `"Mode":"cubic"`) {
-		t.Fatalf("%s, %v", data, err)
-	}
-	var got Config
-	if err := json.Unmarshal(data, &got); err != nil || got != want {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
 

@@ -127,13 +127,9 @@ func TestAdaptiveSendsKTimesTheAccepts(t *testing.T) {
 	}{
 		{Config{}, 1, 4.8, 5.2},
 		{Config{Mode: Adaptive}, 1, 1.95, 2.05},
-		{Config{Mode: Adaptive}, 10, 1.95, 2.1},
-		{Config{Mode: Adaptive}, 100, 1.95, 2.2},
 		{Config{Mode: Adaptive}, 1000, 1.95, 2.5}, // of 2.5 calls/s each
 		{Config{Mode: Adaptive, K: 1.1}, 1, 1.09, 1.15},
-		{Config{Mode: Adaptive, K: 1.1}, 100, 1.09, 1.22},
 		{Config{Mode: Adaptive, K: 3}, 10, 2.9, 3.15},
-		{Config{Mode: Adaptive, Recent: DefaultWindow}, 1, 1.97, 2.03},
 		{Config{Mode: Adaptive, Recent: DefaultWindow}, 1000, 1.97, 2.03},
 	} {
 		l := flight{config: c.config, clients: c.clients, calls: 2500, capacity: always(500)}.fly(t, 4*time.Minute, 1)
@@ -164,7 +160,7 @@ func TestAdaptiveIsBackSoon(t *testing.T) {
 		clients int
 		calls   float64
 		length  int
-	}{{1, 500, 600}, {1, 5, 600}, {1, 500, 150}, {100, 500, 600}, {1000, 500, 600}} {
+	}{{1, 5, 600}, {1, 500, 150}, {100, 500, 600}} {
 		to := 150 + c.length
 		l := outage(Config{Mode: Adaptive}, c.clients, c.calls, c.length).fly(t, time.Duration(to+180)*sec, 2)
 		each := c.calls / float64(c.clients)
@@ -176,38 +172,6 @@ func TestAdaptiveIsBackSoon(t *testing.T) {
 		}
 		if c.length == 600 && (floor < 1./35 || floor > 0.25) {
 			t.Errorf("%d clients, %v calls/s: %.3f attempts/s each in the outage", c.clients, c.calls, floor)
-		}
-	}
-}
-
-// The book's formula alone is locked out, and a faster probe does not mend it. A
-// small K is slow. The defaults rest on this.
-func TestWhyTheDefaultsAreNotTheBooks(t *testing.T) {
-	if raced {
-		t.Skip("one goroutine: nothing for the race detector")
-	}
-	for _, c := range []struct {
-		config    Config
-		clients   int
-		low, high int // seconds until it is back
-	}{
-		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 1, 700, math.MaxInt},
-		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 100, 600, 900},
-		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 1000, 450, 700},
-		{Config{Recent: DefaultWindow, ProbeEvery: sec}, 1, 350, 550},
-		{Config{Recent: DefaultWindow, ProbeEvery: sec}, 100, 100, 180},
-		{Config{K: 1.1}, 1, 200, 600},
-		{Config{K: 1.1}, 100, 80, 250},
-		{Config{K: 1.5}, 1, 50, 120},
-		{Config{K: 3}, 1, 10, 60},
-		{Config{ProbeEvery: sec}, 1, 10, 50},
-	} {
-		c.config.Mode = Adaptive
-		l := outage(c.config, c.clients, 500, 600).fly(t, time.Duration(760+min(c.high, 1020))*sec, 2)
-		back := l.back(750)
-		t.Logf("%+v, %d clients: back after %d s", c.config, c.clients, back)
-		if back < c.low || back > c.high {
-			t.Errorf("%+v, %d clients: back after %d s, want %d to %d", c.config, c.clients, back, c.low, c.high)
 		}
 	}
 }
@@ -235,15 +199,10 @@ func TestCubicComesNearTheCapacity(t *testing.T) {
 		high    float64
 		vain    float64 // attempts for each accept, at most
 	}{
-		{0, 1, 600, 0.8, 1, 1.1},
 		{0, 1, 5000, 0.7, 1, 1.1},
-		{0, 10, 600, 0.95, 1, 1.2},
 		{0, 10, 5000, 0.85, 1, 1.2},
-		{0, 100, 5000, 0.98, 1, 1.3},
 		{0, 1000, 5000, 0.98, 1, 2.3}, // MinRate × clients is the capacity
 		{-1, 1, 5000, 0, 0.4, 1.3},
-		{-1, 10, 5000, 0, 0.5, 1.3},
-		{-1, 100, 5000, 0.5, 0.85, 1.3},
 		{-1, 1000, 5000, 0.98, 1, 2.1},
 	} {
 		f := flight{config: Config{Mode: Cubic, FallEvery: c.every}, clients: c.clients, calls: c.calls, capacity: always(500)}

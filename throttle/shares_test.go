@@ -248,10 +248,7 @@ func TestChanceLetsOnePassInEveryRecent(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		learns(th, 0, RateLimited, 1000)
 		passed := 0
-		hours := time.Duration(6)
-		if raced {
-			hours = 1
-		}
+		const hours = 1
 		for now := time.Duration(0); now < hours*time.Hour; now += gap {
 			if _, ok := th.Ask(now, r.Uint64); ok {
 				passed++

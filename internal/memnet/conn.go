@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -57,7 +58,7 @@ func (c *Conn) Close() error {
 		return c.opError("close", net.ErrClosed)
 	}
 	if unread {
-		c.out.fail(syscall.ECONNRESET)
+		c.out.fail(new(atomic.Bool))
 	}
 	c.out.closeWrite()
 	return nil
@@ -80,8 +81,9 @@ func (c *Conn) SetLinger(sec int) error {
 // reset breaks the connection in both directions.
 func (c *Conn) reset() {
 	c.in.closeRead()
-	c.in.fail(syscall.ECONNRESET)
-	c.out.fail(syscall.ECONNRESET)
+	once := new(atomic.Bool)
+	c.in.fail(once)
+	c.out.fail(once)
 	c.out.closeWrite()
 }
 
@@ -118,11 +120,13 @@ type stream struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	buffer  []byte
-	ended   bool  // the writer has closed
-	gone    bool  // the reader has closed
-	failed  error // it was reset
-	reader  deadline
-	writer  deadline
+	ended   bool // the writer has closed
+	gone    bool // the reader has closed
+	// failed is set when the connection was reset. The first call that meets it gets ECONNRESET and sets it to true; later
+	// ones read the end, or write into a broken pipe, as on Linux.
+	failed *atomic.Bool
+	reader deadline
+	writer deadline
 }
 
 func newStream() *stream {
@@ -145,8 +149,10 @@ func (s *stream) read(p []byte) (int, error) {
 			s.buffer = append(s.buffer[:0], s.buffer[n:]...)
 			s.changed.Broadcast()
 			return n, nil
+		case s.failed != nil && s.failed.CompareAndSwap(false, true):
+			return 0, syscall.ECONNRESET
 		case s.failed != nil:
-			return 0, s.failed
+			return 0, io.EOF
 		case len(p) == 0:
 			return 0, nil
 		case s.ended:
@@ -161,8 +167,10 @@ func (s *stream) write(p []byte) (written int, err error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
+		case s.failed != nil && s.failed.CompareAndSwap(false, true):
+			return written, syscall.ECONNRESET
 		case s.failed != nil:
-			return written, s.failed
+			return written, syscall.EPIPE
 		case s.ended:
 			return written, net.ErrClosed
 		case s.gone:
@@ -202,11 +210,11 @@ func (s *stream) closeWrite() {
 	s.changed.Broadcast()
 }
 
-func (s *stream) fail(err error) {
+func (s *stream) fail(once *atomic.Bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
-		s.failed = err
+		s.failed = once
 	}
 	s.changed.Broadcast()
 }

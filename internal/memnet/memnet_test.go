@@ -56,6 +56,13 @@ func TestReset(t *testing.T) {
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("read: %v", err)
 		}
+		// The kernel reports it once.
+		if _, err := client.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("a second read: %v", err)
+		}
+		if _, err := client.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("write: %v", err)
+		}
 	})
 	t.Run("unread", func(t *testing.T) {
 		client, server := both(t)

@@ -23,91 +23,19 @@ func check(t *testing.T, err error, want Class) {
 	}
 }
 
-func listen(t *testing.T) *net.TCPListener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l.(*net.TCPListener)
-}
-
-// pair returns both ends of a connection.
-func pair(t *testing.T) (client, server *net.TCPConn) {
-	t.Helper()
-	l := listen(t)
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); s.Close() })
-	return c.(*net.TCPConn), s
-}
-
-func TestRefused(t *testing.T) {
-	l := listen(t)
-	addr := l.Addr().String()
-	l.Close()
-	_, err := net.Dial("tcp", addr)
+// Whatever wraps an error, it is found.
+func TestWrapped(t *testing.T) {
 	want := Class{Kind: Transient, NeverSent: true, Code: "connection_refused"}
-	check(t, err, want)
+	err := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errnos[0].err)}
 	check(t, fmt.Errorf("get user: %w", err), want)
 	check(t, &url.Error{Op: "Get", URL: "http://x", Err: err}, want)
 }
 
-// A connected UDP socket hears "refused" on a later read or write: the datagram
-// had left.
-func TestRefusedAfterSendingIsNotNeverSent(t *testing.T) {
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := pc.LocalAddr().String()
-	pc.Close()
-	c, err := net.Dial("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(5 * time.Second))
-	c.Write([]byte("x"))
-	_, err = c.Read(make([]byte, 1))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Skip("this system does not report ICMP errors on UDP sockets")
-	}
-	check(t, err, Class{Kind: Transient, Code: "connection_refused"})
-}
-
-func TestReset(t *testing.T) {
-	c, s := pair(t)
-	s.SetLinger(0) // close with RST
-	s.Close()
-	_, err := c.Read(make([]byte, 1))
-	check(t, err, Class{Kind: Transient, Code: "connection_reset"})
-}
-
-func TestBrokenPipe(t *testing.T) {
-	c, s := pair(t)
-	s.SetLinger(0)
-	s.Close()
-	c.Read(make([]byte, 1)) // take the RST in
-	_, err := c.Write([]byte("x"))
-	check(t, err, Class{Kind: Transient, Code: "connection_reset"})
-}
-
 func TestTimeouts(t *testing.T) {
 	want := Class{Kind: Transient, Code: "timeout"}
-	c, _ := pair(t)
-	c.SetReadDeadline(time.Unix(1, 0))
-	_, err := c.Read(make([]byte, 1))
-	check(t, err, want)
+	check(t, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, want)
 
-	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(1, 0))
+	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(1, 0)) //clock: it is past
 	defer cancel()
 	check(t, ctx.Err(), want)
 	check(t, os.ErrDeadlineExceeded, want)
@@ -117,7 +45,7 @@ func TestTimeouts(t *testing.T) {
 	check(t, &url.Error{Op: "Get", URL: "http://x", Err: fmt.Errorf("wrapped: %w", onlyTimeout{})}, want)
 
 	d := net.Dialer{Deadline: time.Unix(1, 0)}
-	_, err = d.Dial("tcp", listen(t).Addr().String())
+	_, err := d.Dial("tcp", "127.0.0.1:1") // it is past: nothing is dialled
 	check(t, err, Class{Kind: Transient, NeverSent: true, Code: "timeout"})
 }
 
@@ -133,7 +61,7 @@ func TestCanceled(t *testing.T) {
 	want := Class{Kind: Canceled, Code: "canceled"}
 	check(t, ctx.Err(), want)
 	var d net.Dialer
-	_, err := d.DialContext(ctx, "tcp", listen(t).Addr().String())
+	_, err := d.DialContext(ctx, "tcp", "127.0.0.1:1") // nothing is dialled
 	check(t, err, want)
 }
 
@@ -157,9 +85,9 @@ func TestDNS(t *testing.T) {
 }
 
 func TestBadAddressIsPermanent(t *testing.T) {
-	_, err := net.Dial("tcp", "127.0.0.1")
+	_, err := net.Dial("tcp", "127.0.0.1") //outside: the address has no port, so nothing is dialled
 	check(t, err, Class{Kind: Permanent, NeverSent: true, Code: "dial"})
-	_, err = net.Dial("nonsense", "127.0.0.1:1")
+	_, err = net.Dial("nonsense", "127.0.0.1:1") //outside: there is no such network
 	check(t, err, Class{Kind: Permanent, NeverSent: true, Code: "dial"})
 }
 

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The cache against a list in the order of use. Uses between two new keys have the
 // same age, so which of those leaves is open.
 func TestAgreesWithAModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 1))
+	from := seed.Fresh(t)
+	r := rand.New(rand.NewPCG(from, 1))
 	for range 200 {
 		size := 1 + r.IntN(40)
 		made := 0
@@ -24,13 +25,13 @@ func TestAgreesWithAModel(t *testing.T) {
 			key := fmt.Sprint(r.IntN(3 * size))
 			want, held := value[key]
 			if c.Has(key) != held {
-				t.Fatalf("seed %d, size %d, step %d: Has(%s) = %v", seed, size, step, key, !held)
+				t.Fatalf("seed %d, size %d, step %d: Has(%s) = %v", from, size, step, key, !held)
 			}
 			if !held {
 				want = made + 1
 			}
 			if got := c.Get(key); got != want {
-				t.Fatalf("seed %d, size %d, step %d: Get(%s) = %d, want %d", seed, size, step, key, got, want)
+				t.Fatalf("seed %d, size %d, step %d: Get(%s) = %d, want %d", from, size, step, key, got, want)
 			}
 			if !held {
 				clock++
@@ -38,7 +39,7 @@ func TestAgreesWithAModel(t *testing.T) {
 			value[key], used[key] = want, clock
 			left := maps.Collect(c.All)
 			if len(left) != c.Len() || len(left) > size {
-				t.Fatalf("seed %d, size %d, step %d: %d keys, Len() = %d", seed, size, step, len(left), c.Len())
+				t.Fatalf("seed %d, size %d, step %d: %d keys, Len() = %d", from, size, step, len(left), c.Len())
 			}
 			var gone, stay []int
 			for k := range value {
@@ -46,11 +47,11 @@ func TestAgreesWithAModel(t *testing.T) {
 					gone = append(gone, used[k])
 					delete(value, k)
 				} else if stay = append(stay, used[k]); got != value[k] {
-					t.Fatalf("seed %d, size %d, step %d: %s has %d, want %d", seed, size, step, k, got, value[k])
+					t.Fatalf("seed %d, size %d, step %d: %s has %d, want %d", from, size, step, k, got, value[k])
 				}
 			}
 			if len(gone) > 0 && (held || len(gone) != max(size/8, 1) || len(stay) > 0 && slices.Max(gone) > slices.Min(stay)) {
-				t.Fatalf("seed %d, size %d, step %d: ages %v left, %v stayed", seed, size, step, gone, stay)
+				t.Fatalf("seed %d, size %d, step %d: ages %v left, %v stayed", from, size, step, gone, stay)
 			}
 		}
 	}

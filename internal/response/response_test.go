@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // What a handler does is seen once, with the status that its client sees, before the
@@ -29,12 +31,11 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begun := 0
 			var seen *Writer
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				seen = New(w, func(int) { begun++; w.Header().Set("Added", "late") })
 				c.handle(seen.Shown())
 			}))
-			defer s.Close()
-			resp, err := http.Get(s.URL)
+			resp, err := s.Client().Get(s.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +58,7 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 func TestHijack(t *testing.T) {
 	var seen *Writer
 	statuses := make(chan int, 2)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		seen = New(w, func(n int) { statuses <- n })
 		conn, _, err := http.NewResponseController(seen.Shown()).Hijack()
 		if err != nil {
@@ -67,8 +68,7 @@ func TestHijack(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		conn.Close()
 	}))
-	defer s.Close()
-	resp, err := http.Get(s.URL)
+	resp, err := s.Client().Get(s.URL)
 	if err != nil || resp.StatusCode != 418 {
 		t.Fatalf("%v, %v", resp, err)
 	}

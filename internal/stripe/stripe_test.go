@@ -5,7 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 func TestCount(t *testing.T) {
@@ -38,8 +39,8 @@ func TestMoveReachesEveryStripe(t *testing.T) {
 // Goroutines that run at once, in any seats, are apart after few lost steps: each
 // pair on one stripe makes one of the two lose a step, whichever.
 func TestThoseThatRunAtOnceComeApart(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 1))
+	from := seed.Fresh(t)
+	r := rand.New(rand.NewPCG(from, 1))
 	for range 2000 {
 		cores := 2 << r.IntN(5)
 		n := 2 * cores
@@ -52,7 +53,7 @@ func TestThoseThatRunAtOnceComeApart(t *testing.T) {
 					continue
 				}
 				if lost++; lost > 20*cores {
-					t.Fatalf("seed %d: %d goroutines lost %d steps and still share stripes", seed, cores, lost)
+					t.Fatalf("seed %d: %d goroutines lost %d steps and still share stripes", from, cores, lost)
 				}
 				if r.IntN(2) == 0 {
 					a = b

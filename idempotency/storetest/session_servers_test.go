@@ -1,3 +1,5 @@
+//go:build servers
+
 package storetest_test
 
 import (
@@ -184,9 +186,4 @@ func TestTransactionalMatrix(t *testing.T) {
 			return *n
 		},
 	})
-}
-
-func TestTxStoreIsATransactor(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return openTx(t, startServer(t)) }, storetest.Options{Concurrent: 50})
 }

@@ -1,3 +1,5 @@
+//go:build servers
+
 package storetest_test
 
 import (
