@@ -4,37 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
-
-// A Cache stands before a [Hop]: all hosts of the service look there first (look-aside), and call
-// only for what is not in it. What a call returns is stored. A call that fails, or whose caller has
-// given up on it, stores nothing. The zero Cache is off.
-type Cache struct {
-	// Keys is how many different things are asked for. Zero: there is no cache.
-	Keys int
-	// Skew is the exponent of their popularity: the nth is asked for about n^-Skew as often as the
-	// first (Zipf). Zero: all of them as often.
-	Skew float64
-	// Size is how many fit. One more takes the place of the one that came first. Zero: all.
-	Size int
-	// For is how long each is kept. Zero: for good.
-	For time.Duration
-	// Cold: it is empty at the beginning. Otherwise it is full.
-	Cold bool
-}
-
-func (c *Cache) validate() error {
-	var l problem.List
-	l.Check(c.Keys >= 0 && c.Keys <= 1<<26, "Keys", c.Keys, "zero (no cache) to 67108864")
-	l.Check(c.Skew >= 0 && c.Skew <= 10, "Skew", c.Skew, "0 to 10")
-	l.Check(c.Size >= 0 && c.Size <= c.Keys, "Size", c.Size, "zero (all) to Keys")
-	span(&l, "For", c.For)
-	l.Check(!c.Cold || c.Keys > 0, "Cold", c.Cold, "false without Keys")
-	return l.Err()
-}
 
 // cache is a Cache at work.
 type cache struct {

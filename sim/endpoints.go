@@ -7,13 +7,6 @@ import (
 	"github.com/lullgo/lull/sim/internal/draw"
 )
 
-// Endpoints is how each process chooses the host for an attempt: by a set of package outlier, as
-// lullhttp does with its endpoints. The zero Endpoints is off: a host is chosen by chance.
-type Endpoints struct {
-	On     bool
-	Config outlier.Config
-}
-
 // visit is where an attempt has gone.
 type visit struct {
 	set *outlier.Set

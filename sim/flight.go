@@ -131,22 +131,6 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.attempt(i, f)
 }
 
-// callBegins counts a call of o that begins.
-func (w *world) callBegins(o *origin) {
-	w.rec.begin(w.now, o.fleet != nil)
-	if o.tally != nil {
-		o.tally.begin(w.rec, w.now)
-	}
-}
-
-// callEnds counts the end of a call of o.
-func (w *world) callEnds(o *origin, began time.Duration, why lull.Reason, attempts int) {
-	w.rec.end(w.now, began, why, attempts, o.fleet != nil)
-	if o.tally != nil {
-		o.tally.end(w.rec, w.now, began, why, attempts)
-	}
-}
-
 // fly continues a flight when its event has come.
 func (w *world) fly(kind int, i uint32, f *flight) {
 	f.gen++

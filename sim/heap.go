@@ -4,41 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
-
-// A Heap is the memory of each host, and a garbage collector that stops all work while it runs. It
-// runs when the heap is full, for a time that grows with what is in use then: the longer the queue,
-// the longer and the more frequent are the pauses. The zero Heap is off.
-type Heap struct {
-	// Size is how many bytes there are. Zero: memory costs nothing.
-	Size int
-	// Live is how many are in use without any work, PerAttempt how many for each attempt that
-	// waits or is worked on, PerConnection for each open connection of a [Pool] or [Link].
-	Live, PerAttempt, PerConnection int
-	// Garbage is how many bytes each attempt leaves behind beside these.
-	Garbage int
-	// Pause is how long a collection takes for each million bytes in use.
-	Pause time.Duration
-	// Restart is for how long a host is down when all of its memory is in use: it crashes, and loses
-	// everything that it has in hand. Zero: 10 s.
-	Restart time.Duration
-}
-
-func (h *Heap) validate(s *Service) error {
-	var l problem.List
-	const most = 1 << 50
-	l.Check(h.Size >= 0 && h.Size <= most, "Size", h.Size, "zero (off) to 2^50")
-	l.Check(h.Size == 0 || !s.Contention, "Size", h.Size, "zero for a service with Contention")
-	l.Check(h.Live >= 0 && h.Live <= h.Size, "Live", h.Live, "0 to Size")
-	l.Check(h.PerAttempt >= 0 && h.PerAttempt <= h.Size, "PerAttempt", h.PerAttempt, "0 to Size")
-	l.Check(h.PerConnection >= 0 && h.PerConnection <= h.Size, "PerConnection", h.PerConnection, "0 to Size")
-	l.Check(h.Garbage >= 0 && h.Garbage <= h.Size, "Garbage", h.Garbage, "0 to Size")
-	l.Check(h.Pause >= 0 && h.Pause <= time.Minute, "Pause", h.Pause, "0 to 1m")
-	span(&l, "Restart", h.Restart)
-	return l.Err()
-}
 
 // memory is that of a host at work.
 type memory struct {

@@ -1,77 +1,12 @@
 package sim
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
-
-// A Link is a connection that each process of a fleet keeps to one host of the service that the
-// fleet calls. Chance decides which host. All processes are connected at the beginning. A process
-// loses its connection when that host crashes, and at each of the fleet's Arrivals, which may be
-// left out. A call is what it takes to be connected again. With Fleet.Redial package engine decides
-// when to dial, otherwise the policy and Fleet.Reload do.
-//
-// The zero Link is off: the processes keep no connection.
-type Link struct {
-	On bool
-	// From names the service on whose hosts the processes run, spread evenly. The processes of one
-	// host share a Dependency. When the host crashes, they lose their connections and their buffers.
-	// They dial when it is up again. Empty: the processes run elsewhere, and do not crash.
-	From string
-	// PerSecond is how many bytes of messages a second a process has for its connection. While it is
-	// not connected, they wait in the memory of its host (Heap). When the memory is full, the host
-	// crashes.
-	PerSecond int
-	// Buffer is how many bytes wait for one connection at most. What comes then is dropped. Zero: no
-	// limit.
-	Buffer int
-}
-
-func (l *Link) validate(f *Fleet, in *Scenario, names *services) error {
-	var p problem.List
-	p.Check(l.On || *l == Link{}, "On", l.On, "true for a link with other settings")
-	p.Check(!l.On || f.Arrivals.Kind != Closed && f.Arrivals.Each <= 1, "On", l.On, "false with closed arrivals and with Arrivals.Each: a process has one connection")
-	p.Check(!l.On || !f.NotIdempotent, "On", l.On, "false where NotIdempotent is set: to dial is safe to repeat")
-	p.Check(!l.On || !f.Network.Pool.On && !f.Network.Endpoints.On, "On", l.On, "false with a Pool or Endpoints")
-	p.Check(l.From != f.Calls || l.From == "", "From", quoted(l.From), "another service than the one that is called")
-	var heap Heap
-	if l.From != "" {
-		names.check(&p, "From", l.From)
-		if i, ok := names.index[l.From]; ok {
-			heap = in.Services[i].Heap
-		}
-	}
-	const most = 1 << 40
-	p.Check(l.PerSecond >= 0 && l.PerSecond <= most && (l.PerSecond == 0 || heap.Size > 0), "PerSecond", l.PerSecond, "0 to 2^40, and 0 without a service in From that has a Heap")
-	p.Check(l.Buffer >= 0 && l.Buffer <= most && (l.Buffer == 0 || l.PerSecond > 0), "Buffer", l.Buffer, "0 (no limit) to 2^40, and 0 without PerSecond")
-	for _, name := range []string{f.Calls, l.From} {
-		if i, ok := names.index[name]; ok {
-			for k := range in.Services[i].Faults {
-				p.Check(!l.On || !in.Services[i].Faults[k].Silent, "On", l.On, "false where a service crashes silently")
-			}
-		}
-	}
-	return p.Err()
-}
-
-// none reports whether there are no arrivals.
-func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
-
-// LinkTotals count what happened to the messages of fleets with a [Link], in bytes. What happened
-// in the warm-up counts, too.
-type LinkTotals struct {
-	// Most is how many waited at one host at most.
-	Most int64
-	// Dropped came while the buffer of their connection was full.
-	Dropped int64
-	// Lost were in the memory of a host that crashed.
-	Lost int64
-}
 
 // links are the connections of a fleet with a Link.
 type links struct {
@@ -297,14 +232,6 @@ func (w *world) buffered(h *host) int {
 		h.box.settle(w)
 	}
 	return int(h.box.bytes)
-}
-
-// fullFor is how long it takes to fill the buffer of a connection.
-func (l *Link) fullFor() time.Duration {
-	if l.Buffer == 0 {
-		return never
-	}
-	return max(duration(float64(l.Buffer)/float64(l.PerSecond)*1e9), 1)
 }
 
 // fillBuffer has the messages of process p wait from now on.

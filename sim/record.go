@@ -88,6 +88,16 @@ func newRecorder(s *Scenario) *recorder {
 
 func ceil(a, b time.Duration) int { return int((a + b - 1) / b) }
 
+// tallyOf returns a fleetTally for a fleet, if there are several: a single one has the totals.
+func (r *recorder) tallyOf(f *Fleet) *fleetTally {
+	if len(r.s.Fleets) < 2 {
+		return nil
+	}
+	t := &fleetTally{name: f.Name, bins: make([]bin, len(r.bins))}
+	r.fleets = append(r.fleets, t)
+	return t
+}
+
 // A cursor is the place in a row of equal spans of time that was asked for last.
 // Most questions are about the same again, and need no division.
 type cursor struct {
@@ -107,7 +117,23 @@ func (c *cursor) at(now time.Duration) int {
 }
 
 func (r *recorder) step(now time.Duration) *counts { return &r.steps[r.inStep.at(now)] }
-func (r *recorder) bin(now time.Duration) *bin     { return &r.bins[r.inBin.at(now)] }
+
+func (r *recorder) bin(now time.Duration) *bin { return &r.bins[r.inBin.at(now)] }
+
+func (r *recorder) afterWarmup(now time.Duration) int64 {
+	if now >= r.warm {
+		return 1
+	}
+	return 0
+}
+
+// callBegins counts a call of o that begins.
+func (w *world) callBegins(o *origin) {
+	w.rec.begin(w.now, o.fleet != nil)
+	if o.tally != nil {
+		o.tally.begin(w.rec, w.now)
+	}
+}
 
 // begin counts a call that begins; those that services make are not counted.
 func (r *recorder) begin(now time.Duration, counted bool) {
@@ -118,20 +144,6 @@ func (r *recorder) begin(now time.Duration, counted bool) {
 	r.bin(now).calls++
 	if now >= r.warm {
 		r.t.Calls++
-	}
-}
-
-// hedge counts an attempt that begins beside another.
-func (r *recorder) hedge(now time.Duration) {
-	if now >= r.warm {
-		r.t.Hedges++
-	}
-}
-
-// lost counts an attempt that was in flight when its call ended.
-func (r *recorder) lost(now time.Duration) {
-	if now >= r.warm {
-		r.t.Lost++
 	}
 }
 
@@ -150,6 +162,28 @@ func (r *recorder) attempt(now time.Duration, n int, service uint32) {
 		if n > 1 {
 			l.again++
 		}
+	}
+}
+
+// hedge counts an attempt that begins beside another.
+func (r *recorder) hedge(now time.Duration) {
+	if now >= r.warm {
+		r.t.Hedges++
+	}
+}
+
+// lost counts an attempt that was in flight when its call ended.
+func (r *recorder) lost(now time.Duration) {
+	if now >= r.warm {
+		r.t.Lost++
+	}
+}
+
+// callEnds counts the end of a call of o.
+func (w *world) callEnds(o *origin, began time.Duration, why lull.Reason, attempts int) {
+	w.rec.end(w.now, began, why, attempts, o.fleet != nil)
+	if o.tally != nil {
+		o.tally.end(w.rec, w.now, began, why, attempts)
 	}
 }
 
@@ -187,16 +221,18 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 	}
 }
 
-func (r *recorder) afterWarmup(now time.Duration) int64 {
-	if now >= r.warm {
-		return 1
+// left records that a user who began to call at the given time has what they wanted, or has given up.
+func (r *recorder) left(now, began time.Duration) {
+	if began >= r.warm {
+		r.t.Oldest = max(r.t.Oldest, now-began)
 	}
-	return 0
 }
 
 func (r *recorder) timedOut(now time.Duration) { r.t.AttemptsTimedOut += r.afterWarmup(now) }
-func (r *recorder) refusal(now time.Duration)  { r.t.AttemptsFailed += r.afterWarmup(now) }
-func (r *recorder) reload(now time.Duration)   { r.t.Reloads += r.afterWarmup(now) }
+
+func (r *recorder) refusal(now time.Duration) { r.t.AttemptsFailed += r.afterWarmup(now) }
+
+func (r *recorder) reload(now time.Duration) { r.t.Reloads += r.afterWarmup(now) }
 
 func (r *recorder) wasted(now time.Duration) {
 	r.step(now).wasted++
@@ -226,18 +262,23 @@ func (r *recorder) rejected(now time.Duration, why rejection) {
 	}
 }
 
-func (r *recorder) dial(now time.Duration)       { r.conns.Dials += r.afterWarmup(now) }
+func (r *recorder) dial(now time.Duration) { r.conns.Dials += r.afterWarmup(now) }
+
 func (r *recorder) dialFailed(now time.Duration) { r.conns.Failed += r.afterWarmup(now) }
-func (r *recorder) noPort(now time.Duration)     { r.conns.NoPort += r.afterWarmup(now) }
-func (r *recorder) connWait(now time.Duration)   { r.conns.Waits += r.afterWarmup(now) }
-func (r *recorder) broken(now time.Duration)     { r.conns.Broken += r.afterWarmup(now) }
+
+func (r *recorder) noPort(now time.Duration) { r.conns.NoPort += r.afterWarmup(now) }
+
+func (r *recorder) connWait(now time.Duration) { r.conns.Waits += r.afterWarmup(now) }
+
+func (r *recorder) broken(now time.Duration) { r.conns.Broken += r.afterWarmup(now) }
 
 func (r *recorder) waited(now, d time.Duration) {
 	r.conns.Waited += d * time.Duration(r.afterWarmup(now))
 }
 
 func (r *recorder) outOfMemory(now time.Duration) { r.t.OutOfMemory += r.afterWarmup(now) }
-func (r *recorder) ejection(now time.Duration)    { r.t.Ejections += r.afterWarmup(now) }
+
+func (r *recorder) ejection(now time.Duration) { r.t.Ejections += r.afterWarmup(now) }
 
 func (r *recorder) collected(now, pause time.Duration) {
 	r.t.Collections += r.afterWarmup(now)
@@ -253,8 +294,10 @@ func (r *recorder) looked(now time.Duration, hit bool) {
 }
 
 func (r *recorder) connRefused(now time.Duration) { r.conns.Refused += r.afterWarmup(now) }
+
 func (r *recorder) connDropped(now time.Duration) { r.conns.Dropped += r.afterWarmup(now) }
-func (r *recorder) connOpen(n int)                { r.conns.Most = max(r.conns.Most, n) }
+
+func (r *recorder) connOpen(n int) { r.conns.Most = max(r.conns.Most, n) }
 
 // tick ends a step.
 func (r *recorder) tick(now time.Duration, queue, busy, open int) {
@@ -271,113 +314,82 @@ func (r *recorder) more(now time.Duration) bool {
 	return !c.ok || now < saturating.Add(r.since(c.settled), r.stop)
 }
 
-// result is everything, of a run that ended at the given time.
-func (r *recorder) result(end time.Duration) Result {
-	busiest := 0
-	for i := range r.loads {
-		if r.loads[i].all > r.loads[busiest].all {
-			busiest = i
-		}
-	}
-	l := &r.loads[busiest]
-	t := r.t
-	t.Attempts, t.Retries = l.all, l.again
-	t.ends(&r.reasons)
-	t.MeanCompletion = r.all.Mean()
-	t.Oldest = max(t.Oldest, r.waiting(end))
-	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns, Links: r.links}
-	res.Links.Dropped = int64(r.dropped)
-	for _, f := range r.fleets {
-		res.Fleets = append(res.Fleets, f.result(r, end))
-	}
-	res.Series = r.series(l, end)
-	return res
+// A fleetTally counts the calls of one fleet.
+type fleetTally struct {
+	name    string
+	t       Totals
+	reasons [reasons]int64
+	bins    []bin
+	latency latency.Histogram
 }
 
-func latencyOf(h *latency.Histogram) Latency {
-	return Latency{
-		Count: int64(h.Count()), Mean: h.Mean(), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
-		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max(),
+func (t *fleetTally) begin(r *recorder, now time.Duration) {
+	t.bins[r.inBin.at(now)].calls++
+	t.t.Calls += r.afterWarmup(now)
+}
+
+func (t *fleetTally) attempt(r *recorder, now time.Duration, n int) {
+	t.t.Attempts += r.afterWarmup(now)
+	if n > 1 {
+		t.t.Retries += r.afterWarmup(now)
 	}
 }
 
-// rates finds the peak, the normal rate and the worst minute.
-func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
-	normalTo := min(end, r.from)
-	var normal int64
-	normalBins := 0
-	var calls, attempts int64
-	minute := max(int(time.Minute/r.window), 1)
-	for i := range r.bins {
-		at := time.Duration(i) * r.window
-		if at+r.window > end {
-			break
-		}
-		n := l.attempts[i]
-		if at >= r.warm && at+r.window <= normalTo {
-			normal += n
-			normalBins++
-		}
-		if rate := float64(n) / r.window.Seconds(); at >= r.warm && rate > t.PeakRate {
-			t.PeakRate, t.PeakAt = rate, at+r.window
-		}
-		calls += r.bins[i].calls
-		attempts += n
-		if i >= minute {
-			calls -= r.bins[i-minute].calls
-			attempts -= l.attempts[i-minute]
-		}
-		if (i >= minute-1 || at+2*r.window > end) && calls > 0 {
-			t.WorstMinute = max(t.WorstMinute, float64(attempts)/float64(calls))
-		}
+func (t *fleetTally) end(r *recorder, now, began time.Duration, why lull.Reason, attempts int) {
+	b := &t.bins[r.beganBin.at(began)]
+	b.ended++
+	if why == engine.Success {
+		b.succeeded++
 	}
-	if normalBins > 0 {
-		t.NormalRate = float64(normal) / (float64(normalBins) * r.window.Seconds())
+	if began < r.warm {
+		return
 	}
-	if t.NormalRate > 0 {
-		t.PeakOverNormal = t.PeakRate / t.NormalRate
+	t.reasons[why]++
+	if why == engine.Success {
+		t.t.Succeeded++
+		t.latency.Record(now - began)
+	}
+	if attempts == 0 {
+		t.t.Refused++
 	}
 }
 
-func (r *recorder) series(l *load, end time.Duration) Series {
-	n := min(ceil(end, r.width), len(r.steps))
-	if n < len(r.steps) && r.steps[n].any() {
-		n++ // a run that was stopped at the end of a step has begun the next
-	}
-	s := Series{Step: r.width, Refused: map[string][]float64{}}
-	per := r.width.Seconds()
-	for i := range n {
-		c := &r.steps[i]
-		s.Calls = append(s.Calls, float64(c.calls)/per)
-		s.First = append(s.First, float64(l.first[i])/per)
-		s.Retries = append(s.Retries, float64(l.retries[i])/per)
-		s.Goodput = append(s.Goodput, float64(c.goodput)/per)
-		share := 0.0
-		if c.calls > 0 {
-			share = float64(c.succeeded) / float64(c.calls)
-		}
-		s.Good = append(s.Good, share)
-		s.Failed = append(s.Failed, float64(c.failed)/per)
-		s.Wasted = append(s.Wasted, float64(c.wasted)/per)
-		s.Queue = append(s.Queue, float64(c.queue))
-		s.Busy = append(s.Busy, float64(c.busy))
-		s.Open = append(s.Open, float64(c.open))
-		s.P50 = append(s.P50, c.latency.Quantile(0.5))
-		s.P99 = append(s.P99, c.latency.Quantile(0.99))
-		if c.refused == nil {
-			continue
-		}
-		for why, k := range c.refused {
-			if k == 0 {
-				continue
-			}
-			name := lull.Reason(why).String()
-			if s.Refused[name] == nil {
-				s.Refused[name] = make([]float64, n)
-			}
-			s.Refused[name][i] = float64(k) / per
-		}
-	}
-	return s
+// tally counts what happens to the messages of a topic.
+type tally struct {
+	TopicResult
+	from, to time.Duration // of the disturbance
+	before   int64         // messages that were sent before its end, and are not gone
+	reasons  [reasons]int64
+	all      latency.Histogram
 }
+
+func (t *tally) sent(now time.Duration) {
+	t.Sent++
+	if now < t.to {
+		t.before++
+	}
+}
+
+func (t *tally) ran(now time.Duration) {
+	t.Attempts++
+	if now >= t.from && now < t.to {
+		t.Disturbed++
+	}
+}
+
+func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
+	if why == engine.Success {
+		t.Handled++
+		t.all.Record(now - m.sent)
+	} else {
+		t.Dead++
+		t.reasons[why]++
+	}
+	if m.sent < t.to {
+		if t.before--; t.before == 0 {
+			t.CaughtUp = max(now-t.to, 0)
+		}
+	}
+}
+
+func (t *tally) tick() { t.Backlog = append(t.Backlog, float64(t.Sent-t.Handled-t.Dead)) }

@@ -28,29 +28,6 @@ type stretch struct {
 	coldFrom, warm time.Duration
 }
 
-// occurrences calls f for each time that a fault happens before the horizon.
-func (f *Fault) occurrences(horizon time.Duration, do func(from, to time.Duration)) {
-	for from := f.At; from < horizon; from = saturating.Add(from, f.Every) {
-		do(from, saturating.Add(from, f.For))
-		if f.Every <= 0 {
-			return
-		}
-	}
-}
-
-// latest is when the fault ends (or has ended) that began last, by now; false if
-// none has begun.
-func (f *Fault) latest(now time.Duration) (to time.Duration, ok bool) {
-	if now < f.At {
-		return 0, false
-	}
-	from := f.At
-	if f.Every > 0 {
-		from += (now - f.At) / f.Every * f.Every
-	}
-	return saturating.Add(from, f.For), true
-}
-
 // timelines makes those of the hosts of a service, which differ only in how many
 // of the faults that concern a few hosts concern them.
 type timelines struct {
@@ -139,24 +116,6 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 	case Flush:
 		x.flushed = true
 	}
-}
-
-// share is the share that is left, or that fails, with the zero of each kind filled in.
-func (f *Fault) share() float64 {
-	switch {
-	case f.Share > 0:
-		return f.Share
-	case f.Kind == Errors || f.Kind == Flush:
-		return 1
-	}
-	return 0.1
-}
-
-func (f *Fault) cold() float64 {
-	if f.Cold > 0 {
-		return f.Cold
-	}
-	return 10
 }
 
 // now is the stretch that now falls into.
