@@ -148,23 +148,6 @@ func (w *world) acceptNext(s *service, h *host) {
 	}
 }
 
-// refused counts the work of a refusal, which the workers have to do beside the other.
-func (h *host) refused(s *service) {
-	if s.def.RefusalTime > 0 {
-		h.accepts.debt = saturating.Add(h.accepts.debt, s.def.RefusalTime)
-	}
-}
-
-// owed is the part of that work which falls to the attempt that begins now.
-func (h *host) owed(workers int) time.Duration {
-	part := h.accepts.debt
-	if workers > 1 {
-		part = (part + time.Duration(workers) - 1) / time.Duration(workers)
-	}
-	h.accepts.debt -= part
-	return part
-}
-
 // cutOff closes all connections of a host that has crashed. If it did so silently, the processes
 // learn of it when they use them.
 func (w *world) cutOff(s *service, i int, silent bool) {

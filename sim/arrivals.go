@@ -28,6 +28,18 @@ type stream struct {
 	ramp []RampPoint
 }
 
+// first sets the stream to its first arrival.
+func (s *stream) first() {
+	switch s.a.Kind {
+	case Poisson, Constant:
+		s.advance(s.a.At)
+	case AtOnce, Periodic:
+		s.begin(s.a.At)
+	case Closed:
+		s.at = never // its callers have events of their own
+	}
+}
+
 // arrive begins the call whose time has come, and finds the next.
 func (s *stream) arrive(w *world) {
 	key := draw.Mix(s.key, s.n)
@@ -54,18 +66,6 @@ func (w *world) pick() {
 		if s.at != never && (w.next == nil || s.at < w.next.at) {
 			w.next = s
 		}
-	}
-}
-
-// first sets the stream to its first arrival.
-func (s *stream) first() {
-	switch s.a.Kind {
-	case Poisson, Constant:
-		s.advance(s.a.At)
-	case AtOnce, Periodic:
-		s.begin(s.a.At)
-	case Closed:
-		s.at = never // its callers have events of their own
 	}
 }
 

@@ -68,6 +68,40 @@ const none = ^uint32(0)
 // ofMessage is the slot of a flight that is a try of a message: its parent is the delivery.
 const ofMessage = 255
 
+// revive begins the process of c. One that was killed remembers nothing.
+func (w *world) revive(c *consumer) {
+	if !c.down {
+		return
+	}
+	c.down = false
+	if c.state == nil {
+		c.state = c.topic.fresh()
+	}
+	c.probes.Forget()
+	c.free, c.most, c.paused = c.topic.def.Consumers.concurrency(), 0, false
+	w.fetch(c)
+}
+
+// learn has c find out that the service is down, by a failure each second, until its circuit
+// is open, as if it had been at work before. It begins then.
+func (w *world) learn(c *consumer) {
+	verdict := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+	w.key, w.asked = draw.Mix(uint64(c.index), 1), 0
+	const most = 1000
+	for n := range time.Duration(most) {
+		now := n * time.Second
+		b := c.state.Breaker()
+		if b == nil || b.State(now) != breaker.Closed {
+			w.scheduleTopic(now, revive, 0, c.index)
+			return
+		}
+		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
+			call.Next(now, verdict, w.random)
+			call.Abandon(now)
+		}
+	}
+}
+
 // fetch asks the broker for what the engine allows, if there is room for it.
 func (w *world) fetch(c *consumer) {
 	if c.down || c.asks || c.coming {
@@ -186,31 +220,6 @@ func (w *world) shift(c *consumer) {
 	}
 }
 
-// describe is the delivery as the engine sees it now.
-func (w *world) describe(x *delivery) engine.Delivery {
-	t := x.c.topic
-	d := engine.Delivery{
-		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
-		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
-	}
-	if limit := t.plan.Policy().Deadline; limit > 0 {
-		d.Left = limit - (w.now - x.first)
-	}
-	if t.lease.Final {
-		d.Kept = w.ends(x) - w.now
-	}
-	return d
-}
-
-// ends is when a handler must end because its lease does.
-func (w *world) ends(x *delivery) time.Duration {
-	t := x.c.topic
-	if !t.lease.Final {
-		return never
-	}
-	return saturating.Add(x.began, t.lease.First-t.lease.Margin())
-}
-
 // try asks the engine whether the handler may run.
 func (w *world) try(i uint32, x *delivery) {
 	o := x.c.topic.o
@@ -282,15 +291,6 @@ func (w *world) handled(k uint32, f *flight, h engine.Handled) {
 	w.conclude(i, x, r)
 }
 
-// endTry gives back the flight of a try that has ended.
-func (w *world) endTry(k uint32, f *flight, x *delivery) {
-	f.gen++
-	f.slot = 0
-	w.flights.give(k)
-	delete(w.itinerary, k)
-	x.flight = none
-}
-
 // refused is the end of a try that the engine refused before the handler ran.
 func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 	i := f.parent
@@ -305,6 +305,15 @@ func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 	x.held = true
 	x.c.held++
 	w.scheduleTopic(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
+}
+
+// endTry gives back the flight of a try that has ended.
+func (w *world) endTry(k uint32, f *flight, x *delivery) {
+	f.gen++
+	f.slot = 0
+	w.flights.give(k)
+	delete(w.itinerary, k)
+	x.flight = none
 }
 
 // resume continues with a message that was kept.
@@ -380,36 +389,27 @@ func (w *world) kill(c *consumer) {
 	w.handOut(t)
 }
 
-// revive begins the process of c. One that was killed remembers nothing.
-func (w *world) revive(c *consumer) {
-	if !c.down {
-		return
+// describe is the delivery as the engine sees it now.
+func (w *world) describe(x *delivery) engine.Delivery {
+	t := x.c.topic
+	d := engine.Delivery{
+		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
+		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
 	}
-	c.down = false
-	if c.state == nil {
-		c.state = c.topic.fresh()
+	if limit := t.plan.Policy().Deadline; limit > 0 {
+		d.Left = limit - (w.now - x.first)
 	}
-	c.probes.Forget()
-	c.free, c.most, c.paused = c.topic.def.Consumers.concurrency(), 0, false
-	w.fetch(c)
+	if t.lease.Final {
+		d.Kept = w.ends(x) - w.now
+	}
+	return d
 }
 
-// learn has c find out that the service is down, by a failure each second, until its circuit
-// is open, as if it had been at work before. It begins then.
-func (w *world) learn(c *consumer) {
-	verdict := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
-	w.key, w.asked = draw.Mix(uint64(c.index), 1), 0
-	const most = 1000
-	for n := range time.Duration(most) {
-		now := n * time.Second
-		b := c.state.Breaker()
-		if b == nil || b.State(now) != breaker.Closed {
-			w.scheduleTopic(now, revive, 0, c.index)
-			return
-		}
-		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
-			call.Next(now, verdict, w.random)
-			call.Abandon(now)
-		}
+// ends is when a handler must end because its lease does.
+func (w *world) ends(x *delivery) time.Duration {
+	t := x.c.topic
+	if !t.lease.Final {
+		return never
 	}
+	return saturating.Add(x.began, t.lease.First-t.lease.Margin())
 }

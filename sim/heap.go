@@ -15,12 +15,6 @@ type memory struct {
 	down   time.Duration // the end of the restart after it ran out of memory
 }
 
-// live is how many bytes h has in use, without the messages that wait.
-func (h *host) live(d *Heap) int {
-	inHand := h.busy + h.queue.len() + h.stand
-	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.accepts.open+h.kept)
-}
-
 // allocate takes memory for one attempt. It reports false if there is not enough: the host has
 // crashed.
 func (w *world) allocate(s *service, i uint32) bool {
@@ -46,12 +40,10 @@ func (w *world) allocate(s *service, i uint32) bool {
 	return true
 }
 
-// exhaust crashes a host that has no memory left.
-func (w *world) exhaust(s *service, i uint32) {
-	h := &s.hosts[i]
-	w.rec.outOfMemory(w.now)
-	h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(s.def.Heap.Restart, 10*time.Second))}
-	s.crash(w, int(i), false)
+// live is how many bytes h has in use, without the messages that wait.
+func (h *host) live(d *Heap) int {
+	inHand := h.busy + h.queue.len() + h.stand
+	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.accepts.open+h.kept)
 }
 
 // paused reports whether the work on j, which should be done, is not, because of pauses since it
@@ -65,4 +57,12 @@ func (w *world) paused(i uint32, j *job) bool {
 	j.version = uint64(h.heap.pauses)
 	w.at(saturating.Add(w.now, since), done, j.gen, i)
 	return true
+}
+
+// exhaust crashes a host that has no memory left.
+func (w *world) exhaust(s *service, i uint32) {
+	h := &s.hosts[i]
+	w.rec.outOfMemory(w.now)
+	h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(s.def.Heap.Restart, 10*time.Second))}
+	s.crash(w, int(i), false)
 }

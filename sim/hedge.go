@@ -34,15 +34,6 @@ func (w *world) race(i uint32, f *flight) {
 	w.sendRacer(i, f, c, r, false)
 }
 
-// scheduleWake has another attempt asked for after the wait, and not when it was to be
-// asked for before.
-func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
-	f.gen++
-	if wait != never {
-		w.at(w.now+wait, wake, f.gen, i)
-	}
-}
-
 // sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
 // done about a call: the answer may come at once.
 func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool) {
@@ -54,6 +45,15 @@ func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool
 	r.flight, r.flies = k, true
 	n := f.call.Attempts()
 	w.sendNth(k, g, n, w.until(f))
+}
+
+// scheduleWake has another attempt asked for after the wait, and not when it was to be
+// asked for before.
+func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
+	f.gen++
+	if wait != never {
+		w.at(w.now+wait, wake, f.gen, i)
+	}
 }
 
 // another asks for one more attempt of a call.

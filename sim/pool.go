@@ -72,6 +72,32 @@ type leg struct {
 
 const shaking = 1<<16 - 1 // job.hop, of a handshake
 
+// openPools makes the connections that are there at the beginning, as far as the service has room.
+func (w *world) openPools(o *origin) {
+	n := o.network.Pool.Open
+	if !o.pooled || n == 0 {
+		return
+	}
+	for process := range o.processes {
+		for host := range o.target.hosts {
+			p := w.poolOf(o, uint32(process), uint32(host))
+			h := &o.target.hosts[host]
+			for range n {
+				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
+					break
+				}
+				ci, c := w.conns.take()
+				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: idle}
+				p.dials++
+				p.open++
+				p.idle.push(ci)
+				w.accepted(h, c)
+			}
+			w.expireLater(p)
+		}
+	}
+}
+
 // pooled is sendNth for an attempt that needs a connection.
 func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
 	k, j := w.jobs.take()
@@ -112,32 +138,6 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
-// openPools makes the connections that are there at the beginning, as far as the service has room.
-func (w *world) openPools(o *origin) {
-	n := o.network.Pool.Open
-	if !o.pooled || n == 0 {
-		return
-	}
-	for process := range o.processes {
-		for host := range o.target.hosts {
-			p := w.poolOf(o, uint32(process), uint32(host))
-			h := &o.target.hosts[host]
-			for range n {
-				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
-					break
-				}
-				ci, c := w.conns.take()
-				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: idle}
-				p.dials++
-				p.open++
-				p.idle.push(ci)
-				w.accepted(h, c)
-			}
-			w.expireLater(p)
-		}
-	}
-}
-
 // connect gives j a connection, or has it wait for one.
 func (w *world) connect(k uint32, j *job, p *pool) {
 	if p.idle.n > 0 {
@@ -169,19 +169,6 @@ func (w *world) ticket(line *ring, k uint32) uint32 {
 	*v = k + 1
 	line.push(t)
 	return t + 1
-}
-
-// firstOf takes the attempt that has waited longest out of a line.
-func (w *world) firstOf(line *ring) (uint32, bool) {
-	for line.n > 0 {
-		t := line.popFront()
-		k := *w.tickets.at(t)
-		w.tickets.give(t)
-		if k != 0 {
-			return k - 1, true
-		}
-	}
-	return 0, false
 }
 
 // dialFor begins a connection for an attempt.
@@ -312,241 +299,6 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	l.ticket, l.unmet = 0, 0
 }
 
-// dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
-func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
-	k, waits := w.dialer(c)
-	if c.job == 0 {
-		p.opening = false
-		k, waits = w.first(p)
-	}
-	w.giveUp(ci, c, p)
-	if waits {
-		w.takeTicket(k, p)
-	}
-	w.replace(p)
-	if waits {
-		w.failed(k, verdict)
-	}
-}
-
-// failed ends an attempt that gets no connection.
-func (w *world) failed(k uint32, verdict int) {
-	j := w.jobs.at(k)
-	w.rec.waited(w.now, w.now-w.legs[k].since)
-	i := j.flight
-	w.drop(k, j)
-	f := w.flights.at(i)
-	f.gen++
-	w.answered(i, f, verdict)
-}
-
-// giveUp ends the dialling of c.
-func (w *world) giveUp(ci uint32, c *conn, p *pool) {
-	w.rec.dialFailed(w.now)
-	p.open--
-	c.gen++
-	c.job = 0
-	if c.served { // or it is only half a connection, which leaves nothing behind
-		w.keepPort(p)
-	}
-	inBacklog := c.state == knocking
-	c.state = left
-	switch {
-	case inBacklog: // where it keeps its place until its turn comes
-		p.o.target.hosts[p.host].accepts.waiting--
-	case c.served:
-		w.serverCloses(ci, c)
-	default:
-		w.endConn(ci, c)
-	}
-}
-
-// stopDialing ends the dialling for an attempt that was given up.
-func (w *world) stopDialing(ci uint32, p *pool) {
-	if c := w.conns.at(ci); c.state == dialing || c.state == knocking {
-		w.giveUp(ci, c, p)
-		w.replace(p)
-	}
-}
-
-// keepPort is what closing costs the process that does it.
-func (w *world) keepPort(p *pool) {
-	if p.def.Ports > 0 {
-		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
-	}
-}
-
-// endConn gives back the place of a connection that nobody knows any more.
-func (w *world) endConn(ci uint32, c *conn) {
-	c.state = vacant
-	c.gen++
-	w.conns.give(ci)
-}
-
-// first takes the attempt that is to have the next connection out of the line, or out of the crowd.
-func (w *world) first(p *pool) (uint32, bool) {
-	if p.def.Kind == HTTP {
-		k, ok := w.firstOf(&p.line)
-		if ok {
-			w.legs[k].ticket = 0
-			w.takeTicket(k, p)
-		}
-		return k, ok
-	}
-	if len(p.crowd) == 0 {
-		return 0, false
-	}
-	src := draw.From(draw.Mix(p.key, 1<<40+p.picks))
-	p.picks++
-	k := p.crowd[src.Below(uint64(len(p.crowd)))]
-	w.takeTicket(k, p)
-	return k, true
-}
-
-// put gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
-// on either.
-func (w *world) put(ci uint32, c *conn, p *pool) {
-	if p.def.Kind == SQL || p.def.Idle >= 0 {
-		if k, ok := w.first(p); ok {
-			w.carry(ci, c, k, w.jobs.at(k))
-			return
-		}
-	}
-	c.state, c.since = idle, w.now
-	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
-		w.closeConn(ci, c, p, true)
-		return
-	}
-	p.idle.push(ci)
-	w.expireLater(p)
-}
-
-// idleFor is how long a connection of p is kept without work, and whether the process closes it.
-func (p *pool) idleFor() (d time.Duration, process bool) {
-	d, process = p.def.IdleFor, true
-	if s := p.o.target.def.Connections.IdleFor; s > 0 && (d == 0 || s < d) {
-		d, process = s, false
-	}
-	return d, process
-}
-
-func (w *world) expireLater(p *pool) {
-	d, process := p.idleFor()
-	if d == 0 || p.expires || p.idle.n == 0 {
-		return
-	}
-	p.expires = true
-	at := saturating.Add(w.conns.at(p.idle.front()).since, d)
-	if process && p.def.Kind == SQL {
-		at = saturating.Add(w.now, max(d, cleanerRests))
-	}
-	w.scheduleTopic(at, expire, 0, p.index)
-}
-
-// cleanerRests is for how long the cleaner of database/sql rests at least.
-const cleanerRests = time.Second
-
-// clean is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
-// things are now, and ends when there are none.
-func (w *world) clean(p *pool) {
-	if p.open == 0 {
-		p.expires = false
-		return
-	}
-	next := p.def.IdleFor
-	for p.idle.n > 0 {
-		ci := p.idle.front()
-		c := w.conns.at(ci)
-		left := saturating.Add(c.since, p.def.IdleFor) - w.now
-		if left >= 0 {
-			next = min(next, left)
-			break
-		}
-		p.idle.popFront()
-		w.closeConn(ci, c, p, true)
-	}
-	w.scheduleTopic(saturating.Add(w.now, max(next, cleanerRests)), expire, 0, p.index)
-}
-
-// expire closes connections that have had no work for too long.
-func (w *world) expire(p *pool) {
-	d, process := p.idleFor()
-	if process && p.def.Kind == SQL {
-		w.clean(p)
-		return
-	}
-	p.expires = false
-	for p.idle.n > 0 {
-		ci := p.idle.front()
-		c := w.conns.at(ci)
-		if saturating.Add(c.since, d) > w.now {
-			break
-		}
-		p.idle.popFront()
-		w.closeConn(ci, c, p, process)
-	}
-	w.expireLater(p)
-}
-
-// closeConn closes a connection without work, or under an attempt that is over. The process or the
-// service closes it first.
-func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
-	p.open--
-	c.gen++
-	c.state = left
-	if process {
-		w.keepPort(p)
-	}
-	if c.job != 0 && w.jobs.at(c.job-1).state == cancelled { // the service knows
-		w.legs[c.job-1] = leg{}
-		c.job = 0
-	}
-	switch {
-	case !c.served:
-		if c.job == 0 {
-			w.endConn(ci, c)
-		}
-	case c.job == 0: // with a request under way the service learns of it when that is done
-		if c.back > 0 && process {
-			w.scheduleTopic(saturating.Add(w.now, c.back), hangedUp, c.gen, ci)
-		} else {
-			w.serverCloses(ci, c)
-		}
-	}
-	w.replace(p)
-}
-
-// replace dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
-// difference.
-func (w *world) replace(p *pool) {
-	if p.def.Kind == SQL {
-		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
-			p.open += n
-			p.opens += n
-		}
-		w.openNext(p)
-		return
-	}
-	for p.room() {
-		k, ok := w.firstOf(&p.unmet)
-		if !ok {
-			return
-		}
-		w.legs[k].unmet = 0
-		w.dialFor(p, k, w.jobs.at(k))
-	}
-}
-
-// openNext dials the next of the connections that are dialled one after the other.
-func (w *world) openNext(p *pool) {
-	if p.opens > 0 && !p.opening {
-		p.opening = true
-		p.opens--
-		p.open-- // dial counts it
-		w.dial(p, 0, 0)
-	}
-}
-
 // carry sends an attempt on its way over a connection.
 func (w *world) carry(ci uint32, c *conn, k uint32, j *job) {
 	l := &w.legs[k]
@@ -609,6 +361,246 @@ func (w *world) handBack(i uint32, verdict int) {
 	w.put(ci, c, p)
 }
 
+// put gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
+// on either.
+func (w *world) put(ci uint32, c *conn, p *pool) {
+	if p.def.Kind == SQL || p.def.Idle >= 0 {
+		if k, ok := w.first(p); ok {
+			w.carry(ci, c, k, w.jobs.at(k))
+			return
+		}
+	}
+	c.state, c.since = idle, w.now
+	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
+		w.closeConn(ci, c, p, true)
+		return
+	}
+	p.idle.push(ci)
+	w.expireLater(p)
+}
+
+// first takes the attempt that is to have the next connection out of the line, or out of the crowd.
+func (w *world) first(p *pool) (uint32, bool) {
+	if p.def.Kind == HTTP {
+		k, ok := w.firstOf(&p.line)
+		if ok {
+			w.legs[k].ticket = 0
+			w.takeTicket(k, p)
+		}
+		return k, ok
+	}
+	if len(p.crowd) == 0 {
+		return 0, false
+	}
+	src := draw.From(draw.Mix(p.key, 1<<40+p.picks))
+	p.picks++
+	k := p.crowd[src.Below(uint64(len(p.crowd)))]
+	w.takeTicket(k, p)
+	return k, true
+}
+
+// firstOf takes the attempt that has waited longest out of a line.
+func (w *world) firstOf(line *ring) (uint32, bool) {
+	for line.n > 0 {
+		t := line.popFront()
+		k := *w.tickets.at(t)
+		w.tickets.give(t)
+		if k != 0 {
+			return k - 1, true
+		}
+	}
+	return 0, false
+}
+
+// dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
+func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
+	k, waits := w.dialer(c)
+	if c.job == 0 {
+		p.opening = false
+		k, waits = w.first(p)
+	}
+	w.giveUp(ci, c, p)
+	if waits {
+		w.takeTicket(k, p)
+	}
+	w.replace(p)
+	if waits {
+		w.failed(k, verdict)
+	}
+}
+
+// failed ends an attempt that gets no connection.
+func (w *world) failed(k uint32, verdict int) {
+	j := w.jobs.at(k)
+	w.rec.waited(w.now, w.now-w.legs[k].since)
+	i := j.flight
+	w.drop(k, j)
+	f := w.flights.at(i)
+	f.gen++
+	w.answered(i, f, verdict)
+}
+
+// giveUp ends the dialling of c.
+func (w *world) giveUp(ci uint32, c *conn, p *pool) {
+	w.rec.dialFailed(w.now)
+	p.open--
+	c.gen++
+	c.job = 0
+	if c.served { // or it is only half a connection, which leaves nothing behind
+		w.keepPort(p)
+	}
+	inBacklog := c.state == knocking
+	c.state = left
+	switch {
+	case inBacklog: // where it keeps its place until its turn comes
+		p.o.target.hosts[p.host].accepts.waiting--
+	case c.served:
+		w.serverCloses(ci, c)
+	default:
+		w.endConn(ci, c)
+	}
+}
+
+// keepPort is what closing costs the process that does it.
+func (w *world) keepPort(p *pool) {
+	if p.def.Ports > 0 {
+		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+	}
+}
+
+// endConn gives back the place of a connection that nobody knows any more.
+func (w *world) endConn(ci uint32, c *conn) {
+	c.state = vacant
+	c.gen++
+	w.conns.give(ci)
+}
+
+// closeConn closes a connection without work, or under an attempt that is over. The process or the
+// service closes it first.
+func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
+	p.open--
+	c.gen++
+	c.state = left
+	if process {
+		w.keepPort(p)
+	}
+	if c.job != 0 && w.jobs.at(c.job-1).state == cancelled { // the service knows
+		w.legs[c.job-1] = leg{}
+		c.job = 0
+	}
+	switch {
+	case !c.served:
+		if c.job == 0 {
+			w.endConn(ci, c)
+		}
+	case c.job == 0: // with a request under way the service learns of it when that is done
+		if c.back > 0 && process {
+			w.scheduleTopic(saturating.Add(w.now, c.back), hangedUp, c.gen, ci)
+		} else {
+			w.serverCloses(ci, c)
+		}
+	}
+	w.replace(p)
+}
+
+// replace dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
+// difference.
+func (w *world) replace(p *pool) {
+	if p.def.Kind == SQL {
+		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
+			p.open += n
+			p.opens += n
+		}
+		w.openNext(p)
+		return
+	}
+	for p.room() {
+		k, ok := w.firstOf(&p.unmet)
+		if !ok {
+			return
+		}
+		w.legs[k].unmet = 0
+		w.dialFor(p, k, w.jobs.at(k))
+	}
+}
+
+// openNext dials the next of the connections that are dialled one after the other.
+func (w *world) openNext(p *pool) {
+	if p.opens > 0 && !p.opening {
+		p.opening = true
+		p.opens--
+		p.open-- // dial counts it
+		w.dial(p, 0, 0)
+	}
+}
+
+func (w *world) expireLater(p *pool) {
+	d, process := p.idleFor()
+	if d == 0 || p.expires || p.idle.n == 0 {
+		return
+	}
+	p.expires = true
+	at := saturating.Add(w.conns.at(p.idle.front()).since, d)
+	if process && p.def.Kind == SQL {
+		at = saturating.Add(w.now, max(d, cleanerRests))
+	}
+	w.scheduleTopic(at, expire, 0, p.index)
+}
+
+// idleFor is how long a connection of p is kept without work, and whether the process closes it.
+func (p *pool) idleFor() (d time.Duration, process bool) {
+	d, process = p.def.IdleFor, true
+	if s := p.o.target.def.Connections.IdleFor; s > 0 && (d == 0 || s < d) {
+		d, process = s, false
+	}
+	return d, process
+}
+
+// expire closes connections that have had no work for too long.
+func (w *world) expire(p *pool) {
+	d, process := p.idleFor()
+	if process && p.def.Kind == SQL {
+		w.clean(p)
+		return
+	}
+	p.expires = false
+	for p.idle.n > 0 {
+		ci := p.idle.front()
+		c := w.conns.at(ci)
+		if saturating.Add(c.since, d) > w.now {
+			break
+		}
+		p.idle.popFront()
+		w.closeConn(ci, c, p, process)
+	}
+	w.expireLater(p)
+}
+
+// cleanerRests is for how long the cleaner of database/sql rests at least.
+const cleanerRests = time.Second
+
+// clean is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
+// things are now, and ends when there are none.
+func (w *world) clean(p *pool) {
+	if p.open == 0 {
+		p.expires = false
+		return
+	}
+	next := p.def.IdleFor
+	for p.idle.n > 0 {
+		ci := p.idle.front()
+		c := w.conns.at(ci)
+		left := saturating.Add(c.since, p.def.IdleFor) - w.now
+		if left >= 0 {
+			next = min(next, left)
+			break
+		}
+		p.idle.popFront()
+		w.closeConn(ci, c, p, true)
+	}
+	w.scheduleTopic(saturating.Add(w.now, max(next, cleanerRests)), expire, 0, p.index)
+}
+
 // abandon is the end of an attempt that was given up: it closes its connection, or leaves the line.
 // The flight has moved on by one.
 func (w *world) abandon(i uint32, f *flight) {
@@ -634,5 +626,13 @@ func (w *world) abandon(i uint32, f *flight) {
 	w.drop(f.job, j)
 	if own != 0 && p.def.Kind == SQL {
 		w.stopDialing(own-1, p)
+	}
+}
+
+// stopDialing ends the dialling for an attempt that was given up.
+func (w *world) stopDialing(ci uint32, p *pool) {
+	if c := w.conns.at(ci); c.state == dialing || c.state == knocking {
+		w.giveUp(ci, c, p)
+		w.replace(p)
 	}
 }

@@ -99,6 +99,51 @@ const (
 // gone reports whether the caller of j waits no longer.
 func (w *world) gone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
 
+// reach is the arrival of a job. It returns when the response will leave, if that
+// is certain by now, else 0.
+func (w *world) reach(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	if s.def.CancelWork && w.gone(j) { // so is its request
+		w.drop(i, j)
+		return 0
+	}
+	src := draw.From(j.key)
+	o := w.origins[j.origin]
+	pooled := o.pooled
+	if len(s.hosts) > 1 && !pooled && !o.chooses {
+		j.host = uint32(src.Below(uint64(len(s.hosts))))
+	}
+	h := &s.hosts[j.host]
+	if x := h.now(w.now); x.down && x.silent {
+		return w.unheard(i, j)
+	}
+	if pooled && w.cut(i) {
+		return w.respond(i, j, verdictReset, w.now)
+	}
+	if h.heap.down > w.now {
+		return w.respond(i, j, verdictRefused, w.now)
+	}
+	if h.gate != nil {
+		j.key = src.Uint64()
+		return w.reachGate(i, j)
+	}
+	verdict, at := s.admit(w, h, w.now, &src)
+	j.key = src.Uint64()
+	if verdict != verdictOK {
+		if s.interval > 0 && verdict == s.rateLimited {
+			h.refused(s)
+		}
+		return w.respond(i, j, verdict, at)
+	}
+	return w.enter(i, j)
+}
+
+// unheard is the arrival of a request at a machine that is dead: nothing comes back.
+func (w *world) unheard(i uint32, j *job) time.Duration {
+	w.drop(i, j)
+	return 0
+}
+
 // admit stands before the workers. It returns why an attempt is turned away, and when its
 // answer is ready; or verdictOK.
 func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) (int, time.Duration) {
@@ -146,72 +191,6 @@ func (s *service) limited(w *world, now time.Duration) bool {
 	return false
 }
 
-// serve is the whole of what a plain service does with an attempt that reaches it
-// at the given time, maybe a little ahead.
-func (s *service) serve(w *world, at time.Duration, l attemptRandom) (verdict int, answer time.Duration) {
-	h := &s.hosts[0]
-	var src draw.Source
-	if s.random {
-		src = l.source()
-		if len(s.hosts) > 1 {
-			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
-		}
-	}
-	if verdict, answer = s.admit(w, h, at, &src); verdict != verdictOK {
-		return verdict, answer
-	}
-	work := s.work.draw(&src)
-	if work == 0 && h.now(at).speed > 0 {
-		return verdictOK, at
-	}
-	return verdictOK, h.finish(at, work)
-}
-
-// reach is the arrival of a job. It returns when the response will leave, if that
-// is certain by now, else 0.
-func (w *world) reach(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	if s.def.CancelWork && w.gone(j) { // so is its request
-		w.drop(i, j)
-		return 0
-	}
-	src := draw.From(j.key)
-	o := w.origins[j.origin]
-	pooled := o.pooled
-	if len(s.hosts) > 1 && !pooled && !o.chooses {
-		j.host = uint32(src.Below(uint64(len(s.hosts))))
-	}
-	h := &s.hosts[j.host]
-	if x := h.now(w.now); x.down && x.silent {
-		return w.unheard(i, j)
-	}
-	if pooled && w.cut(i) {
-		return w.respond(i, j, verdictReset, w.now)
-	}
-	if h.heap.down > w.now {
-		return w.respond(i, j, verdictRefused, w.now)
-	}
-	if h.gate != nil {
-		j.key = src.Uint64()
-		return w.reachGate(i, j)
-	}
-	verdict, at := s.admit(w, h, w.now, &src)
-	j.key = src.Uint64()
-	if verdict != verdictOK {
-		if s.interval > 0 && verdict == s.rateLimited {
-			h.refused(s)
-		}
-		return w.respond(i, j, verdict, at)
-	}
-	return w.enter(i, j)
-}
-
-// unheard is the arrival of a request at a machine that is dead: nothing comes back.
-func (w *world) unheard(i uint32, j *job) time.Duration {
-	w.drop(i, j)
-	return 0
-}
-
 // enter is reach behind all that turns attempts away but a full queue.
 func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
@@ -253,6 +232,21 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 	return 0
 }
 
+// sweep drops cancelled entries from the front of the queue, so that the front is
+// one that waits, and a queue that stands still does not grow by those who leave.
+func (w *world) sweep(h *host) {
+	for h.queue.cancelled > 0 {
+		k := h.queue.front()
+		j := w.jobs.at(k)
+		if j.state != cancelled {
+			return
+		}
+		h.queue.popFront()
+		h.queue.cancelled--
+		w.drop(k, j)
+	}
+}
+
 // makeRoom turns the attempt away that has waited longest.
 func (w *world) makeRoom(s *service, h *host) {
 	for {
@@ -269,65 +263,6 @@ func (w *world) makeRoom(s *service, h *host) {
 			return
 		}
 	}
-}
-
-// sweep drops cancelled entries from the front of the queue, so that the front is
-// one that waits, and a queue that stands still does not grow by those who leave.
-func (w *world) sweep(h *host) {
-	for h.queue.cancelled > 0 {
-		k := h.queue.front()
-		j := w.jobs.at(k)
-		if j.state != cancelled {
-			return
-		}
-		h.queue.popFront()
-		h.queue.cancelled--
-		w.drop(k, j)
-	}
-}
-
-// respond sends the answer to j at the given time.
-func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Duration {
-	j.verdict, j.state = uint16(verdict), answering
-	if j.visitor != 0 {
-		w.depart(j, w.came(j, verdict))
-	}
-	switch arrives := saturating.Add(at, j.home); {
-	case arrives == never: // lost
-		w.drop(i, j)
-	case arrives == w.now:
-		w.reply(i, j)
-	default:
-		w.at(arrives, back, j.gen, i)
-	}
-	return max(at, 1)
-}
-
-// reply is the arrival of the response.
-func (w *world) reply(i uint32, j *job) {
-	flight, verdict, host := j.flight, int(j.verdict), j.host
-	there := !w.gone(j)
-	w.drop(i, j)
-	if there {
-		f := w.flights.at(flight)
-		switch o := w.origins[f.origin]; {
-		case o.pooled:
-			w.handBack(flight, verdict)
-		case o.links != nil:
-			f.parent = host
-		}
-		f.gen++
-		w.answered(flight, f, verdict)
-	}
-}
-
-func (w *world) drop(i uint32, j *job) {
-	if int(i) < len(w.legs) {
-		w.landed(i)
-	}
-	j.gen++
-	j.state = empty
-	w.jobs.give(i)
 }
 
 // serve puts a worker to j.
@@ -432,14 +367,6 @@ func (w *world) done(i uint32, j *job) {
 	w.respond(i, j, verdictOK, w.now)
 }
 
-// finished counts work that was done.
-func (w *world) finished(s *service, j *job) {
-	if w.gone(j) {
-		w.rec.wasted(w.now)
-	}
-	w.effect(s, w.origins[j.origin], j.op, j.call)
-}
-
 // write is the second half of an attempt on a contended service.
 func (w *world) write(i uint32, j *job) {
 	s := w.services[j.service]
@@ -450,6 +377,32 @@ func (w *world) write(i uint32, j *job) {
 	s.version++
 	w.finished(s, j)
 	w.respond(i, j, verdictOK, w.now)
+}
+
+// finished counts work that was done.
+func (w *world) finished(s *service, j *job) {
+	if w.gone(j) {
+		w.rec.wasted(w.now)
+	}
+	w.effect(s, w.origins[j.origin], j.op, j.call)
+}
+
+// effect counts an operation that was carried out, of those that should be only
+// once. The service may know it by the idempotency key of its call.
+func (w *world) effect(s *service, o *origin, op, call uint64) {
+	if !o.counted {
+		return
+	}
+	if s.def.Deduplicates && o.fleet != nil && o.fleet.Keyed {
+		if w.carried[call] > 0 {
+			return
+		}
+		if call != op {
+			w.carried[call] = 1
+		}
+	}
+	w.carried[op]++
+	w.rec.effect(w.now, w.carried[op] > 1)
 }
 
 // free gives a worker back, who takes what waits.
@@ -497,6 +450,40 @@ func (w *world) fill(s *service, i uint32) {
 	h.filling = false
 }
 
+// respond sends the answer to j at the given time.
+func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Duration {
+	j.verdict, j.state = uint16(verdict), answering
+	if j.visitor != 0 {
+		w.depart(j, w.came(j, verdict))
+	}
+	switch arrives := saturating.Add(at, j.home); {
+	case arrives == never: // lost
+		w.drop(i, j)
+	case arrives == w.now:
+		w.reply(i, j)
+	default:
+		w.at(arrives, back, j.gen, i)
+	}
+	return max(at, 1)
+}
+
+// refused counts the work of a refusal, which the workers have to do beside the other.
+func (h *host) refused(s *service) {
+	if s.def.RefusalTime > 0 {
+		h.accepts.debt = saturating.Add(h.accepts.debt, s.def.RefusalTime)
+	}
+}
+
+// owed is the part of that work which falls to the attempt that begins now.
+func (h *host) owed(workers int) time.Duration {
+	part := h.accepts.debt
+	if workers > 1 {
+		part = (part + time.Duration(workers) - 1) / time.Duration(workers)
+	}
+	h.accepts.debt -= part
+	return part
+}
+
 // cancel stops what is done for the latest attempt of f.
 func (w *world) cancel(f *flight) {
 	s := w.origins[f.origin].target
@@ -530,59 +517,32 @@ func (w *world) cancel(f *flight) {
 	}
 }
 
-// turn is the beginning or end of a fault at a host.
-func (s *service) turn(w *world, i int) {
-	h := &s.hosts[i]
-	x := h.now(w.now)
-	if i == 0 && x.flushed && x.from == w.now {
-		w.flush(s)
+func (w *world) drop(i uint32, j *job) {
+	if int(i) < len(w.legs) {
+		w.landed(i)
 	}
-	if x.down && x.from == w.now {
-		s.crash(w, i, x.silent)
-		return
-	}
-	w.fill(s, uint32(i))
+	j.gen++
+	j.state = empty
+	w.jobs.give(i)
 }
 
-// crash loses everything that a host has in hand. If it is silent, nobody hears of it.
-func (s *service) crash(w *world, i int, silent bool) {
-	h := &s.hosts[i]
-	var lost []uint32
-	for k := range w.jobs.used {
-		j := w.jobs.at(k)
-		if uint32(j.service) != s.index || int(j.host) != i {
-			continue
-		}
-		switch {
-		case j.state == empty || j.state == answering || j.state == connecting:
-		case j.state == cancelled || j.hop == shaking:
-			w.drop(k, j)
-		default:
-			w.forget(j)
-			j.gen++ // what was to become of it does not
-			j.state = answering
-			lost = append(lost, k)
+// serve is the whole of what a plain service does with an attempt that reaches it
+// at the given time, maybe a little ahead.
+func (s *service) serve(w *world, at time.Duration, l attemptRandom) (verdict int, answer time.Duration) {
+	h := &s.hosts[0]
+	var src draw.Source
+	if s.random {
+		src = l.source()
+		if len(s.hosts) > 1 {
+			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
 		}
 	}
-	h.queue, h.busy, h.stand = line{}, 0, 0
-	if h.gate != nil {
-		h.gate = w.newGate(s)
+	if verdict, answer = s.admit(w, h, at, &src); verdict != verdictOK {
+		return verdict, answer
 	}
-	if len(w.pools) > 0 {
-		w.cutOff(s, i, silent)
+	work := s.work.draw(&src)
+	if work == 0 && h.now(at).speed > 0 {
+		return verdictOK, at
 	}
-	if len(s.links) > 0 {
-		w.cutLinks(s, uint32(i))
-	}
-	for _, k := range lost {
-		j := w.jobs.at(k)
-		if !silent {
-			w.respond(k, j, verdictReset, w.now)
-			continue
-		}
-		if !w.gone(j) { // it may have no timer, if its answer was certain
-			w.timer(j.flight, w.flights.at(j.flight), j.until)
-		}
-		w.drop(k, j)
-	}
+	return verdictOK, h.finish(at, work)
 }

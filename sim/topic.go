@@ -34,6 +34,14 @@ type topic struct {
 	tally   tally
 }
 
+// extends reports whether consumers extend their leases.
+func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
+
+// crowd is what runs in one process of the topic's, at first: nothing.
+func (t *topic) crowd() engine.Crowd {
+	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
+}
+
 // message is one message, from when it was sent until nobody holds it and it is gone.
 type message struct {
 	key     uint64 // of its randomness
@@ -50,6 +58,13 @@ type message struct {
 	out     bool
 	ended   bool // handled, or dead
 	poison  bool
+}
+
+// appear makes the event of the next message.
+func (w *world) appear(t *topic) {
+	if at := t.arrivals.at; at != never {
+		w.scheduleTopic(at, produce, 0, t.index)
+	}
 }
 
 // produce sends the message whose time has come.
@@ -69,13 +84,6 @@ func (w *world) produce(t *topic) {
 	w.appear(t)
 	w.wait(t, i, m)
 	w.handOut(t)
-}
-
-// appear makes the event of the next message.
-func (w *world) appear(t *topic) {
-	if at := t.arrivals.at; at != never {
-		w.scheduleTopic(at, produce, 0, t.index)
-	}
 }
 
 // wait puts a message in its place in the schedule.
@@ -142,14 +150,6 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 	w.wait(t, k, m)
 	return i
 }
-
-// crowd is what runs in one process of the topic's, at first: nothing.
-func (t *topic) crowd() engine.Crowd {
-	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
-}
-
-// extends reports whether consumers extend their leases.
-func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
 // conclude does what was decided about a delivery, if the message is still its holder's.
 func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
@@ -224,6 +224,12 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	w.deliveries.give(i)
 }
 
+// stopAsking takes c out of the line of those who ask.
+func (t *topic) stopAsking(c *consumer) {
+	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
+	c.asks = false
+}
+
 // A schedule is a heap of messages by when they can be handed out, then by age.
 type schedule struct {
 	of       []uint32
@@ -257,10 +263,4 @@ func (s *schedule) Pop() any {
 	s.messages.at(i).index = -1
 	s.of = s.of[:last]
 	return i
-}
-
-// stopAsking takes c out of the line of those who ask.
-func (t *topic) stopAsking(c *consumer) {
-	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
-	c.asks = false
 }

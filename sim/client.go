@@ -131,6 +131,55 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.attempt(i, f)
 }
 
+// patience is the callers' own deadline for a call that begins now.
+func (w *world) patience(o *origin) time.Duration {
+	if o.patient == 0 {
+		return 0
+	}
+	return saturating.Add(w.now, o.patient)
+}
+
+// attempt asks the engine whether the next attempt may begin.
+func (w *world) attempt(i uint32, f *flight) {
+	w.seedFor(f, true)
+	step := f.call.Attempt(w.now, w.random)
+	switch {
+	case step.Full:
+		w.queue(i, f)
+	case step.Wait > 0: // held back by the throttle, or because there may be a line
+		w.at(saturating.Add(w.now, step.Wait), wake, f.gen, i)
+	default:
+		w.take(i, f, step)
+	}
+}
+
+// take does what the engine has decided: the attempt has begun, or the call is over.
+func (w *world) take(i uint32, f *flight, step engine.Step) {
+	if step.Done {
+		w.end(i, f, step.Reason)
+		return
+	}
+	if w.origins[f.origin].hedges {
+		w.race(i, f)
+		return
+	}
+	w.send(i, f)
+}
+
+// queue stands in line for room under the concurrency limit.
+func (w *world) queue(i uint32, f *flight) {
+	p := &place{}
+	gen := f.gen
+	p.waiter.Admit = func() { w.at(w.now, admitted, gen, i) }
+	step := f.call.Queue(w.now, &p.waiter, w.random)
+	if !step.Full {
+		w.take(i, f, step)
+		return
+	}
+	w.waiting[i] = p
+	w.at(saturating.Add(w.now, step.Wait), leave, gen, i)
+}
+
 // fly continues a flight when its event has come.
 func (w *world) fly(kind int, i uint32, f *flight) {
 	f.gen++
@@ -188,183 +237,6 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 func (w *world) orphaned(f *flight) bool {
 	o := w.origins[f.origin]
 	return o.hop != nil && w.jobs.at(f.parent).gen != f.parentGen || o.strayed(f)
-}
-
-// patience is the callers' own deadline for a call that begins now.
-func (w *world) patience(o *origin) time.Duration {
-	if o.patient == 0 {
-		return 0
-	}
-	return saturating.Add(w.now, o.patient)
-}
-
-// attempt asks the engine whether the next attempt may begin.
-func (w *world) attempt(i uint32, f *flight) {
-	w.seedFor(f, true)
-	step := f.call.Attempt(w.now, w.random)
-	switch {
-	case step.Full:
-		w.queue(i, f)
-	case step.Wait > 0: // held back by the throttle, or because there may be a line
-		w.at(saturating.Add(w.now, step.Wait), wake, f.gen, i)
-	default:
-		w.take(i, f, step)
-	}
-}
-
-// take does what the engine has decided: the attempt has begun, or the call is over.
-func (w *world) take(i uint32, f *flight, step engine.Step) {
-	if step.Done {
-		w.end(i, f, step.Reason)
-		return
-	}
-	if w.origins[f.origin].hedges {
-		w.race(i, f)
-		return
-	}
-	w.send(i, f)
-}
-
-// queue stands in line for room under the concurrency limit.
-func (w *world) queue(i uint32, f *flight) {
-	p := &place{}
-	gen := f.gen
-	p.waiter.Admit = func() { w.at(w.now, admitted, gen, i) }
-	step := f.call.Queue(w.now, &p.waiter, w.random)
-	if !step.Full {
-		w.take(i, f, step)
-		return
-	}
-	w.waiting[i] = p
-	w.at(saturating.Add(w.now, step.Wait), leave, gen, i)
-}
-
-// send carries the request of an attempt that has begun to the service.
-func (w *world) send(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.until(f)) }
-
-// until is when the attempt that begins now times out.
-func (w *world) until(f *flight) time.Duration {
-	return saturating.Add(w.now, f.call.Timeout(w.now))
-}
-
-// sendNth is send for attempt n of a call.
-func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
-	o := w.origins[f.origin]
-	made := n
-	if o.redials != nil {
-		made += int(f.reloads) // each dial is the first attempt of a call
-	}
-	w.rec.attempt(w.now, made, o.target.index)
-	if o.tally != nil {
-		o.tally.attempt(w.rec, w.now, made)
-	}
-	if o.still && o.target.plain && !o.pooled && !o.chooses {
-		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
-		return
-	}
-	src := draw.From(draw.Mix(f.key, uint64(n)))
-	var there, home time.Duration
-	if !o.still {
-		there, home = o.forward.draw(&src), o.forward.draw(&src)
-		if o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss {
-			if o.pooled {
-				w.pooled(i, f, o, n, &src, until, there, home, true)
-				return
-			}
-			w.timer(i, f, until)
-			return
-		}
-		if o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
-			home = never
-		}
-	}
-	if o.pooled {
-		w.pooled(i, f, o, n, &src, until, there, home, false)
-		return
-	}
-	// A rate limit must see attempts in the order of their arrival.
-	if o.target.plain && o.target.interval == 0 && !o.chooses {
-		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
-		return
-	}
-	var host uint32
-	if o.chooses {
-		host = w.choose(i, f, o, n, &src)
-	}
-	k, j := w.jobs.take()
-	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(n)}
-	f.job = k
-	if o.target.def.Admission.On {
-		j.introduce(f, o)
-	}
-	if there > 0 {
-		w.timer(i, f, until)
-		w.at(w.now+there, reach, gen, k)
-		return
-	}
-	flightGen := f.gen
-	known := w.reach(k, j)
-	// The flight may have gone on already. If not, a timer is needed unless the
-	// answer is certain to be in time.
-	if f.gen == flightGen && (known == 0 || saturating.Add(known, home) > until) {
-		w.timer(i, f, until)
-	}
-}
-
-// attemptRandom is the randomness of one attempt, which many services have no use for.
-type attemptRandom struct{ key, n uint64 }
-
-func (l attemptRandom) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
-
-func (w *world) timer(i uint32, f *flight, until time.Duration) {
-	if until != never {
-		w.at(until, timeout, f.gen, i)
-	}
-}
-
-// sendPlain is send to a service that has as many workers as it takes: when it
-// will answer is known at once, and no job is needed.
-func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
-	s := o.target
-	verdict, at := s.serve(w, w.now+there, l)
-	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
-		if o.counted {
-			w.effect(s, o, f.op, f.key)
-		}
-		if at > until {
-			w.rec.wasted(at)
-		}
-	}
-	at = saturating.Add(at, home)
-	switch {
-	case at > until:
-		w.timer(i, f, until)
-	case at == w.now:
-		f.gen++
-		w.answered(i, f, verdict)
-	default:
-		f.verdict = uint16(verdict)
-		w.at(at, answer, f.gen, i)
-	}
-}
-
-// effect counts an operation that was carried out, of those that should be only
-// once. The service may know it by the idempotency key of its call.
-func (w *world) effect(s *service, o *origin, op, call uint64) {
-	if !o.counted {
-		return
-	}
-	if s.def.Deduplicates && o.fleet != nil && o.fleet.Keyed {
-		if w.carried[call] > 0 {
-			return
-		}
-		if call != op {
-			w.carried[call] = 1
-		}
-	}
-	w.carried[op]++
-	w.rec.effect(w.now, w.carried[op] > 1)
 }
 
 func (w *world) answered(i uint32, f *flight, verdict int) {

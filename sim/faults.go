@@ -7,27 +7,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A timeline holds what one host can do at each time: the faults that concern it, cut into
-// stretches in which nothing changes.
-type timeline struct {
-	stretches []stretch
-	at        int // the stretch that was looked at last
-}
-
-type stretch struct {
-	from    time.Duration
-	speed   float64 // of the work; 0 stands still
-	workers int     // that may be busy; -1: no limit
-	errors  int     // index of the fault that makes attempts fail, or -1
-	down    bool    // connections are refused
-	silent  bool    // or there is no answer, where it is down
-	flushed bool    // the caches are out of order
-	// A cold cache: the work takes cold times as long at coldFrom, and less in a
-	// straight line until warm.
-	cold           float64
-	coldFrom, warm time.Duration
-}
-
 // timelines makes those of the hosts of a service, which differ only in how many
 // of the faults that concern a few hosts concern them.
 type timelines struct {
@@ -51,6 +30,13 @@ func (t *timelines) of(host int) timeline {
 		t.known[len(faults)] = line
 	}
 	return line
+}
+
+// A timeline holds what one host can do at each time: the faults that concern it, cut into
+// stretches in which nothing changes.
+type timeline struct {
+	stretches []stretch
+	at        int // the stretch that was looked at last
 }
 
 // newTimeline is the timeline under the given of the service's faults.
@@ -83,6 +69,20 @@ func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
 		t.stretches = append(t.stretches, x)
 	}
 	return t
+}
+
+type stretch struct {
+	from    time.Duration
+	speed   float64 // of the work; 0 stands still
+	workers int     // that may be busy; -1: no limit
+	errors  int     // index of the fault that makes attempts fail, or -1
+	down    bool    // connections are refused
+	silent  bool    // or there is no answer, where it is down
+	flushed bool    // the caches are out of order
+	// A cold cache: the work takes cold times as long at coldFrom, and less in a
+	// straight line until warm.
+	cold           float64
+	coldFrom, warm time.Duration
 }
 
 // applyFault makes x what the ith fault leaves of it.
@@ -163,4 +163,79 @@ func (t *timeline) finish(now, work time.Duration) time.Duration {
 		}
 		now = end
 	}
+}
+
+// turn is the beginning or end of a fault at a host.
+func (s *service) turn(w *world, i int) {
+	h := &s.hosts[i]
+	x := h.now(w.now)
+	if i == 0 && x.flushed && x.from == w.now {
+		w.flush(s)
+	}
+	if x.down && x.from == w.now {
+		s.crash(w, i, x.silent)
+		return
+	}
+	w.fill(s, uint32(i))
+}
+
+// crash loses everything that a host has in hand. If it is silent, nobody hears of it.
+func (s *service) crash(w *world, i int, silent bool) {
+	h := &s.hosts[i]
+	var lost []uint32
+	for k := range w.jobs.used {
+		j := w.jobs.at(k)
+		if uint32(j.service) != s.index || int(j.host) != i {
+			continue
+		}
+		switch {
+		case j.state == empty || j.state == answering || j.state == connecting:
+		case j.state == cancelled || j.hop == shaking:
+			w.drop(k, j)
+		default:
+			w.forget(j)
+			j.gen++ // what was to become of it does not
+			j.state = answering
+			lost = append(lost, k)
+		}
+	}
+	h.queue, h.busy, h.stand = line{}, 0, 0
+	if h.gate != nil {
+		h.gate = w.newGate(s)
+	}
+	if len(w.pools) > 0 {
+		w.cutOff(s, i, silent)
+	}
+	if len(s.links) > 0 {
+		w.cutLinks(s, uint32(i))
+	}
+	for _, k := range lost {
+		j := w.jobs.at(k)
+		if !silent {
+			w.respond(k, j, verdictReset, w.now)
+			continue
+		}
+		if !w.gone(j) { // it may have no timer, if its answer was certain
+			w.timer(j.flight, w.flights.at(j.flight), j.until)
+		}
+		w.drop(k, j)
+	}
+}
+
+func (w *world) up(s *service, host uint32) bool {
+	h := &s.hosts[host]
+	return !h.now(w.now).down && h.heap.down <= w.now
+}
+
+// upAt is when a host that is down will work again; never: not before the end.
+func (s *service) upAt(host uint32, now time.Duration) time.Duration {
+	h := &s.hosts[host]
+	at := max(now, h.heap.down)
+	h.now(at)
+	for _, x := range h.stretches[h.timeline.at:] {
+		if !x.down {
+			return max(at, x.from)
+		}
+	}
+	return never
 }
