@@ -89,23 +89,23 @@ func lucky(key uint32, now time.Duration) float64 {
 	return draw.Unit(draw.Mix(uint64(now), uint64(key)))
 }
 
-// found reports whether the nth call of j needs not be made.
-func (w *world) found(s *service, j *job, n int) bool {
+// foundInCache reports whether the nth call of j needs not be made.
+func (w *world) foundInCache(s *service, j *job, n int) bool {
 	c := s.caches[n]
 	hit := c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed
 	w.rec.looked(w.now, hit)
 	return hit
 }
 
-// fill stores what the latest call of j has returned.
+// fillCache stores what the latest call of j has returned.
 func (w *world) fillCache(s *service, j *job) {
 	if n := int(j.hop) - 1; s.caches[n] != nil && !s.hosts[0].now(w.now).flushed {
 		s.caches[n].store(s.caches[n].key(j, n), w.now)
 	}
 }
 
-// flush has the caches of s lose what a fault that begins now takes.
-func (w *world) flush(s *service) {
+// flushCaches has the caches of s lose what a fault that begins now takes.
+func (w *world) flushCaches(s *service) {
 	for i := range s.def.Faults {
 		f := &s.def.Faults[i]
 		if to, ok := f.latest(w.now); f.Kind != Flush || !ok || to-f.For != w.now {

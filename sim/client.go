@@ -87,10 +87,10 @@ type flight struct {
 // place is a call's place in line for room under a concurrency limit.
 type place struct{ waiter bulkhead.Waiter }
 
-// begin starts a call of process p of o, with its own key of randomness.
-func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) {
+// newCall starts a call of process p of o, with its own key of randomness.
+func (w *world) newCall(o *origin, p uint32, key uint64, deadline time.Duration) {
 	if o.links != nil {
-		w.disturb(o, p)
+		w.disturbLink(o, p)
 		return
 	}
 	i, f := w.flights.take()
@@ -102,14 +102,14 @@ func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) {
 		f.process, f.reloads = p, 0
 	}
 	if o.redials != nil {
-		w.lose(i, f, o, p, false)
+		w.loseConnection(i, f, o, p, false)
 		return
 	}
-	w.start(i, f, o, p, deadline)
+	w.startCall(i, f, o, p, deadline)
 }
 
-// start starts the call that f stands for, maybe not its first.
-func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
+// startCall starts the call that f stands for, maybe not its first.
+func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
 	f.began = w.now
 	if o.pooled || o.chooses {
 		f.process = process
@@ -118,17 +118,17 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	spec := o.spec
 	spec.Deadline = deadline
 	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Success {
-		w.end(i, f, no)
+		w.endCall(i, f, no)
 		return
 	}
 	if o.hop != nil {
 		f.call.NestedIn(int(f.above) + 1)
 	}
 	if !o.hedges && f.call.FirstAttempt(w.now) {
-		w.send(i, f)
+		w.sendAttempt(i, f)
 		return
 	}
-	w.attempt(i, f)
+	w.askForAttempt(i, f)
 }
 
 // patience is the callers' own deadline for a call that begins now.
@@ -139,96 +139,96 @@ func (w *world) patience(o *origin) time.Duration {
 	return saturating.Add(w.now, o.patient)
 }
 
-// attempt asks the engine whether the next attempt may begin.
-func (w *world) attempt(i uint32, f *flight) {
+// askForAttempt asks the engine whether the next attempt may begin.
+func (w *world) askForAttempt(i uint32, f *flight) {
 	w.seedFor(f, true)
 	step := f.call.Attempt(w.now, w.random)
 	switch {
 	case step.Full:
-		w.queue(i, f)
+		w.waitForRoom(i, f)
 	case step.Wait > 0: // held back by the throttle, or because there may be a line
-		w.at(saturating.Add(w.now, step.Wait), wake, f.gen, i)
+		w.at(saturating.Add(w.now, step.Wait), eventWake, f.gen, i)
 	default:
-		w.take(i, f, step)
+		w.followStep(i, f, step)
 	}
 }
 
-// take does what the engine has decided: the attempt has begun, or the call is over.
-func (w *world) take(i uint32, f *flight, step engine.Step) {
+// followStep does what the engine has decided: the attempt has begun, or the call is over.
+func (w *world) followStep(i uint32, f *flight, step engine.Step) {
 	if step.Done {
-		w.end(i, f, step.Reason)
+		w.endCall(i, f, step.Reason)
 		return
 	}
 	if w.origins[f.origin].hedges {
-		w.race(i, f)
+		w.startRace(i, f)
 		return
 	}
-	w.send(i, f)
+	w.sendAttempt(i, f)
 }
 
-// queue stands in line for room under the concurrency limit.
-func (w *world) queue(i uint32, f *flight) {
+// waitForRoom stands in line for room under the concurrency limit.
+func (w *world) waitForRoom(i uint32, f *flight) {
 	p := &place{}
 	gen := f.gen
-	p.waiter.Admit = func() { w.at(w.now, admitted, gen, i) }
+	p.waiter.Admit = func() { w.at(w.now, eventAdmitted, gen, i) }
 	step := f.call.Queue(w.now, &p.waiter, w.random)
 	if !step.Full {
-		w.take(i, f, step)
+		w.followStep(i, f, step)
 		return
 	}
 	w.waiting[i] = p
-	w.at(saturating.Add(w.now, step.Wait), leave, gen, i)
+	w.at(saturating.Add(w.now, step.Wait), eventLeaveLine, gen, i)
 }
 
-// fly continues a flight when its event has come.
-func (w *world) fly(kind int, i uint32, f *flight) {
+// continueFlight continues a flight when its event has come.
+func (w *world) continueFlight(kind int, i uint32, f *flight) {
 	f.gen++
-	if kind == wake {
+	if kind == eventWake {
 		if c := w.contests[i]; c != nil {
-			w.another(i, f, c)
+			w.askForHedge(i, f, c)
 			return
 		}
 		if w.orphaned(f) {
 			w.seedFor(f, true)
-			w.take(i, f, f.call.Stop(w.now, engine.Canceled, w.random))
+			w.followStep(i, f, f.call.Stop(w.now, engine.Canceled, w.random))
 			return
 		}
-		w.attempt(i, f)
+		w.askForAttempt(i, f)
 		return
 	}
 	if f.slot == 0 || f.slot == ofMessage {
-		w.seedFor(f, kind == admitted || kind == leave)
+		w.seedFor(f, kind == eventAdmitted || kind == eventLeaveLine)
 	}
 	switch kind {
-	case timeout:
+	case eventTimeout:
 		w.rec.timedOut(w.now)
 		if o := w.origins[f.origin]; o.target.def.CancelWork {
-			w.cancel(f)
+			w.cancelAttempt(f)
 		}
 		if w.origins[f.origin].pooled {
-			w.abandon(i, f)
+			w.abandonConnection(i, f)
 		}
-		w.ended(i, f, verdictTimeout)
-	case answer:
-		w.answered(i, f, int(f.verdict))
-	case admitted:
+		w.attemptEnded(i, f, verdictTimeout)
+	case eventAnswer:
+		w.answerArrived(i, f, int(f.verdict))
+	case eventAdmitted:
 		delete(w.waiting, i)
-		w.take(i, f, f.call.Admitted(w.now, w.random))
-	case leave:
+		w.followStep(i, f, f.call.Admitted(w.now, w.random))
+	case eventLeaveLine:
 		p := w.waiting[i]
 		delete(w.waiting, i)
-		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
-	case again:
+		w.followStep(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
+	case eventCallAgain:
 		o := w.origins[f.origin]
-		if o.strayed(f) {
-			w.retire(i, f, o, o.redials != nil) // otherwise it is to begin
+		if o.hostCrashed(f) {
+			w.retireFlight(i, f, o, o.redials != nil) // otherwise it is to begin
 			return
 		}
 		if o.redials != nil {
-			w.redial(i, f, o)
+			w.dialOnce(i, f, o)
 			return
 		}
-		w.start(i, f, o, o.home(f.process), w.patience(o))
+		w.startCall(i, f, o, o.home(f.process), w.patience(o))
 	}
 }
 
@@ -236,24 +236,24 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 // been cancelled or lost, or that of a process that is gone: it makes no more attempts.
 func (w *world) orphaned(f *flight) bool {
 	o := w.origins[f.origin]
-	return o.hop != nil && w.jobs.at(f.parent).gen != f.parentGen || o.strayed(f)
+	return o.hop != nil && w.jobs.at(f.parent).gen != f.parentGen || o.hostCrashed(f)
 }
 
-func (w *world) answered(i uint32, f *flight, verdict int) {
+func (w *world) answerArrived(i uint32, f *flight, verdict int) {
 	if verdict != verdictOK {
 		w.rec.refusal(w.now)
 	}
-	w.ended(i, f, verdict)
+	w.attemptEnded(i, f, verdict)
 }
 
-// ended reports to the engine how an attempt ended, and does what it decides.
-func (w *world) ended(i uint32, f *flight, verdict int) {
+// attemptEnded reports to the engine how an attempt ended, and does what it decides.
+func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
 	if w.origins[f.origin].chooses {
-		w.leaves(i, w.outcome(verdict))
+		w.reportOutcome(i, w.outcome(verdict))
 	}
 	if f.slot > 0 {
 		if f.slot == ofMessage {
-			w.tried(i, f, verdict)
+			w.handlerAnswered(i, f, verdict)
 			return
 		}
 		w.racerEnded(f, verdict)
@@ -262,7 +262,7 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 	v := w.origins[f.origin].verdicts[verdict]
 	if v.Kind == lull.KindSuccess && f.call.Attempts() == 1 && f.call.MaySucceed() {
 		f.call.Succeed(w.now, f.call.Due())
-		w.end(i, f, engine.Success)
+		w.endCall(i, f, engine.Success)
 		return
 	}
 	w.seedFor(f, false)
@@ -272,22 +272,22 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 			w.redialFailed(i, f, o, o.verdicts[verdict])
 			return
 		}
-		w.end(i, f, step.Reason)
+		w.endCall(i, f, step.Reason)
 		return
 	}
 	// Without a wait it is an event, too: a run in which everything happens at once
 	// can be stopped, and needs no more stack than another.
-	w.at(saturating.Add(w.now, max(step.Wait, 0)), wake, f.gen, i)
+	w.at(saturating.Add(w.now, max(step.Wait, 0)), eventWake, f.gen, i)
 }
 
-// end ends a call.
-func (w *world) end(i uint32, f *flight, why lull.Reason) {
+// endCall ends a call.
+func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
-	if o.strayed(f) {
+	if o.hostCrashed(f) {
 		if why == engine.Success {
 			w.rec.lost(w.now)
 		}
-		w.retire(i, f, o, true)
+		w.retireFlight(i, f, o, true)
 		return
 	}
 	if o.redials != nil {
@@ -298,7 +298,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		o.redials[f.process].Connected(w.now)
 	}
 	if o.links != nil && why == engine.Success {
-		w.linked(o, f)
+		w.linkConnected(o, f)
 	}
 	w.callEnds(o, f.began, why, f.call.Attempts())
 	if o.chooses {
@@ -307,11 +307,11 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	f.gen++
 	if o.fleet == nil {
 		if o.hop == nil {
-			w.refused(i, f, why)
+			w.tryRefused(i, f, why)
 			return
 		}
 		parent, gen := f.parent, f.parentGen
-		w.flights.give(i)
+		w.flights.release(i)
 		w.hopEnded(parent, gen, o.hop, why)
 		return
 	}
@@ -324,7 +324,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 			if _, came := w.rec.users[i]; !came {
 				w.rec.users[i] = f.began
 			}
-			w.at(saturating.Add(w.now, o.reload.draw(&src)), again, f.gen, i)
+			w.at(saturating.Add(w.now, o.reload.draw(&src)), eventCallAgain, f.gen, i)
 			return
 		}
 	}
@@ -332,7 +332,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	if o.again {
 		began = w.userBegan(i, f)
 	}
-	w.rec.left(w.now, began)
+	w.rec.userLeft(w.now, began)
 	if o.links != nil && why != engine.Success {
 		o.links.each[f.process].dials = false
 	}
@@ -341,10 +341,10 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		f.key, f.reloads = src.Uint64(), 0
 		f.op = f.key
 		pause := max(o.think.draw(&src), 1) // for time to pass
-		w.at(saturating.Add(w.now, pause), again, f.gen, i)
+		w.at(saturating.Add(w.now, pause), eventCallAgain, f.gen, i)
 		return
 	}
-	w.flights.give(i)
+	w.flights.release(i)
 }
 
 // userBegan is when the user began to call whose last call is f, and forgets it.

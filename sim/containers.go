@@ -111,7 +111,7 @@ func (s *slab[T]) grow() {
 	}
 }
 
-func (s *slab[T]) give(i uint32) { s.free.push(i) }
+func (s *slab[T]) release(i uint32) { s.free.push(i) }
 
 // inUse is how many places are out.
 func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }

@@ -165,22 +165,22 @@ func (t *timeline) finish(now, work time.Duration) time.Duration {
 	}
 }
 
-// turn is the beginning or end of a fault at a host.
-func (s *service) turn(w *world, i int) {
+// changeFault is the beginning or end of a fault at a host.
+func (s *service) changeFault(w *world, i int) {
 	h := &s.hosts[i]
 	x := h.now(w.now)
 	if i == 0 && x.flushed && x.from == w.now {
-		w.flush(s)
+		w.flushCaches(s)
 	}
 	if x.down && x.from == w.now {
-		s.crash(w, i, x.silent)
+		s.crashHost(w, i, x.silent)
 		return
 	}
-	w.fill(s, uint32(i))
+	w.fillWorkers(s, uint32(i))
 }
 
-// crash loses everything that a host has in hand. If it is silent, nobody hears of it.
-func (s *service) crash(w *world, i int, silent bool) {
+// crashHost loses everything that a host has in hand. If it is silent, nobody hears of it.
+func (s *service) crashHost(w *world, i int, silent bool) {
 	h := &s.hosts[i]
 	var lost []uint32
 	for k := range w.jobs.used {
@@ -189,13 +189,13 @@ func (s *service) crash(w *world, i int, silent bool) {
 			continue
 		}
 		switch {
-		case j.state == empty || j.state == answering || j.state == connecting:
-		case j.state == cancelled || j.hop == shaking:
-			w.drop(k, j)
+		case j.state == jobIdle || j.state == jobAnswering || j.state == jobConnecting:
+		case j.state == jobCancelled || j.hop == handshake:
+			w.dropJob(k, j)
 		default:
-			w.forget(j)
+			w.forgetVisitor(j)
 			j.gen++ // what was to become of it does not
-			j.state = answering
+			j.state = jobAnswering
 			lost = append(lost, k)
 		}
 	}
@@ -204,25 +204,25 @@ func (s *service) crash(w *world, i int, silent bool) {
 		h.gate = w.newGate(s)
 	}
 	if len(w.pools) > 0 {
-		w.cutOff(s, i, silent)
+		w.closeConnections(s, i, silent)
 	}
 	if len(s.links) > 0 {
-		w.cutLinks(s, uint32(i))
+		w.loseLinks(s, uint32(i))
 	}
 	for _, k := range lost {
 		j := w.jobs.at(k)
 		if !silent {
-			w.respond(k, j, verdictReset, w.now)
+			w.sendResponse(k, j, verdictReset, w.now)
 			continue
 		}
-		if !w.gone(j) { // it may have no timer, if its answer was certain
-			w.timer(j.flight, w.flights.at(j.flight), j.until)
+		if !w.callerGone(j) { // it may have no timer, if its answer was certain
+			w.startTimer(j.flight, w.flights.at(j.flight), j.until)
 		}
-		w.drop(k, j)
+		w.dropJob(k, j)
 	}
 }
 
-func (w *world) up(s *service, host uint32) bool {
+func (w *world) hostUp(s *service, host uint32) bool {
 	h := &s.hosts[host]
 	return !h.now(w.now).down && h.heap.down <= w.now
 }

@@ -15,9 +15,9 @@ type memory struct {
 	down   time.Duration // the end of the restart after it ran out of memory
 }
 
-// allocate takes memory for one attempt. It reports false if there is not enough: the host has
+// allocateMemory takes memory for one attempt. It reports false if there is not enough: the host has
 // crashed.
-func (w *world) allocate(s *service, i uint32) bool {
+func (w *world) allocateMemory(s *service, i uint32) bool {
 	d := &s.def.Heap
 	h := &s.hosts[i]
 	if h.heap.used == 0 {
@@ -29,7 +29,7 @@ func (w *world) allocate(s *service, i uint32) bool {
 	}
 	live := h.live(d) + d.PerAttempt + buffered
 	if live > d.Size {
-		w.exhaust(s, i)
+		w.exhaustMemory(s, i)
 		return false
 	}
 	h.heap.used = live - buffered
@@ -46,23 +46,23 @@ func (h *host) live(d *Heap) int {
 	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.accepts.open+h.kept)
 }
 
-// paused reports whether the work on j, which should be done, is not, because of pauses since it
+// stillPaused reports whether the work on j, which should be done, is not, because of pauses since it
 // began. It is done later by as much.
-func (w *world) paused(i uint32, j *job) bool {
+func (w *world) stillPaused(i uint32, j *job) bool {
 	h := &w.services[j.service].hosts[j.host]
 	since := h.heap.pauses - time.Duration(j.version)
 	if since == 0 {
 		return false
 	}
 	j.version = uint64(h.heap.pauses)
-	w.at(saturating.Add(w.now, since), done, j.gen, i)
+	w.at(saturating.Add(w.now, since), eventWorkDone, j.gen, i)
 	return true
 }
 
-// exhaust crashes a host that has no memory left.
-func (w *world) exhaust(s *service, i uint32) {
+// exhaustMemory crashes a host that has no memory left.
+func (w *world) exhaustMemory(s *service, i uint32) {
 	h := &s.hosts[i]
 	w.rec.outOfMemory(w.now)
 	h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(s.def.Heap.Restart, 10*time.Second))}
-	s.crash(w, int(i), false)
+	s.crashHost(w, int(i), false)
 }

@@ -64,16 +64,16 @@ func (l *links) home(p uint32) uint32 {
 	return p % uint32(len(l.from.hosts))
 }
 
-// up reports whether the host works that process p runs on.
-func (l *links) up(w *world, p uint32) bool { return l.from == nil || w.up(l.from, l.home(p)) }
+// hostUp reports whether the host works that process p runs on.
+func (l *links) hostUp(w *world, p uint32) bool { return l.from == nil || w.hostUp(l.from, l.home(p)) }
 
-// disturb is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
+// disturbLink is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
 // it dials again.
-func (w *world) disturb(o *origin, p uint32) {
+func (w *world) disturbLink(o *origin, p uint32) {
 	switch k := &o.links.each[p]; {
 	case k.host != 0:
 		w.loseLink(o, p)
-	case !k.dials && o.links.up(w, p):
+	case !k.dials && o.links.hostUp(w, p):
 		w.dialLink(o, p, false)
 	}
 }
@@ -91,9 +91,9 @@ func (w *world) unlink(o *origin, p uint32) {
 		o.target.hosts[k.host-1].kept--
 		k.host = 0
 		n := w.rec.afterWarmup(w.now)
-		w.rec.t.Disconnects += n
+		w.rec.totals.Disconnects += n
 		if o.tally != nil {
-			o.tally.t.Disconnects += n
+			o.tally.totals.Disconnects += n
 		}
 	}
 }
@@ -109,20 +109,20 @@ func (w *world) dialLink(o *origin, p uint32, fresh bool) {
 	f.key = draw.Mix(draw.Mix(o.links.key, 1<<40+uint64(p)), uint64(k.losses))
 	f.call = engine.Call{}
 	if o.redials == nil {
-		w.at(w.now, again, f.gen, i)
+		w.at(w.now, eventCallAgain, f.gen, i)
 		return
 	}
 	if fresh {
 		o.redials[p] = redialPlan.Redial()
 	}
-	w.lose(i, f, o, p, fresh)
+	w.loseConnection(i, f, o, p, fresh)
 }
 
-// linked is the success of a dial, at host f.parent. That may have crashed meanwhile.
-func (w *world) linked(o *origin, f *flight) {
+// linkConnected is the success of a dial, at host f.parent. That may have crashed meanwhile.
+func (w *world) linkConnected(o *origin, f *flight) {
 	k := &o.links.each[f.process]
 	k.dials = false
-	if !w.up(o.target, f.parent) {
+	if !w.hostUp(o.target, f.parent) {
 		w.dialLink(o, f.process, false)
 		return
 	}
@@ -131,23 +131,23 @@ func (w *world) linked(o *origin, f *flight) {
 	o.target.hosts[f.parent].kept++
 }
 
-// strayed reports whether the host on which the process of f runs has crashed since the call began.
-func (o *origin) strayed(f *flight) bool {
+// hostCrashed reports whether the host on which the process of f runs has crashed since the call began.
+func (o *origin) hostCrashed(f *flight) bool {
 	return o.links != nil && o.links.each[f.process].epoch != f.parentGen
 }
 
-// retire gives up the place of a process that is gone. A call of it may be under way, which ends.
-func (w *world) retire(i uint32, f *flight, o *origin, calls bool) {
+// retireFlight gives up the place of a process that is gone. A call of it may be under way, which ends.
+func (w *world) retireFlight(i uint32, f *flight, o *origin, calls bool) {
 	if calls {
 		w.callEnds(o, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)))
 	}
-	w.rec.left(w.now, w.userBegan(i, f))
+	w.rec.userLeft(w.now, w.userBegan(i, f))
 	f.gen++
-	w.flights.give(i)
+	w.flights.release(i)
 }
 
-// cutLinks is the crash of a host: the connections to it are lost, and the processes on it.
-func (w *world) cutLinks(s *service, host uint32) {
+// loseLinks is the crash of a host: the connections to it are lost, and the processes on it.
+func (w *world) loseLinks(s *service, host uint32) {
 	from := false
 	for _, o := range s.links {
 		l := o.links
@@ -175,12 +175,12 @@ func (w *world) cutLinks(s *service, host uint32) {
 	w.rec.links.Lost += int64(b.bytes)
 	*b = outbox{at: w.now, restart: s.upAt(host, w.now)}
 	if b.restart < never {
-		w.scheduleTopic(b.restart, restart, s.index, host)
+		w.scheduleRare(b.restart, eventRestart, s.index, host)
 	}
 }
 
-// restart has the processes dial that run on a host, which is up again.
-func (w *world) restart(s *service, host uint32) {
+// restartHost has the processes dial that run on a host, which is up again.
+func (w *world) restartHost(s *service, host uint32) {
 	b := &s.hosts[host].box
 	if b.restart != w.now {
 		return // it has crashed again, or it is the second event of crashes that overlap
@@ -215,9 +215,9 @@ func newRedials(f *Fleet) []engine.Redial {
 	return each
 }
 
-// lose begins a call of process p: its connection has just been lost, or it is fresh and has never
+// loseConnection begins a call of process p: its connection has just been lost, or it is fresh and has never
 // had one.
-func (w *world) lose(i uint32, f *flight, o *origin, p uint32, fresh bool) {
+func (w *world) loseConnection(i uint32, f *flight, o *origin, p uint32, fresh bool) {
 	f.process, f.reloads, f.began = p, 0, w.now
 	w.callBegins(o)
 	w.seedFor(f, true)
@@ -227,12 +227,12 @@ func (w *world) lose(i uint32, f *flight, o *origin, p uint32, fresh bool) {
 	} else {
 		wait = o.redials[p].Lost(w.now, lull.Verdict{}, 0, w.random).Wait
 	}
-	w.at(saturating.Add(w.now, wait), again, f.gen, i)
+	w.at(saturating.Add(w.now, wait), eventCallAgain, f.gen, i)
 }
 
-// redial makes one attempt to connect. The dependency admits it, bounds it in time and learns from
+// dialOnce makes one attempt to connect. The dependency admits it, bounds it in time and learns from
 // it, as from a call that is made once.
-func (w *world) redial(i uint32, f *flight, o *origin) {
+func (w *world) dialOnce(i uint32, f *flight, o *origin) {
 	f.key = draw.Mix(f.key, 1<<34) // each has its own randomness
 	spec := o.spec
 	spec.Once = true
@@ -245,13 +245,13 @@ func (w *world) redial(i uint32, f *flight, o *origin) {
 		w.redialFailed(i, f, o, v)
 		return
 	}
-	w.attempt(i, f)
+	w.askForAttempt(i, f)
 }
 
 // redialFailed has the process dial again, after an attempt that ended with v.
 func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
-	if o.strayed(f) {
-		w.retire(i, f, o, true)
+	if o.hostCrashed(f) {
+		w.retireFlight(i, f, o, true)
 		return
 	}
 	f.gen++
@@ -262,14 +262,14 @@ func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
 	step := o.redials[f.process].Failed(w.now, v, w.random)
 	if step.Done { // it stays without a connection
 		w.callEnds(o, f.began, step.Reason, int(f.reloads))
-		w.rec.left(w.now, f.began)
+		w.rec.userLeft(w.now, f.began)
 		if o.links != nil {
 			o.links.each[f.process].dials = false
 		}
-		w.flights.give(i)
+		w.flights.release(i)
 		return
 	}
-	w.at(saturating.Add(w.now, step.Wait), again, f.gen, i)
+	w.at(saturating.Add(w.now, step.Wait), eventCallAgain, f.gen, i)
 }
 
 // settle counts what has come until now.
@@ -305,9 +305,9 @@ func (w *world) fillBuffer(o *origin, p uint32) {
 	b.buffers++
 	b.perSecond += int64(l.def.PerSecond)
 	if full := l.def.fullFor(); full < never {
-		w.scheduleTopic(saturating.Add(w.now, full), bufferFull, uint32(o.index), p)
+		w.scheduleRare(saturating.Add(w.now, full), eventBufferFull, uint32(o.index), p)
 	}
-	w.watch(l.from, host, 0)
+	w.watchMemory(l.from, host, 0)
 }
 
 // bufferFull is the time at which the buffer of process p may be full.
@@ -346,9 +346,9 @@ func (w *world) emptyBuffer(o *origin, p uint32) {
 	k.filled, k.full = false, false
 }
 
-// watch makes an event of the time at which the messages will have filled the memory of a host, as
+// watchMemory makes an event of the time at which the messages will have filled the memory of a host, as
 // things are now. It is at least a pause away.
-func (w *world) watch(s *service, host uint32, pause time.Duration) {
+func (w *world) watchMemory(s *service, host uint32, pause time.Duration) {
 	h, d := &s.hosts[host], &s.def.Heap
 	b := &h.box
 	if b.perSecond == 0 {
@@ -358,7 +358,7 @@ func (w *world) watch(s *service, host uint32, pause time.Duration) {
 	at := saturating.Add(w.now, max(saturating.Add(duration(room/float64(b.perSecond)*1e9), 1), pause))
 	if b.alarm == 0 || at < b.alarm {
 		b.alarm = at
-		w.scheduleTopic(at, memoryFull, s.index, host)
+		w.scheduleRare(at, eventMemoryFull, s.index, host)
 	}
 }
 
@@ -370,8 +370,8 @@ func (w *world) memoryFull(s *service, host uint32) {
 	}
 	h.box.alarm = 0
 	if h.live(d)+w.buffered(h) > d.Size {
-		w.exhaust(s, host)
+		w.exhaustMemory(s, host)
 		return
 	}
-	w.watch(s, host, time.Millisecond)
+	w.watchMemory(s, host, time.Millisecond)
 }

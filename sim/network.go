@@ -9,15 +9,16 @@ import (
 	"github.com/lullgo/lull/sim/internal/draw"
 )
 
-// send carries the request of an attempt that has begun to the service.
-func (w *world) send(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.until(f)) }
+// sendAttempt carries the request of an attempt that has begun to the service.
+func (w *world) sendAttempt(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.timeoutAt(f)) }
 
-// until is when the attempt that begins now times out.
-func (w *world) until(f *flight) time.Duration {
+// timeoutAt is when the attempt that begins now times out.
+func (w *world) timeoutAt(f *flight) time.Duration {
 	return saturating.Add(w.now, f.call.Timeout(w.now))
 }
 
-// sendNth is send for attempt n of a call.
+// sendNth sends attempt n of a call, which times out at until. It is the network's loss and latency that decide
+// whether and when the request arrives.
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	made := n
@@ -38,10 +39,10 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		there, home = o.forward.draw(&src), o.forward.draw(&src)
 		if o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss {
 			if o.pooled {
-				w.pooled(i, f, o, n, &src, until, there, home, true)
+				w.sendPooled(i, f, o, n, &src, until, there, home, true)
 				return
 			}
-			w.timer(i, f, until)
+			w.startTimer(i, f, until)
 			return
 		}
 		if o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
@@ -49,7 +50,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		}
 	}
 	if o.pooled {
-		w.pooled(i, f, o, n, &src, until, there, home, false)
+		w.sendPooled(i, f, o, n, &src, until, there, home, false)
 		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
@@ -59,7 +60,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	}
 	var host uint32
 	if o.chooses {
-		host = w.choose(i, f, o, n, &src)
+		host = w.chooseHost(i, f, o, n, &src)
 	}
 	k, j := w.jobs.take()
 	gen := j.gen
@@ -69,22 +70,22 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		j.introduce(f, o)
 	}
 	if there > 0 {
-		w.timer(i, f, until)
-		w.at(w.now+there, reach, gen, k)
+		w.startTimer(i, f, until)
+		w.at(w.now+there, eventReach, gen, k)
 		return
 	}
 	flightGen := f.gen
-	known := w.reach(k, j)
+	known := w.jobArrives(k, j)
 	// The flight may have gone on already. If not, a timer is needed unless the
 	// answer is certain to be in time.
 	if f.gen == flightGen && (known == 0 || saturating.Add(known, home) > until) {
-		w.timer(i, f, until)
+		w.startTimer(i, f, until)
 	}
 }
 
-func (w *world) timer(i uint32, f *flight, until time.Duration) {
+func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
 	if until != never {
-		w.at(until, timeout, f.gen, i)
+		w.at(until, eventTimeout, f.gen, i)
 	}
 }
 
@@ -93,14 +94,14 @@ type attemptRandom struct{ key, n uint64 }
 
 func (l attemptRandom) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
 
-// sendPlain is send to a service that has as many workers as it takes: when it
+// sendPlain sends an attempt to a service that has as many workers as it takes: when it
 // will answer is known at once, and no job is needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
-	verdict, at := s.serve(w, w.now+there, l)
+	verdict, at := s.servePlain(w, w.now+there, l)
 	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
 		if o.counted {
-			w.effect(s, o, f.op, f.key)
+			w.countEffect(s, o, f.op, f.key)
 		}
 		if at > until {
 			w.rec.wasted(at)
@@ -109,31 +110,31 @@ func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until
 	at = saturating.Add(at, home)
 	switch {
 	case at > until:
-		w.timer(i, f, until)
+		w.startTimer(i, f, until)
 	case at == w.now:
 		f.gen++
-		w.answered(i, f, verdict)
+		w.answerArrived(i, f, verdict)
 	default:
 		f.verdict = uint16(verdict)
-		w.at(at, answer, f.gen, i)
+		w.at(at, eventAnswer, f.gen, i)
 	}
 }
 
-// reply is the arrival of the response.
-func (w *world) reply(i uint32, j *job) {
+// responseArrives is the arrival of the response.
+func (w *world) responseArrives(i uint32, j *job) {
 	flight, verdict, host := j.flight, int(j.verdict), j.host
-	there := !w.gone(j)
-	w.drop(i, j)
+	there := !w.callerGone(j)
+	w.dropJob(i, j)
 	if there {
 		f := w.flights.at(flight)
 		switch o := w.origins[f.origin]; {
 		case o.pooled:
-			w.handBack(flight, verdict)
+			w.returnConnection(flight, verdict)
 		case o.links != nil:
 			f.parent = host
 		}
 		f.gen++
-		w.answered(flight, f, verdict)
+		w.answerArrived(flight, f, verdict)
 	}
 }
 
@@ -143,8 +144,8 @@ type visit struct {
 	at  outlier.Endpoint
 }
 
-// choose chooses the host for the nth attempt of a call, which flight i makes.
-func (w *world) choose(i uint32, f *flight, o *origin, n int, src *draw.Source) uint32 {
+// chooseHost chooses the host for the nth attempt of a call, which flight i makes.
+func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Source) uint32 {
 	if !o.chooses {
 		return uint32(src.Below(uint64(len(o.target.hosts))))
 	}
@@ -200,8 +201,8 @@ func (w *world) ejected(c outlier.Change) {
 	}
 }
 
-// leaves reports how the attempt of flight i ended.
-func (w *world) leaves(i uint32, outcome outlier.Outcome) {
+// reportOutcome reports how the attempt of flight i ended.
+func (w *world) reportOutcome(i uint32, outcome outlier.Outcome) {
 	v, ok := w.visits[i]
 	if !ok {
 		return

@@ -50,12 +50,12 @@ type conn struct {
 type connState uint8
 
 const (
-	vacant connState = iota // the place of none
-	dialing
-	knocking // it waits in the backlog
-	idle
-	carrying
-	left // the process has closed it
+	connNone connState = iota // the place of none
+	connDialing
+	connInBacklog // it waits in the backlog
+	connIdle
+	connCarrying
+	connLeft // the process has closed it
 )
 
 // A leg is what an attempt with a connection needs beside its job, in the place of that.
@@ -70,7 +70,7 @@ type leg struct {
 	since  time.Duration // it has waited
 }
 
-const shaking = 1<<16 - 1 // job.hop, of a handshake
+const handshake = 1<<16 - 1 // job.hop, of a handshake
 
 // openPools makes the connections that are there at the beginning, as far as the service has room.
 func (w *world) openPools(o *origin) {
@@ -87,7 +87,7 @@ func (w *world) openPools(o *origin) {
 					break
 				}
 				ci, c := w.conns.take()
-				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: idle}
+				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: connIdle}
 				p.dials++
 				p.open++
 				p.idle.push(ci)
@@ -98,20 +98,20 @@ func (w *world) openPools(o *origin) {
 	}
 }
 
-// pooled is sendNth for an attempt that needs a connection.
-func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
+// sendPooled sends an attempt that needs a connection.
+func (w *world) sendPooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
 	k, j := w.jobs.take()
 	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, shaking))}
+	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, handshake))}
 	f.job = k
 	if o.target.def.Admission.On {
 		j.introduce(f, o)
 	}
 	if len(o.target.hosts) > 1 {
-		j.host = w.choose(i, f, o, n, src)
+		j.host = w.chooseHost(i, f, o, n, src)
 	}
 	j.key = src.Uint64()
-	j.state = connecting
+	j.state = jobConnecting
 	for uint32(len(w.legs)) < w.jobs.used {
 		w.legs = append(w.legs, leg{})
 	}
@@ -119,8 +119,8 @@ func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, 
 		w.held = append(w.held, 0)
 	}
 	w.legs[k] = leg{there: there, lost: lost}
-	w.timer(i, f, until)
-	w.connect(k, j, w.poolOf(o, f.process, j.host))
+	w.startTimer(i, f, until)
+	w.getConnection(k, j, w.poolOf(o, f.process, j.host))
 }
 
 // poolOf returns the pool of a process and a host, made when it is first needed.
@@ -138,11 +138,11 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
-// connect gives j a connection, or has it wait for one.
-func (w *world) connect(k uint32, j *job, p *pool) {
+// getConnection gives j a connection, or has it wait for one.
+func (w *world) getConnection(k uint32, j *job, p *pool) {
 	if p.idle.n > 0 {
 		ci := p.idle.popBack()
-		w.carry(ci, w.conns.at(ci), k, j)
+		w.sendOverConnection(ci, w.conns.at(ci), k, j)
 		return
 	}
 	w.rec.connWait(w.now)
@@ -150,9 +150,9 @@ func (w *world) connect(k uint32, j *job, p *pool) {
 	own := p.room()
 	switch {
 	case p.def.Kind == HTTP:
-		w.legs[k].ticket = w.ticket(&p.line, k)
+		w.legs[k].ticket = w.queueTicket(&p.line, k)
 		if !own {
-			w.legs[k].unmet = w.ticket(&p.unmet, k)
+			w.legs[k].unmet = w.queueTicket(&p.unmet, k)
 		}
 	case !own:
 		p.crowd = append(p.crowd, k)
@@ -163,8 +163,8 @@ func (w *world) connect(k uint32, j *job, p *pool) {
 	}
 }
 
-// ticket puts an attempt into a line, and returns the number of its ticket, plus one.
-func (w *world) ticket(line *ring, k uint32) uint32 {
+// queueTicket puts an attempt into a line, and returns the number of its ticket, plus one.
+func (w *world) queueTicket(line *ring, k uint32) uint32 {
 	t, v := w.tickets.take()
 	*v = k + 1
 	line.push(t)
@@ -183,7 +183,7 @@ func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
 func (w *world) dial(p *pool, job, gen uint32) uint32 {
 	w.rec.dial(w.now)
 	ci, c := w.conns.take()
-	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: dialing}
+	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: connDialing}
 	p.dials++
 	p.open++
 	if p.def.Ports > 0 {
@@ -194,79 +194,79 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			w.rec.noPort(w.now)
 			c.asked = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
-			w.scheduleTopic(w.now, refusedDial, c.gen, ci)
+			w.scheduleRare(w.now, eventDialRefused, c.gen, ci)
 			return ci
 		}
 	}
-	w.scheduleTopic(saturating.Add(w.now, p.def.dialTimeout()), overdueDial, c.gen, ci)
-	w.request(ci, c, p, w.now)
+	w.scheduleRare(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
 
 // noPort is conn.asked of a connection that found no local port.
 const noPort = 255
 
-// request sends the request for a connection.
-func (w *world) request(ci uint32, c *conn, p *pool, now time.Duration) {
+// requestConnection sends the request for a connection.
+func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration) {
 	c.since = now
 	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
 	there := p.o.forward.draw(&src)
 	c.back = p.o.forward.draw(&src)
 	n := &p.o.network
 	if n.Loss > 0 && draw.Unit(src.Uint64()) < n.Loss || n.LossBack > 0 && draw.Unit(src.Uint64()) < n.LossBack {
-		w.requestAgain(ci, c, p)
+		w.requestConnectionAgain(ci, c, p)
 		return
 	}
-	w.scheduleTopic(saturating.Add(now, there), knock, c.gen, ci)
+	w.scheduleRare(saturating.Add(now, there), eventDial, c.gen, ci)
 }
 
-// requestAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
-func (w *world) requestAgain(ci uint32, c *conn, p *pool) {
+// requestConnectionAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
+func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	const most = 6 // as on Linux
 	if c.asked >= most {
 		return // until it is overdue
 	}
 	c.asked++
-	w.request(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
+	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
 }
 
 // happens works off an event of a connection.
 func (w *world) happens(what uint32, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
-	case knock:
-		w.knock(ci, c, p)
-	case dialled:
-		w.dialled(ci, c, p)
-	case refusedDial:
+	case eventDial:
+		w.connectionRequested(ci, c, p)
+	case eventDialled:
+		w.dialSucceeded(ci, c, p)
+	case eventDialRefused:
 		verdict := verdictRefused
 		if c.asked == noPort {
 			verdict = verdictNoPort
 		}
 		w.dialFailed(ci, c, p, verdict)
-	case overdueDial:
+	case eventDialOverdue:
 		w.dialFailed(ci, c, p, verdictDialTimeout)
-	case hangedUp:
+	case eventHungUp:
 		w.serverCloses(ci, c)
 	}
 }
 
-// dialled is a connection that is there.
-func (w *world) dialled(ci uint32, c *conn, p *pool) {
+// dialSucceeded is a connection that is there.
+func (w *world) dialSucceeded(ci uint32, c *conn, p *pool) {
 	k, own := w.dialer(c)
 	spare := c.job == 0
 	c.job = 0
-	c.state = idle
+	c.state = connIdle
 	c.gen++ // it is overdue no more
 	if own {
 		w.takeTicket(k, p)
-		w.carry(ci, c, k, w.jobs.at(k))
+		w.sendOverConnection(ci, c, k, w.jobs.at(k))
 		return
 	}
-	w.put(ci, c, p)
+	w.putConnection(ci, c, p)
 	if spare {
 		p.opening = false
-		w.openNext(p)
+		w.dialNext(p)
 	}
 }
 
@@ -277,7 +277,7 @@ func (w *world) dialer(c *conn) (uint32, bool) {
 	}
 	k := c.job - 1
 	j := w.jobs.at(k)
-	return k, j.gen == c.jobGen && j.state == connecting && w.legs[k].conn == 0
+	return k, j.gen == c.jobGen && j.state == jobConnecting && w.legs[k].conn == 0
 }
 
 // takeTicket takes an attempt out of the line, or out of the crowd.
@@ -299,32 +299,32 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	l.ticket, l.unmet = 0, 0
 }
 
-// carry sends an attempt on its way over a connection.
-func (w *world) carry(ci uint32, c *conn, k uint32, j *job) {
+// sendOverConnection sends an attempt on its way over a connection.
+func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 	l := &w.legs[k]
 	if l.waits {
 		w.rec.waited(w.now, w.now-l.since)
 	}
 	l.conn = ci + 1
-	c.state, c.job = carrying, k+1
+	c.state, c.job = connCarrying, k+1
 	w.held[j.flight] = ci + 1
-	j.state = empty
+	j.state = jobIdle
 	switch {
 	case l.lost || c.mute && w.services[j.service].hosts[j.host].now(w.now).down:
-		w.drop(k, j) // its caller finds out by its timeout
+		w.dropJob(k, j) // its caller finds out by its timeout
 	default:
-		w.at(saturating.Add(w.now, l.there), reach, j.gen, k) // even at once: a long line needs no more stack
+		w.at(saturating.Add(w.now, l.there), eventReach, j.gen, k) // even at once: a long line needs no more stack
 	}
 }
 
-// cut reports whether the connection of j, whose request reaches the service, is unknown there.
-func (w *world) cut(k uint32) bool {
+// connectionUnknown reports whether the connection of j, whose request reaches the service, is unknown there.
+func (w *world) connectionUnknown(k uint32) bool {
 	l := &w.legs[k]
 	return l.conn != 0 && !w.conns.at(l.conn-1).served
 }
 
-// landed is the end of a job with a connection, for the service.
-func (w *world) landed(k uint32) {
+// detachJob is the end of a job with a connection, for the service.
+func (w *world) detachJob(k uint32) {
 	l := &w.legs[k]
 	if l.conn == 0 {
 		return
@@ -333,7 +333,7 @@ func (w *world) landed(k uint32) {
 	*l = leg{}
 	c := w.conns.at(ci)
 	c.job = 0
-	if c.state != left {
+	if c.state != connLeft {
 		return
 	}
 	if c.served {
@@ -343,8 +343,8 @@ func (w *world) landed(k uint32) {
 	}
 }
 
-// handBack gives the connection of flight i back, whose answer has come.
-func (w *world) handBack(i uint32, verdict int) {
+// returnConnection gives the connection of flight i back, whose answer has come.
+func (w *world) returnConnection(i uint32, verdict int) {
 	ci := w.held[i]
 	if ci == 0 {
 		return
@@ -358,19 +358,19 @@ func (w *world) handBack(i uint32, verdict int) {
 		w.closeConn(ci, c, p, false)
 		return
 	}
-	w.put(ci, c, p)
+	w.putConnection(ci, c, p)
 }
 
-// put gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
+// putConnection gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
 // on either.
-func (w *world) put(ci uint32, c *conn, p *pool) {
+func (w *world) putConnection(ci uint32, c *conn, p *pool) {
 	if p.def.Kind == SQL || p.def.Idle >= 0 {
-		if k, ok := w.first(p); ok {
-			w.carry(ci, c, k, w.jobs.at(k))
+		if k, ok := w.nextWaiter(p); ok {
+			w.sendOverConnection(ci, c, k, w.jobs.at(k))
 			return
 		}
 	}
-	c.state, c.since = idle, w.now
+	c.state, c.since = connIdle, w.now
 	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
 		w.closeConn(ci, c, p, true)
 		return
@@ -379,10 +379,10 @@ func (w *world) put(ci uint32, c *conn, p *pool) {
 	w.expireLater(p)
 }
 
-// first takes the attempt that is to have the next connection out of the line, or out of the crowd.
-func (w *world) first(p *pool) (uint32, bool) {
+// nextWaiter takes the attempt that is to have the next connection out of the line, or out of the crowd.
+func (w *world) nextWaiter(p *pool) (uint32, bool) {
 	if p.def.Kind == HTTP {
-		k, ok := w.firstOf(&p.line)
+		k, ok := w.popTicket(&p.line)
 		if ok {
 			w.legs[k].ticket = 0
 			w.takeTicket(k, p)
@@ -399,12 +399,12 @@ func (w *world) first(p *pool) (uint32, bool) {
 	return k, true
 }
 
-// firstOf takes the attempt that has waited longest out of a line.
-func (w *world) firstOf(line *ring) (uint32, bool) {
+// popTicket takes the attempt that has waited longest out of a line.
+func (w *world) popTicket(line *ring) (uint32, bool) {
 	for line.n > 0 {
 		t := line.popFront()
 		k := *w.tickets.at(t)
-		w.tickets.give(t)
+		w.tickets.release(t)
 		if k != 0 {
 			return k - 1, true
 		}
@@ -417,31 +417,31 @@ func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 	k, waits := w.dialer(c)
 	if c.job == 0 {
 		p.opening = false
-		k, waits = w.first(p)
+		k, waits = w.nextWaiter(p)
 	}
-	w.giveUp(ci, c, p)
+	w.abandonDial(ci, c, p)
 	if waits {
 		w.takeTicket(k, p)
 	}
-	w.replace(p)
+	w.dialReplacements(p)
 	if waits {
-		w.failed(k, verdict)
+		w.failWaiter(k, verdict)
 	}
 }
 
-// failed ends an attempt that gets no connection.
-func (w *world) failed(k uint32, verdict int) {
+// failWaiter ends an attempt that gets no connection.
+func (w *world) failWaiter(k uint32, verdict int) {
 	j := w.jobs.at(k)
 	w.rec.waited(w.now, w.now-w.legs[k].since)
 	i := j.flight
-	w.drop(k, j)
+	w.dropJob(k, j)
 	f := w.flights.at(i)
 	f.gen++
-	w.answered(i, f, verdict)
+	w.answerArrived(i, f, verdict)
 }
 
-// giveUp ends the dialling of c.
-func (w *world) giveUp(ci uint32, c *conn, p *pool) {
+// abandonDial ends the dialling of c.
+func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 	w.rec.dialFailed(w.now)
 	p.open--
 	c.gen++
@@ -449,8 +449,8 @@ func (w *world) giveUp(ci uint32, c *conn, p *pool) {
 	if c.served { // or it is only half a connection, which leaves nothing behind
 		w.keepPort(p)
 	}
-	inBacklog := c.state == knocking
-	c.state = left
+	inBacklog := c.state == connInBacklog
+	c.state = connLeft
 	switch {
 	case inBacklog: // where it keeps its place until its turn comes
 		p.o.target.hosts[p.host].accepts.waiting--
@@ -470,9 +470,9 @@ func (w *world) keepPort(p *pool) {
 
 // endConn gives back the place of a connection that nobody knows any more.
 func (w *world) endConn(ci uint32, c *conn) {
-	c.state = vacant
+	c.state = connNone
 	c.gen++
-	w.conns.give(ci)
+	w.conns.release(ci)
 }
 
 // closeConn closes a connection without work, or under an attempt that is over. The process or the
@@ -480,11 +480,11 @@ func (w *world) endConn(ci uint32, c *conn) {
 func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 	p.open--
 	c.gen++
-	c.state = left
+	c.state = connLeft
 	if process {
 		w.keepPort(p)
 	}
-	if c.job != 0 && w.jobs.at(c.job-1).state == cancelled { // the service knows
+	if c.job != 0 && w.jobs.at(c.job-1).state == jobCancelled { // the service knows
 		w.legs[c.job-1] = leg{}
 		c.job = 0
 	}
@@ -495,27 +495,27 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 		}
 	case c.job == 0: // with a request under way the service learns of it when that is done
 		if c.back > 0 && process {
-			w.scheduleTopic(saturating.Add(w.now, c.back), hangedUp, c.gen, ci)
+			w.scheduleRare(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
 		} else {
 			w.serverCloses(ci, c)
 		}
 	}
-	w.replace(p)
+	w.dialReplacements(p)
 }
 
-// replace dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
+// dialReplacements dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
 // difference.
-func (w *world) replace(p *pool) {
+func (w *world) dialReplacements(p *pool) {
 	if p.def.Kind == SQL {
 		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
 			p.open += n
 			p.opens += n
 		}
-		w.openNext(p)
+		w.dialNext(p)
 		return
 	}
 	for p.room() {
-		k, ok := w.firstOf(&p.unmet)
+		k, ok := w.popTicket(&p.unmet)
 		if !ok {
 			return
 		}
@@ -524,8 +524,8 @@ func (w *world) replace(p *pool) {
 	}
 }
 
-// openNext dials the next of the connections that are dialled one after the other.
-func (w *world) openNext(p *pool) {
+// dialNext dials the next of the connections that are dialled one after the other.
+func (w *world) dialNext(p *pool) {
 	if p.opens > 0 && !p.opening {
 		p.opening = true
 		p.opens--
@@ -544,7 +544,7 @@ func (w *world) expireLater(p *pool) {
 	if process && p.def.Kind == SQL {
 		at = saturating.Add(w.now, max(d, cleanerRests))
 	}
-	w.scheduleTopic(at, expire, 0, p.index)
+	w.scheduleRare(at, eventExpireIdle, 0, p.index)
 }
 
 // idleFor is how long a connection of p is kept without work, and whether the process closes it.
@@ -556,11 +556,11 @@ func (p *pool) idleFor() (d time.Duration, process bool) {
 	return d, process
 }
 
-// expire closes connections that have had no work for too long.
-func (w *world) expire(p *pool) {
+// expireIdle closes connections that have had no work for too long.
+func (w *world) expireIdle(p *pool) {
 	d, process := p.idleFor()
 	if process && p.def.Kind == SQL {
-		w.clean(p)
+		w.cleanIdle(p)
 		return
 	}
 	p.expires = false
@@ -579,9 +579,9 @@ func (w *world) expire(p *pool) {
 // cleanerRests is for how long the cleaner of database/sql rests at least.
 const cleanerRests = time.Second
 
-// clean is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
+// cleanIdle is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
 // things are now, and ends when there are none.
-func (w *world) clean(p *pool) {
+func (w *world) cleanIdle(p *pool) {
 	if p.open == 0 {
 		p.expires = false
 		return
@@ -598,12 +598,12 @@ func (w *world) clean(p *pool) {
 		p.idle.popFront()
 		w.closeConn(ci, c, p, true)
 	}
-	w.scheduleTopic(saturating.Add(w.now, max(next, cleanerRests)), expire, 0, p.index)
+	w.scheduleRare(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
 }
 
-// abandon is the end of an attempt that was given up: it closes its connection, or leaves the line.
+// abandonConnection is the end of an attempt that was given up: it closes its connection, or leaves the line.
 // The flight has moved on by one.
-func (w *world) abandon(i uint32, f *flight) {
+func (w *world) abandonConnection(i uint32, f *flight) {
 	if ci := w.held[i]; ci != 0 {
 		w.held[i] = 0
 		w.rec.broken(w.now)
@@ -615,7 +615,7 @@ func (w *world) abandon(i uint32, f *flight) {
 		return
 	}
 	j := w.jobs.at(f.job)
-	if j.flight != i || j.flightGen != f.gen-1 || j.state != connecting {
+	if j.flight != i || j.flightGen != f.gen-1 || j.state != jobConnecting {
 		return
 	}
 	o := w.origins[f.origin]
@@ -623,7 +623,7 @@ func (w *world) abandon(i uint32, f *flight) {
 	w.rec.waited(w.now, w.now-w.legs[f.job].since)
 	own := w.legs[f.job].dial
 	w.takeTicket(f.job, p)
-	w.drop(f.job, j)
+	w.dropJob(f.job, j)
 	if own != 0 && p.def.Kind == SQL {
 		w.stopDialing(own-1, p)
 	}
@@ -631,8 +631,8 @@ func (w *world) abandon(i uint32, f *flight) {
 
 // stopDialing ends the dialling for an attempt that was given up.
 func (w *world) stopDialing(ci uint32, p *pool) {
-	if c := w.conns.at(ci); c.state == dialing || c.state == knocking {
-		w.giveUp(ci, c, p)
-		w.replace(p)
+	if c := w.conns.at(ci); c.state == connDialing || c.state == connInBacklog {
+		w.abandonDial(ci, c, p)
+		w.dialReplacements(p)
 	}
 }

@@ -23,14 +23,14 @@ type recorder struct {
 	inStep, inBin       cursor // now
 	beganStep, beganBin cursor // of calls that end
 
-	t       Totals
+	totals  Totals
 	fleets  []*fleetTally            // none if there is one fleet
 	users   map[uint32]time.Duration // when users who came back called first, by flight
 	conns   ConnectionTotals
 	links   LinkTotals
 	dropped float64 // of links
 	reasons [reasons]int64
-	all     latency.Histogram
+	latency latency.Histogram
 
 	from, to time.Duration // of the disturbance; to is 0 if there is none
 	stop     time.Duration // end the run once things have been normal for so long
@@ -143,7 +143,7 @@ func (r *recorder) begin(now time.Duration, counted bool) {
 	r.step(now).calls++
 	r.bin(now).calls++
 	if now >= r.warm {
-		r.t.Calls++
+		r.totals.Calls++
 	}
 }
 
@@ -168,14 +168,14 @@ func (r *recorder) attempt(now time.Duration, n int, service uint32) {
 // hedge counts an attempt that begins beside another.
 func (r *recorder) hedge(now time.Duration) {
 	if now >= r.warm {
-		r.t.Hedges++
+		r.totals.Hedges++
 	}
 }
 
 // lost counts an attempt that was in flight when its call ended.
 func (r *recorder) lost(now time.Duration) {
 	if now >= r.warm {
-		r.t.Lost++
+		r.totals.Lost++
 	}
 }
 
@@ -207,42 +207,42 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 		}
 		s.refused[why]++
 	}
-	r.t.Last = max(r.t.Last, now)
+	r.totals.Last = max(r.totals.Last, now)
 	if began < r.warm {
 		return
 	}
 	r.reasons[why]++
 	if ok {
-		r.t.Succeeded++
-		r.all.Record(now - began)
+		r.totals.Succeeded++
+		r.latency.Record(now - began)
 	}
 	if attempts == 0 {
-		r.t.Refused++
+		r.totals.Refused++
 	}
 }
 
-// left records that a user who began to call at the given time has what they wanted, or has given up.
-func (r *recorder) left(now, began time.Duration) {
+// userLeft records that a user who began to call at the given time has what they wanted, or has given up.
+func (r *recorder) userLeft(now, began time.Duration) {
 	if began >= r.warm {
-		r.t.Oldest = max(r.t.Oldest, now-began)
+		r.totals.Oldest = max(r.totals.Oldest, now-began)
 	}
 }
 
-func (r *recorder) timedOut(now time.Duration) { r.t.AttemptsTimedOut += r.afterWarmup(now) }
+func (r *recorder) timedOut(now time.Duration) { r.totals.AttemptsTimedOut += r.afterWarmup(now) }
 
-func (r *recorder) refusal(now time.Duration) { r.t.AttemptsFailed += r.afterWarmup(now) }
+func (r *recorder) refusal(now time.Duration) { r.totals.AttemptsFailed += r.afterWarmup(now) }
 
-func (r *recorder) reload(now time.Duration) { r.t.Reloads += r.afterWarmup(now) }
+func (r *recorder) reload(now time.Duration) { r.totals.Reloads += r.afterWarmup(now) }
 
 func (r *recorder) wasted(now time.Duration) {
 	r.step(now).wasted++
-	r.t.Wasted += r.afterWarmup(now)
+	r.totals.Wasted += r.afterWarmup(now)
 }
 
 func (r *recorder) effect(now time.Duration, again bool) {
-	r.t.Effects += r.afterWarmup(now)
+	r.totals.Effects += r.afterWarmup(now)
 	if again {
-		r.t.Duplicates += r.afterWarmup(now)
+		r.totals.Duplicates += r.afterWarmup(now)
 	}
 }
 
@@ -250,15 +250,15 @@ func (r *recorder) rejected(now time.Duration, why rejection) {
 	n := r.afterWarmup(now)
 	switch why {
 	case rejectedFull:
-		r.t.QueueFull += n
+		r.totals.QueueFull += n
 	case rejectedRateLimited:
-		r.t.RateLimited += n
+		r.totals.RateLimited += n
 	case rejectedError:
-		r.t.Errors += n
+		r.totals.Errors += n
 	case rejectedExpired:
-		r.t.Dropped += n
+		r.totals.Dropped += n
 	case rejectedShed:
-		r.t.Shed += n
+		r.totals.Shed += n
 	}
 }
 
@@ -276,20 +276,20 @@ func (r *recorder) waited(now, d time.Duration) {
 	r.conns.Waited += d * time.Duration(r.afterWarmup(now))
 }
 
-func (r *recorder) outOfMemory(now time.Duration) { r.t.OutOfMemory += r.afterWarmup(now) }
+func (r *recorder) outOfMemory(now time.Duration) { r.totals.OutOfMemory += r.afterWarmup(now) }
 
-func (r *recorder) ejection(now time.Duration) { r.t.Ejections += r.afterWarmup(now) }
+func (r *recorder) ejection(now time.Duration) { r.totals.Ejections += r.afterWarmup(now) }
 
 func (r *recorder) collected(now, pause time.Duration) {
-	r.t.Collections += r.afterWarmup(now)
-	r.t.Paused += pause * time.Duration(r.afterWarmup(now))
+	r.totals.Collections += r.afterWarmup(now)
+	r.totals.Paused += pause * time.Duration(r.afterWarmup(now))
 }
 
 func (r *recorder) looked(now time.Duration, hit bool) {
 	if hit {
-		r.t.Hits += r.afterWarmup(now)
+		r.totals.Hits += r.afterWarmup(now)
 	} else {
-		r.t.Misses += r.afterWarmup(now)
+		r.totals.Misses += r.afterWarmup(now)
 	}
 }
 
@@ -299,14 +299,14 @@ func (r *recorder) connDropped(now time.Duration) { r.conns.Dropped += r.afterWa
 
 func (r *recorder) connOpen(n int) { r.conns.Most = max(r.conns.Most, n) }
 
-// tick ends a step.
-func (r *recorder) tick(now time.Duration, queue, busy, open int) {
+// endStep ends a step.
+func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
 	s.queue, s.busy, s.open = queue, busy, open
 }
 
-// more reports whether the run has more to show.
-func (r *recorder) more(now time.Duration) bool {
+// moreToSee reports whether the run has more to show.
+func (r *recorder) moreToSee(now time.Duration) bool {
 	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
 		return true
 	}
@@ -317,7 +317,7 @@ func (r *recorder) more(now time.Duration) bool {
 // A fleetTally counts the calls of one fleet.
 type fleetTally struct {
 	name    string
-	t       Totals
+	totals  Totals
 	reasons [reasons]int64
 	bins    []bin
 	latency latency.Histogram
@@ -325,13 +325,13 @@ type fleetTally struct {
 
 func (t *fleetTally) begin(r *recorder, now time.Duration) {
 	t.bins[r.inBin.at(now)].calls++
-	t.t.Calls += r.afterWarmup(now)
+	t.totals.Calls += r.afterWarmup(now)
 }
 
 func (t *fleetTally) attempt(r *recorder, now time.Duration, n int) {
-	t.t.Attempts += r.afterWarmup(now)
+	t.totals.Attempts += r.afterWarmup(now)
 	if n > 1 {
-		t.t.Retries += r.afterWarmup(now)
+		t.totals.Retries += r.afterWarmup(now)
 	}
 }
 
@@ -346,11 +346,11 @@ func (t *fleetTally) end(r *recorder, now, began time.Duration, why lull.Reason,
 	}
 	t.reasons[why]++
 	if why == engine.Success {
-		t.t.Succeeded++
+		t.totals.Succeeded++
 		t.latency.Record(now - began)
 	}
 	if attempts == 0 {
-		t.t.Refused++
+		t.totals.Refused++
 	}
 }
 
@@ -360,7 +360,7 @@ type tally struct {
 	from, to time.Duration // of the disturbance
 	before   int64         // messages that were sent before its end, and are not gone
 	reasons  [reasons]int64
-	all      latency.Histogram
+	latency  latency.Histogram
 }
 
 func (t *tally) sent(now time.Duration) {
@@ -380,7 +380,7 @@ func (t *tally) ran(now time.Duration) {
 func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
 	if why == engine.Success {
 		t.Handled++
-		t.all.Record(now - m.sent)
+		t.latency.Record(now - m.sent)
 	} else {
 		t.Dead++
 		t.reasons[why]++

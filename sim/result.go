@@ -233,13 +233,13 @@ func (r *recorder) result(end time.Duration) Result {
 		}
 	}
 	l := &r.loads[busiest]
-	t := r.t
+	t := r.totals
 	t.Attempts, t.Retries = l.all, l.again
 	t.ends(&r.reasons)
-	t.MeanCompletion = r.all.Mean()
-	t.Oldest = max(t.Oldest, r.waiting(end))
+	t.MeanCompletion = r.latency.Mean()
+	t.Oldest = max(t.Oldest, r.oldestWait(end))
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns, Links: r.links}
+	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links}
 	res.Links.Dropped = int64(r.dropped)
 	for _, f := range r.fleets {
 		res.Fleets = append(res.Fleets, f.result(r, end))
@@ -263,9 +263,9 @@ func (t *Totals) ends(why *[reasons]int64) {
 	}
 }
 
-// waiting is how long the oldest of the users has waited who are still there at the end: those
+// oldestWait is how long the oldest of the users has waited who are still there at the end: those
 // whose calls have not ended, and those who are about to come back.
-func (r *recorder) waiting(end time.Duration) time.Duration {
+func (r *recorder) oldestWait(end time.Duration) time.Duration {
 	began := end
 	for _, at := range r.users {
 		if at >= r.warm {
@@ -331,7 +331,7 @@ func latencyOf(h *latency.Histogram) Latency {
 
 // result is that of the fleet, in a run that ended at the given time.
 func (t *fleetTally) result(r *recorder, end time.Duration) FleetResult {
-	f := FleetResult{Name: t.name, Totals: t.t, Latency: latencyOf(&t.latency)}
+	f := FleetResult{Name: t.name, Totals: t.totals, Latency: latencyOf(&t.latency)}
 	f.Totals.ends(&t.reasons)
 	alone := *r // what the fleet's recovery is judged by
 	alone.bins = t.bins
@@ -396,7 +396,7 @@ func (t *tally) result(end time.Duration) TopicResult {
 	if !r.Caught {
 		r.CaughtUp = 0
 	}
-	r.Latency = latencyOf(&t.all)
+	r.Latency = latencyOf(&t.latency)
 	return r
 }
 

@@ -144,8 +144,8 @@ func (w *world) lookAhead() int {
 	for i, e := range next {
 		k := uint32(e.Data)
 		switch kind := int(e.Data >> 60); {
-		case kind >= tick || kind == turn:
-		case kind >= reach:
+		case kind >= eventStepEnd || kind == eventFault:
+		case kind >= eventReach:
 			if i >= batch {
 				ask = append(ask, unsafe.Pointer(w.jobs.at(k)))
 			}
@@ -163,22 +163,22 @@ func (w *world) lookAhead() int {
 // in the low half of Event.Data, and a generation between the two: an event whose
 // place has moved on meanwhile is stale.
 const (
-	wake       = iota // flight: the wait before its next attempt is over
-	timeout           // flight: its attempt has taken too long
-	answer            // flight: its attempt got flight.verdict
-	admitted          // flight: there is room for it under the concurrency limit
-	leave             // flight: it has stood in line for long enough
-	again             // flight: the user comes back, or the caller has thought
-	reach             // job: the request reaches the service
-	done              // job: the work is done
-	write             // job: the second half of an attempt on a contended service
-	back              // job: the response reaches the caller
-	settled           // job: the gate has made up its mind
-	overdue           // job: it has stood at the gate for long enough
-	failed            // job: it gets job.verdict
-	turn              // service, host: a fault begins or ends
-	tick              // a step of the time series ends
-	topicEvent        // topic, consumer, delivery: see handleTopic
+	eventWake        = iota // flight: the wait before its next attempt is over
+	eventTimeout            // flight: its attempt has taken too long
+	eventAnswer             // flight: its attempt got flight.verdict
+	eventAdmitted           // flight: there is room for it under the concurrency limit
+	eventLeaveLine          // flight: it has stood in line for long enough
+	eventCallAgain          // flight: the user comes back, or the caller has thought
+	eventReach              // job: the request reaches the service
+	eventWorkDone           // job: the work is done
+	eventWrite              // job: the second half of an attempt on a contended service
+	eventResponse           // job: the response reaches the caller
+	eventGateDecided        // job: the gate has made up its mind
+	eventGateOverdue        // job: it has stood at the gate for long enough
+	eventFailure            // job: it gets job.verdict
+	eventFault              // service, host: a fault begins or ends
+	eventStepEnd            // a step of the time series ends
+	eventRare               // topic, consumer, delivery: see handleRare
 )
 
 const (
@@ -198,40 +198,40 @@ func (w *world) at(t time.Duration, kind int, gen, i uint32) {
 func (w *world) handle(d uint64) bool {
 	gen, i := uint32(d>>32)&genMask, uint32(d)
 	switch kind := int(d >> 60); kind {
-	case tick:
-		w.tick()
-		return w.rec.more(w.now)
-	case turn:
-		w.services[i].turn(w, int(gen))
-	case topicEvent:
-		w.handleTopic(gen, i)
-	case reach, done, write, back, settled, overdue, failed:
+	case eventStepEnd:
+		w.endStep()
+		return w.rec.moreToSee(w.now)
+	case eventFault:
+		w.services[i].changeFault(w, int(gen))
+	case eventRare:
+		w.handleRare(gen, i)
+	case eventReach, eventWorkDone, eventWrite, eventResponse, eventGateDecided, eventGateOverdue, eventFailure:
 		j := w.jobs.at(i)
 		if j.gen&genMask != gen {
 			return true
 		}
 		switch kind {
-		case reach:
-			w.reach(i, j)
-		case done:
-			w.done(i, j)
-		case write:
-			w.write(i, j)
-		case back:
-			w.reply(i, j)
-		case settled:
-			w.settle(i, j)
-		case overdue:
-			w.overdue(i, j)
-		case failed:
-			w.respond(i, j, int(j.verdict), w.now)
+		case eventReach:
+			w.jobArrives(i, j)
+		case eventWorkDone:
+			w.workDone(i, j)
+		case eventWrite:
+			w.writeContended(i, j)
+		case eventResponse:
+			w.responseArrives(i, j)
+		case eventGateDecided:
+			w.gateDecided(i, j)
+		case eventGateOverdue:
+			w.gateOverdue(i, j)
+		case eventFailure:
+			w.sendResponse(i, j, int(j.verdict), w.now)
 		}
 	default:
 		f := w.flights.at(i)
 		if f.gen&genMask != gen {
 			return true
 		}
-		w.fly(kind, i, f)
+		w.continueFlight(kind, i, f)
 	}
 	return true
 }
@@ -239,61 +239,61 @@ func (w *world) handle(d uint64) bool {
 // The events of topics and of connections are of one kind. What they are is the low bits of the
 // generation.
 const (
-	produce     = iota // topic: the next message is sent
-	handOut            // topic: a message can be handed out
-	look               // consumer: it asks again whether it may fetch
-	resume             // delivery: the wait before its next try is over
-	kill               // consumer: its process is killed
-	revive             // consumer: its process begins again
-	knock              // connection: its request reaches the service
-	dialled            // connection: it is there, for its process
-	refusedDial        // connection: the process learns that there is none
-	overdueDial        // connection: it was dialled for long enough
-	hangedUp           // connection: the service learns that the process has closed it
-	expire             // pool: connections have had no work for too long
-	restart            // host; the generation is its service: it is up again
-	memoryFull         // the same: messages may have filled its memory
-	bufferFull         // process; the generation is its origin: its buffer may be full
+	eventProduce       = iota // topic: the next message is sent
+	eventHandOut              // topic: a message can be handed out
+	eventFetchAgain           // consumer: it asks again whether it may fetch
+	eventResume               // delivery: the wait before its next try is over
+	eventKill                 // consumer: its process is killed
+	eventStartConsumer        // consumer: its process begins again
+	eventDial                 // connection: its request reaches the service
+	eventDialled              // connection: it is there, for its process
+	eventDialRefused          // connection: the process learns that there is none
+	eventDialOverdue          // connection: it was dialled for long enough
+	eventHungUp               // connection: the service learns that the process has closed it
+	eventExpireIdle           // pool: connections have had no work for too long
+	eventRestart              // host; the generation is its service: it is up again
+	eventMemoryFull           // the same: messages may have filled its memory
+	eventBufferFull           // process; the generation is its origin: its buffer may be full
 
-	happeningBits = 4
+	rareBits = 4
 )
 
-func (w *world) scheduleTopic(t time.Duration, what int, gen, i uint32) {
-	w.at(t, topicEvent, gen<<happeningBits|uint32(what), i)
+func (w *world) scheduleRare(t time.Duration, what int, gen, i uint32) {
+	w.at(t, eventRare, gen<<rareBits|uint32(what), i)
 }
 
-// handleTopic works off an event of a topic.
-func (w *world) handleTopic(gen, i uint32) {
-	what, gen := gen&(1<<happeningBits-1), gen>>happeningBits
-	same := func(now uint32) bool { return now&(genMask>>happeningBits) == gen }
+// handleRare works off an event of a topic.
+func (w *world) handleRare(gen, i uint32) {
+	what, gen := gen&(1<<rareBits-1), gen>>rareBits
+	same := func(now uint32) bool { return now&(genMask>>rareBits) == gen }
 	switch what {
-	case produce:
+	case eventProduce:
 		w.produce(w.topics[i])
-	case handOut:
+	case eventHandOut:
 		t := w.topics[i]
 		if t.due == w.now {
 			t.due = never
 		}
-		w.handOut(t)
-	case look:
+		w.handOutMessages(t)
+	case eventFetchAgain:
 		if c := w.consumers[i]; same(c.gen) {
-			w.fetch(c)
+			w.fetchMessages(c)
 		}
-	case resume:
+	case eventResume:
 		if x := w.deliveries.at(i); same(x.gen) {
-			w.resume(i, x)
+			w.resumeDelivery(i, x)
 		}
-	case kill:
-		w.kill(w.consumers[i])
-	case revive:
-		w.revive(w.consumers[i])
-	case expire:
-		w.expire(w.pools[i])
-	case restart:
-		w.restart(w.services[gen], i)
-	case memoryFull:
+	case eventKill:
+		w.killConsumer(w.consumers[i])
+	case eventStartConsumer:
+		w.startConsumer(w.consumers[i])
+	case eventExpireIdle:
+		w.expireIdle(w.pools[i])
+	case eventRestart:
+		w.restartHost(w.services[gen], i)
+	case eventMemoryFull:
 		w.memoryFull(w.services[gen], i)
-	case bufferFull:
+	case eventBufferFull:
 		w.bufferFull(w.origins[gen], i)
 	default:
 		if c := w.conns.at(i); same(c.gen) {
@@ -302,7 +302,7 @@ func (w *world) handleTopic(gen, i uint32) {
 	}
 }
 
-func (w *world) tick() {
+func (w *world) endStep() {
 	var queued, busy int
 	for _, s := range w.services {
 		for h := range s.hosts {
@@ -310,12 +310,12 @@ func (w *world) tick() {
 			busy += s.hosts[h].busy
 		}
 	}
-	w.rec.tick(w.now, queued, busy, w.open)
+	w.rec.endStep(w.now, queued, busy, w.open)
 	for _, t := range w.topics {
 		t.tally.tick()
 	}
 	if next := w.now + w.s.step(); next <= w.s.Horizon {
-		w.at(next, tick, 0, 0)
+		w.at(next, eventStepEnd, 0, 0)
 	}
 }
 

@@ -60,10 +60,10 @@ type message struct {
 	poison  bool
 }
 
-// appear makes the event of the next message.
-func (w *world) appear(t *topic) {
+// scheduleProduce makes the event of the next message.
+func (w *world) scheduleProduce(t *topic) {
 	if at := t.arrivals.at; at != never {
-		w.scheduleTopic(at, produce, 0, t.index)
+		w.scheduleRare(at, eventProduce, 0, t.index)
 	}
 }
 
@@ -80,14 +80,14 @@ func (w *world) produce(t *topic) {
 	}
 	t.tally.sent(w.now)
 	w.rec.begin(w.now, true)
-	s.advance(w.now)
-	w.appear(t)
-	w.wait(t, i, m)
-	w.handOut(t)
+	s.findNext(w.now)
+	w.scheduleProduce(t)
+	w.scheduleMessage(t, i, m)
+	w.handOutMessages(t)
 }
 
-// wait puts a message in its place in the schedule.
-func (w *world) wait(t *topic, i uint32, m *message) {
+// scheduleMessage puts a message in its place in the schedule.
+func (w *world) scheduleMessage(t *topic, i uint32, m *message) {
 	if m.index < 0 {
 		heap.Push(&t.next, i)
 	} else {
@@ -95,8 +95,8 @@ func (w *world) wait(t *topic, i uint32, m *message) {
 	}
 }
 
-// handOut hands out what can be, to those who ask, and makes the event of what can be later.
-func (w *world) handOut(t *topic) {
+// handOutMessages hands out what can be, to those who ask, and makes the event of what can be later.
+func (w *world) handOutMessages(t *topic) {
 	if t.handing {
 		return // the loop that is under way sees to it
 	}
@@ -107,24 +107,24 @@ func (w *world) handOut(t *topic) {
 		var got [maxBatch]uint32
 		n := 0
 		for n < c.want && len(t.next.of) > 0 && w.messages.at(t.next.of[0]).at <= w.now {
-			got[n] = w.hand(t, c)
+			got[n] = w.deliverNext(t, c)
 			n++
 		}
 		c.asks = false
 		c.free += c.want - n
-		w.come(c, got[:n])
+		w.beginDeliveries(c, got[:n])
 	}
 	t.handing = false
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
 		if at := w.messages.at(t.next.of[0]).at; at != t.due {
 			t.due = at
-			w.scheduleTopic(at, handOut, 0, t.index)
+			w.scheduleRare(at, eventHandOut, 0, t.index)
 		}
 	}
 }
 
-// hand gives c the message that comes first.
-func (w *world) hand(t *topic, c *consumer) uint32 {
+// deliverNext gives c the message that comes first.
+func (w *world) deliverNext(t *topic, c *consumer) uint32 {
 	k := t.next.of[0]
 	m := w.messages.at(k)
 	if m.out {
@@ -137,7 +137,7 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 	m.out = true
 	m.first = min(m.first, w.now)
 	i, x := w.deliveries.take()
-	*x = delivery{gen: x.gen, message: k, receipt: m.handed, c: c, began: w.now, first: m.first, attempt: m.attempt, flight: none, probe: c.probe, place: len(c.hands)}
+	*x = delivery{gen: x.gen, message: k, receipt: m.handed, c: c, began: w.now, first: m.first, attempt: m.attempt, flight: noFlight, probe: c.probe, place: len(c.hands)}
 	c.hands = append(c.hands, i)
 	if c.probe {
 		c.probing++
@@ -147,7 +147,7 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 		return i
 	}
 	m.at = saturating.Add(w.now, t.lease.First)
-	w.wait(t, k, m)
+	w.scheduleMessage(t, k, m)
 	return i
 }
 
@@ -164,7 +164,7 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 		}
 		switch r.Outcome {
 		case engine.Ack, engine.DeadLetter:
-			w.remove(t, m, r)
+			w.removeMessage(t, m, r)
 		default:
 			if r.Outcome == engine.Defer {
 				t.tally.Deferred++
@@ -173,16 +173,16 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 				}
 			}
 			m.at = saturating.Add(w.now, r.After)
-			w.wait(t, x.message, m)
+			w.scheduleMessage(t, x.message, m)
 		}
 	}
 	w.endDelivery(i, x)
-	w.fetch(c)
-	w.handOut(t)
+	w.fetchMessages(c)
+	w.handOutMessages(t)
 }
 
-// remove takes a message out of the queue, which is handled or dead.
-func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
+// removeMessage takes a message out of the queue, which is handled or dead.
+func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 	m.ended = true
 	if m.index >= 0 {
 		heap.Remove(&t.next, int(m.index))
@@ -218,10 +218,10 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	}
 	m := w.messages.at(x.message)
 	if m.holders--; m.ended && m.holders == 0 {
-		w.messages.give(x.message)
+		w.messages.release(x.message)
 	}
 	x.gen++
-	w.deliveries.give(i)
+	w.deliveries.release(i)
 }
 
 // stopAsking takes c out of the line of those who ask.

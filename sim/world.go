@@ -93,7 +93,7 @@ const (
 
 func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}, visits: map[uint32]visit{}, itinerary: map[uint32]*outlier.Tried{}}
-	w.random = w.draw
+	w.random = w.engineRandom
 	w.dialKey = draw.Mix(o.Seed, 1<<40)
 	w.rec = newRecorder(s)
 	w.events = wheel.New(1 << 10)
@@ -119,12 +119,12 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	if err := b.build(); err != nil {
 		return nil, err
 	}
-	w.at(s.step(), tick, 0, 0)
+	w.at(s.step(), eventStepEnd, 0, 0)
 	return w, nil
 }
 
-// draw is the engine's source of randomness.
-func (w *world) draw() uint64 {
+// engineRandom is the engine's source of randomness.
+func (w *world) engineRandom() uint64 {
 	w.asked++
 	return draw.Mix(w.key, w.asked)
 }
@@ -187,11 +187,11 @@ func (b *builder) build() error {
 	for _, o := range w.origins { // now that all verdicts are known
 		o.verdicts = b.verdicts
 		if o.reads != nil {
-			o.verdicts = b.read(o.reads)
+			o.verdicts = b.readVerdicts(o.reads)
 		}
 		w.openPools(o)
 	}
-	w.pick()
+	w.pickStream()
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (b *builder) service(i uint32, def *Service) *service {
 		s.hosts[h].timeline = lines.of(h)
 		for _, x := range s.hosts[h].stretches[1:] {
 			if def.Workers > 0 || x.down || x.flushed {
-				b.w.at(x.from, turn, uint32(h), i)
+				b.w.at(x.from, eventFault, uint32(h), i)
 			}
 		}
 	}
@@ -291,7 +291,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 	}
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
-	s.first()
+	s.findFirst()
 	w.streams = append(w.streams, s)
 	if f.Arrivals.Kind != Closed || o.processes == 0 {
 		return
@@ -301,7 +301,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 		fl.origin, fl.process, fl.key = o.index, uint32(n%o.processes), draw.Mix(s.key, uint64(n))
 		fl.op = fl.key
 		src := draw.From(^fl.key)
-		w.at(f.Arrivals.At+o.think.draw(&src), again, fl.gen, k)
+		w.at(f.Arrivals.At+o.think.draw(&src), eventCallAgain, fl.gen, k)
 	}
 }
 
@@ -317,7 +317,7 @@ func (b *builder) topic(i int, def *Topic) {
 		b.problems.Add(fmt.Sprintf("Topics[%d].Policy", i), b.named[def.Policy].Name, "a policy that does not hedge, which messages cannot")
 		return
 	}
-	o.hedges, o.counted = true, true // race has them run
+	o.hedges, o.counted = true, true // followStep has them run
 	t.plan, t.holds = d.Plan(), b.named[def.Policy].Holds
 	t.fresh = func() *engine.State {
 		if len(o.deps) < c.processes() {
@@ -336,23 +336,23 @@ func (b *builder) topic(i int, def *Topic) {
 	t.tally.Name = def.Name
 	t.tally.from, t.tally.to = w.s.disturbance()
 	t.arrivals = stream{o: o, a: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
-	t.arrivals.first()
-	w.appear(t)
+	t.arrivals.findFirst()
+	w.scheduleProduce(t)
 	first := len(w.consumers)
 	for p := range c.processes() {
 		x := &consumer{topic: t, index: uint32(len(w.consumers)), state: o.dependency(uint32(p)), crowd: t.crowd(), down: true}
 		w.consumers = append(w.consumers, x)
 		t.consumers = append(t.consumers, x)
 		if c.Wary {
-			w.learn(x)
+			w.learnOutage(x)
 		} else {
-			w.scheduleTopic(0, revive, 0, x.index)
+			w.scheduleRare(0, eventStartConsumer, 0, x.index)
 		}
 	}
 	for k := range c.Kills {
 		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
-			w.scheduleTopic(at, kill, 0, uint32(first+p))
-			w.scheduleTopic(saturating.Add(at, c.Kills[k].For), revive, 0, uint32(first+p))
+			w.scheduleRare(at, eventKill, 0, uint32(first+p))
+			w.scheduleRare(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
 		})
 	}
 }
@@ -364,7 +364,7 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 	return o
 }
 
-// dependency is origin, for those who do not hedge. The dependency is nil if there was a problem.
+// dependency makes the origin of calls that are not hedged. The dependency is nil if there was a problem.
 func (b *builder) dependency(field, name, target, policy string, processes int, attempt time.Duration, n Network) (*origin, *lull.Dependency) {
 	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
 	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
@@ -402,8 +402,8 @@ func (b *builder) dependency(field, name, target, policy string, processes int, 
 	return o, d
 }
 
-// read returns the verdicts about the failures of a client that reads answers in its own way.
-func (b *builder) read(reads func(lull.Verdict) lull.Verdict) []lull.Verdict {
+// readVerdicts returns the verdicts about the failures of a client that reads answers in its own way.
+func (b *builder) readVerdicts(reads func(lull.Verdict) lull.Verdict) []lull.Verdict {
 	verdicts := slices.Clone(b.verdicts)
 	for i, v := range verdicts {
 		if v.Kind != lull.KindSuccess {
