@@ -47,7 +47,7 @@ func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 // overflowBacklog is what becomes of a connection that the backlog has no room for.
 func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool) {
 	if s.def.Connections.Drop {
-		w.rec.connDropped(w.now)
+		w.rec.count(w.now, &w.rec.conns.Dropped)
 		w.requestConnectionAgain(ci, c, p)
 		return
 	}
@@ -55,7 +55,7 @@ func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool
 }
 
 func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
-	w.rec.connRefused(w.now)
+	w.rec.count(w.now, &w.rec.conns.Refused)
 	h.refused(s)
 	w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 }
@@ -90,7 +90,7 @@ func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 func (w *world) accepted(h *host, c *conn) {
 	c.served = true
 	h.accepts.open++
-	w.rec.connOpen(h.accepts.open)
+	w.rec.conns.Most = max(w.rec.conns.Most, h.accepts.open)
 }
 
 // established sends the process word that its connection is there.

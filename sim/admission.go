@@ -50,14 +50,6 @@ func (w *world) gate(j *job, o gateQuestion) (*admission.Controller, *visitor) {
 	return w.services[j.service].hosts[j.host].gate, w.visitors.at(j.visitor - 1)
 }
 
-// introduce sets in j what a gate looks at of an attempt that begins.
-func (j *job) introduce(f *flight, o *origin) {
-	j.hedge = f.slot > 0 && f.beside
-	if o.hop != nil {
-		j.attempt = uint16(min(int(j.attempt)+int(f.above), 1<<16-1))
-	}
-}
-
 // arriveAtGate is the arrival of a job at a host with a gate. It returns what jobArrives returns.
 func (w *world) arriveAtGate(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
@@ -138,7 +130,7 @@ func (w *world) gateOverdue(i uint32, j *job) {
 
 // shedJob answers j that it was refused.
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
-	w.rec.rejected(w.now, rejectedShed)
+	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]
 	s.hosts[j.host].refused(s)
 	w.releaseVisitor(j)

@@ -92,9 +92,12 @@ func lucky(key uint32, now time.Duration) float64 {
 // foundInCache reports whether the nth call of j needs not be made.
 func (w *world) foundInCache(s *service, j *job, n int) bool {
 	c := s.caches[n]
-	hit := c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed
-	w.rec.looked(w.now, hit)
-	return hit
+	if c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed {
+		w.rec.count(w.now, &w.rec.totals.Hits)
+		return true
+	}
+	w.rec.count(w.now, &w.rec.totals.Misses)
+	return false
 }
 
 // fillCache stores what the latest call of j has returned.

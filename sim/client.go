@@ -42,7 +42,7 @@ type origin struct {
 	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
 	verdicts []lull.Verdict                  // by index
 	counted  bool                            // effects are: the operation should be carried out once
-	tally    *fleetTally                     // nil unless the fleet is counted apart
+	tally    *callTally                      // nil unless the fleet is counted apart
 }
 
 // home is the number under which dependency knows process p.
@@ -114,7 +114,9 @@ func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadli
 	if o.pooled || o.chooses {
 		f.process = process
 	}
-	w.callBegins(o)
+	if o.hop == nil {
+		w.rec.callBegins(w.now, o.tally)
+	}
 	spec := o.spec
 	spec.Deadline = deadline
 	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Success {
@@ -201,7 +203,7 @@ func (w *world) continueFlight(kind int, i uint32, f *flight) {
 	}
 	switch kind {
 	case eventTimeout:
-		w.rec.timedOut(w.now)
+		w.rec.count(w.now, &w.rec.totals.AttemptsTimedOut)
 		if o := w.origins[f.origin]; o.target.def.CancelWork {
 			w.cancelAttempt(f)
 		}
@@ -241,7 +243,7 @@ func (w *world) orphaned(f *flight) bool {
 
 func (w *world) answerArrived(i uint32, f *flight, verdict int) {
 	if verdict != verdictOK {
-		w.rec.refusal(w.now)
+		w.rec.count(w.now, &w.rec.totals.AttemptsFailed)
 	}
 	w.attemptEnded(i, f, verdict)
 }
@@ -285,7 +287,7 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
 	if o.hostCrashed(f) {
 		if why == engine.Success {
-			w.rec.lost(w.now)
+			w.rec.count(w.now, &w.rec.totals.Lost)
 		}
 		w.retireFlight(i, f, o, true)
 		return
@@ -300,33 +302,24 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 	if o.links != nil && why == engine.Success {
 		w.linkConnected(o, f)
 	}
-	w.callEnds(o, f.began, why, f.call.Attempts())
 	if o.chooses {
 		delete(w.itinerary, i)
 	}
 	f.gen++
-	if o.fleet == nil {
-		if o.hop == nil {
-			w.tryRefused(i, f, why)
-			return
-		}
+	switch {
+	case o.fleet != nil:
+		w.rec.callEnds(w.now, f.began, why, f.call.Attempts(), o.tally)
+	case o.hop != nil:
 		parent, gen := f.parent, f.parentGen
 		w.flights.release(i)
 		w.hopEnded(parent, gen, o.hop, why)
 		return
+	default:
+		w.tryRefused(i, f, why)
+		return
 	}
-	if why != engine.Success && o.again && int(f.reloads) < o.fleet.Reload.Times {
-		src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
-		if draw.Unit(src.Uint64()) < o.fleet.Reload.Share {
-			f.reloads++
-			f.key = src.Uint64()
-			w.rec.reload(w.now)
-			if _, came := w.rec.users[i]; !came {
-				w.rec.users[i] = f.began
-			}
-			w.at(saturating.Add(w.now, o.reload.draw(&src)), eventCallAgain, f.gen, i)
-			return
-		}
+	if why != engine.Success && o.again && int(f.reloads) < o.fleet.Reload.Times && w.comesBack(i, f, o) {
+		return
 	}
 	began := f.began
 	if o.again {
@@ -345,6 +338,22 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		return
 	}
 	w.flights.release(i)
+}
+
+// comesBack decides whether the user whose call has failed makes it again, and when.
+func (w *world) comesBack(i uint32, f *flight, o *origin) bool {
+	src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
+	if draw.Unit(src.Uint64()) >= o.fleet.Reload.Share {
+		return false
+	}
+	f.reloads++
+	f.key = src.Uint64()
+	w.rec.count(w.now, &w.rec.totals.Reloads)
+	if _, came := w.rec.users[i]; !came {
+		w.rec.users[i] = f.began
+	}
+	w.at(saturating.Add(w.now, o.reload.draw(&src)), eventCallAgain, f.gen, i)
+	return true
 }
 
 // userBegan is when the user began to call whose last call is f, and forgets it.

@@ -34,7 +34,8 @@ func (w *world) allocateMemory(s *service, i uint32) bool {
 	}
 	h.heap.used = live - buffered
 	pause := duration(float64(d.Pause) * (float64(live) / 1e6))
-	w.rec.collected(w.now, pause)
+	w.rec.count(w.now, &w.rec.totals.Collections)
+	w.rec.addTime(w.now, &w.rec.totals.Paused, pause)
 	h.heap.pauses = saturating.Add(h.heap.pauses, pause)
 	h.heap.until = saturating.Add(max(h.heap.until, w.now), pause)
 	return true
@@ -62,7 +63,7 @@ func (w *world) stillPaused(i uint32, j *job) bool {
 // exhaustMemory crashes a host that has no memory left.
 func (w *world) exhaustMemory(s *service, i uint32) {
 	h := &s.hosts[i]
-	w.rec.outOfMemory(w.now)
+	w.rec.count(w.now, &w.rec.totals.OutOfMemory)
 	h.heap = memory{pauses: h.heap.pauses, down: saturating.Add(w.now, cmp.Or(s.def.Heap.Restart, 10*time.Second))}
 	s.crashHost(w, int(i), false)
 }

@@ -75,7 +75,7 @@ func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 		return
 	}
 	if beside {
-		w.rec.hedge(w.now)
+		w.rec.count(w.now, &w.rec.totals.Hedges)
 	}
 	w.sendRacer(i, f, c, r, beside)
 }
@@ -125,7 +125,7 @@ func (w *world) endRace(i uint32, f *flight, c *contest, step engine.Step) {
 		g := w.flights.at(r.flight)
 		w.endRacer(r, g)
 		c.call.Release(w.now, &r.HedgedAttempt)
-		w.rec.lost(w.now)
+		w.rec.count(w.now, &w.rec.totals.Lost)
 		switch {
 		case o.target.def.CancelWork:
 			w.cancelAttempt(g)

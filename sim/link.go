@@ -90,10 +90,9 @@ func (w *world) unlink(o *origin, p uint32) {
 	if k := &o.links.each[p]; k.host != 0 {
 		o.target.hosts[k.host-1].kept--
 		k.host = 0
-		n := w.rec.afterWarmup(w.now)
-		w.rec.totals.Disconnects += n
+		w.rec.count(w.now, &w.rec.totals.Disconnects)
 		if o.tally != nil {
-			o.tally.totals.Disconnects += n
+			w.rec.count(w.now, &o.tally.totals.Disconnects)
 		}
 	}
 }
@@ -139,7 +138,7 @@ func (o *origin) hostCrashed(f *flight) bool {
 // retireFlight gives up the place of a process that is gone. A call of it may be under way, which ends.
 func (w *world) retireFlight(i uint32, f *flight, o *origin, calls bool) {
 	if calls {
-		w.callEnds(o, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)))
+		w.rec.callEnds(w.now, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)), o.tally)
 	}
 	w.rec.userLeft(w.now, w.userBegan(i, f))
 	f.gen++
@@ -219,7 +218,7 @@ func newRedials(f *Fleet) []engine.Redial {
 // had one.
 func (w *world) loseConnection(i uint32, f *flight, o *origin, p uint32, fresh bool) {
 	f.process, f.reloads, f.began = p, 0, w.now
-	w.callBegins(o)
+	w.rec.callBegins(w.now, o.tally)
 	w.seedFor(f, true)
 	var wait time.Duration
 	if fresh {
@@ -261,7 +260,7 @@ func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
 	w.seedFor(f, false)
 	step := o.redials[f.process].Failed(w.now, v, w.random)
 	if step.Done { // it stays without a connection
-		w.callEnds(o, f.began, step.Reason, int(f.reloads))
+		w.rec.callEnds(w.now, f.began, step.Reason, int(f.reloads), o.tally)
 		w.rec.userLeft(w.now, f.began)
 		if o.links != nil {
 			o.links.each[f.process].dials = false

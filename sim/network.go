@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -25,32 +26,29 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	if o.redials != nil {
 		made += int(f.reloads) // each dial is the first attempt of a call
 	}
-	w.rec.attempt(w.now, made, o.target.index)
-	if o.tally != nil {
-		o.tally.attempt(w.rec, w.now, made)
-	}
+	w.rec.attempt(w.now, made, o.target.index, o.tally)
 	if o.still && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
 	src := draw.From(draw.Mix(f.key, uint64(n)))
 	var there, home time.Duration
+	lost := false
 	if !o.still {
 		there, home = o.forward.draw(&src), o.forward.draw(&src)
-		if o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss {
-			if o.pooled {
-				w.sendPooled(i, f, o, n, &src, until, there, home, true)
-				return
-			}
-			w.startTimer(i, f, until)
-			return
-		}
-		if o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
+		lost = o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss
+		if !lost && o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
 			home = never
 		}
 	}
 	if o.pooled {
-		w.sendPooled(i, f, o, n, &src, until, there, home, false)
+		k, j := w.newJob(i, f, o, n, &src, until, home)
+		w.startTimer(i, f, until)
+		w.getConnection(k, j, w.poolOf(o, f.process, j.host), leg{there: there, lost: lost})
+		return
+	}
+	if lost {
+		w.startTimer(i, f, until)
 		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
@@ -58,20 +56,10 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
 		return
 	}
-	var host uint32
-	if o.chooses {
-		host = w.chooseHost(i, f, o, n, &src)
-	}
-	k, j := w.jobs.take()
-	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(n)}
-	f.job = k
-	if o.target.def.Admission.On {
-		j.introduce(f, o)
-	}
+	k, j := w.newJob(i, f, o, n, &src, until, home)
 	if there > 0 {
 		w.startTimer(i, f, until)
-		w.at(w.now+there, eventReach, gen, k)
+		w.at(w.now+there, eventReach, j.gen, k)
 		return
 	}
 	flightGen := f.gen
@@ -81,6 +69,24 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	if f.gen == flightGen && (known == 0 || saturating.Add(known, home) > until) {
 		w.startTimer(i, f, until)
 	}
+}
+
+// newJob makes the job of attempt n of a call.
+func (w *world) newJob(i uint32, f *flight, o *origin, n int, src *draw.Source, until, home time.Duration) (uint32, *job) {
+	var host uint32
+	if o.chooses || o.pooled && len(o.target.hosts) > 1 {
+		host = w.chooseHost(i, f, o, n, src)
+	}
+	k, j := w.jobs.take()
+	*j = job{gen: j.gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, math.MaxUint16))}
+	f.job = k
+	if o.target.def.Admission.On { // whose gate looks at these
+		j.hedge = f.slot > 0 && f.beside
+		if o.hop != nil {
+			j.attempt = uint16(min(n+int(f.above), math.MaxUint16))
+		}
+	}
+	return k, j
 }
 
 func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
@@ -197,7 +203,7 @@ func (w *world) pick64() uint64 {
 
 func (w *world) ejected(c outlier.Change) {
 	if c.Kind == outlier.Ejected {
-		w.rec.ejection(w.now)
+		w.rec.count(w.now, &w.rec.totals.Ejections)
 	}
 }
 

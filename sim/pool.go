@@ -98,31 +98,6 @@ func (w *world) openPools(o *origin) {
 	}
 }
 
-// sendPooled sends an attempt that needs a connection.
-func (w *world) sendPooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
-	k, j := w.jobs.take()
-	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, handshake))}
-	f.job = k
-	if o.target.def.Admission.On {
-		j.introduce(f, o)
-	}
-	if len(o.target.hosts) > 1 {
-		j.host = w.chooseHost(i, f, o, n, src)
-	}
-	j.key = src.Uint64()
-	j.state = jobConnecting
-	for uint32(len(w.legs)) < w.jobs.used {
-		w.legs = append(w.legs, leg{})
-	}
-	for uint32(len(w.held)) < w.flights.used {
-		w.held = append(w.held, 0)
-	}
-	w.legs[k] = leg{there: there, lost: lost}
-	w.startTimer(i, f, until)
-	w.getConnection(k, j, w.poolOf(o, f.process, j.host))
-}
-
 // poolOf returns the pool of a process and a host, made when it is first needed.
 func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	i := int(process)*len(o.target.hosts) + int(host)
@@ -139,13 +114,21 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 }
 
 // getConnection gives j a connection, or has it wait for one.
-func (w *world) getConnection(k uint32, j *job, p *pool) {
+func (w *world) getConnection(k uint32, j *job, p *pool, l leg) {
+	j.state = jobConnecting
+	for uint32(len(w.legs)) < w.jobs.used {
+		w.legs = append(w.legs, leg{})
+	}
+	for uint32(len(w.held)) < w.flights.used {
+		w.held = append(w.held, 0)
+	}
+	w.legs[k] = l
 	if p.idle.n > 0 {
 		ci := p.idle.popBack()
 		w.sendOverConnection(ci, w.conns.at(ci), k, j)
 		return
 	}
-	w.rec.connWait(w.now)
+	w.rec.count(w.now, &w.rec.conns.Waits)
 	w.legs[k].since, w.legs[k].waits = w.now, true
 	own := p.room()
 	switch {
@@ -181,7 +164,7 @@ func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
 
 // dial begins a new connection, for an attempt (a job, plus one) or for whoever waits.
 func (w *world) dial(p *pool, job, gen uint32) uint32 {
-	w.rec.dial(w.now)
+	w.rec.count(w.now, &w.rec.conns.Dials)
 	ci, c := w.conns.take()
 	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: connDialing}
 	p.dials++
@@ -191,7 +174,7 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			p.closed = p.closed[1:]
 		}
 		if p.open+len(p.closed) > p.def.Ports {
-			w.rec.noPort(w.now)
+			w.rec.count(w.now, &w.rec.conns.NoPort)
 			c.asked = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
 			w.scheduleRare(w.now, eventDialRefused, c.gen, ci)
@@ -230,8 +213,8 @@ func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
 }
 
-// happens works off an event of a connection.
-func (w *world) happens(what uint32, ci uint32, c *conn) {
+// continueConnection works off an event of a connection.
+func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
 	case eventDial:
@@ -303,7 +286,7 @@ func (w *world) takeTicket(k uint32, p *pool) {
 func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 	l := &w.legs[k]
 	if l.waits {
-		w.rec.waited(w.now, w.now-l.since)
+		w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-l.since)
 	}
 	l.conn = ci + 1
 	c.state, c.job = connCarrying, k+1
@@ -354,7 +337,7 @@ func (w *world) returnConnection(i uint32, verdict int) {
 	c := w.conns.at(ci)
 	p := w.pools[c.pool]
 	if verdict == verdictReset || verdict == verdictRefused || !c.served || c.mute {
-		w.rec.broken(w.now)
+		w.rec.count(w.now, &w.rec.conns.Broken)
 		w.closeConn(ci, c, p, false)
 		return
 	}
@@ -432,7 +415,7 @@ func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 // failWaiter ends an attempt that gets no connection.
 func (w *world) failWaiter(k uint32, verdict int) {
 	j := w.jobs.at(k)
-	w.rec.waited(w.now, w.now-w.legs[k].since)
+	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[k].since)
 	i := j.flight
 	w.dropJob(k, j)
 	f := w.flights.at(i)
@@ -442,7 +425,7 @@ func (w *world) failWaiter(k uint32, verdict int) {
 
 // abandonDial ends the dialling of c.
 func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
-	w.rec.dialFailed(w.now)
+	w.rec.count(w.now, &w.rec.conns.Failed)
 	p.open--
 	c.gen++
 	c.job = 0
@@ -606,7 +589,7 @@ func (w *world) cleanIdle(p *pool) {
 func (w *world) abandonConnection(i uint32, f *flight) {
 	if ci := w.held[i]; ci != 0 {
 		w.held[i] = 0
-		w.rec.broken(w.now)
+		w.rec.count(w.now, &w.rec.conns.Broken)
 		c := w.conns.at(ci - 1)
 		w.closeConn(ci-1, c, w.pools[c.pool], true)
 		return
@@ -620,7 +603,7 @@ func (w *world) abandonConnection(i uint32, f *flight) {
 	}
 	o := w.origins[f.origin]
 	p := w.poolOf(o, f.process, j.host)
-	w.rec.waited(w.now, w.now-w.legs[f.job].since)
+	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[f.job].since)
 	own := w.legs[f.job].dial
 	w.takeTicket(f.job, p)
 	w.dropJob(f.job, j)

@@ -17,20 +17,17 @@ type recorder struct {
 	warm   time.Duration
 
 	steps []counts // by step
-	bins  []bin    // by window
 	loads []load   // by service
 
 	inStep, inBin       cursor // now
 	beganStep, beganBin cursor // of calls that end
 
-	totals  Totals
-	fleets  []*fleetTally            // none if there is one fleet
-	users   map[uint32]time.Duration // when users who came back called first, by flight
-	conns   ConnectionTotals
-	links   LinkTotals
-	dropped float64 // of links
-	reasons [reasons]int64
-	latency latency.Histogram
+	callTally                          // of all fleets and topics
+	fleets    []*callTally             // none if there is one fleet
+	users     map[uint32]time.Duration // when users who came back called first, by flight
+	conns     ConnectionTotals
+	links     LinkTotals
+	dropped   float64 // of links
 
 	from, to time.Duration // of the disturbance; to is 0 if there is none
 	stop     time.Duration // end the run once things have been normal for so long
@@ -60,15 +57,14 @@ type load struct {
 // reasons is room for every lull.Reason.
 const reasons = 32
 
-type rejection uint8
-
-const (
-	rejectedFull rejection = iota
-	rejectedRateLimited
-	rejectedError
-	rejectedExpired
-	rejectedShed
-)
+// A callTally counts the calls of one fleet, or all calls.
+type callTally struct {
+	name    string // of the fleet
+	totals  Totals
+	reasons [reasons]int64
+	bins    []bin // by window
+	latency latency.Histogram
+}
 
 func newRecorder(s *Scenario) *recorder {
 	r := &recorder{users: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
@@ -88,12 +84,12 @@ func newRecorder(s *Scenario) *recorder {
 
 func ceil(a, b time.Duration) int { return int((a + b - 1) / b) }
 
-// tallyOf returns a fleetTally for a fleet, if there are several: a single one has the totals.
-func (r *recorder) tallyOf(f *Fleet) *fleetTally {
+// tallyOf returns the tally of a fleet, if there are several. One that is alone needs none beside that of all calls.
+func (r *recorder) tallyOf(f *Fleet) *callTally {
 	if len(r.s.Fleets) < 2 {
 		return nil
 	}
-	t := &fleetTally{name: f.Name, bins: make([]bin, len(r.bins))}
+	t := &callTally{name: f.Name, bins: make([]bin, len(r.bins))}
 	r.fleets = append(r.fleets, t)
 	return t
 }
@@ -120,35 +116,36 @@ func (r *recorder) step(now time.Duration) *counts { return &r.steps[r.inStep.at
 
 func (r *recorder) bin(now time.Duration) *bin { return &r.bins[r.inBin.at(now)] }
 
-func (r *recorder) afterWarmup(now time.Duration) int64 {
+// count adds one to n after the warm-up.
+func (r *recorder) count(now time.Duration, n *int64) {
 	if now >= r.warm {
-		return 1
-	}
-	return 0
-}
-
-// callBegins counts a call of o that begins.
-func (w *world) callBegins(o *origin) {
-	w.rec.begin(w.now, o.fleet != nil)
-	if o.tally != nil {
-		o.tally.begin(w.rec, w.now)
+		*n++
 	}
 }
 
-// begin counts a call that begins; those that services make are not counted.
-func (r *recorder) begin(now time.Duration, counted bool) {
-	if !counted {
-		return
+// addTime adds d to sum after the warm-up.
+func (r *recorder) addTime(now time.Duration, sum *time.Duration, d time.Duration) {
+	if now >= r.warm {
+		*sum += d
 	}
+}
+
+// callBegins counts a call that begins. The tally of its fleet is nil where it has none.
+func (r *recorder) callBegins(now time.Duration, fleet *callTally) {
 	r.step(now).calls++
-	r.bin(now).calls++
-	if now >= r.warm {
-		r.totals.Calls++
+	r.callTally.begin(r, now)
+	if fleet != nil {
+		fleet.begin(r, now)
 	}
+}
+
+func (t *callTally) begin(r *recorder, now time.Duration) {
+	t.bins[r.inBin.at(now)].calls++
+	r.count(now, &t.totals.Calls)
 }
 
 // attempt counts the nth attempt of a call.
-func (r *recorder) attempt(now time.Duration, n int, service uint32) {
+func (r *recorder) attempt(now time.Duration, n int, service uint32, fleet *callTally) {
 	l := &r.loads[service]
 	i := r.inStep.at(now)
 	if n == 1 {
@@ -157,48 +154,33 @@ func (r *recorder) attempt(now time.Duration, n int, service uint32) {
 		l.retries[i]++
 	}
 	l.attempts[r.inBin.at(now)]++
-	if now >= r.warm {
-		l.all++
+	if now < r.warm {
+		return
+	}
+	l.all++
+	if n > 1 {
+		l.again++
+	}
+	if fleet != nil {
+		fleet.totals.Attempts++
 		if n > 1 {
-			l.again++
+			fleet.totals.Retries++
 		}
 	}
 }
 
-// hedge counts an attempt that begins beside another.
-func (r *recorder) hedge(now time.Duration) {
-	if now >= r.warm {
-		r.totals.Hedges++
-	}
+// wasted counts work that was done for a caller that had gone.
+func (r *recorder) wasted(now time.Duration) {
+	r.step(now).wasted++
+	r.count(now, &r.totals.Wasted)
 }
 
-// lost counts an attempt that was in flight when its call ended.
-func (r *recorder) lost(now time.Duration) {
-	if now >= r.warm {
-		r.totals.Lost++
-	}
-}
-
-// callEnds counts the end of a call of o.
-func (w *world) callEnds(o *origin, began time.Duration, why lull.Reason, attempts int) {
-	w.rec.end(w.now, began, why, attempts, o.fleet != nil)
-	if o.tally != nil {
-		o.tally.end(w.rec, w.now, began, why, attempts)
-	}
-}
-
-// end counts the end of a call that began at the given time.
-func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, counted bool) {
-	if !counted {
-		return
-	}
-	s, b := r.step(now), &r.bins[r.beganBin.at(began)]
-	b.ended++
-	ok := why == engine.Success
-	if ok {
+// callEnds counts the end of a call that began at the given time.
+func (r *recorder) callEnds(now, began time.Duration, why lull.Reason, attempts int, fleet *callTally) {
+	s := r.step(now)
+	if why == engine.Success {
 		s.goodput++
 		r.steps[r.beganStep.at(began)].succeeded++
-		b.succeeded++
 		s.latency.Record(now - began)
 	} else {
 		s.failed++
@@ -208,134 +190,13 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 		s.refused[why]++
 	}
 	r.totals.Last = max(r.totals.Last, now)
-	if began < r.warm {
-		return
-	}
-	r.reasons[why]++
-	if ok {
-		r.totals.Succeeded++
-		r.latency.Record(now - began)
-	}
-	if attempts == 0 {
-		r.totals.Refused++
+	r.callTally.end(r, now, began, why, attempts)
+	if fleet != nil {
+		fleet.end(r, now, began, why, attempts)
 	}
 }
 
-// userLeft records that a user who began to call at the given time has what they wanted, or has given up.
-func (r *recorder) userLeft(now, began time.Duration) {
-	if began >= r.warm {
-		r.totals.Oldest = max(r.totals.Oldest, now-began)
-	}
-}
-
-func (r *recorder) timedOut(now time.Duration) { r.totals.AttemptsTimedOut += r.afterWarmup(now) }
-
-func (r *recorder) refusal(now time.Duration) { r.totals.AttemptsFailed += r.afterWarmup(now) }
-
-func (r *recorder) reload(now time.Duration) { r.totals.Reloads += r.afterWarmup(now) }
-
-func (r *recorder) wasted(now time.Duration) {
-	r.step(now).wasted++
-	r.totals.Wasted += r.afterWarmup(now)
-}
-
-func (r *recorder) effect(now time.Duration, again bool) {
-	r.totals.Effects += r.afterWarmup(now)
-	if again {
-		r.totals.Duplicates += r.afterWarmup(now)
-	}
-}
-
-func (r *recorder) rejected(now time.Duration, why rejection) {
-	n := r.afterWarmup(now)
-	switch why {
-	case rejectedFull:
-		r.totals.QueueFull += n
-	case rejectedRateLimited:
-		r.totals.RateLimited += n
-	case rejectedError:
-		r.totals.Errors += n
-	case rejectedExpired:
-		r.totals.Dropped += n
-	case rejectedShed:
-		r.totals.Shed += n
-	}
-}
-
-func (r *recorder) dial(now time.Duration) { r.conns.Dials += r.afterWarmup(now) }
-
-func (r *recorder) dialFailed(now time.Duration) { r.conns.Failed += r.afterWarmup(now) }
-
-func (r *recorder) noPort(now time.Duration) { r.conns.NoPort += r.afterWarmup(now) }
-
-func (r *recorder) connWait(now time.Duration) { r.conns.Waits += r.afterWarmup(now) }
-
-func (r *recorder) broken(now time.Duration) { r.conns.Broken += r.afterWarmup(now) }
-
-func (r *recorder) waited(now, d time.Duration) {
-	r.conns.Waited += d * time.Duration(r.afterWarmup(now))
-}
-
-func (r *recorder) outOfMemory(now time.Duration) { r.totals.OutOfMemory += r.afterWarmup(now) }
-
-func (r *recorder) ejection(now time.Duration) { r.totals.Ejections += r.afterWarmup(now) }
-
-func (r *recorder) collected(now, pause time.Duration) {
-	r.totals.Collections += r.afterWarmup(now)
-	r.totals.Paused += pause * time.Duration(r.afterWarmup(now))
-}
-
-func (r *recorder) looked(now time.Duration, hit bool) {
-	if hit {
-		r.totals.Hits += r.afterWarmup(now)
-	} else {
-		r.totals.Misses += r.afterWarmup(now)
-	}
-}
-
-func (r *recorder) connRefused(now time.Duration) { r.conns.Refused += r.afterWarmup(now) }
-
-func (r *recorder) connDropped(now time.Duration) { r.conns.Dropped += r.afterWarmup(now) }
-
-func (r *recorder) connOpen(n int) { r.conns.Most = max(r.conns.Most, n) }
-
-// endStep ends a step.
-func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
-	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
-	s.queue, s.busy, s.open = queue, busy, open
-}
-
-// moreToSee reports whether the run has more to show.
-func (r *recorder) moreToSee(now time.Duration) bool {
-	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
-		return true
-	}
-	c := r.course(r.standard(), now)
-	return !c.ok || now < saturating.Add(r.since(c.settled), r.stop)
-}
-
-// A fleetTally counts the calls of one fleet.
-type fleetTally struct {
-	name    string
-	totals  Totals
-	reasons [reasons]int64
-	bins    []bin
-	latency latency.Histogram
-}
-
-func (t *fleetTally) begin(r *recorder, now time.Duration) {
-	t.bins[r.inBin.at(now)].calls++
-	t.totals.Calls += r.afterWarmup(now)
-}
-
-func (t *fleetTally) attempt(r *recorder, now time.Duration, n int) {
-	t.totals.Attempts += r.afterWarmup(now)
-	if n > 1 {
-		t.totals.Retries += r.afterWarmup(now)
-	}
-}
-
-func (t *fleetTally) end(r *recorder, now, began time.Duration, why lull.Reason, attempts int) {
+func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, attempts int) {
 	b := &t.bins[r.beganBin.at(began)]
 	b.ended++
 	if why == engine.Success {
@@ -352,6 +213,28 @@ func (t *fleetTally) end(r *recorder, now, began time.Duration, why lull.Reason,
 	if attempts == 0 {
 		t.totals.Refused++
 	}
+}
+
+// userLeft records that a user who began to call at the given time has what they wanted, or has given up.
+func (r *recorder) userLeft(now, began time.Duration) {
+	if began >= r.warm {
+		r.totals.Oldest = max(r.totals.Oldest, now-began)
+	}
+}
+
+// endStep ends a step.
+func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
+	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
+	s.queue, s.busy, s.open = queue, busy, open
+}
+
+// moreToSee reports whether the run has more to show.
+func (r *recorder) moreToSee(now time.Duration) bool {
+	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
+		return true
+	}
+	c := r.course(r.standard(), now)
+	return !c.ok || now < saturating.Add(r.since(c.settled), r.stop)
 }
 
 // tally counts what happens to the messages of a topic.

@@ -330,11 +330,11 @@ func latencyOf(h *latency.Histogram) Latency {
 }
 
 // result is that of the fleet, in a run that ended at the given time.
-func (t *fleetTally) result(r *recorder, end time.Duration) FleetResult {
+func (t *callTally) result(r *recorder, end time.Duration) FleetResult {
 	f := FleetResult{Name: t.name, Totals: t.totals, Latency: latencyOf(&t.latency)}
 	f.Totals.ends(&t.reasons)
 	alone := *r // what the fleet's recovery is judged by
-	alone.bins = t.bins
+	alone.callTally = *t
 	f.Recovery = alone.recovery(end)
 	return f
 }

@@ -297,7 +297,7 @@ func (w *world) handleRare(gen, i uint32) {
 		w.bufferFull(w.origins[gen], i)
 	default:
 		if c := w.conns.at(i); same(c.gen) {
-			w.happens(what, i, c)
+			w.continueConnection(what, i, c)
 		}
 	}
 }

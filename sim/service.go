@@ -115,7 +115,8 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 	}
 	h := &s.hosts[j.host]
 	if x := h.now(w.now); x.down && x.silent {
-		return w.unheard(i, j)
+		w.dropJob(i, j) // the machine is dead: nothing comes back
+		return 0
 	}
 	if pooled && w.connectionUnknown(i) {
 		return w.sendResponse(i, j, verdictReset, w.now)
@@ -136,12 +137,6 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 		return w.sendResponse(i, j, verdict, at)
 	}
 	return w.placeJob(i, j)
-}
-
-// unheard is the arrival of a request at a machine that is dead: nothing comes back.
-func (w *world) unheard(i uint32, j *job) time.Duration {
-	w.dropJob(i, j)
-	return 0
 }
 
 // admit stands before the workers. It returns why an attempt is turned away, and when its
@@ -166,7 +161,7 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
 	if x.errors >= 0 {
 		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
-			w.rec.rejected(now, rejectedError)
+			w.rec.count(now, &w.rec.totals.Errors)
 			after := s.def.ErrorTime
 			if f.After > 0 {
 				after = f.After
@@ -175,7 +170,7 @@ func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw
 		}
 	}
 	if s.def.Errors > 0 && draw.Unit(src.Uint64()) < s.def.Errors {
-		w.rec.rejected(now, rejectedError)
+		w.rec.count(now, &w.rec.totals.Errors)
 		return verdictError, saturating.Add(now, s.def.ErrorTime)
 	}
 	return verdictOK, now
@@ -184,7 +179,7 @@ func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw
 // overRate reports whether an attempt comes faster than the rate limit allows.
 func (s *service) overRate(w *world, now time.Duration) bool {
 	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
-		w.rec.rejected(now, rejectedRateLimited)
+		w.rec.count(now, &w.rec.totals.RateLimited)
 		return true
 	}
 	s.refilled += s.interval
@@ -210,7 +205,7 @@ func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 		w.dropCancelled(h)
 		if q := &s.def.Queue; h.queue.len() >= q.Limit {
 			full = true
-			w.rec.rejected(w.now, rejectedFull)
+			w.rec.count(w.now, &w.rec.totals.QueueFull)
 			h.refused(s)
 			if q.Order != LIFO || q.Limit == 0 {
 				return w.sendResponse(i, j, s.full, w.now)
@@ -402,7 +397,10 @@ func (w *world) countEffect(s *service, o *origin, op, call uint64) {
 		}
 	}
 	w.carried[op]++
-	w.rec.effect(w.now, w.carried[op] > 1)
+	w.rec.count(w.now, &w.rec.totals.Effects)
+	if w.carried[op] > 1 {
+		w.rec.count(w.now, &w.rec.totals.Duplicates)
+	}
 }
 
 // freeWorker gives a worker back, who takes what waits.
@@ -441,7 +439,7 @@ func (w *world) fillWorkers(s *service, i uint32) {
 			h.queue.cancelled--
 			w.dropJob(k, j)
 		case s.def.Queue.DropExpired && j.until <= w.now:
-			w.rec.rejected(w.now, rejectedExpired)
+			w.rec.count(w.now, &w.rec.totals.Dropped)
 			w.sendResponse(k, j, s.full, w.now)
 		default:
 			w.startJob(k, j)

@@ -79,7 +79,7 @@ func (w *world) produce(t *topic) {
 		m.poison = draw.Unit(src.Uint64()) < p
 	}
 	t.tally.sent(w.now)
-	w.rec.begin(w.now, true)
+	w.rec.callBegins(w.now, nil)
 	s.findNext(w.now)
 	w.scheduleProduce(t)
 	w.scheduleMessage(t, i, m)
@@ -192,7 +192,7 @@ func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 		why = engine.Success
 	}
 	t.tally.ended(w.now, m, why)
-	w.rec.end(w.now, m.sent, why, m.attempt, true)
+	w.rec.callEnds(w.now, m.sent, why, m.attempt, nil)
 	if w.onEnd != nil {
 		w.onEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
 	}
