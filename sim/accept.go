@@ -16,48 +16,48 @@ type acceptor struct {
 	debt    time.Duration
 }
 
-// knock is the arrival of a request for a connection.
-func (w *world) knock(ci uint32, c *conn, p *pool) {
+// connectionRequested is the arrival of a request for a connection.
+func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 	s := p.o.target
 	h := &s.hosts[p.host]
 	x := h.now(w.now)
 	d := &s.def.Connections
 	switch {
 	case x.down && x.silent:
-		w.requestAgain(ci, c, p)
+		w.requestConnectionAgain(ci, c, p)
 	case x.down || h.heap.down > w.now:
-		w.scheduleTopic(saturating.Add(w.now, c.back), refusedDial, c.gen, ci)
+		w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 	case d.Limit > 0 && h.accepts.open >= d.Limit:
 		if d.Refuse {
 			w.refuseConn(s, h, ci, c)
 			return
 		}
 		if h.accepts.waiting+h.accepts.shakes >= d.backlog() {
-			w.overflow(s, h, ci, c, p)
+			w.overflowBacklog(s, h, ci, c, p)
 			return
 		}
 		h.accepts.waiting++
-		c.state = knocking
+		c.state = connInBacklog
 		h.accepts.backlog.push(ci)
 	default:
 		w.accept(s, h, ci, c, p)
 	}
 }
 
-// overflow is what becomes of a connection that the backlog has no room for.
-func (w *world) overflow(s *service, h *host, ci uint32, c *conn, p *pool) {
+// overflowBacklog is what becomes of a connection that the backlog has no room for.
+func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool) {
 	if s.def.Connections.Drop {
-		w.rec.connDropped(w.now)
-		w.requestAgain(ci, c, p)
+		w.rec.count(w.now, &w.rec.conns.Dropped)
+		w.requestConnectionAgain(ci, c, p)
 		return
 	}
 	w.refuseConn(s, h, ci, c)
 }
 
 func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
-	w.rec.connRefused(w.now)
+	w.rec.count(w.now, &w.rec.conns.Refused)
 	h.refused(s)
-	w.scheduleTopic(saturating.Add(w.now, c.back), refusedDial, c.gen, ci)
+	w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 }
 
 // accept begins the handshake of a connection.
@@ -70,19 +70,19 @@ func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 	limit := h.now(w.now).workers
 	free := limit < 0 || h.busy < limit
 	if !free && h.accepts.waiting+h.accepts.shakes >= s.def.Connections.backlog() {
-		w.overflow(s, h, ci, c, p)
+		w.overflowBacklog(s, h, ci, c, p)
 		return
 	}
 	w.accepted(h, c)
 	k, j := w.jobs.take()
-	*j = job{gen: j.gen, flight: ci, flightGen: c.gen, host: p.host, service: uint16(s.index), origin: p.o.index, hop: shaking, until: never, key: draw.Mix(c.key, 1<<32)}
+	*j = job{gen: j.gen, flight: ci, flightGen: c.gen, host: p.host, service: uint16(s.index), origin: p.o.index, hop: handshake, until: never, key: draw.Mix(c.key, 1<<32)}
 	if free {
-		w.serve(k, j)
+		w.startJob(k, j)
 		return
 	}
-	w.sweep(h)
+	w.dropCancelled(h)
 	h.accepts.shakes++
-	j.state = queued
+	j.state = jobQueued
 	h.queue.push(k)
 	h.queue.shakes++
 }
@@ -90,7 +90,7 @@ func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 func (w *world) accepted(h *host, c *conn) {
 	c.served = true
 	h.accepts.open++
-	w.rec.connOpen(h.accepts.open)
+	w.rec.conns.Most = max(w.rec.conns.Most, h.accepts.open)
 }
 
 // established sends the process word that its connection is there.
@@ -101,22 +101,22 @@ func (w *world) established(ci uint32, c *conn, p *pool) {
 		at = saturating.Add(at, p.o.forward.draw(&src))
 		at = saturating.Add(at, p.o.forward.draw(&src))
 	}
-	w.scheduleTopic(saturating.Add(at, p.o.shake.draw(&src)), dialled, c.gen, ci)
+	w.scheduleRare(saturating.Add(at, p.o.shake.draw(&src)), eventDialled, c.gen, ci)
 }
 
-// stale reports whether the process has given up on the connection whose handshake j is.
-func (w *world) stale(j *job) bool { return w.conns.at(j.flight).gen != j.flightGen }
+// dialerGone reports whether the process has given up on the connection whose handshake j is.
+func (w *world) dialerGone(j *job) bool { return w.conns.at(j.flight).gen != j.flightGen }
 
-// shaken is the end of a handshake.
-func (w *world) shaken(k uint32, j *job) {
+// handshakeDone is the end of a handshake.
+func (w *world) handshakeDone(k uint32, j *job) {
 	s := w.services[j.service]
 	h := j.host
-	if !w.stale(j) {
+	if !w.dialerGone(j) {
 		c := w.conns.at(j.flight)
 		w.established(j.flight, c, w.pools[c.pool])
 	}
-	w.drop(k, j)
-	w.free(s, h)
+	w.dropJob(k, j)
+	w.freeWorker(s, h)
 }
 
 // serverCloses is the end of a connection for the service, which can accept another.
@@ -126,7 +126,7 @@ func (w *world) serverCloses(ci uint32, c *conn) {
 	h := &s.hosts[p.host]
 	c.served = false
 	h.accepts.open--
-	if c.state == left && c.job == 0 {
+	if c.state == connLeft && c.job == 0 {
 		w.endConn(ci, c)
 	}
 	w.acceptNext(s, h)
@@ -138,44 +138,27 @@ func (w *world) acceptNext(s *service, h *host) {
 	for a.backlog.n > 0 && a.open < s.def.Connections.Limit {
 		ci := a.backlog.popFront()
 		c := w.conns.at(ci)
-		if c.state == left {
+		if c.state == connLeft {
 			w.endConn(ci, c)
 			continue
 		}
 		a.waiting--
-		c.state = dialing
+		c.state = connDialing
 		w.accept(s, h, ci, c, w.pools[c.pool])
 	}
 }
 
-// refused counts the work of a refusal, which the workers have to do beside the other.
-func (h *host) refused(s *service) {
-	if s.def.RefusalTime > 0 {
-		h.accepts.debt = saturating.Add(h.accepts.debt, s.def.RefusalTime)
-	}
-}
-
-// owed is the part of that work which falls to the attempt that begins now.
-func (h *host) owed(workers int) time.Duration {
-	part := h.accepts.debt
-	if workers > 1 {
-		part = (part + time.Duration(workers) - 1) / time.Duration(workers)
-	}
-	h.accepts.debt -= part
-	return part
-}
-
-// cutOff closes all connections of a host that has crashed. If it did so silently, the processes
+// closeConnections closes all connections of a host that has crashed. If it did so silently, the processes
 // learn of it when they use them.
-func (w *world) cutOff(s *service, i int, silent bool) {
+func (w *world) closeConnections(s *service, i int, silent bool) {
 	h := &s.hosts[i]
 	var gone []uint32 // those being dialled
 	for h.accepts.backlog.n > 0 {
 		ci := h.accepts.backlog.popFront()
-		if c := w.conns.at(ci); c.state == left {
+		if c := w.conns.at(ci); c.state == connLeft {
 			w.endConn(ci, c)
 		} else {
-			c.state = dialing
+			c.state = connDialing
 			gone = append(gone, ci)
 		}
 	}
@@ -187,9 +170,9 @@ func (w *world) cutOff(s *service, i int, silent bool) {
 		}
 		c.served, c.mute = false, silent
 		switch {
-		case c.state == dialing:
+		case c.state == connDialing:
 			gone = append(gone, ci)
-		case c.state == left && c.job == 0:
+		case c.state == connLeft && c.job == 0:
 			w.endConn(ci, c)
 		}
 	}
@@ -198,7 +181,7 @@ func (w *world) cutOff(s *service, i int, silent bool) {
 	}
 	for _, ci := range gone {
 		c := w.conns.at(ci)
-		w.scheduleTopic(saturating.Add(w.now, c.back), refusedDial, c.gen, ci)
+		w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 	}
 	for _, p := range w.pools {
 		if p.o.target != s || int(p.host) != i {

@@ -229,15 +229,15 @@ func TestChanceAtTheGateIsTheAttempts(t *testing.T) {
 	w.visitors.take()
 	drawn := func(key uint64, o gateQuestion) uint64 {
 		w.gate(&job{key: key, visitor: 1}, o)
-		return w.chance()
+		return w.gateRandom()
 	}
-	first := drawn(1, arriving)
-	for _, other := range []uint64{w.chance(), drawn(2, arriving), drawn(1, leaving), drawn(1, departing)} {
+	first := drawn(1, gateArrive)
+	for _, other := range []uint64{w.gateRandom(), drawn(2, gateArrive), drawn(1, gateLeave), drawn(1, gateDepart)} {
 		if other == first {
 			t.Errorf("%#x is drawn twice", first)
 		}
 	}
-	want(t, "drawn again", drawn(1, arriving), first)
+	want(t, "drawn again", drawn(1, gateArrive), first)
 }
 
 // In a crash a host loses the work in hand and the requests at its gate. The gate has room
@@ -360,7 +360,7 @@ type gated struct{ standing, waiting, admitted int }
 func (g *gated) count(w *world, j *job) {
 	d := w.visitors.at(j.visitor - 1).decision
 	switch {
-	case j.state != standing:
+	case j.state != jobAtGate:
 		g.admitted++
 		return
 	case !w.settling(j):

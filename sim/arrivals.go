@@ -28,6 +28,18 @@ type stream struct {
 	ramp []RampPoint
 }
 
+// findFirst sets the stream to its first arrival.
+func (s *stream) findFirst() {
+	switch s.a.Kind {
+	case Poisson, Constant:
+		s.findNext(s.a.At)
+	case AtOnce, Periodic:
+		s.beginRound(s.a.At)
+	case Closed:
+		s.at = never // its callers have events of their own
+	}
+}
+
 // arrive begins the call whose time has come, and finds the next.
 func (s *stream) arrive(w *world) {
 	key := draw.Mix(s.key, s.n)
@@ -42,13 +54,13 @@ func (s *stream) arrive(w *world) {
 	}
 	s.n++
 	at := w.now
-	s.advance(at)
-	w.pick()
-	w.begin(s.o, p, key, w.patience(s.o))
+	s.findNext(at)
+	w.pickStream()
+	w.newCall(s.o, p, key, w.patience(s.o))
 }
 
-// pick finds the stream whose arrival comes first.
-func (w *world) pick() {
+// pickStream finds the stream whose arrival comes first.
+func (w *world) pickStream() {
 	w.next = nil
 	for _, s := range w.streams {
 		if s.at != never && (w.next == nil || s.at < w.next.at) {
@@ -57,39 +69,27 @@ func (w *world) pick() {
 	}
 }
 
-// first sets the stream to its first arrival.
-func (s *stream) first() {
-	switch s.a.Kind {
-	case Poisson, Constant:
-		s.advance(s.a.At)
-	case AtOnce, Periodic:
-		s.begin(s.a.At)
-	case Closed:
-		s.at = never // its callers have events of their own
-	}
-}
-
-// advance finds the arrival after the one at the given time.
-func (s *stream) advance(at time.Duration) {
+// findNext finds the arrival after the one at the given time.
+func (s *stream) findNext(at time.Duration) {
 	switch s.a.Kind {
 	case Poisson:
-		s.at = s.after(at, draw.Exponential(draw.Mix(s.key, ^s.n)))
+		s.at = s.timeAfter(at, draw.Exponential(draw.Mix(s.key, ^s.n)))
 	case Constant:
-		s.at = s.after(at, 1)
+		s.at = s.timeAfter(at, 1)
 	default:
 		if s.left > 0 {
-			s.another()
+			s.nextOfRound()
 			return
 		}
 		s.at = never
 		if s.a.Kind == Periodic {
-			s.begin(saturating.Add(s.round, s.a.Every))
+			s.beginRound(saturating.Add(s.round, s.a.Every))
 		}
 	}
 }
 
-// begin begins a round in which every process calls.
-func (s *stream) begin(at time.Duration) {
+// beginRound begins a round in which every process calls.
+func (s *stream) beginRound(at time.Duration) {
 	s.round, s.phase = at, 0
 	s.left = uint64(s.o.processes)
 	if s.a.Kind == AtOnce {
@@ -99,13 +99,13 @@ func (s *stream) begin(at time.Duration) {
 		s.at = never
 		return
 	}
-	s.another()
+	s.nextOfRound()
 }
 
-// another finds the next arrival of a round.
-func (s *stream) another() {
+// nextOfRound finds the next arrival of a round.
+func (s *stream) nextOfRound() {
 	if len(s.ahead) == 0 {
-		s.look()
+		s.fillAhead()
 	}
 	last := len(s.ahead) - 1
 	s.at, s.ahead = s.ahead[last], s.ahead[:last]
@@ -114,14 +114,14 @@ func (s *stream) another() {
 
 // lookahead is how many arrivals of a round are found at a time. Found one after the other, those of many
 // clients take half the time that they take between the events.
-const lookahead = 256
+const mostAhead = 256
 
-// look finds the next arrivals of a round. With k to come in what is left of
+// fillAhead finds the next arrivals of a round. With k to come in what is left of
 // the round, the next of them is the smallest of k uniform draws; the randomness
 // is that of the place in the round, so that a process calls at the same phase
 // in every round.
-func (s *stream) look() {
-	n := int(min(s.left, lookahead))
+func (s *stream) fillAhead() {
+	n := int(min(s.left, mostAhead))
 	if cap(s.ahead) < n {
 		s.ahead = make([]time.Duration, n)
 	}
@@ -146,16 +146,16 @@ func (s *stream) look() {
 	s.phase = phase
 }
 
-// after is when the integral of the rate, from t on, has reached mass.
-func (s *stream) after(t time.Duration, mass float64) time.Duration {
+// timeAfter is when the integral of the rate, from t on, has reached mass.
+func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
 	rate := s.a.Rate / float64(time.Second) // per nanosecond
 	if len(s.ramp) == 0 {
-		return s.step(t, mass/rate)
+		return s.addRounded(t, mass/rate)
 	}
 	if first := s.ramp[0]; t < first.At {
 		all := float64(float64(first.At-t)*rate) * first.Factor
 		if mass <= all {
-			return s.step(t, mass/float64(rate*first.Factor))
+			return s.addRounded(t, mass/float64(rate*first.Factor))
 		}
 		mass -= all
 		t = first.At
@@ -170,7 +170,7 @@ func (s *stream) after(t time.Duration, mass float64) time.Duration {
 		from := float64(rate*b.Factor) - float64(slope*left)
 		all := float64((from+float64(rate*b.Factor))/2) * left
 		if mass <= all {
-			return s.step(t, 2*mass/(from+math.Sqrt(max(float64(from*from)+float64(2*slope*mass), 0))))
+			return s.addRounded(t, 2*mass/(from+math.Sqrt(max(float64(from*from)+float64(2*slope*mass), 0))))
 		}
 		mass -= all
 		t = b.At
@@ -179,12 +179,12 @@ func (s *stream) after(t time.Duration, mass float64) time.Duration {
 	if last == 0 {
 		return never
 	}
-	return s.step(t, mass/last)
+	return s.addRounded(t, mass/last)
 }
 
-// step is t and so many nanoseconds, saturating. What is rounded off goes into the
+// addRounded is t and so many nanoseconds, saturating. What is rounded off goes into the
 // next step: at millions of calls a second it would make them more, or fewer.
-func (s *stream) step(t time.Duration, ns float64) time.Duration {
+func (s *stream) addRounded(t time.Duration, ns float64) time.Duration {
 	ns += s.cut
 	if !(ns < math.MaxInt64/2) {
 		return never

@@ -10,11 +10,11 @@ import (
 // arrivals are the times of the first n calls, up to the given time.
 func arrivals(a Arrivals, processes int, until time.Duration, n int) (times []time.Duration) {
 	s := stream{o: &origin{processes: processes}, a: &a, key: 42, ramp: a.Ramp}
-	s.first()
+	s.findFirst()
 	for len(times) < n && s.at <= until && s.at != never {
 		times = append(times, s.at)
 		s.n++
-		s.advance(s.at)
+		s.findNext(s.at)
 	}
 	return times
 }

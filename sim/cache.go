@@ -4,37 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
-
-// A Cache stands before a [Hop]: all hosts of the service look there first (look-aside), and call
-// only for what is not in it. What a call returns is stored. A call that fails, or whose caller has
-// given up on it, stores nothing. The zero Cache is off.
-type Cache struct {
-	// Keys is how many different things are asked for. Zero: there is no cache.
-	Keys int
-	// Skew is the exponent of their popularity: the nth is asked for about n^-Skew as often as the
-	// first (Zipf). Zero: all of them as often.
-	Skew float64
-	// Size is how many fit. One more takes the place of the one that came first. Zero: all.
-	Size int
-	// For is how long each is kept. Zero: for good.
-	For time.Duration
-	// Cold: it is empty at the beginning. Otherwise it is full.
-	Cold bool
-}
-
-func (c *Cache) validate() error {
-	var l problem.List
-	l.Check(c.Keys >= 0 && c.Keys <= 1<<26, "Keys", c.Keys, "zero (no cache) to 67108864")
-	l.Check(c.Skew >= 0 && c.Skew <= 10, "Skew", c.Skew, "0 to 10")
-	l.Check(c.Size >= 0 && c.Size <= c.Keys, "Size", c.Size, "zero (all) to Keys")
-	span(&l, "For", c.For)
-	l.Check(!c.Cold || c.Keys > 0, "Cold", c.Cold, "false without Keys")
-	return l.Err()
-}
 
 // cache is a Cache at work.
 type cache struct {
@@ -117,23 +89,26 @@ func lucky(key uint32, now time.Duration) float64 {
 	return draw.Unit(draw.Mix(uint64(now), uint64(key)))
 }
 
-// found reports whether the nth call of j needs not be made.
-func (w *world) found(s *service, j *job, n int) bool {
+// foundInCache reports whether the nth call of j needs not be made.
+func (w *world) foundInCache(s *service, j *job, n int) bool {
 	c := s.caches[n]
-	hit := c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed
-	w.rec.looked(w.now, hit)
-	return hit
+	if c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed {
+		w.rec.count(w.now, &w.rec.totals.Hits)
+		return true
+	}
+	w.rec.count(w.now, &w.rec.totals.Misses)
+	return false
 }
 
-// fill stores what the latest call of j has returned.
+// fillCache stores what the latest call of j has returned.
 func (w *world) fillCache(s *service, j *job) {
 	if n := int(j.hop) - 1; s.caches[n] != nil && !s.hosts[0].now(w.now).flushed {
 		s.caches[n].store(s.caches[n].key(j, n), w.now)
 	}
 }
 
-// flush has the caches of s lose what a fault that begins now takes.
-func (w *world) flush(s *service) {
+// flushCaches has the caches of s lose what a fault that begins now takes.
+func (w *world) flushCaches(s *service) {
 	for i := range s.def.Faults {
 		f := &s.def.Faults[i]
 		if to, ok := f.latest(w.now); f.Kind != Flush || !ok || to-f.For != w.now {

@@ -113,6 +113,21 @@ func (p *progress) update(i int, share float64, events int64, done int) {
 	p.report(now)
 }
 
+// A Summary summarizes the results of one contender with several seeds.
+type Summary struct {
+	Contender Contender
+	Results   []Result // one for each seed, in their order
+	// Of the seeds, with the half width of a 95 % confidence interval (Student's
+	// t; zero for a single seed). Wasted is a share of the attempts, Success and Refused are
+	// shares of the calls.
+	Success, Amplification, PeakOverNormal, P99, Wasted, Refused, Recovery Estimate
+	// Recovered is how many of the seeds recovered; Recovery.Mean is over those.
+	Recovered int
+}
+
+// An Estimate is a mean and the half width of its 95 % confidence interval.
+type Estimate struct{ Mean, Half float64 }
+
 // Summarize returns the summary of the results of one contender, one for each seed, in their order.
 func Summarize(c Contender, rs []Result) Summary {
 	s := Summary{Contender: c, Results: rs}
@@ -145,15 +160,16 @@ func Summarize(c Contender, rs []Result) Summary {
 	return s
 }
 
-// SuccessRate is the share of calls that succeeded, of those that ended; 0 if
-// none did.
-func (t *Totals) SuccessRate() float64 {
-	ended := int64(0)
-	for _, n := range t.Reasons {
-		ended += n
+// OfFleet is the summary of one fleet alone, by its place in the scenario; with one fleet it is
+// that of everything.
+func (s Summary) OfFleet(i int) Summary {
+	var alone []Result
+	for _, r := range s.Results {
+		if i < len(r.Fleets) {
+			f := r.Fleets[i]
+			r = Result{Contender: r.Contender, Seed: r.Seed, Interrupted: r.Interrupted, End: r.End, Totals: f.Totals, Recovery: f.Recovery, Latency: f.Latency}
+		}
+		alone = append(alone, r)
 	}
-	if ended == 0 {
-		return 0
-	}
-	return float64(t.Succeeded) / float64(ended)
+	return Summarize(s.Contender, alone)
 }

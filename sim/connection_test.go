@@ -286,10 +286,10 @@ func TestCancellingAnAttemptLeavesHandshakesAlone(t *testing.T) {
 	for _, c := range []struct {
 		hop  uint16
 		left jobState
-	}{{0, empty}, {shaking, inService}} {
+	}{{0, jobIdle}, {handshake, jobInService}} {
 		*j = job{flight: at, flightGen: 7, hop: c.hop}
-		w.serve(k, j)
-		w.cancel(f)
+		w.startJob(k, j)
+		w.cancelAttempt(f)
 		want(t, fmt.Sprintf("hop %d", c.hop), j.state, c.left)
 	}
 }

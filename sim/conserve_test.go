@@ -332,7 +332,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	connectionsAgree(t, w)
 	for _, p := range w.pools {
 		want("dials that are to begin", p.opens)
-		_, waits := w.first(p)
+		_, waits := w.nextWaiter(p)
 		if waits || p.opening {
 			t.Errorf("attempts wait for a connection when all has ended, or one is being dialled: %+v", p)
 		}
@@ -414,11 +414,11 @@ func connectionsAgree(t testing.TB, w *world) {
 	held := map[uint32]int{}
 	for ci := range w.conns.used {
 		c := w.conns.at(ci)
-		if c.state == vacant {
+		if c.state == connNone {
 			continue
 		}
 		p := w.pools[c.pool]
-		if c.state != left {
+		if c.state != connLeft {
 			held[c.pool]++
 		}
 		if c.served {
@@ -431,7 +431,7 @@ func connectionsAgree(t testing.TB, w *world) {
 		}
 	}
 	for k := range w.jobs.used {
-		if j := w.jobs.at(k); j.state == queued && j.hop == shaking {
+		if j := w.jobs.at(k); j.state == jobQueued && j.hop == handshake {
 			shakes[place{w.services[j.service], j.host}]++
 		}
 	}
@@ -444,7 +444,7 @@ func connectionsAgree(t testing.TB, w *world) {
 		}
 	}
 	for i, ci := range w.held {
-		if ci != 0 && w.conns.at(ci-1).state != carrying {
+		if ci != 0 && w.conns.at(ci-1).state != connCarrying {
 			t.Fatalf("at %v flight %d has a connection that is not its own", w.now, i)
 		}
 	}

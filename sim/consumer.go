@@ -63,17 +63,51 @@ type delivery struct {
 }
 
 // none is no flight.
-const none = ^uint32(0)
+const noFlight = ^uint32(0)
 
 // ofMessage is the slot of a flight that is a try of a message: its parent is the delivery.
 const ofMessage = 255
 
-// fetch asks the broker for what the engine allows, if there is room for it.
-func (w *world) fetch(c *consumer) {
+// startConsumer begins the process of c. One that was killed remembers nothing.
+func (w *world) startConsumer(c *consumer) {
+	if !c.down {
+		return
+	}
+	c.down = false
+	if c.state == nil {
+		c.state = c.topic.fresh()
+	}
+	c.probes.Forget()
+	c.free, c.most, c.paused = c.topic.def.Consumers.concurrency(), 0, false
+	w.fetchMessages(c)
+}
+
+// learnOutage has c find out that the service is down, by a failure each second, until its circuit
+// is open, as if it had been at work before. It begins then.
+func (w *world) learnOutage(c *consumer) {
+	verdict := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+	w.key, w.asked = draw.Mix(uint64(c.index), 1), 0
+	const most = 1000
+	for n := range time.Duration(most) {
+		now := n * time.Second
+		b := c.state.Breaker()
+		if b == nil || b.State(now) != breaker.Closed {
+			w.scheduleRare(now, eventStartConsumer, 0, c.index)
+			return
+		}
+		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
+			call.Next(now, verdict, w.random)
+			call.Abandon(now)
+		}
+	}
+}
+
+// fetchMessages asks the broker for what the engine allows, if there is room for it.
+func (w *world) fetchMessages(c *consumer) {
 	if c.down || c.asks || c.coming {
 		return
 	}
-	w.turns(c)
+	w.startLined(c)
 	if c.down || c.asks {
 		return
 	}
@@ -86,7 +120,7 @@ func (w *world) fetch(c *consumer) {
 		c.gen++
 		if f.Most == 0 {
 			c.paused = true
-			w.scheduleTopic(saturating.Add(w.now, f.Wait), look, c.gen, c.index)
+			w.scheduleRare(saturating.Add(w.now, f.Wait), eventFetchAgain, c.gen, c.index)
 			return
 		}
 		if c.paused && !f.Probe {
@@ -103,11 +137,11 @@ func (w *world) fetch(c *consumer) {
 	c.free -= c.want
 	c.asks = true
 	c.topic.asking = append(c.topic.asking, c)
-	w.handOut(c.topic)
+	w.handOutMessages(c.topic)
 }
 
-// come is the beginning of deliveries that were handed out at once.
-func (w *world) come(c *consumer, got []uint32) {
+// beginDeliveries is the beginning of deliveries that were handed out at once.
+func (w *world) beginDeliveries(c *consumer, got []uint32) {
 	t := c.topic
 	for _, i := range got {
 		x := w.deliveries.at(i)
@@ -123,17 +157,17 @@ func (w *world) come(c *consumer, got []uint32) {
 	slices.SortStableFunc(got, func(a, b uint32) int { return w.deliveries.at(a).crashes - w.deliveries.at(b).crashes })
 	c.coming = true
 	for _, i := range got {
-		w.begun(i, w.deliveries.at(i))
+		w.beginDelivery(i, w.deliveries.at(i))
 	}
 	c.coming = false
-	w.fetch(c)
+	w.fetchMessages(c)
 }
 
-// begun is the beginning of a delivery.
-func (w *world) begun(i uint32, x *delivery) {
+// beginDelivery is the beginning of a delivery.
+func (w *world) beginDelivery(i uint32, x *delivery) {
 	c, m := x.c, w.messages.at(x.message)
 	if c.topic.holds {
-		w.try(i, x)
+		w.tryMessage(i, x)
 		return
 	}
 	d := w.describe(x)
@@ -147,14 +181,14 @@ func (w *world) begun(i uint32, x *delivery) {
 	switch {
 	case begin:
 		x.begun = true
-		w.try(i, x)
+		w.tryMessage(i, x)
 	case !wait && c.crowd.Free:
 		w.giveBack(i, x)
 	default:
 		x.lined = true
 		c.line = append(c.line, i)
 		if !c.topic.extends() {
-			w.scheduleTopic(w.ends(x), resume, x.gen, i)
+			w.scheduleRare(w.leaseEnds(x), eventResume, x.gen, i)
 		}
 	}
 }
@@ -166,53 +200,28 @@ func (w *world) giveBack(i uint32, x *delivery) {
 	w.conclude(i, x, x.c.state.Refused(w.now, engine.Limited, x.verdict, d, w.random))
 }
 
-// turns lets those begin whose turn it is.
-func (w *world) turns(c *consumer) {
+// startLined lets those begin whose turn it is.
+func (w *world) startLined(c *consumer) {
 	for c.crowd.Turn() {
 		i := c.line[0]
-		w.shift(c)
+		w.shiftLine(c)
 		x := w.deliveries.at(i)
 		x.gen++
 		x.lined, x.begun = false, true
-		w.try(i, x)
+		w.tryMessage(i, x)
 	}
 }
 
-// shift removes the first of those that wait for their turn.
-func (w *world) shift(c *consumer) {
+// shiftLine removes the first of those that wait for their turn.
+func (w *world) shiftLine(c *consumer) {
 	c.line = slices.Delete(c.line, 0, 1)
 	if len(c.line) > 0 {
 		c.crowd.Wait(w.deliveries.at(c.line[0]).crashes)
 	}
 }
 
-// describe is the delivery as the engine sees it now.
-func (w *world) describe(x *delivery) engine.Delivery {
-	t := x.c.topic
-	d := engine.Delivery{
-		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
-		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
-	}
-	if limit := t.plan.Policy().Deadline; limit > 0 {
-		d.Left = limit - (w.now - x.first)
-	}
-	if t.lease.Final {
-		d.Kept = w.ends(x) - w.now
-	}
-	return d
-}
-
-// ends is when a handler must end because its lease does.
-func (w *world) ends(x *delivery) time.Duration {
-	t := x.c.topic
-	if !t.lease.Final {
-		return never
-	}
-	return saturating.Add(x.began, t.lease.First-t.lease.Margin())
-}
-
-// try asks the engine whether the handler may run.
-func (w *world) try(i uint32, x *delivery) {
+// tryMessage asks the engine whether the handler may run.
+func (w *world) tryMessage(i uint32, x *delivery) {
 	o := x.c.topic.o
 	if x.c.topic.holds {
 		x.attempt = x.tries + 1
@@ -229,10 +238,10 @@ func (w *world) try(i uint32, x *delivery) {
 	var step engine.Step
 	f.call, step = x.c.state.ResumeDelivery(w.now, o.spec, w.describe(x))
 	if step.Done {
-		w.refused(k, f, step.Reason)
+		w.tryRefused(k, f, step.Reason)
 		return
 	}
-	w.attempt(k, f)
+	w.askForAttempt(k, f)
 }
 
 // runHandler runs the handler of a try that has begun: it makes one attempt of the service.
@@ -242,28 +251,28 @@ func (w *world) runHandler(k uint32, f *flight) {
 	x.tries++
 	t.tally.ran(w.now)
 	if !w.messages.at(x.message).poison {
-		w.sendNth(k, f, f.call.Attempts(), min(w.until(f), w.ends(x)))
+		w.sendNth(k, f, f.call.Attempts(), min(w.timeoutAt(f), w.leaseEnds(x)))
 		return
 	}
 	if p := &t.def.Poison; p.Kills {
 		// At once, but after whatever led here: that may still hold flights of this process.
-		w.scheduleTopic(w.now, kill, 0, x.c.index)
-		w.scheduleTopic(saturating.Add(w.now, p.down()), revive, 0, x.c.index)
+		w.scheduleRare(w.now, eventKill, 0, x.c.index)
+		w.scheduleRare(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
 		return
 	}
-	w.handled(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
+	w.handlerEnded(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
 }
 
-// tried is the end of a handler whose attempt has ended. (It is a function of its own because
-// a Handled in the frame of ended would make every attempt dearer.)
+// handlerAnswered is the end of a handler whose attempt has ended. (It is a function of its own because
+// a Handled in the frame of attemptEnded would make every attempt dearer.)
 //
 //go:noinline
-func (w *world) tried(k uint32, f *flight, verdict int) {
-	w.handled(k, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
+func (w *world) handlerAnswered(k uint32, f *flight, verdict int) {
+	w.handlerEnded(k, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
 }
 
-// handled is the end of a handler.
-func (w *world) handled(k uint32, f *flight, h engine.Handled) {
+// handlerEnded is the end of a handler.
+func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 	i := f.parent
 	x := w.deliveries.at(i)
 	c, m := x.c, w.messages.at(x.message)
@@ -273,26 +282,17 @@ func (w *world) handled(k uint32, f *flight, h engine.Handled) {
 	w.endTry(k, f, x)
 	x.verdict = h.Verdict
 	if c.topic.holds && r.Outcome == engine.Retry {
-		r.Here, r.Wait = true, min(r.After, max(w.ends(x)-w.now, 0))
+		r.Here, r.Wait = true, min(r.After, max(w.leaseEnds(x)-w.now, 0))
 	}
 	if r.Here {
-		w.scheduleTopic(saturating.Add(w.now, r.Wait), resume, x.gen, i)
+		w.scheduleRare(saturating.Add(w.now, r.Wait), eventResume, x.gen, i)
 		return
 	}
 	w.conclude(i, x, r)
 }
 
-// endTry gives back the flight of a try that has ended.
-func (w *world) endTry(k uint32, f *flight, x *delivery) {
-	f.gen++
-	f.slot = 0
-	w.flights.give(k)
-	delete(w.itinerary, k)
-	x.flight = none
-}
-
-// refused is the end of a try that the engine refused before the handler ran.
-func (w *world) refused(k uint32, f *flight, why engine.Reason) {
+// tryRefused is the end of a try that the engine refused before the handler ran.
+func (w *world) tryRefused(k uint32, f *flight, why engine.Reason) {
 	i := f.parent
 	x := w.deliveries.at(i)
 	w.seedFor(f, true)
@@ -304,16 +304,25 @@ func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 	}
 	x.held = true
 	x.c.held++
-	w.scheduleTopic(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
+	w.scheduleRare(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
 }
 
-// resume continues with a message that was kept.
-func (w *world) resume(i uint32, x *delivery) {
+// endTry gives back the flight of a try that has ended.
+func (w *world) endTry(k uint32, f *flight, x *delivery) {
+	f.gen++
+	f.slot = 0
+	w.flights.release(k)
+	delete(w.itinerary, k)
+	x.flight = noFlight
+}
+
+// resumeDelivery continues with a message that was kept.
+func (w *world) resumeDelivery(i uint32, x *delivery) {
 	x.gen++
 	if x.lined { // its lease ends
 		if c := x.c; c.line[0] == i {
 			c.crowd.Leave()
-			w.shift(c)
+			w.shiftLine(c)
 		} else {
 			c.line = slices.DeleteFunc(c.line, func(o uint32) bool { return o == i })
 		}
@@ -326,8 +335,8 @@ func (w *world) resume(i uint32, x *delivery) {
 		x.c.held--
 	}
 	switch {
-	case w.now < w.ends(x):
-		w.try(i, x)
+	case w.now < w.leaseEnds(x):
+		w.tryMessage(i, x)
 	case x.c.topic.holds: // it sleeps no longer, and gives up
 		w.conclude(i, x, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline})
 	default: // the consumer must let go of it
@@ -337,9 +346,9 @@ func (w *world) resume(i uint32, x *delivery) {
 	}
 }
 
-// kill ends the process of c without a word. What it had in hand comes back when its leases
+// killConsumer ends the process of c without a word. What it had in hand comes back when its leases
 // lapse.
-func (w *world) kill(c *consumer) {
+func (w *world) killConsumer(c *consumer) {
 	if c.down {
 		return
 	}
@@ -352,23 +361,23 @@ func (w *world) kill(c *consumer) {
 	for len(c.hands) > 0 {
 		i := c.hands[0]
 		x := w.deliveries.at(i)
-		if x.flight != none {
+		if x.flight != noFlight {
 			f := w.flights.at(x.flight)
 			f.gen++
 			if t.o.target.def.CancelWork {
-				w.cancel(f)
+				w.cancelAttempt(f)
 			}
 			if t.o.pooled {
-				w.abandon(x.flight, f)
+				w.abandonConnection(x.flight, f)
 			}
-			w.leaves(x.flight, outlier.Neutral)
+			w.reportOutcome(x.flight, outlier.Neutral)
 			delete(w.waiting, x.flight)
 			w.endTry(x.flight, f, x)
 		}
 		if m := w.messages.at(x.message); m.out && m.handed == x.receipt && t.extends() {
 			beat := t.lease.Next(false) // it was extended so often
 			m.at = saturating.Add(x.began, (w.now-x.began)/beat*beat+t.lease.First)
-			w.wait(t, x.message, m)
+			w.scheduleMessage(t, x.message, m)
 		}
 		w.endDelivery(i, x)
 	}
@@ -377,39 +386,30 @@ func (w *world) kill(c *consumer) {
 	}
 	c.state = nil
 	c.line, c.crowd = nil, t.crowd()
-	w.handOut(t)
+	w.handOutMessages(t)
 }
 
-// revive begins the process of c. One that was killed remembers nothing.
-func (w *world) revive(c *consumer) {
-	if !c.down {
-		return
+// describe is the delivery as the engine sees it now.
+func (w *world) describe(x *delivery) engine.Delivery {
+	t := x.c.topic
+	d := engine.Delivery{
+		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
+		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
 	}
-	c.down = false
-	if c.state == nil {
-		c.state = c.topic.fresh()
+	if limit := t.plan.Policy().Deadline; limit > 0 {
+		d.Left = limit - (w.now - x.first)
 	}
-	c.probes.Forget()
-	c.free, c.most, c.paused = c.topic.def.Consumers.concurrency(), 0, false
-	w.fetch(c)
+	if t.lease.Final {
+		d.Kept = w.leaseEnds(x) - w.now
+	}
+	return d
 }
 
-// learn has c find out that the service is down, by a failure each second, until its circuit
-// is open, as if it had been at work before. It begins then.
-func (w *world) learn(c *consumer) {
-	verdict := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
-	w.key, w.asked = draw.Mix(uint64(c.index), 1), 0
-	const most = 1000
-	for n := range time.Duration(most) {
-		now := n * time.Second
-		b := c.state.Breaker()
-		if b == nil || b.State(now) != breaker.Closed {
-			w.scheduleTopic(now, revive, 0, c.index)
-			return
-		}
-		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
-			call.Next(now, verdict, w.random)
-			call.Abandon(now)
-		}
+// leaseEnds is when a handler must end because its lease does.
+func (w *world) leaseEnds(x *delivery) time.Duration {
+	t := x.c.topic
+	if !t.lease.Final {
+		return never
 	}
+	return saturating.Add(x.began, t.lease.First-t.lease.Margin())
 }

@@ -21,8 +21,8 @@ type racer struct {
 	flies  bool
 }
 
-// race is send for the first attempt of a call that may be hedged.
-func (w *world) race(i uint32, f *flight) {
+// startRace sends the first attempt of a call that may be hedged.
+func (w *world) startRace(i uint32, f *flight) {
 	if f.slot == ofMessage {
 		w.runHandler(i, f)
 		return
@@ -32,15 +32,6 @@ func (w *world) race(i uint32, f *flight) {
 	r := &racer{}
 	w.scheduleWake(i, f, c.call.First(w.now, &r.HedgedAttempt))
 	w.sendRacer(i, f, c, r, false)
-}
-
-// scheduleWake has another attempt asked for after the wait, and not when it was to be
-// asked for before.
-func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
-	f.gen++
-	if wait != never {
-		w.at(w.now+wait, wake, f.gen, i)
-	}
 }
 
 // sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
@@ -53,21 +44,30 @@ func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool
 	g.above, g.beside = f.above, beside
 	r.flight, r.flies = k, true
 	n := f.call.Attempts()
-	w.sendNth(k, g, n, w.until(f))
+	w.sendNth(k, g, n, w.timeoutAt(f))
 }
 
-// another asks for one more attempt of a call.
-func (w *world) another(i uint32, f *flight, c *contest) {
+// scheduleWake has another attempt asked for after the wait, and not when it was to be
+// asked for before.
+func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
+	f.gen++
+	if wait != never {
+		w.at(w.now+wait, eventWake, f.gen, i)
+	}
+}
+
+// askForHedge asks for one more attempt of a call.
+func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {
-		w.decided(i, f, c, c.call.Stop(w.now, engine.Canceled, w.random))
+		w.endRace(i, f, c, c.call.Stop(w.now, engine.Canceled, w.random))
 		return
 	}
 	r := &racer{}
 	beside := c.flying() > 0
 	step := c.call.Hedge(w.now, &r.HedgedAttempt, w.random)
 	if step.Done {
-		w.decided(i, f, c, step)
+		w.endRace(i, f, c, step)
 		return
 	}
 	w.scheduleWake(i, f, step.Wait)
@@ -75,7 +75,7 @@ func (w *world) another(i uint32, f *flight, c *contest) {
 		return
 	}
 	if beside {
-		w.rec.hedge(w.now)
+		w.rec.count(w.now, &w.rec.totals.Hedges)
 	}
 	w.sendRacer(i, f, c, r, beside)
 }
@@ -89,7 +89,7 @@ func (c *contest) flying() (n int) {
 	return n
 }
 
-// racerEnded is ended for one attempt, g, of a call that may be hedged.
+// racerEnded is the end of one attempt, g, of a call that may be hedged.
 func (w *world) racerEnded(g *flight, verdict int) {
 	i := g.parent
 	f := w.flights.at(i)
@@ -97,48 +97,48 @@ func (w *world) racerEnded(g *flight, verdict int) {
 	r := c.racers[g.slot-1]
 	w.seedFor(f, false)
 	w.asked |= uint64(g.slot) << 4 // several may end after as many attempts
-	w.land(r, g)
+	w.endRacer(r, g)
 	step := c.call.Ended(w.now, &r.HedgedAttempt, w.origins[f.origin].verdicts[verdict], w.random)
 	if step.Done {
-		w.decided(i, f, c, step)
+		w.endRace(i, f, c, step)
 		return
 	}
 	w.scheduleWake(i, f, step.Wait)
 }
 
-// land gives back the flight of an attempt that is no longer in flight.
-func (w *world) land(r *racer, g *flight) {
+// endRacer gives back the flight of an attempt that is no longer in flight.
+func (w *world) endRacer(r *racer, g *flight) {
 	r.flies = false
 	g.gen++
 	g.slot = 0
-	w.flights.give(r.flight)
+	w.flights.release(r.flight)
 }
 
-// decided ends a call, of which attempts may be in flight: they have lost. What is
+// endRace ends a call, of which attempts may be in flight: they have lost. What is
 // done for them is done in vain, unless the service learns of it in time.
-func (w *world) decided(i uint32, f *flight, c *contest, step engine.Step) {
+func (w *world) endRace(i uint32, f *flight, c *contest, step engine.Step) {
 	o := w.origins[f.origin]
 	for _, r := range c.racers {
 		if !r.flies {
 			continue
 		}
 		g := w.flights.at(r.flight)
-		w.land(r, g)
+		w.endRacer(r, g)
 		c.call.Release(w.now, &r.HedgedAttempt)
-		w.rec.lost(w.now)
+		w.rec.count(w.now, &w.rec.totals.Lost)
 		switch {
 		case o.target.def.CancelWork:
-			w.cancel(g)
+			w.cancelAttempt(g)
 		case o.target.plain && !o.pooled && !o.chooses:
 			w.rec.wasted(w.now)
 		}
 		if o.pooled {
-			w.abandon(r.flight, g)
+			w.abandonConnection(r.flight, g)
 		}
 		if o.chooses {
-			w.leaves(r.flight, outlier.Neutral)
+			w.reportOutcome(r.flight, outlier.Neutral)
 		}
 	}
 	delete(w.contests, i)
-	w.end(i, f, step.Reason)
+	w.endCall(i, f, step.Reason)
 }

@@ -1,77 +1,13 @@
 package sim
 
 import (
-	"reflect"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
-
-// A Link is a connection that each process of a fleet keeps to one host of the service that the
-// fleet calls. Chance decides which host. All processes are connected at the beginning. A process
-// loses its connection when that host crashes, and at each of the fleet's Arrivals, which may be
-// left out. A call is what it takes to be connected again. With Fleet.Redial package engine decides
-// when to dial, otherwise the policy and Fleet.Reload do.
-//
-// The zero Link is off: the processes keep no connection.
-type Link struct {
-	On bool
-	// From names the service on whose hosts the processes run, spread evenly. The processes of one
-	// host share a Dependency. When the host crashes, they lose their connections and their buffers.
-	// They dial when it is up again. Empty: the processes run elsewhere, and do not crash.
-	From string
-	// PerSecond is how many bytes of messages a second a process has for its connection. While it is
-	// not connected, they wait in the memory of its host (Heap). When the memory is full, the host
-	// crashes.
-	PerSecond int
-	// Buffer is how many bytes wait for one connection at most. What comes then is dropped. Zero: no
-	// limit.
-	Buffer int
-}
-
-func (l *Link) validate(f *Fleet, in *Scenario, names *services) error {
-	var p problem.List
-	p.Check(l.On || *l == Link{}, "On", l.On, "true for a link with other settings")
-	p.Check(!l.On || f.Arrivals.Kind != Closed && f.Arrivals.Each <= 1, "On", l.On, "false with closed arrivals and with Arrivals.Each: a process has one connection")
-	p.Check(!l.On || !f.NotIdempotent, "On", l.On, "false where NotIdempotent is set: to dial is safe to repeat")
-	p.Check(!l.On || !f.Network.Pool.On && !f.Network.Endpoints.On, "On", l.On, "false with a Pool or Endpoints")
-	p.Check(l.From != f.Calls || l.From == "", "From", quoted(l.From), "another service than the one that is called")
-	var heap Heap
-	if l.From != "" {
-		names.check(&p, "From", l.From)
-		if i, ok := names.index[l.From]; ok {
-			heap = in.Services[i].Heap
-		}
-	}
-	const most = 1 << 40
-	p.Check(l.PerSecond >= 0 && l.PerSecond <= most && (l.PerSecond == 0 || heap.Size > 0), "PerSecond", l.PerSecond, "0 to 2^40, and 0 without a service in From that has a Heap")
-	p.Check(l.Buffer >= 0 && l.Buffer <= most && (l.Buffer == 0 || l.PerSecond > 0), "Buffer", l.Buffer, "0 (no limit) to 2^40, and 0 without PerSecond")
-	for _, name := range []string{f.Calls, l.From} {
-		if i, ok := names.index[name]; ok {
-			for k := range in.Services[i].Faults {
-				p.Check(!l.On || !in.Services[i].Faults[k].Silent, "On", l.On, "false where a service crashes silently")
-			}
-		}
-	}
-	return p.Err()
-}
-
-// none reports whether there are no arrivals.
-func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
-
-// LinkTotals count what happened to the messages of fleets with a [Link], in bytes. What happened
-// in the warm-up counts, too.
-type LinkTotals struct {
-	// Most is how many waited at one host at most.
-	Most int64
-	// Dropped came while the buffer of their connection was full.
-	Dropped int64
-	// Lost were in the memory of a host that crashed.
-	Lost int64
-}
 
 // links are the connections of a fleet with a Link.
 type links struct {
@@ -128,34 +64,16 @@ func (l *links) home(p uint32) uint32 {
 	return p % uint32(len(l.from.hosts))
 }
 
-// up reports whether the host works that process p runs on.
-func (l *links) up(w *world, p uint32) bool { return l.from == nil || w.up(l.from, l.home(p)) }
+// hostUp reports whether the host works that process p runs on.
+func (l *links) hostUp(w *world, p uint32) bool { return l.from == nil || w.hostUp(l.from, l.home(p)) }
 
-func (w *world) up(s *service, host uint32) bool {
-	h := &s.hosts[host]
-	return !h.now(w.now).down && h.heap.down <= w.now
-}
-
-// upAt is when a host that is down will work again; never: not before the end.
-func (s *service) upAt(host uint32, now time.Duration) time.Duration {
-	h := &s.hosts[host]
-	at := max(now, h.heap.down)
-	h.now(at)
-	for _, x := range h.stretches[h.timeline.at:] {
-		if !x.down {
-			return max(at, x.from)
-		}
-	}
-	return never
-}
-
-// disturb is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
+// disturbLink is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
 // it dials again.
-func (w *world) disturb(o *origin, p uint32) {
+func (w *world) disturbLink(o *origin, p uint32) {
 	switch k := &o.links.each[p]; {
 	case k.host != 0:
 		w.loseLink(o, p)
-	case !k.dials && o.links.up(w, p):
+	case !k.dials && o.links.hostUp(w, p):
 		w.dialLink(o, p, false)
 	}
 }
@@ -172,10 +90,9 @@ func (w *world) unlink(o *origin, p uint32) {
 	if k := &o.links.each[p]; k.host != 0 {
 		o.target.hosts[k.host-1].kept--
 		k.host = 0
-		n := w.rec.afterWarmup(w.now)
-		w.rec.t.Disconnects += n
+		w.rec.count(w.now, &w.rec.totals.Disconnects)
 		if o.tally != nil {
-			o.tally.t.Disconnects += n
+			w.rec.count(w.now, &o.tally.totals.Disconnects)
 		}
 	}
 }
@@ -191,20 +108,20 @@ func (w *world) dialLink(o *origin, p uint32, fresh bool) {
 	f.key = draw.Mix(draw.Mix(o.links.key, 1<<40+uint64(p)), uint64(k.losses))
 	f.call = engine.Call{}
 	if o.redials == nil {
-		w.at(w.now, again, f.gen, i)
+		w.at(w.now, eventCallAgain, f.gen, i)
 		return
 	}
 	if fresh {
 		o.redials[p] = redialPlan.Redial()
 	}
-	w.lose(i, f, o, p, fresh)
+	w.loseConnection(i, f, o, p, fresh)
 }
 
-// linked is the success of a dial, at host f.parent. That may have crashed meanwhile.
-func (w *world) linked(o *origin, f *flight) {
+// linkConnected is the success of a dial, at host f.parent. That may have crashed meanwhile.
+func (w *world) linkConnected(o *origin, f *flight) {
 	k := &o.links.each[f.process]
 	k.dials = false
-	if !w.up(o.target, f.parent) {
+	if !w.hostUp(o.target, f.parent) {
 		w.dialLink(o, f.process, false)
 		return
 	}
@@ -213,23 +130,23 @@ func (w *world) linked(o *origin, f *flight) {
 	o.target.hosts[f.parent].kept++
 }
 
-// strayed reports whether the host on which the process of f runs has crashed since the call began.
-func (o *origin) strayed(f *flight) bool {
+// hostCrashed reports whether the host on which the process of f runs has crashed since the call began.
+func (o *origin) hostCrashed(f *flight) bool {
 	return o.links != nil && o.links.each[f.process].epoch != f.parentGen
 }
 
-// retire gives up the place of a process that is gone. A call of it may be under way, which ends.
-func (w *world) retire(i uint32, f *flight, o *origin, calls bool) {
+// retireFlight gives up the place of a process that is gone. A call of it may be under way, which ends.
+func (w *world) retireFlight(i uint32, f *flight, o *origin, calls bool) {
 	if calls {
-		w.callEnds(o, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)))
+		w.rec.callEnds(w.now, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)), o.tally)
 	}
-	w.rec.left(w.now, w.userBegan(i, f))
+	w.rec.userLeft(w.now, w.userBegan(i, f))
 	f.gen++
-	w.flights.give(i)
+	w.flights.release(i)
 }
 
-// cutLinks is the crash of a host: the connections to it are lost, and the processes on it.
-func (w *world) cutLinks(s *service, host uint32) {
+// loseLinks is the crash of a host: the connections to it are lost, and the processes on it.
+func (w *world) loseLinks(s *service, host uint32) {
 	from := false
 	for _, o := range s.links {
 		l := o.links
@@ -257,12 +174,12 @@ func (w *world) cutLinks(s *service, host uint32) {
 	w.rec.links.Lost += int64(b.bytes)
 	*b = outbox{at: w.now, restart: s.upAt(host, w.now)}
 	if b.restart < never {
-		w.scheduleTopic(b.restart, restart, s.index, host)
+		w.scheduleRare(b.restart, eventRestart, s.index, host)
 	}
 }
 
-// restart has the processes dial that run on a host, which is up again.
-func (w *world) restart(s *service, host uint32) {
+// restartHost has the processes dial that run on a host, which is up again.
+func (w *world) restartHost(s *service, host uint32) {
 	b := &s.hosts[host].box
 	if b.restart != w.now {
 		return // it has crashed again, or it is the second event of crashes that overlap
@@ -277,6 +194,81 @@ func (w *world) restart(s *service, host uint32) {
 			w.dialLink(o, uint32(p), true)
 		}
 	}
+}
+
+var redialPlan, _ = engine.NewRedialPlan(engine.RedialPolicy{}) // the zero policy is valid
+
+// newRedials returns what a fleet's processes know of the connection that each of them keeps
+// (Fleet.Redial); nil for a fleet that makes calls. The arrivals of such a fleet are the moments at
+// which a connection that has lasted is lost. A call begins there, has a dial for each attempt, and
+// ends when the process is connected again. Package engine decides when to dial.
+func newRedials(f *Fleet) []engine.Redial {
+	if !f.Redial {
+		return nil
+	}
+	each := make([]engine.Redial, max(f.Processes, 1))
+	for i := range each {
+		each[i] = redialPlan.Redial()
+		each[i].Connected(-redialPlan.Policy().Lasting)
+	}
+	return each
+}
+
+// loseConnection begins a call of process p: its connection has just been lost, or it is fresh and has never
+// had one.
+func (w *world) loseConnection(i uint32, f *flight, o *origin, p uint32, fresh bool) {
+	f.process, f.reloads, f.began = p, 0, w.now
+	w.rec.callBegins(w.now, o.tally)
+	w.seedFor(f, true)
+	var wait time.Duration
+	if fresh {
+		wait = o.redials[p].Start(w.now, w.random)
+	} else {
+		wait = o.redials[p].Lost(w.now, lull.Verdict{}, 0, w.random).Wait
+	}
+	w.at(saturating.Add(w.now, wait), eventCallAgain, f.gen, i)
+}
+
+// dialOnce makes one attempt to connect. The dependency admits it, bounds it in time and learns from
+// it, as from a call that is made once.
+func (w *world) dialOnce(i uint32, f *flight, o *origin) {
+	f.key = draw.Mix(f.key, 1<<34) // each has its own randomness
+	spec := o.spec
+	spec.Once = true
+	d := o.dependency(o.home(f.process))
+	if no := d.StartIn(&f.call, w.now, &spec); no != engine.Success {
+		var v lull.Verdict
+		if no == engine.CircuitOpen {
+			v.After = max(d.Breaker().RetryAt(w.now)-w.now, 0)
+		}
+		w.redialFailed(i, f, o, v)
+		return
+	}
+	w.askForAttempt(i, f)
+}
+
+// redialFailed has the process dial again, after an attempt that ended with v.
+func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
+	if o.hostCrashed(f) {
+		w.retireFlight(i, f, o, true)
+		return
+	}
+	f.gen++
+	if f.reloads < 255 {
+		f.reloads++
+	}
+	w.seedFor(f, false)
+	step := o.redials[f.process].Failed(w.now, v, w.random)
+	if step.Done { // it stays without a connection
+		w.rec.callEnds(w.now, f.began, step.Reason, int(f.reloads), o.tally)
+		w.rec.userLeft(w.now, f.began)
+		if o.links != nil {
+			o.links.each[f.process].dials = false
+		}
+		w.flights.release(i)
+		return
+	}
+	w.at(saturating.Add(w.now, step.Wait), eventCallAgain, f.gen, i)
 }
 
 // settle counts what has come until now.
@@ -299,14 +291,6 @@ func (w *world) buffered(h *host) int {
 	return int(h.box.bytes)
 }
 
-// fullFor is how long it takes to fill the buffer of a connection.
-func (l *Link) fullFor() time.Duration {
-	if l.Buffer == 0 {
-		return never
-	}
-	return max(duration(float64(l.Buffer)/float64(l.PerSecond)*1e9), 1)
-}
-
 // fillBuffer has the messages of process p wait from now on.
 func (w *world) fillBuffer(o *origin, p uint32) {
 	l := o.links
@@ -320,9 +304,9 @@ func (w *world) fillBuffer(o *origin, p uint32) {
 	b.buffers++
 	b.perSecond += int64(l.def.PerSecond)
 	if full := l.def.fullFor(); full < never {
-		w.scheduleTopic(saturating.Add(w.now, full), bufferFull, uint32(o.index), p)
+		w.scheduleRare(saturating.Add(w.now, full), eventBufferFull, uint32(o.index), p)
 	}
-	w.watch(l.from, host, 0)
+	w.watchMemory(l.from, host, 0)
 }
 
 // bufferFull is the time at which the buffer of process p may be full.
@@ -361,9 +345,9 @@ func (w *world) emptyBuffer(o *origin, p uint32) {
 	k.filled, k.full = false, false
 }
 
-// watch makes an event of the time at which the messages will have filled the memory of a host, as
+// watchMemory makes an event of the time at which the messages will have filled the memory of a host, as
 // things are now. It is at least a pause away.
-func (w *world) watch(s *service, host uint32, pause time.Duration) {
+func (w *world) watchMemory(s *service, host uint32, pause time.Duration) {
 	h, d := &s.hosts[host], &s.def.Heap
 	b := &h.box
 	if b.perSecond == 0 {
@@ -373,7 +357,7 @@ func (w *world) watch(s *service, host uint32, pause time.Duration) {
 	at := saturating.Add(w.now, max(saturating.Add(duration(room/float64(b.perSecond)*1e9), 1), pause))
 	if b.alarm == 0 || at < b.alarm {
 		b.alarm = at
-		w.scheduleTopic(at, memoryFull, s.index, host)
+		w.scheduleRare(at, eventMemoryFull, s.index, host)
 	}
 }
 
@@ -385,8 +369,8 @@ func (w *world) memoryFull(s *service, host uint32) {
 	}
 	h.box.alarm = 0
 	if h.live(d)+w.buffered(h) > d.Size {
-		w.exhaust(s, host)
+		w.exhaustMemory(s, host)
 		return
 	}
-	w.watch(s, host, time.Millisecond)
+	w.watchMemory(s, host, time.Millisecond)
 }

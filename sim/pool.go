@@ -50,12 +50,12 @@ type conn struct {
 type connState uint8
 
 const (
-	vacant connState = iota // the place of none
-	dialing
-	knocking // it waits in the backlog
-	idle
-	carrying
-	left // the process has closed it
+	connNone connState = iota // the place of none
+	connDialing
+	connInBacklog // it waits in the backlog
+	connIdle
+	connCarrying
+	connLeft // the process has closed it
 )
 
 // A leg is what an attempt with a connection needs beside its job, in the place of that.
@@ -70,31 +70,32 @@ type leg struct {
 	since  time.Duration // it has waited
 }
 
-const shaking = 1<<16 - 1 // job.hop, of a handshake
+const handshake = 1<<16 - 1 // job.hop, of a handshake
 
-// pooled is sendNth for an attempt that needs a connection.
-func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
-	k, j := w.jobs.take()
-	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, shaking))}
-	f.job = k
-	if o.target.def.Admission.On {
-		j.introduce(f, o)
+// openPools makes the connections that are there at the beginning, as far as the service has room.
+func (w *world) openPools(o *origin) {
+	n := o.network.Pool.Open
+	if !o.pooled || n == 0 {
+		return
 	}
-	if len(o.target.hosts) > 1 {
-		j.host = w.choose(i, f, o, n, src)
+	for process := range o.processes {
+		for host := range o.target.hosts {
+			p := w.poolOf(o, uint32(process), uint32(host))
+			h := &o.target.hosts[host]
+			for range n {
+				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
+					break
+				}
+				ci, c := w.conns.take()
+				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: connIdle}
+				p.dials++
+				p.open++
+				p.idle.push(ci)
+				w.accepted(h, c)
+			}
+			w.expireLater(p)
+		}
 	}
-	j.key = src.Uint64()
-	j.state = connecting
-	for uint32(len(w.legs)) < w.jobs.used {
-		w.legs = append(w.legs, leg{})
-	}
-	for uint32(len(w.held)) < w.flights.used {
-		w.held = append(w.held, 0)
-	}
-	w.legs[k] = leg{there: there, lost: lost}
-	w.timer(i, f, until)
-	w.connect(k, j, w.poolOf(o, f.process, j.host))
 }
 
 // poolOf returns the pool of a process and a host, made when it is first needed.
@@ -112,47 +113,29 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
-// openPools makes the connections that are there at the beginning, as far as the service has room.
-func (w *world) openPools(o *origin) {
-	n := o.network.Pool.Open
-	if !o.pooled || n == 0 {
-		return
+// getConnection gives j a connection, or has it wait for one.
+func (w *world) getConnection(k uint32, j *job, p *pool, l leg) {
+	j.state = jobConnecting
+	for uint32(len(w.legs)) < w.jobs.used {
+		w.legs = append(w.legs, leg{})
 	}
-	for process := range o.processes {
-		for host := range o.target.hosts {
-			p := w.poolOf(o, uint32(process), uint32(host))
-			h := &o.target.hosts[host]
-			for range n {
-				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
-					break
-				}
-				ci, c := w.conns.take()
-				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: idle}
-				p.dials++
-				p.open++
-				p.idle.push(ci)
-				w.accepted(h, c)
-			}
-			w.expireLater(p)
-		}
+	for uint32(len(w.held)) < w.flights.used {
+		w.held = append(w.held, 0)
 	}
-}
-
-// connect gives j a connection, or has it wait for one.
-func (w *world) connect(k uint32, j *job, p *pool) {
+	w.legs[k] = l
 	if p.idle.n > 0 {
 		ci := p.idle.popBack()
-		w.carry(ci, w.conns.at(ci), k, j)
+		w.sendOverConnection(ci, w.conns.at(ci), k, j)
 		return
 	}
-	w.rec.connWait(w.now)
+	w.rec.count(w.now, &w.rec.conns.Waits)
 	w.legs[k].since, w.legs[k].waits = w.now, true
 	own := p.room()
 	switch {
 	case p.def.Kind == HTTP:
-		w.legs[k].ticket = w.ticket(&p.line, k)
+		w.legs[k].ticket = w.queueTicket(&p.line, k)
 		if !own {
-			w.legs[k].unmet = w.ticket(&p.unmet, k)
+			w.legs[k].unmet = w.queueTicket(&p.unmet, k)
 		}
 	case !own:
 		p.crowd = append(p.crowd, k)
@@ -163,25 +146,12 @@ func (w *world) connect(k uint32, j *job, p *pool) {
 	}
 }
 
-// ticket puts an attempt into a line, and returns the number of its ticket, plus one.
-func (w *world) ticket(line *ring, k uint32) uint32 {
+// queueTicket puts an attempt into a line, and returns the number of its ticket, plus one.
+func (w *world) queueTicket(line *ring, k uint32) uint32 {
 	t, v := w.tickets.take()
 	*v = k + 1
 	line.push(t)
 	return t + 1
-}
-
-// firstOf takes the attempt that has waited longest out of a line.
-func (w *world) firstOf(line *ring) (uint32, bool) {
-	for line.n > 0 {
-		t := line.popFront()
-		k := *w.tickets.at(t)
-		w.tickets.give(t)
-		if k != 0 {
-			return k - 1, true
-		}
-	}
-	return 0, false
 }
 
 // dialFor begins a connection for an attempt.
@@ -194,9 +164,9 @@ func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
 
 // dial begins a new connection, for an attempt (a job, plus one) or for whoever waits.
 func (w *world) dial(p *pool, job, gen uint32) uint32 {
-	w.rec.dial(w.now)
+	w.rec.count(w.now, &w.rec.conns.Dials)
 	ci, c := w.conns.take()
-	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: dialing}
+	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: connDialing}
 	p.dials++
 	p.open++
 	if p.def.Ports > 0 {
@@ -204,82 +174,82 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			p.closed = p.closed[1:]
 		}
 		if p.open+len(p.closed) > p.def.Ports {
-			w.rec.noPort(w.now)
+			w.rec.count(w.now, &w.rec.conns.NoPort)
 			c.asked = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
-			w.scheduleTopic(w.now, refusedDial, c.gen, ci)
+			w.scheduleRare(w.now, eventDialRefused, c.gen, ci)
 			return ci
 		}
 	}
-	w.scheduleTopic(saturating.Add(w.now, p.def.dialTimeout()), overdueDial, c.gen, ci)
-	w.request(ci, c, p, w.now)
+	w.scheduleRare(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
 
 // noPort is conn.asked of a connection that found no local port.
 const noPort = 255
 
-// request sends the request for a connection.
-func (w *world) request(ci uint32, c *conn, p *pool, now time.Duration) {
+// requestConnection sends the request for a connection.
+func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration) {
 	c.since = now
 	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
 	there := p.o.forward.draw(&src)
 	c.back = p.o.forward.draw(&src)
 	n := &p.o.network
 	if n.Loss > 0 && draw.Unit(src.Uint64()) < n.Loss || n.LossBack > 0 && draw.Unit(src.Uint64()) < n.LossBack {
-		w.requestAgain(ci, c, p)
+		w.requestConnectionAgain(ci, c, p)
 		return
 	}
-	w.scheduleTopic(saturating.Add(now, there), knock, c.gen, ci)
+	w.scheduleRare(saturating.Add(now, there), eventDial, c.gen, ci)
 }
 
-// requestAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
-func (w *world) requestAgain(ci uint32, c *conn, p *pool) {
+// requestConnectionAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
+func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	const most = 6 // as on Linux
 	if c.asked >= most {
 		return // until it is overdue
 	}
 	c.asked++
-	w.request(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
+	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
 }
 
-// happens works off an event of a connection.
-func (w *world) happens(what uint32, ci uint32, c *conn) {
+// continueConnection works off an event of a connection.
+func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
-	case knock:
-		w.knock(ci, c, p)
-	case dialled:
-		w.dialled(ci, c, p)
-	case refusedDial:
+	case eventDial:
+		w.connectionRequested(ci, c, p)
+	case eventDialled:
+		w.dialSucceeded(ci, c, p)
+	case eventDialRefused:
 		verdict := verdictRefused
 		if c.asked == noPort {
 			verdict = verdictNoPort
 		}
 		w.dialFailed(ci, c, p, verdict)
-	case overdueDial:
+	case eventDialOverdue:
 		w.dialFailed(ci, c, p, verdictDialTimeout)
-	case hangedUp:
+	case eventHungUp:
 		w.serverCloses(ci, c)
 	}
 }
 
-// dialled is a connection that is there.
-func (w *world) dialled(ci uint32, c *conn, p *pool) {
+// dialSucceeded is a connection that is there.
+func (w *world) dialSucceeded(ci uint32, c *conn, p *pool) {
 	k, own := w.dialer(c)
 	spare := c.job == 0
 	c.job = 0
-	c.state = idle
+	c.state = connIdle
 	c.gen++ // it is overdue no more
 	if own {
 		w.takeTicket(k, p)
-		w.carry(ci, c, k, w.jobs.at(k))
+		w.sendOverConnection(ci, c, k, w.jobs.at(k))
 		return
 	}
-	w.put(ci, c, p)
+	w.putConnection(ci, c, p)
 	if spare {
 		p.opening = false
-		w.openNext(p)
+		w.dialNext(p)
 	}
 }
 
@@ -290,7 +260,7 @@ func (w *world) dialer(c *conn) (uint32, bool) {
 	}
 	k := c.job - 1
 	j := w.jobs.at(k)
-	return k, j.gen == c.jobGen && j.state == connecting && w.legs[k].conn == 0
+	return k, j.gen == c.jobGen && j.state == jobConnecting && w.legs[k].conn == 0
 }
 
 // takeTicket takes an attempt out of the line, or out of the crowd.
@@ -312,81 +282,90 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	l.ticket, l.unmet = 0, 0
 }
 
-// dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
-func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
-	k, waits := w.dialer(c)
-	if c.job == 0 {
-		p.opening = false
-		k, waits = w.first(p)
+// sendOverConnection sends an attempt on its way over a connection.
+func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
+	l := &w.legs[k]
+	if l.waits {
+		w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-l.since)
 	}
-	w.giveUp(ci, c, p)
-	if waits {
-		w.takeTicket(k, p)
-	}
-	w.replace(p)
-	if waits {
-		w.failed(k, verdict)
-	}
-}
-
-// failed ends an attempt that gets no connection.
-func (w *world) failed(k uint32, verdict int) {
-	j := w.jobs.at(k)
-	w.rec.waited(w.now, w.now-w.legs[k].since)
-	i := j.flight
-	w.drop(k, j)
-	f := w.flights.at(i)
-	f.gen++
-	w.answered(i, f, verdict)
-}
-
-// giveUp ends the dialling of c.
-func (w *world) giveUp(ci uint32, c *conn, p *pool) {
-	w.rec.dialFailed(w.now)
-	p.open--
-	c.gen++
-	c.job = 0
-	if c.served { // or it is only half a connection, which leaves nothing behind
-		w.keepPort(p)
-	}
-	inBacklog := c.state == knocking
-	c.state = left
+	l.conn = ci + 1
+	c.state, c.job = connCarrying, k+1
+	w.held[j.flight] = ci + 1
+	j.state = jobIdle
 	switch {
-	case inBacklog: // where it keeps its place until its turn comes
-		p.o.target.hosts[p.host].accepts.waiting--
-	case c.served:
-		w.serverCloses(ci, c)
+	case l.lost || c.mute && w.services[j.service].hosts[j.host].now(w.now).down:
+		w.dropJob(k, j) // its caller finds out by its timeout
 	default:
+		w.at(saturating.Add(w.now, l.there), eventReach, j.gen, k) // even at once: a long line needs no more stack
+	}
+}
+
+// connectionUnknown reports whether the connection of j, whose request reaches the service, is unknown there.
+func (w *world) connectionUnknown(k uint32) bool {
+	l := &w.legs[k]
+	return l.conn != 0 && !w.conns.at(l.conn-1).served
+}
+
+// detachJob is the end of a job with a connection, for the service.
+func (w *world) detachJob(k uint32) {
+	l := &w.legs[k]
+	if l.conn == 0 {
+		return
+	}
+	ci := l.conn - 1
+	*l = leg{}
+	c := w.conns.at(ci)
+	c.job = 0
+	if c.state != connLeft {
+		return
+	}
+	if c.served {
+		w.serverCloses(ci, c)
+	} else {
 		w.endConn(ci, c)
 	}
 }
 
-// stopDialing ends the dialling for an attempt that was given up.
-func (w *world) stopDialing(ci uint32, p *pool) {
-	if c := w.conns.at(ci); c.state == dialing || c.state == knocking {
-		w.giveUp(ci, c, p)
-		w.replace(p)
+// returnConnection gives the connection of flight i back, whose answer has come.
+func (w *world) returnConnection(i uint32, verdict int) {
+	ci := w.held[i]
+	if ci == 0 {
+		return
 	}
-}
-
-// keepPort is what closing costs the process that does it.
-func (w *world) keepPort(p *pool) {
-	if p.def.Ports > 0 {
-		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+	w.held[i] = 0
+	ci--
+	c := w.conns.at(ci)
+	p := w.pools[c.pool]
+	if verdict == verdictReset || verdict == verdictRefused || !c.served || c.mute {
+		w.rec.count(w.now, &w.rec.conns.Broken)
+		w.closeConn(ci, c, p, false)
+		return
 	}
+	w.putConnection(ci, c, p)
 }
 
-// endConn gives back the place of a connection that nobody knows any more.
-func (w *world) endConn(ci uint32, c *conn) {
-	c.state = vacant
-	c.gen++
-	w.conns.give(ci)
+// putConnection gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
+// on either.
+func (w *world) putConnection(ci uint32, c *conn, p *pool) {
+	if p.def.Kind == SQL || p.def.Idle >= 0 {
+		if k, ok := w.nextWaiter(p); ok {
+			w.sendOverConnection(ci, c, k, w.jobs.at(k))
+			return
+		}
+	}
+	c.state, c.since = connIdle, w.now
+	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
+		w.closeConn(ci, c, p, true)
+		return
+	}
+	p.idle.push(ci)
+	w.expireLater(p)
 }
 
-// first takes the attempt that is to have the next connection out of the line, or out of the crowd.
-func (w *world) first(p *pool) (uint32, bool) {
+// nextWaiter takes the attempt that is to have the next connection out of the line, or out of the crowd.
+func (w *world) nextWaiter(p *pool) (uint32, bool) {
 	if p.def.Kind == HTTP {
-		k, ok := w.firstOf(&p.line)
+		k, ok := w.popTicket(&p.line)
 		if ok {
 			w.legs[k].ticket = 0
 			w.takeTicket(k, p)
@@ -403,31 +382,139 @@ func (w *world) first(p *pool) (uint32, bool) {
 	return k, true
 }
 
-// put gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
-// on either.
-func (w *world) put(ci uint32, c *conn, p *pool) {
-	if p.def.Kind == SQL || p.def.Idle >= 0 {
-		if k, ok := w.first(p); ok {
-			w.carry(ci, c, k, w.jobs.at(k))
-			return
+// popTicket takes the attempt that has waited longest out of a line.
+func (w *world) popTicket(line *ring) (uint32, bool) {
+	for line.n > 0 {
+		t := line.popFront()
+		k := *w.tickets.at(t)
+		w.tickets.release(t)
+		if k != 0 {
+			return k - 1, true
 		}
 	}
-	c.state, c.since = idle, w.now
-	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
-		w.closeConn(ci, c, p, true)
-		return
-	}
-	p.idle.push(ci)
-	w.expireLater(p)
+	return 0, false
 }
 
-// idleFor is how long a connection of p is kept without work, and whether the process closes it.
-func (p *pool) idleFor() (d time.Duration, process bool) {
-	d, process = p.def.IdleFor, true
-	if s := p.o.target.def.Connections.IdleFor; s > 0 && (d == 0 || s < d) {
-		d, process = s, false
+// dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
+func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
+	k, waits := w.dialer(c)
+	if c.job == 0 {
+		p.opening = false
+		k, waits = w.nextWaiter(p)
 	}
-	return d, process
+	w.abandonDial(ci, c, p)
+	if waits {
+		w.takeTicket(k, p)
+	}
+	w.dialReplacements(p)
+	if waits {
+		w.failWaiter(k, verdict)
+	}
+}
+
+// failWaiter ends an attempt that gets no connection.
+func (w *world) failWaiter(k uint32, verdict int) {
+	j := w.jobs.at(k)
+	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[k].since)
+	i := j.flight
+	w.dropJob(k, j)
+	f := w.flights.at(i)
+	f.gen++
+	w.answerArrived(i, f, verdict)
+}
+
+// abandonDial ends the dialling of c.
+func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
+	w.rec.count(w.now, &w.rec.conns.Failed)
+	p.open--
+	c.gen++
+	c.job = 0
+	if c.served { // or it is only half a connection, which leaves nothing behind
+		w.keepPort(p)
+	}
+	inBacklog := c.state == connInBacklog
+	c.state = connLeft
+	switch {
+	case inBacklog: // where it keeps its place until its turn comes
+		p.o.target.hosts[p.host].accepts.waiting--
+	case c.served:
+		w.serverCloses(ci, c)
+	default:
+		w.endConn(ci, c)
+	}
+}
+
+// keepPort is what closing costs the process that does it.
+func (w *world) keepPort(p *pool) {
+	if p.def.Ports > 0 {
+		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+	}
+}
+
+// endConn gives back the place of a connection that nobody knows any more.
+func (w *world) endConn(ci uint32, c *conn) {
+	c.state = connNone
+	c.gen++
+	w.conns.release(ci)
+}
+
+// closeConn closes a connection without work, or under an attempt that is over. The process or the
+// service closes it first.
+func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
+	p.open--
+	c.gen++
+	c.state = connLeft
+	if process {
+		w.keepPort(p)
+	}
+	if c.job != 0 && w.jobs.at(c.job-1).state == jobCancelled { // the service knows
+		w.legs[c.job-1] = leg{}
+		c.job = 0
+	}
+	switch {
+	case !c.served:
+		if c.job == 0 {
+			w.endConn(ci, c)
+		}
+	case c.job == 0: // with a request under way the service learns of it when that is done
+		if c.back > 0 && process {
+			w.scheduleRare(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
+		} else {
+			w.serverCloses(ci, c)
+		}
+	}
+	w.dialReplacements(p)
+}
+
+// dialReplacements dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
+// difference.
+func (w *world) dialReplacements(p *pool) {
+	if p.def.Kind == SQL {
+		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
+			p.open += n
+			p.opens += n
+		}
+		w.dialNext(p)
+		return
+	}
+	for p.room() {
+		k, ok := w.popTicket(&p.unmet)
+		if !ok {
+			return
+		}
+		w.legs[k].unmet = 0
+		w.dialFor(p, k, w.jobs.at(k))
+	}
+}
+
+// dialNext dials the next of the connections that are dialled one after the other.
+func (w *world) dialNext(p *pool) {
+	if p.opens > 0 && !p.opening {
+		p.opening = true
+		p.opens--
+		p.open-- // dial counts it
+		w.dial(p, 0, 0)
+	}
 }
 
 func (w *world) expireLater(p *pool) {
@@ -440,15 +527,44 @@ func (w *world) expireLater(p *pool) {
 	if process && p.def.Kind == SQL {
 		at = saturating.Add(w.now, max(d, cleanerRests))
 	}
-	w.scheduleTopic(at, expire, 0, p.index)
+	w.scheduleRare(at, eventExpireIdle, 0, p.index)
+}
+
+// idleFor is how long a connection of p is kept without work, and whether the process closes it.
+func (p *pool) idleFor() (d time.Duration, process bool) {
+	d, process = p.def.IdleFor, true
+	if s := p.o.target.def.Connections.IdleFor; s > 0 && (d == 0 || s < d) {
+		d, process = s, false
+	}
+	return d, process
+}
+
+// expireIdle closes connections that have had no work for too long.
+func (w *world) expireIdle(p *pool) {
+	d, process := p.idleFor()
+	if process && p.def.Kind == SQL {
+		w.cleanIdle(p)
+		return
+	}
+	p.expires = false
+	for p.idle.n > 0 {
+		ci := p.idle.front()
+		c := w.conns.at(ci)
+		if saturating.Add(c.since, d) > w.now {
+			break
+		}
+		p.idle.popFront()
+		w.closeConn(ci, c, p, process)
+	}
+	w.expireLater(p)
 }
 
 // cleanerRests is for how long the cleaner of database/sql rests at least.
 const cleanerRests = time.Second
 
-// clean is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
+// cleanIdle is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
 // things are now, and ends when there are none.
-func (w *world) clean(p *pool) {
+func (w *world) cleanIdle(p *pool) {
 	if p.open == 0 {
 		p.expires = false
 		return
@@ -465,156 +581,15 @@ func (w *world) clean(p *pool) {
 		p.idle.popFront()
 		w.closeConn(ci, c, p, true)
 	}
-	w.scheduleTopic(saturating.Add(w.now, max(next, cleanerRests)), expire, 0, p.index)
+	w.scheduleRare(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
 }
 
-// expire closes connections that have had no work for too long.
-func (w *world) expire(p *pool) {
-	d, process := p.idleFor()
-	if process && p.def.Kind == SQL {
-		w.clean(p)
-		return
-	}
-	p.expires = false
-	for p.idle.n > 0 {
-		ci := p.idle.front()
-		c := w.conns.at(ci)
-		if saturating.Add(c.since, d) > w.now {
-			break
-		}
-		p.idle.popFront()
-		w.closeConn(ci, c, p, process)
-	}
-	w.expireLater(p)
-}
-
-// closeConn closes a connection without work, or under an attempt that is over. The process or the
-// service closes it first.
-func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
-	p.open--
-	c.gen++
-	c.state = left
-	if process {
-		w.keepPort(p)
-	}
-	if c.job != 0 && w.jobs.at(c.job-1).state == cancelled { // the service knows
-		w.legs[c.job-1] = leg{}
-		c.job = 0
-	}
-	switch {
-	case !c.served:
-		if c.job == 0 {
-			w.endConn(ci, c)
-		}
-	case c.job == 0: // with a request under way the service learns of it when that is done
-		if c.back > 0 && process {
-			w.scheduleTopic(saturating.Add(w.now, c.back), hangedUp, c.gen, ci)
-		} else {
-			w.serverCloses(ci, c)
-		}
-	}
-	w.replace(p)
-}
-
-// replace dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
-// difference.
-func (w *world) replace(p *pool) {
-	if p.def.Kind == SQL {
-		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
-			p.open += n
-			p.opens += n
-		}
-		w.openNext(p)
-		return
-	}
-	for p.room() {
-		k, ok := w.firstOf(&p.unmet)
-		if !ok {
-			return
-		}
-		w.legs[k].unmet = 0
-		w.dialFor(p, k, w.jobs.at(k))
-	}
-}
-
-// openNext dials the next of the connections that are dialled one after the other.
-func (w *world) openNext(p *pool) {
-	if p.opens > 0 && !p.opening {
-		p.opening = true
-		p.opens--
-		p.open-- // dial counts it
-		w.dial(p, 0, 0)
-	}
-}
-
-// carry sends an attempt on its way over a connection.
-func (w *world) carry(ci uint32, c *conn, k uint32, j *job) {
-	l := &w.legs[k]
-	if l.waits {
-		w.rec.waited(w.now, w.now-l.since)
-	}
-	l.conn = ci + 1
-	c.state, c.job = carrying, k+1
-	w.held[j.flight] = ci + 1
-	j.state = empty
-	switch {
-	case l.lost || c.mute && w.services[j.service].hosts[j.host].now(w.now).down:
-		w.drop(k, j) // its caller finds out by its timeout
-	default:
-		w.at(saturating.Add(w.now, l.there), reach, j.gen, k) // even at once: a long line needs no more stack
-	}
-}
-
-// cut reports whether the connection of j, whose request reaches the service, is unknown there.
-func (w *world) cut(k uint32) bool {
-	l := &w.legs[k]
-	return l.conn != 0 && !w.conns.at(l.conn-1).served
-}
-
-// landed is the end of a job with a connection, for the service.
-func (w *world) landed(k uint32) {
-	l := &w.legs[k]
-	if l.conn == 0 {
-		return
-	}
-	ci := l.conn - 1
-	*l = leg{}
-	c := w.conns.at(ci)
-	c.job = 0
-	if c.state != left {
-		return
-	}
-	if c.served {
-		w.serverCloses(ci, c)
-	} else {
-		w.endConn(ci, c)
-	}
-}
-
-// handBack gives the connection of flight i back, whose answer has come.
-func (w *world) handBack(i uint32, verdict int) {
-	ci := w.held[i]
-	if ci == 0 {
-		return
-	}
-	w.held[i] = 0
-	ci--
-	c := w.conns.at(ci)
-	p := w.pools[c.pool]
-	if verdict == verdictReset || verdict == verdictRefused || !c.served || c.mute {
-		w.rec.broken(w.now)
-		w.closeConn(ci, c, p, false)
-		return
-	}
-	w.put(ci, c, p)
-}
-
-// abandon is the end of an attempt that was given up: it closes its connection, or leaves the line.
+// abandonConnection is the end of an attempt that was given up: it closes its connection, or leaves the line.
 // The flight has moved on by one.
-func (w *world) abandon(i uint32, f *flight) {
+func (w *world) abandonConnection(i uint32, f *flight) {
 	if ci := w.held[i]; ci != 0 {
 		w.held[i] = 0
-		w.rec.broken(w.now)
+		w.rec.count(w.now, &w.rec.conns.Broken)
 		c := w.conns.at(ci - 1)
 		w.closeConn(ci-1, c, w.pools[c.pool], true)
 		return
@@ -623,16 +598,24 @@ func (w *world) abandon(i uint32, f *flight) {
 		return
 	}
 	j := w.jobs.at(f.job)
-	if j.flight != i || j.flightGen != f.gen-1 || j.state != connecting {
+	if j.flight != i || j.flightGen != f.gen-1 || j.state != jobConnecting {
 		return
 	}
 	o := w.origins[f.origin]
 	p := w.poolOf(o, f.process, j.host)
-	w.rec.waited(w.now, w.now-w.legs[f.job].since)
+	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[f.job].since)
 	own := w.legs[f.job].dial
 	w.takeTicket(f.job, p)
-	w.drop(f.job, j)
+	w.dropJob(f.job, j)
 	if own != 0 && p.def.Kind == SQL {
 		w.stopDialing(own-1, p)
+	}
+}
+
+// stopDialing ends the dialling for an attempt that was given up.
+func (w *world) stopDialing(ci uint32, p *pool) {
+	if c := w.conns.at(ci); c.state == connDialing || c.state == connInBacklog {
+		w.abandonDial(ci, c, p)
+		w.dialReplacements(p)
 	}
 }

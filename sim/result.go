@@ -1,26 +1,13 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/sim/internal/latency"
 )
-
-// A Contender is a policy under comparison, with the wiring that cannot be data.
-type Contender struct {
-	Name    string
-	Title   string // one line for people; may be empty
-	Policy  lull.Policy
-	Options []lull.Option `json:"-"`
-	// Verdict, if not nil, returns the verdict of this client about a failure for which lull
-	// has the given one. Clients that are played by the engine read less of an answer than
-	// lull does, or read it differently.
-	Verdict func(lull.Verdict) lull.Verdict `json:"-"`
-	// Holds: of messages, retries are made by the handler, which sleeps with the message in
-	// hand. Attempts are those of one delivery. The lease is not extended: a message that is
-	// not handled when it ends is a dead letter.
-	Holds bool
-}
 
 // A Result is that of one contender in one run.
 type Result struct {
@@ -160,17 +147,268 @@ type Series struct {
 	P50, P99 []time.Duration
 }
 
-// A Summary summarizes the results of one contender with several seeds.
-type Summary struct {
-	Contender Contender
-	Results   []Result // one for each seed, in their order
-	// Of the seeds, with the half width of a 95 % confidence interval (Student's
-	// t; zero for a single seed). Wasted is a share of the attempts, Success and Refused are
-	// shares of the calls.
-	Success, Amplification, PeakOverNormal, P99, Wasted, Refused, Recovery Estimate
-	// Recovered is how many of the seeds recovered; Recovery.Mean is over those.
-	Recovered int
+// ConnectionTotals count what happened to connections after the warm-up, over all pools.
+type ConnectionTotals struct {
+	// Dials that began, and those of them that came to nothing: refused, given up, or without a
+	// port.
+	Dials, Failed int64
+	// NoPort is attempts that failed for want of a local port.
+	NoPort int64
+	// Waits is attempts that had to wait for a connection, because none was free. Waited is how
+	// long all of them waited together, those that got none included.
+	Waits  int64
+	Waited time.Duration
+	// Broken is connections that were closed under an attempt, by its timeout or by the service.
+	Broken int64
+	// Refused is connections that the service refused, and Dropped those that found no place in
+	// the backlog and were not answered.
+	Refused, Dropped int64
+	// Most is how many connections were open at one host at most.
+	Most int
 }
 
-// An Estimate is a mean and the half width of its 95 % confidence interval.
-type Estimate struct{ Mean, Half float64 }
+// LinkTotals count what happened to the messages of fleets with a [Link], in bytes. What happened
+// in the warm-up counts, too.
+type LinkTotals struct {
+	// Most is how many waited at one host at most.
+	Most int64
+	// Dropped came while the buffer of their connection was full.
+	Dropped int64
+	// Lost were in the memory of a host that crashed.
+	Lost int64
+}
+
+// A FleetResult is what became of the calls of one fleet.
+type FleetResult struct {
+	Name string
+	// Totals are those that belong to a fleet: Calls, Succeeded, Refused, Unfinished, Reasons,
+	// Attempts and Retries (those of the fleet itself, of whichever service), Disconnects, and
+	// Amplification.
+	Totals   Totals
+	Recovery Recovery
+	Latency  Latency
+}
+
+// A TopicResult is the result of one topic. It counts all messages that were sent, also in
+// the warm-up.
+type TopicResult struct {
+	Name string
+	// Sent = Handled + Dead + Left.
+	Sent, Handled, Dead int64
+	// Left is how many were still in the queue, or in the hands of consumers, at the end.
+	Left int64
+	// Reasons counts dead letters by lull.Reason.
+	Reasons map[string]int64
+	// Attempts is how often a handler ran, Disturbed how often from the first fault to the
+	// end of the last.
+	Attempts, Disturbed int64
+	// Deferred is how often a message was given back without an attempt, Lapsed how often
+	// one came back because its consumer had fallen silent.
+	Deferred, Lapsed int64
+	// Caught: after CaughtUp from the end of the last fault on, none of the messages that
+	// were sent before it was left.
+	Caught   bool
+	CaughtUp time.Duration
+	// Latency is from the sending of a message to the end of its handling.
+	Latency Latency
+	// Backlog is how many messages there were at the end of each step.
+	Backlog []float64
+}
+
+// A MessageEnd is the end of a message.
+type MessageEnd struct {
+	Topic    string
+	Number   int64         // in the order in which they were sent, from 1
+	Sent, At time.Duration // At is when it was handled or dead
+	Attempts int           // the number of the last
+	Reason   engine.Reason // of a dead letter; Success: it was handled
+}
+
+// result is everything, of a run that ended at the given time.
+func (r *recorder) result(end time.Duration) Result {
+	busiest := 0
+	for i := range r.loads {
+		if r.loads[i].all > r.loads[busiest].all {
+			busiest = i
+		}
+	}
+	l := &r.loads[busiest]
+	t := r.totals
+	t.Attempts, t.Retries = l.all, l.again
+	t.ends(&r.reasons)
+	t.MeanCompletion = r.latency.Mean()
+	t.Oldest = max(t.Oldest, r.oldestWait(end))
+	r.rates(&t, l, end)
+	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links}
+	res.Links.Dropped = int64(r.dropped)
+	for _, f := range r.fleets {
+		res.Fleets = append(res.Fleets, f.result(r, end))
+	}
+	res.Series = r.series(l, end)
+	return res
+}
+
+// ends fills in what follows from why calls ended.
+func (t *Totals) ends(why *[reasons]int64) {
+	t.Unfinished = t.Calls
+	t.Reasons = map[string]int64{}
+	for i, n := range why {
+		t.Unfinished -= n
+		if n > 0 {
+			t.Reasons[lull.Reason(i).String()] = n
+		}
+	}
+	if t.Calls > 0 {
+		t.Amplification = float64(t.Attempts) / float64(t.Calls)
+	}
+}
+
+// oldestWait is how long the oldest of the users has waited who are still there at the end: those
+// whose calls have not ended, and those who are about to come back.
+func (r *recorder) oldestWait(end time.Duration) time.Duration {
+	began := end
+	for _, at := range r.users {
+		if at >= r.warm {
+			began = min(began, at)
+		}
+	}
+	for i, b := range r.bins {
+		if len(r.s.Topics) > 0 {
+			break // messages are among them
+		}
+		if at := time.Duration(i) * r.window; b.ended < b.calls && at >= r.warm {
+			began = min(began, at)
+			break
+		}
+	}
+	return end - began
+}
+
+// rates finds the peak, the normal rate and the worst minute.
+func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
+	normalTo := min(end, r.from)
+	var normal int64
+	normalBins := 0
+	var calls, attempts int64
+	minute := max(int(time.Minute/r.window), 1)
+	for i := range r.bins {
+		at := time.Duration(i) * r.window
+		if at+r.window > end {
+			break
+		}
+		n := l.attempts[i]
+		if at >= r.warm && at+r.window <= normalTo {
+			normal += n
+			normalBins++
+		}
+		if rate := float64(n) / r.window.Seconds(); at >= r.warm && rate > t.PeakRate {
+			t.PeakRate, t.PeakAt = rate, at+r.window
+		}
+		calls += r.bins[i].calls
+		attempts += n
+		if i >= minute {
+			calls -= r.bins[i-minute].calls
+			attempts -= l.attempts[i-minute]
+		}
+		if (i >= minute-1 || at+2*r.window > end) && calls > 0 {
+			t.WorstMinute = max(t.WorstMinute, float64(attempts)/float64(calls))
+		}
+	}
+	if normalBins > 0 {
+		t.NormalRate = float64(normal) / (float64(normalBins) * r.window.Seconds())
+	}
+	if t.NormalRate > 0 {
+		t.PeakOverNormal = t.PeakRate / t.NormalRate
+	}
+}
+
+func latencyOf(h *latency.Histogram) Latency {
+	return Latency{
+		Count: int64(h.Count()), Mean: h.Mean(), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
+		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max(),
+	}
+}
+
+// result is that of the fleet, in a run that ended at the given time.
+func (t *callTally) result(r *recorder, end time.Duration) FleetResult {
+	f := FleetResult{Name: t.name, Totals: t.totals, Latency: latencyOf(&t.latency)}
+	f.Totals.ends(&t.reasons)
+	alone := *r // what the fleet's recovery is judged by
+	alone.callTally = *t
+	f.Recovery = alone.recovery(end)
+	return f
+}
+
+func (r *recorder) series(l *load, end time.Duration) Series {
+	n := min(ceil(end, r.width), len(r.steps))
+	if n < len(r.steps) && r.steps[n].any() {
+		n++ // a run that was stopped at the end of a step has begun the next
+	}
+	s := Series{Step: r.width, Refused: map[string][]float64{}}
+	per := r.width.Seconds()
+	for i := range n {
+		c := &r.steps[i]
+		s.Calls = append(s.Calls, float64(c.calls)/per)
+		s.First = append(s.First, float64(l.first[i])/per)
+		s.Retries = append(s.Retries, float64(l.retries[i])/per)
+		s.Goodput = append(s.Goodput, float64(c.goodput)/per)
+		share := 0.0
+		if c.calls > 0 {
+			share = float64(c.succeeded) / float64(c.calls)
+		}
+		s.Good = append(s.Good, share)
+		s.Failed = append(s.Failed, float64(c.failed)/per)
+		s.Wasted = append(s.Wasted, float64(c.wasted)/per)
+		s.Queue = append(s.Queue, float64(c.queue))
+		s.Busy = append(s.Busy, float64(c.busy))
+		s.Open = append(s.Open, float64(c.open))
+		s.P50 = append(s.P50, c.latency.Quantile(0.5))
+		s.P99 = append(s.P99, c.latency.Quantile(0.99))
+		if c.refused == nil {
+			continue
+		}
+		for why, k := range c.refused {
+			if k == 0 {
+				continue
+			}
+			name := lull.Reason(why).String()
+			if s.Refused[name] == nil {
+				s.Refused[name] = make([]float64, n)
+			}
+			s.Refused[name][i] = float64(k) / per
+		}
+	}
+	return s
+}
+
+// result is everything, of a run that ended at the given time.
+func (t *tally) result(end time.Duration) TopicResult {
+	r := t.TopicResult
+	r.Backlog = slices.Clone(r.Backlog)
+	r.Left = r.Sent - r.Handled - r.Dead
+	r.Reasons = map[string]int64{}
+	for i, n := range t.reasons {
+		if n > 0 {
+			r.Reasons[engine.Reason(i).String()] = n
+		}
+	}
+	r.Caught = t.to > 0 && end > t.to && t.before == 0
+	if !r.Caught {
+		r.CaughtUp = 0
+	}
+	r.Latency = latencyOf(&t.latency)
+	return r
+}
+
+// SuccessRate is the share of calls that succeeded, of those that ended; 0 if
+// none did.
+func (t *Totals) SuccessRate() float64 {
+	ended := int64(0)
+	for _, n := range t.Reasons {
+		ended += n
+	}
+	if ended == 0 {
+		return 0
+	}
+	return float64(t.Succeeded) / float64(ended)
+}

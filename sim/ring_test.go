@@ -56,8 +56,8 @@ func TestSlab(t *testing.T) {
 			t.Fatalf("place %d has moved", i)
 		}
 	}
-	s.give(7)
-	s.give(9)
+	s.release(7)
+	s.release(9)
 	want(t, "in use", s.inUse(), n-2)
 	var again []uint32
 	for range 3 {
@@ -69,7 +69,7 @@ func TestSlab(t *testing.T) {
 	}
 	want(t, "in use", s.inUse(), n+1)
 	for i := range uint32(n) { // all of them back, and out again
-		s.give(i)
+		s.release(i)
 	}
 	for i := range uint32(n) {
 		if k, _ := s.take(); k != n-1-i {

@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"cmp"
+	"reflect"
 	"time"
 
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/outlier"
 )
 
 // A Scenario is a world without its clients' policies: who calls whom, how often,
@@ -118,6 +122,70 @@ type Network struct {
 	Endpoints Endpoints
 }
 
+// A Pool is the connections that each process has to each host of what it calls. An attempt has a
+// connection to itself, as with HTTP/1.1 and databases. An attempt that is given up closes its
+// connection, and the next one needs a new one.
+//
+// The zero Pool is off: connections cost nothing, and there are as many as it takes.
+type Pool struct {
+	On   bool
+	Kind PoolKind
+	// Size is how many connections are open at most, those being dialled included. Attempts
+	// beyond wait for one. Zero: no limit.
+	Size int
+	// Open is how many are there at the beginning, without work. Zero: none, so that every first
+	// attempt needs a new one.
+	Open int
+	// Idle is how many connections without work are kept. Zero: all of them. Negative: none; with HTTP
+	// none is handed on to an attempt that waits, either.
+	Idle int
+	// IdleFor is how long one without work is kept. Zero: for good. With SQL it may be twice as long,
+	// and at least a second.
+	IdleFor time.Duration
+	// RoundTrips is how many times the network is crossed to and fro before the first request
+	// can be sent. Zero: 1, as with TCP. With TLS 1.3 it is 2.
+	RoundTrips int
+	// Handshake is the client's own part of the work for a new connection.
+	Handshake Distribution
+	// DialTimeout is how long dialling takes at most. Zero: 30 s.
+	DialTimeout time.Duration
+	// Ports is how many local ports a process has for its connections to one host. A
+	// connection that the process closes keeps its port for TimeWait longer. Without a port an
+	// attempt fails at once. Zero: no limit. (Linux has 28232.)
+	Ports int
+	// TimeWait is zero for 60 s, as on Linux.
+	TimeWait time.Duration
+}
+
+// Endpoints is how each process chooses the host for an attempt: by a set of package outlier, as
+// lullhttp does with its endpoints. The zero Endpoints is off: a host is chosen by chance.
+type Endpoints struct {
+	On     bool
+	Config outlier.Config
+}
+
+// A Link is a connection that each process of a fleet keeps to one host of the service that the
+// fleet calls. Chance decides which host. All processes are connected at the beginning. A process
+// loses its connection when that host crashes, and at each of the fleet's Arrivals, which may be
+// left out. A call is what it takes to be connected again. With Fleet.Redial package engine decides
+// when to dial, otherwise the policy and Fleet.Reload do.
+//
+// The zero Link is off: the processes keep no connection.
+type Link struct {
+	On bool
+	// From names the service on whose hosts the processes run, spread evenly. The processes of one
+	// host share a Dependency. When the host crashes, they lose their connections and their buffers.
+	// They dial when it is up again. Empty: the processes run elsewhere, and do not crash.
+	From string
+	// PerSecond is how many bytes of messages a second a process has for its connection. While it is
+	// not connected, they wait in the memory of its host (Heap). When the memory is full, the host
+	// crashes.
+	PerSecond int
+	// Buffer is how many bytes wait for one connection at most. What comes then is dropped. Zero: no
+	// limit.
+	Buffer int
+}
+
 // A Service does work for its callers.
 type Service struct {
 	Name string
@@ -180,6 +248,43 @@ type Queue struct {
 	DontRetry bool
 }
 
+// Connections is what each host of a service does about the connections of callers that have a
+// [Pool].
+type Connections struct {
+	// Limit is how many are open at most. More wait in the backlog until one is closed.
+	// Zero: no limit.
+	Limit int
+	// Refuse: those beyond the Limit are refused instead.
+	Refuse bool
+	// Handshake is the work for each connection. It takes a worker, behind what waits already.
+	Handshake Distribution
+	// Backlog is how many wait at most for their handshake, and under the Limit. Zero: 4096.
+	Backlog int
+	// Drop: those beyond the Backlog get no answer, and their callers ask again after 1 s,
+	// 2 s, 4 s and so on, as with Linux. Otherwise they are refused.
+	Drop bool
+	// IdleFor is after how long a connection without work is closed. Zero: never.
+	IdleFor time.Duration
+}
+
+// A Heap is the memory of each host, and a garbage collector that stops all work while it runs. It
+// runs when the heap is full, for a time that grows with what is in use then: the longer the queue,
+// the longer and the more frequent are the pauses. The zero Heap is off.
+type Heap struct {
+	// Size is how many bytes there are. Zero: memory costs nothing.
+	Size int
+	// Live is how many are in use without any work, PerAttempt how many for each attempt that
+	// waits or is worked on, PerConnection for each open connection of a [Pool] or [Link].
+	Live, PerAttempt, PerConnection int
+	// Garbage is how many bytes each attempt leaves behind beside these.
+	Garbage int
+	// Pause is how long a collection takes for each million bytes in use.
+	Pause time.Duration
+	// Restart is for how long a host is down when all of its memory is in use: it crashes, and loses
+	// everything that it has in hand. Zero: 10 s.
+	Restart time.Duration
+}
+
 // Admission is admission control: a Controller of package admission on each host, the
 // one that ships, which decides what the host works on. Behind it are the workers and
 // their queue, and what fails (Errors, faults); before it the Rate. It knows which
@@ -222,6 +327,23 @@ type Hop struct {
 	OneLayer bool
 }
 
+// A Cache stands before a [Hop]: all hosts of the service look there first (look-aside), and call
+// only for what is not in it. What a call returns is stored. A call that fails, or whose caller has
+// given up on it, stores nothing. The zero Cache is off.
+type Cache struct {
+	// Keys is how many different things are asked for. Zero: there is no cache.
+	Keys int
+	// Skew is the exponent of their popularity: the nth is asked for about n^-Skew as often as the
+	// first (Zipf). Zero: all of them as often.
+	Skew float64
+	// Size is how many fit. One more takes the place of the one that came first. Zero: all.
+	Size int
+	// For is how long each is kept. Zero: for good.
+	For time.Duration
+	// Cold: it is empty at the beginning. Otherwise it is full.
+	Cold bool
+}
+
 // A Fault is something that goes wrong with a service for some time.
 type Fault struct {
 	Kind FaultKind
@@ -247,4 +369,189 @@ type Fault struct {
 	// Silent: the machine dies, not only the process (Crash). Nobody hears of it. Connections stay
 	// half-open: there is no answer while it is down, and a reset when one is used afterwards.
 	Silent bool
+}
+
+// A Topic is a queue of messages: producers send, a broker keeps, and consumers handle
+// them, each by one attempt of a service. In the totals and series of a Result a message is
+// a call, which begins when it is sent and ends when it is handled or dead. Whatever is decided about a message is decided by
+// the engine, as in package queue. The policy under comparison is that of the consumers. It
+// must not hedge.
+type Topic struct {
+	Name string
+	// Calls names the service that handlers call.
+	Calls string
+	// Arrivals is when messages are sent: poisson or constant.
+	Arrivals  Arrivals
+	Poison    Poison
+	Broker    Broker
+	Consumers Consumers
+	// Policy is the topic's own: the name of a contender, as in a Fleet. Empty: the
+	// policy under comparison.
+	Policy string
+}
+
+// Poison is messages that fail whatever the service does: their handlers panic.
+type Poison struct {
+	Share float64 // of all messages
+	// Kills: the handler ends its process, which begins again after Down.
+	Kills bool
+	Down  time.Duration // zero: 1 s
+}
+
+// A Broker keeps the messages. The zero Broker can do everything that the one of the zero
+// queue.MemoryConfig can do.
+type Broker struct {
+	// CountDefers: a deferral counts as an attempt.
+	CountDefers bool
+	// FixedLeases: leases cannot be extended.
+	FixedLeases bool
+	// MaxDelay is the longest that a message can be made to wait. Zero: 12 h.
+	MaxDelay time.Duration
+}
+
+// Consumers are the processes that handle the messages of a topic. Each of them has a
+// Dependency of its own, of the service.
+type Consumers struct {
+	// Processes is how many there are. Zero: 1.
+	Processes int
+	// Concurrency is how many messages each handles at a time. Zero: 16.
+	Concurrency int
+	// Lease is how long a message stays a consumer's that falls silent. Zero: 30 s.
+	Lease time.Duration
+	// Quick is how often the handler is run again in one delivery, after QuickWait at
+	// most (zero: 1 s).
+	Quick     int
+	QuickWait time.Duration
+	// Network lies between the handlers and the service.
+	Network Network
+	// Wary: each process begins when it has found out that the service is down, by a
+	// failure a second: its circuit is open.
+	Wary bool
+	// Kills end processes without a word.
+	Kills []Kill
+}
+
+// A Kill ends processes. What they have in hand comes back when its leases lapse.
+type Kill struct {
+	// At is when, and For how long until they begin again.
+	At, For time.Duration
+	// Every repeats it. Zero: it happens once.
+	Every time.Duration
+	// Processes is how many, from the first. Zero: all. Apart is the time from one to
+	// the next.
+	Processes int
+	Apart     time.Duration
+}
+
+// step is Step with its zero filled in.
+func (s *Scenario) step() time.Duration {
+	if s.Step > 0 {
+		return min(s.Step, s.Horizon)
+	}
+	least := s.Horizon / 120
+	for unit := time.Duration(1); ; unit *= 10 {
+		for _, k := range []time.Duration{1, 2, 5} {
+			if unit*k >= least {
+				return unit * k
+			}
+		}
+	}
+}
+
+// window is Window with its zero filled in.
+func (s *Scenario) window() time.Duration {
+	if s.Window > 0 {
+		return min(s.Window, s.Horizon)
+	}
+	w := min(s.step(), time.Second)
+	for s.Horizon/w > maxPoints {
+		w *= 10
+	}
+	return w
+}
+
+// hosts is how many a service has.
+func (s *Scenario) hosts(name string) int {
+	for i := range s.Services {
+		if s.Services[i].Name == name {
+			return max(s.Services[i].Hosts, 1)
+		}
+	}
+	return 1
+}
+
+// none reports whether there are no arrivals.
+func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
+
+func (p *Pool) dialTimeout() time.Duration { return cmp.Or(p.DialTimeout, 30*time.Second) }
+
+func (p *Pool) timeWait() time.Duration { return cmp.Or(p.TimeWait, time.Minute) }
+
+func (c *Connections) backlog() int { return cmp.Or(c.Backlog, 4096) }
+
+// fullFor is how long it takes to fill the buffer of a connection.
+func (l *Link) fullFor() time.Duration {
+	if l.Buffer == 0 {
+		return never
+	}
+	return max(duration(float64(l.Buffer)/float64(l.PerSecond)*1e9), 1)
+}
+
+// share is the share that is left, or that fails, with the zero of each kind filled in.
+func (f *Fault) share() float64 {
+	switch {
+	case f.Share > 0:
+		return f.Share
+	case f.Kind == Errors || f.Kind == Flush:
+		return 1
+	}
+	return 0.1
+}
+
+func (f *Fault) cold() float64 {
+	if f.Cold > 0 {
+		return f.Cold
+	}
+	return 10
+}
+
+func (c *Consumers) processes() int { return cmp.Or(c.Processes, 1) }
+
+func (c *Consumers) concurrency() int { return cmp.Or(c.Concurrency, 16) }
+
+func (p *Poison) down() time.Duration { return cmp.Or(p.Down, time.Second) }
+
+// each calls do for each process that k ends, and when, before the horizon.
+func (k *Kill) each(c *Consumers, horizon time.Duration, do func(process int, at time.Duration)) {
+	for at := k.At; at < horizon; at = saturating.Add(at, k.Every) {
+		for p := range cmp.Or(k.Processes, c.processes()) {
+			do(p, saturating.Add(at, time.Duration(p)*k.Apart))
+		}
+		if k.Every <= 0 {
+			return
+		}
+	}
+}
+
+// occurrences calls f for each time that a fault happens before the horizon.
+func (f *Fault) occurrences(horizon time.Duration, do func(from, to time.Duration)) {
+	for from := f.At; from < horizon; from = saturating.Add(from, f.Every) {
+		do(from, saturating.Add(from, f.For))
+		if f.Every <= 0 {
+			return
+		}
+	}
+}
+
+// latest is when the fault ends (or has ended) that began last, by now; false if
+// none has begun.
+func (f *Fault) latest(now time.Duration) (to time.Duration, ok bool) {
+	if now < f.At {
+		return 0, false
+	}
+	from := f.At
+	if f.Every > 0 {
+		from += (now - f.At) / f.Every * f.Every
+	}
+	return saturating.Add(from, f.For), true
 }

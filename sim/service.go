@@ -86,18 +86,58 @@ type job struct {
 type jobState uint8
 
 const (
-	empty jobState = iota // not on its way to a worker, or no job at all
-	queued
-	inService
-	answering
-	cancelled  // in the queue, and to be dropped when its turn comes
-	standing   // at the gate
-	failing    // let in, and it gets its failure after Service.ErrorTime
-	connecting // its process has no connection for it yet
+	jobIdle jobState = iota // not on its way to a worker, or no job at all
+	jobQueued
+	jobInService
+	jobAnswering
+	jobCancelled  // in the queue, and to be dropped when its turn comes
+	jobAtGate     // at the gate
+	jobFailing    // let in, and it gets its failure after Service.ErrorTime
+	jobConnecting // its process has no connection for it yet
 )
 
-// gone reports whether the caller of j waits no longer.
-func (w *world) gone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
+// callerGone reports whether the caller of j waits no longer.
+func (w *world) callerGone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
+
+// jobArrives is the arrival of a job. It returns when the response will leave, if that
+// is certain by now, else 0.
+func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	if s.def.CancelWork && w.callerGone(j) { // so is its request
+		w.dropJob(i, j)
+		return 0
+	}
+	src := draw.From(j.key)
+	o := w.origins[j.origin]
+	pooled := o.pooled
+	if len(s.hosts) > 1 && !pooled && !o.chooses {
+		j.host = uint32(src.Below(uint64(len(s.hosts))))
+	}
+	h := &s.hosts[j.host]
+	if x := h.now(w.now); x.down && x.silent {
+		w.dropJob(i, j) // the machine is dead: nothing comes back
+		return 0
+	}
+	if pooled && w.connectionUnknown(i) {
+		return w.sendResponse(i, j, verdictReset, w.now)
+	}
+	if h.heap.down > w.now {
+		return w.sendResponse(i, j, verdictRefused, w.now)
+	}
+	if h.gate != nil {
+		j.key = src.Uint64()
+		return w.arriveAtGate(i, j)
+	}
+	verdict, at := s.admit(w, h, w.now, &src)
+	j.key = src.Uint64()
+	if verdict != verdictOK {
+		if s.interval > 0 && verdict == s.rateLimited {
+			h.refused(s)
+		}
+		return w.sendResponse(i, j, verdict, at)
+	}
+	return w.placeJob(i, j)
+}
 
 // admit stands before the workers. It returns why an attempt is turned away, and when its
 // answer is ready; or verdictOK.
@@ -107,21 +147,21 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 		return verdictRefused, now
 	}
 	if x.errors >= 0 || s.def.Errors > 0 {
-		if verdict, at := s.fail(w, x, now, src); verdict != verdictOK {
+		if verdict, at := s.drawFailure(w, x, now, src); verdict != verdictOK {
 			return verdict, at
 		}
 	}
-	if s.interval > 0 && s.limited(w, now) {
+	if s.interval > 0 && s.overRate(w, now) {
 		return s.rateLimited, now
 	}
 	return verdictOK, now
 }
 
-// fail is the part of admit that fails some attempts.
-func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
+// drawFailure fails a share of the attempts, by chance.
+func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
 	if x.errors >= 0 {
 		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
-			w.rec.rejected(now, rejectedError)
+			w.rec.count(now, &w.rec.totals.Errors)
 			after := s.def.ErrorTime
 			if f.After > 0 {
 				after = f.After
@@ -130,25 +170,363 @@ func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source
 		}
 	}
 	if s.def.Errors > 0 && draw.Unit(src.Uint64()) < s.def.Errors {
-		w.rec.rejected(now, rejectedError)
+		w.rec.count(now, &w.rec.totals.Errors)
 		return verdictError, saturating.Add(now, s.def.ErrorTime)
 	}
 	return verdictOK, now
 }
 
-// limited is the part of admit that refuses what comes too fast.
-func (s *service) limited(w *world, now time.Duration) bool {
+// overRate reports whether an attempt comes faster than the rate limit allows.
+func (s *service) overRate(w *world, now time.Duration) bool {
 	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
-		w.rec.rejected(now, rejectedRateLimited)
+		w.rec.count(now, &w.rec.totals.RateLimited)
 		return true
 	}
 	s.refilled += s.interval
 	return false
 }
 
-// serve is the whole of what a plain service does with an attempt that reaches it
+// placeJob gives j a worker or a place in the queue, or turns it away.
+func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	h := &s.hosts[j.host]
+	if s.def.Contention {
+		j.version, j.state = s.version, jobInService
+		o := w.origins[j.origin]
+		src := draw.From(j.key)
+		read := saturating.Add(w.now, o.forward.draw(&src))
+		w.at(saturating.Add(read, o.forward.draw(&src)), eventWrite, j.gen, i)
+		return 0
+	}
+	limit := h.now(w.now).workers
+	free := limit < 0 || h.busy < limit
+	full := false
+	if !free {
+		w.dropCancelled(h)
+		if q := &s.def.Queue; h.queue.len() >= q.Limit {
+			full = true
+			w.rec.count(w.now, &w.rec.totals.QueueFull)
+			h.refused(s)
+			if q.Order != LIFO || q.Limit == 0 {
+				return w.sendResponse(i, j, s.full, w.now)
+			}
+		}
+	}
+	if s.def.Heap.Size > 0 && !w.allocateMemory(s, j.host) {
+		w.forgetVisitor(j)
+		return w.sendResponse(i, j, verdictReset, w.now)
+	}
+	if free {
+		return w.startJob(i, j)
+	}
+	j.state = jobQueued
+	h.queue.push(i)
+	if full {
+		w.makeRoom(s, h)
+	}
+	return 0
+}
+
+// dropCancelled drops cancelled entries from the front of the queue, so that the front is
+// one that waits, and a queue that stands still does not grow by those who leave.
+func (w *world) dropCancelled(h *host) {
+	for h.queue.cancelled > 0 {
+		k := h.queue.front()
+		j := w.jobs.at(k)
+		if j.state != jobCancelled {
+			return
+		}
+		h.queue.popFront()
+		h.queue.cancelled--
+		w.dropJob(k, j)
+	}
+}
+
+// makeRoom turns the attempt away that has waited longest.
+func (w *world) makeRoom(s *service, h *host) {
+	for {
+		oldest := h.queue.popFront()
+		j := w.jobs.at(oldest)
+		switch {
+		case j.state == jobCancelled:
+			h.queue.cancelled--
+			w.dropJob(oldest, j)
+		case j.hop == handshake: // it can wait longer
+			defer h.queue.pushFront(oldest)
+		default:
+			w.sendResponse(oldest, j, s.full, w.now)
+			return
+		}
+	}
+}
+
+// startJob puts a worker to j.
+func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	s.hosts[j.host].busy++
+	j.state = jobInService
+	return w.continueJob(i, j)
+}
+
+// continueJob makes the next of the service's own calls for j, or does the work itself.
+func (w *world) continueJob(i uint32, j *job) time.Duration {
+	s := w.services[j.service]
+	if j.hop == handshake {
+		return w.doWork(s, &s.shake, i, j)
+	}
+	for int(j.hop) < len(s.calls) && s.caches[j.hop] != nil && w.foundInCache(s, j, int(j.hop)) {
+		j.hop++
+	}
+	if n := int(j.hop); n < len(s.calls) {
+		j.hop++
+		o := s.calls[n]
+		f, fl := w.flights.take()
+		fl.origin, fl.parent, fl.parentGen = o.index, i, j.gen
+		fl.key = draw.Mix(j.key, uint64(n))
+		var deadline time.Duration
+		if o.hop.Deadline {
+			deadline = j.until
+		}
+		if fl.above = 0; o.hop.OneLayer && !w.callerGone(j) {
+			caller := w.flights.at(j.flight)
+			if caller.slot > 0 && caller.slot != ofMessage {
+				caller = w.flights.at(caller.parent)
+			}
+			fl.above = uint16(max(caller.call.Attempts()-1, 0))
+			if w.origins[caller.origin].hop != nil {
+				fl.above += caller.above
+			}
+		}
+		w.startCall(f, fl, o, j.host, deadline)
+		return 0
+	}
+	return w.doWork(s, &s.work, i, j)
+}
+
+// doWork does work that takes so long.
+func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Duration {
+	src := draw.From(j.key)
+	h := &s.hosts[j.host]
+	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
+	if h.accepts.debt > 0 {
+		work = saturating.Add(work, h.owed(s.def.Workers))
+	}
+	if s.def.Heap.Size > 0 {
+		j.version = uint64(h.heap.pauses)
+		if at := h.finish(max(w.now, h.heap.until), work); at != never {
+			w.at(at, eventWorkDone, j.gen, i)
+		}
+		return 0 // there may be a pause
+	}
+	at := h.finish(w.now, work)
+	if at == never {
+		return never
+	}
+	w.at(at, eventWorkDone, j.gen, i)
+	return at
+}
+
+// hopEnded continues a job whose call to another service has ended.
+func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
+	j := w.jobs.at(i)
+	if j.gen != gen || j.state != jobInService {
+		return // crashed or cancelled meanwhile
+	}
+	if why == engine.Success {
+		w.fillCache(w.services[j.service], j)
+		w.continueJob(i, j)
+		return
+	}
+	verdict := verdictError
+	if hop.OneLayer && why != engine.Permanent {
+		verdict = verdictStop
+	}
+	j.state = jobAnswering
+	w.freeWorker(w.services[j.service], j.host)
+	w.sendResponse(i, j, verdict, w.now)
+}
+
+// workDone is the end of the work on j.
+func (w *world) workDone(i uint32, j *job) {
+	if w.services[j.service].def.Heap.Size > 0 && w.stillPaused(i, j) {
+		return
+	}
+	if j.hop == handshake {
+		w.handshakeDone(i, j)
+		return
+	}
+	s := w.services[j.service]
+	w.countWork(s, j)
+	j.state = jobAnswering
+	w.freeWorker(s, j.host)
+	w.sendResponse(i, j, verdictOK, w.now)
+}
+
+// writeContended is the second half of an attempt on a contended service.
+func (w *world) writeContended(i uint32, j *job) {
+	s := w.services[j.service]
+	if j.version != s.version {
+		w.sendResponse(i, j, verdictConflict, w.now)
+		return
+	}
+	s.version++
+	w.countWork(s, j)
+	w.sendResponse(i, j, verdictOK, w.now)
+}
+
+// countWork counts work that was done.
+func (w *world) countWork(s *service, j *job) {
+	if w.callerGone(j) {
+		w.rec.wasted(w.now)
+	}
+	w.countEffect(s, w.origins[j.origin], j.op, j.call)
+}
+
+// countEffect counts an operation that was carried out, of those that should be only
+// once. The service may know it by the idempotency key of its call.
+func (w *world) countEffect(s *service, o *origin, op, call uint64) {
+	if !o.counted {
+		return
+	}
+	if s.def.Deduplicates && o.fleet != nil && o.fleet.Keyed {
+		if w.carried[call] > 0 {
+			return
+		}
+		if call != op {
+			w.carried[call] = 1
+		}
+	}
+	w.carried[op]++
+	w.rec.count(w.now, &w.rec.totals.Effects)
+	if w.carried[op] > 1 {
+		w.rec.count(w.now, &w.rec.totals.Duplicates)
+	}
+}
+
+// freeWorker gives a worker back, who takes what waits.
+func (w *world) freeWorker(s *service, h uint32) {
+	s.hosts[h].busy--
+	w.fillWorkers(s, h)
+}
+
+// fillWorkers puts free workers to work. Work may end in the moment in which it begins,
+// and the worker come back: the loop that is under way sees to that, or a long
+// queue would fill the stack.
+func (w *world) fillWorkers(s *service, i uint32) {
+	h := &s.hosts[i]
+	if h.filling {
+		return
+	}
+	h.filling = true
+	for limit := h.now(w.now).workers; (limit < 0 || h.busy < limit) && h.queue.n > 0; {
+		var k uint32
+		if s.def.Queue.Order == LIFO {
+			k = h.queue.popBack()
+		} else {
+			k = h.queue.popFront()
+		}
+		j := w.jobs.at(k)
+		if j.hop == handshake {
+			h.queue.shakes--
+			h.accepts.shakes--
+			if w.dialerGone(j) {
+				w.dropJob(k, j)
+				continue
+			}
+		}
+		switch {
+		case j.state == jobCancelled:
+			h.queue.cancelled--
+			w.dropJob(k, j)
+		case s.def.Queue.DropExpired && j.until <= w.now:
+			w.rec.count(w.now, &w.rec.totals.Dropped)
+			w.sendResponse(k, j, s.full, w.now)
+		default:
+			w.startJob(k, j)
+		}
+	}
+	h.filling = false
+}
+
+// sendResponse sends the answer to j at the given time.
+func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
+	j.verdict, j.state = uint16(verdict), jobAnswering
+	if j.visitor != 0 {
+		w.departGate(j, w.gateResult(j, verdict))
+	}
+	switch arrives := saturating.Add(at, j.home); {
+	case arrives == never: // lost
+		w.dropJob(i, j)
+	case arrives == w.now:
+		w.responseArrives(i, j)
+	default:
+		w.at(arrives, eventResponse, j.gen, i)
+	}
+	return max(at, 1)
+}
+
+// refused counts the work of a refusal, which the workers have to do beside the other.
+func (h *host) refused(s *service) {
+	if s.def.RefusalTime > 0 {
+		h.accepts.debt = saturating.Add(h.accepts.debt, s.def.RefusalTime)
+	}
+}
+
+// owed is the part of that work which falls to the attempt that begins now.
+func (h *host) owed(workers int) time.Duration {
+	part := h.accepts.debt
+	if workers > 1 {
+		part = (part + time.Duration(workers) - 1) / time.Duration(workers)
+	}
+	h.accepts.debt -= part
+	return part
+}
+
+// cancelAttempt stops what is done for the latest attempt of f.
+func (w *world) cancelAttempt(f *flight) {
+	s := w.origins[f.origin].target
+	if f.job >= w.jobs.used { // no job yet, or never any
+		return
+	}
+	j := w.jobs.at(f.job)
+	// continueFlight has moved the flight on by one. The place of an earlier job may have a handshake now,
+	// whose number is that of a connection.
+	if j.hop == handshake || &w.flights.at(j.flight).gen != &f.gen || j.flightGen != f.gen-1 {
+		return
+	}
+	switch j.state {
+	case jobAtGate:
+		w.leaveGate(j)
+		w.dropJob(f.job, j)
+	case jobFailing:
+		w.departGate(j, admission.Failed)
+		w.dropJob(f.job, j)
+	case jobQueued:
+		j.state = jobCancelled
+		s.hosts[j.host].queue.cancelled++
+		w.departGate(j, admission.Failed)
+	case jobInService:
+		h := j.host
+		w.departGate(j, admission.Failed)
+		w.dropJob(f.job, j)
+		if !s.def.Contention { // which has no workers
+			w.freeWorker(s, h)
+		}
+	}
+}
+
+func (w *world) dropJob(i uint32, j *job) {
+	if int(i) < len(w.legs) {
+		w.detachJob(i)
+	}
+	j.gen++
+	j.state = jobIdle
+	w.jobs.release(i)
+}
+
+// servePlain is the whole of what a plain service does with an attempt that reaches it
 // at the given time, maybe a little ahead.
-func (s *service) serve(w *world, at time.Duration, l attemptRandom) (verdict int, answer time.Duration) {
+func (s *service) servePlain(w *world, at time.Duration, l attemptRandom) (verdict int, answer time.Duration) {
 	h := &s.hosts[0]
 	var src draw.Source
 	if s.random {
@@ -165,424 +543,4 @@ func (s *service) serve(w *world, at time.Duration, l attemptRandom) (verdict in
 		return verdictOK, at
 	}
 	return verdictOK, h.finish(at, work)
-}
-
-// reach is the arrival of a job. It returns when the response will leave, if that
-// is certain by now, else 0.
-func (w *world) reach(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	if s.def.CancelWork && w.gone(j) { // so is its request
-		w.drop(i, j)
-		return 0
-	}
-	src := draw.From(j.key)
-	o := w.origins[j.origin]
-	pooled := o.pooled
-	if len(s.hosts) > 1 && !pooled && !o.chooses {
-		j.host = uint32(src.Below(uint64(len(s.hosts))))
-	}
-	h := &s.hosts[j.host]
-	if x := h.now(w.now); x.down && x.silent {
-		return w.unheard(i, j)
-	}
-	if pooled && w.cut(i) {
-		return w.respond(i, j, verdictReset, w.now)
-	}
-	if h.heap.down > w.now {
-		return w.respond(i, j, verdictRefused, w.now)
-	}
-	if h.gate != nil {
-		j.key = src.Uint64()
-		return w.reachGate(i, j)
-	}
-	verdict, at := s.admit(w, h, w.now, &src)
-	j.key = src.Uint64()
-	if verdict != verdictOK {
-		if s.interval > 0 && verdict == s.rateLimited {
-			h.refused(s)
-		}
-		return w.respond(i, j, verdict, at)
-	}
-	return w.enter(i, j)
-}
-
-// unheard is the arrival of a request at a machine that is dead: nothing comes back.
-func (w *world) unheard(i uint32, j *job) time.Duration {
-	w.drop(i, j)
-	return 0
-}
-
-// enter is reach behind all that turns attempts away but a full queue.
-func (w *world) enter(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	h := &s.hosts[j.host]
-	if s.def.Contention {
-		j.version, j.state = s.version, inService
-		o := w.origins[j.origin]
-		src := draw.From(j.key)
-		read := saturating.Add(w.now, o.forward.draw(&src))
-		w.at(saturating.Add(read, o.forward.draw(&src)), write, j.gen, i)
-		return 0
-	}
-	limit := h.now(w.now).workers
-	free := limit < 0 || h.busy < limit
-	full := false
-	if !free {
-		w.sweep(h)
-		if q := &s.def.Queue; h.queue.len() >= q.Limit {
-			full = true
-			w.rec.rejected(w.now, rejectedFull)
-			h.refused(s)
-			if q.Order != LIFO || q.Limit == 0 {
-				return w.respond(i, j, s.full, w.now)
-			}
-		}
-	}
-	if s.def.Heap.Size > 0 && !w.allocate(s, j.host) {
-		w.forget(j)
-		return w.respond(i, j, verdictReset, w.now)
-	}
-	if free {
-		return w.serve(i, j)
-	}
-	j.state = queued
-	h.queue.push(i)
-	if full {
-		w.makeRoom(s, h)
-	}
-	return 0
-}
-
-// makeRoom turns the attempt away that has waited longest.
-func (w *world) makeRoom(s *service, h *host) {
-	for {
-		oldest := h.queue.popFront()
-		j := w.jobs.at(oldest)
-		switch {
-		case j.state == cancelled:
-			h.queue.cancelled--
-			w.drop(oldest, j)
-		case j.hop == shaking: // it can wait longer
-			defer h.queue.pushFront(oldest)
-		default:
-			w.respond(oldest, j, s.full, w.now)
-			return
-		}
-	}
-}
-
-// sweep drops cancelled entries from the front of the queue, so that the front is
-// one that waits, and a queue that stands still does not grow by those who leave.
-func (w *world) sweep(h *host) {
-	for h.queue.cancelled > 0 {
-		k := h.queue.front()
-		j := w.jobs.at(k)
-		if j.state != cancelled {
-			return
-		}
-		h.queue.popFront()
-		h.queue.cancelled--
-		w.drop(k, j)
-	}
-}
-
-// respond sends the answer to j at the given time.
-func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Duration {
-	j.verdict, j.state = uint16(verdict), answering
-	if j.visitor != 0 {
-		w.depart(j, w.came(j, verdict))
-	}
-	switch arrives := saturating.Add(at, j.home); {
-	case arrives == never: // lost
-		w.drop(i, j)
-	case arrives == w.now:
-		w.reply(i, j)
-	default:
-		w.at(arrives, back, j.gen, i)
-	}
-	return max(at, 1)
-}
-
-// reply is the arrival of the response.
-func (w *world) reply(i uint32, j *job) {
-	flight, verdict, host := j.flight, int(j.verdict), j.host
-	there := !w.gone(j)
-	w.drop(i, j)
-	if there {
-		f := w.flights.at(flight)
-		switch o := w.origins[f.origin]; {
-		case o.pooled:
-			w.handBack(flight, verdict)
-		case o.links != nil:
-			f.parent = host
-		}
-		f.gen++
-		w.answered(flight, f, verdict)
-	}
-}
-
-func (w *world) drop(i uint32, j *job) {
-	if int(i) < len(w.legs) {
-		w.landed(i)
-	}
-	j.gen++
-	j.state = empty
-	w.jobs.give(i)
-}
-
-// serve puts a worker to j.
-func (w *world) serve(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	s.hosts[j.host].busy++
-	j.state = inService
-	return w.work(i, j)
-}
-
-// work makes the next of the service's own calls for j, or does the work itself.
-func (w *world) work(i uint32, j *job) time.Duration {
-	s := w.services[j.service]
-	if j.hop == shaking {
-		return w.workOn(s, &s.shake, i, j)
-	}
-	for int(j.hop) < len(s.calls) && s.caches[j.hop] != nil && w.found(s, j, int(j.hop)) {
-		j.hop++
-	}
-	if n := int(j.hop); n < len(s.calls) {
-		j.hop++
-		o := s.calls[n]
-		f, fl := w.flights.take()
-		fl.origin, fl.parent, fl.parentGen = o.index, i, j.gen
-		fl.key = draw.Mix(j.key, uint64(n))
-		var deadline time.Duration
-		if o.hop.Deadline {
-			deadline = j.until
-		}
-		if fl.above = 0; o.hop.OneLayer && !w.gone(j) {
-			caller := w.flights.at(j.flight)
-			if caller.slot > 0 && caller.slot != ofMessage {
-				caller = w.flights.at(caller.parent)
-			}
-			fl.above = uint16(max(caller.call.Attempts()-1, 0))
-			if w.origins[caller.origin].hop != nil {
-				fl.above += caller.above
-			}
-		}
-		w.start(f, fl, o, j.host, deadline)
-		return 0
-	}
-	return w.workOn(s, &s.work, i, j)
-}
-
-// workOn does work that takes so long.
-func (w *world) workOn(s *service, takes *sampler, i uint32, j *job) time.Duration {
-	src := draw.From(j.key)
-	h := &s.hosts[j.host]
-	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
-	if h.accepts.debt > 0 {
-		work = saturating.Add(work, h.owed(s.def.Workers))
-	}
-	if s.def.Heap.Size > 0 {
-		j.version = uint64(h.heap.pauses)
-		if at := h.finish(max(w.now, h.heap.until), work); at != never {
-			w.at(at, done, j.gen, i)
-		}
-		return 0 // there may be a pause
-	}
-	at := h.finish(w.now, work)
-	if at == never {
-		return never
-	}
-	w.at(at, done, j.gen, i)
-	return at
-}
-
-// hopEnded continues a job whose call to another service has ended.
-func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
-	j := w.jobs.at(i)
-	if j.gen != gen || j.state != inService {
-		return // crashed or cancelled meanwhile
-	}
-	if why == engine.Success {
-		w.fillCache(w.services[j.service], j)
-		w.work(i, j)
-		return
-	}
-	verdict := verdictError
-	if hop.OneLayer && why != engine.Permanent {
-		verdict = verdictStop
-	}
-	j.state = answering
-	w.free(w.services[j.service], j.host)
-	w.respond(i, j, verdict, w.now)
-}
-
-// done is the end of the work on j.
-func (w *world) done(i uint32, j *job) {
-	if w.services[j.service].def.Heap.Size > 0 && w.paused(i, j) {
-		return
-	}
-	if j.hop == shaking {
-		w.shaken(i, j)
-		return
-	}
-	s := w.services[j.service]
-	w.finished(s, j)
-	j.state = answering
-	w.free(s, j.host)
-	w.respond(i, j, verdictOK, w.now)
-}
-
-// finished counts work that was done.
-func (w *world) finished(s *service, j *job) {
-	if w.gone(j) {
-		w.rec.wasted(w.now)
-	}
-	w.effect(s, w.origins[j.origin], j.op, j.call)
-}
-
-// write is the second half of an attempt on a contended service.
-func (w *world) write(i uint32, j *job) {
-	s := w.services[j.service]
-	if j.version != s.version {
-		w.respond(i, j, verdictConflict, w.now)
-		return
-	}
-	s.version++
-	w.finished(s, j)
-	w.respond(i, j, verdictOK, w.now)
-}
-
-// free gives a worker back, who takes what waits.
-func (w *world) free(s *service, h uint32) {
-	s.hosts[h].busy--
-	w.fill(s, h)
-}
-
-// fill puts free workers to work. Work may end in the moment in which it begins,
-// and the worker come back: the loop that is under way sees to that, or a long
-// queue would fill the stack.
-func (w *world) fill(s *service, i uint32) {
-	h := &s.hosts[i]
-	if h.filling {
-		return
-	}
-	h.filling = true
-	for limit := h.now(w.now).workers; (limit < 0 || h.busy < limit) && h.queue.n > 0; {
-		var k uint32
-		if s.def.Queue.Order == LIFO {
-			k = h.queue.popBack()
-		} else {
-			k = h.queue.popFront()
-		}
-		j := w.jobs.at(k)
-		if j.hop == shaking {
-			h.queue.shakes--
-			h.accepts.shakes--
-			if w.stale(j) {
-				w.drop(k, j)
-				continue
-			}
-		}
-		switch {
-		case j.state == cancelled:
-			h.queue.cancelled--
-			w.drop(k, j)
-		case s.def.Queue.DropExpired && j.until <= w.now:
-			w.rec.rejected(w.now, rejectedExpired)
-			w.respond(k, j, s.full, w.now)
-		default:
-			w.serve(k, j)
-		}
-	}
-	h.filling = false
-}
-
-// cancel stops what is done for the latest attempt of f.
-func (w *world) cancel(f *flight) {
-	s := w.origins[f.origin].target
-	if f.job >= w.jobs.used { // no job yet, or never any
-		return
-	}
-	j := w.jobs.at(f.job)
-	// fly has moved the flight on by one. The place of an earlier job may have a handshake now,
-	// whose number is that of a connection.
-	if j.hop == shaking || &w.flights.at(j.flight).gen != &f.gen || j.flightGen != f.gen-1 {
-		return
-	}
-	switch j.state {
-	case standing:
-		w.leave(j)
-		w.drop(f.job, j)
-	case failing:
-		w.depart(j, admission.Failed)
-		w.drop(f.job, j)
-	case queued:
-		j.state = cancelled
-		s.hosts[j.host].queue.cancelled++
-		w.depart(j, admission.Failed)
-	case inService:
-		h := j.host
-		w.depart(j, admission.Failed)
-		w.drop(f.job, j)
-		if !s.def.Contention { // which has no workers
-			w.free(s, h)
-		}
-	}
-}
-
-// turn is the beginning or end of a fault at a host.
-func (s *service) turn(w *world, i int) {
-	h := &s.hosts[i]
-	x := h.now(w.now)
-	if i == 0 && x.flushed && x.from == w.now {
-		w.flush(s)
-	}
-	if x.down && x.from == w.now {
-		s.crash(w, i, x.silent)
-		return
-	}
-	w.fill(s, uint32(i))
-}
-
-// crash loses everything that a host has in hand. If it is silent, nobody hears of it.
-func (s *service) crash(w *world, i int, silent bool) {
-	h := &s.hosts[i]
-	var lost []uint32
-	for k := range w.jobs.used {
-		j := w.jobs.at(k)
-		if uint32(j.service) != s.index || int(j.host) != i {
-			continue
-		}
-		switch {
-		case j.state == empty || j.state == answering || j.state == connecting:
-		case j.state == cancelled || j.hop == shaking:
-			w.drop(k, j)
-		default:
-			w.forget(j)
-			j.gen++ // what was to become of it does not
-			j.state = answering
-			lost = append(lost, k)
-		}
-	}
-	h.queue, h.busy, h.stand = line{}, 0, 0
-	if h.gate != nil {
-		h.gate = w.newGate(s)
-	}
-	if len(w.pools) > 0 {
-		w.cutOff(s, i, silent)
-	}
-	if len(s.links) > 0 {
-		w.cutLinks(s, uint32(i))
-	}
-	for _, k := range lost {
-		j := w.jobs.at(k)
-		if !silent {
-			w.respond(k, j, verdictReset, w.now)
-			continue
-		}
-		if !w.gone(j) { // it may have no timer, if its answer was certain
-			w.timer(j.flight, w.flights.at(j.flight), j.until)
-		}
-		w.drop(k, j)
-	}
 }

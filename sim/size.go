@@ -2,39 +2,9 @@ package sim
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
-
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
-
-// step is Step with its zero filled in.
-func (s *Scenario) step() time.Duration {
-	if s.Step > 0 {
-		return min(s.Step, s.Horizon)
-	}
-	least := s.Horizon / 120
-	for unit := time.Duration(1); ; unit *= 10 {
-		for _, k := range []time.Duration{1, 2, 5} {
-			if unit*k >= least {
-				return unit * k
-			}
-		}
-	}
-}
-
-// window is Window with its zero filled in.
-func (s *Scenario) window() time.Duration {
-	if s.Window > 0 {
-		return min(s.Window, s.Horizon)
-	}
-	w := min(s.step(), time.Second)
-	for s.Horizon/w > maxPoints {
-		w *= 10
-	}
-	return w
-}
 
 // A Cost is about how much a run will take.
 type Cost struct {
@@ -123,16 +93,6 @@ func (s Scenario) Cost(c Contender) Cost {
 	cost := Cost{Events: int64(min(events, 1e18)), Memory: int64(min(memory, 1e18))}
 	cost.Time = duration(events*float64(perEvent) + processes*float64(setUp))
 	return cost
-}
-
-// hosts is how many a service has.
-func (s *Scenario) hosts(name string) int {
-	for i := range s.Services {
-		if s.Services[i].Name == name {
-			return max(s.Services[i].Hosts, 1)
-		}
-	}
-	return 1
 }
 
 // lasts estimates how long a call is under way at worst: until it times out, if the

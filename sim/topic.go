@@ -34,6 +34,14 @@ type topic struct {
 	tally   tally
 }
 
+// extends reports whether consumers extend their leases.
+func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
+
+// crowd is what runs in one process of the topic's, at first: nothing.
+func (t *topic) crowd() engine.Crowd {
+	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
+}
+
 // message is one message, from when it was sent until nobody holds it and it is gone.
 type message struct {
 	key     uint64 // of its randomness
@@ -52,69 +60,10 @@ type message struct {
 	poison  bool
 }
 
-// The events of topics and of connections are of one kind. What they are is the low bits of the
-// generation.
-const (
-	produce     = iota // topic: the next message is sent
-	handOut            // topic: a message can be handed out
-	look               // consumer: it asks again whether it may fetch
-	resume             // delivery: the wait before its next try is over
-	kill               // consumer: its process is killed
-	revive             // consumer: its process begins again
-	knock              // connection: its request reaches the service
-	dialled            // connection: it is there, for its process
-	refusedDial        // connection: the process learns that there is none
-	overdueDial        // connection: it was dialled for long enough
-	hangedUp           // connection: the service learns that the process has closed it
-	expire             // pool: connections have had no work for too long
-	restart            // host; the generation is its service: it is up again
-	memoryFull         // the same: messages may have filled its memory
-	bufferFull         // process; the generation is its origin: its buffer may be full
-
-	happeningBits = 4
-)
-
-func (w *world) scheduleTopic(t time.Duration, what int, gen, i uint32) {
-	w.at(t, topicEvent, gen<<happeningBits|uint32(what), i)
-}
-
-// handleTopic works off an event of a topic.
-func (w *world) handleTopic(gen, i uint32) {
-	what, gen := gen&(1<<happeningBits-1), gen>>happeningBits
-	same := func(now uint32) bool { return now&(genMask>>happeningBits) == gen }
-	switch what {
-	case produce:
-		w.produce(w.topics[i])
-	case handOut:
-		t := w.topics[i]
-		if t.due == w.now {
-			t.due = never
-		}
-		w.handOut(t)
-	case look:
-		if c := w.consumers[i]; same(c.gen) {
-			w.fetch(c)
-		}
-	case resume:
-		if x := w.deliveries.at(i); same(x.gen) {
-			w.resume(i, x)
-		}
-	case kill:
-		w.kill(w.consumers[i])
-	case revive:
-		w.revive(w.consumers[i])
-	case expire:
-		w.expire(w.pools[i])
-	case restart:
-		w.restart(w.services[gen], i)
-	case memoryFull:
-		w.memoryFull(w.services[gen], i)
-	case bufferFull:
-		w.bufferFull(w.origins[gen], i)
-	default:
-		if c := w.conns.at(i); same(c.gen) {
-			w.happens(what, i, c)
-		}
+// scheduleProduce makes the event of the next message.
+func (w *world) scheduleProduce(t *topic) {
+	if at := t.arrivals.at; at != never {
+		w.scheduleRare(at, eventProduce, 0, t.index)
 	}
 }
 
@@ -130,22 +79,15 @@ func (w *world) produce(t *topic) {
 		m.poison = draw.Unit(src.Uint64()) < p
 	}
 	t.tally.sent(w.now)
-	w.rec.begin(w.now, true)
-	s.advance(w.now)
-	w.appear(t)
-	w.wait(t, i, m)
-	w.handOut(t)
+	w.rec.callBegins(w.now, nil)
+	s.findNext(w.now)
+	w.scheduleProduce(t)
+	w.scheduleMessage(t, i, m)
+	w.handOutMessages(t)
 }
 
-// appear makes the event of the next message.
-func (w *world) appear(t *topic) {
-	if at := t.arrivals.at; at != never {
-		w.scheduleTopic(at, produce, 0, t.index)
-	}
-}
-
-// wait puts a message in its place in the schedule.
-func (w *world) wait(t *topic, i uint32, m *message) {
+// scheduleMessage puts a message in its place in the schedule.
+func (w *world) scheduleMessage(t *topic, i uint32, m *message) {
 	if m.index < 0 {
 		heap.Push(&t.next, i)
 	} else {
@@ -153,8 +95,8 @@ func (w *world) wait(t *topic, i uint32, m *message) {
 	}
 }
 
-// handOut hands out what can be, to those who ask, and makes the event of what can be later.
-func (w *world) handOut(t *topic) {
+// handOutMessages hands out what can be, to those who ask, and makes the event of what can be later.
+func (w *world) handOutMessages(t *topic) {
 	if t.handing {
 		return // the loop that is under way sees to it
 	}
@@ -165,24 +107,24 @@ func (w *world) handOut(t *topic) {
 		var got [maxBatch]uint32
 		n := 0
 		for n < c.want && len(t.next.of) > 0 && w.messages.at(t.next.of[0]).at <= w.now {
-			got[n] = w.hand(t, c)
+			got[n] = w.deliverNext(t, c)
 			n++
 		}
 		c.asks = false
 		c.free += c.want - n
-		w.come(c, got[:n])
+		w.beginDeliveries(c, got[:n])
 	}
 	t.handing = false
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
 		if at := w.messages.at(t.next.of[0]).at; at != t.due {
 			t.due = at
-			w.scheduleTopic(at, handOut, 0, t.index)
+			w.scheduleRare(at, eventHandOut, 0, t.index)
 		}
 	}
 }
 
-// hand gives c the message that comes first.
-func (w *world) hand(t *topic, c *consumer) uint32 {
+// deliverNext gives c the message that comes first.
+func (w *world) deliverNext(t *topic, c *consumer) uint32 {
 	k := t.next.of[0]
 	m := w.messages.at(k)
 	if m.out {
@@ -195,7 +137,7 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 	m.out = true
 	m.first = min(m.first, w.now)
 	i, x := w.deliveries.take()
-	*x = delivery{gen: x.gen, message: k, receipt: m.handed, c: c, began: w.now, first: m.first, attempt: m.attempt, flight: none, probe: c.probe, place: len(c.hands)}
+	*x = delivery{gen: x.gen, message: k, receipt: m.handed, c: c, began: w.now, first: m.first, attempt: m.attempt, flight: noFlight, probe: c.probe, place: len(c.hands)}
 	c.hands = append(c.hands, i)
 	if c.probe {
 		c.probing++
@@ -205,17 +147,9 @@ func (w *world) hand(t *topic, c *consumer) uint32 {
 		return i
 	}
 	m.at = saturating.Add(w.now, t.lease.First)
-	w.wait(t, k, m)
+	w.scheduleMessage(t, k, m)
 	return i
 }
-
-// crowd is what runs in one process of the topic's, at first: nothing.
-func (t *topic) crowd() engine.Crowd {
-	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
-}
-
-// extends reports whether consumers extend their leases.
-func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
 // conclude does what was decided about a delivery, if the message is still its holder's.
 func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
@@ -230,7 +164,7 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 		}
 		switch r.Outcome {
 		case engine.Ack, engine.DeadLetter:
-			w.remove(t, m, r)
+			w.removeMessage(t, m, r)
 		default:
 			if r.Outcome == engine.Defer {
 				t.tally.Deferred++
@@ -239,16 +173,16 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 				}
 			}
 			m.at = saturating.Add(w.now, r.After)
-			w.wait(t, x.message, m)
+			w.scheduleMessage(t, x.message, m)
 		}
 	}
 	w.endDelivery(i, x)
-	w.fetch(c)
-	w.handOut(t)
+	w.fetchMessages(c)
+	w.handOutMessages(t)
 }
 
-// remove takes a message out of the queue, which is handled or dead.
-func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
+// removeMessage takes a message out of the queue, which is handled or dead.
+func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 	m.ended = true
 	if m.index >= 0 {
 		heap.Remove(&t.next, int(m.index))
@@ -258,7 +192,7 @@ func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
 		why = engine.Success
 	}
 	t.tally.ended(w.now, m, why)
-	w.rec.end(w.now, m.sent, why, m.attempt, true)
+	w.rec.callEnds(w.now, m.sent, why, m.attempt, nil)
 	if w.onEnd != nil {
 		w.onEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
 	}
@@ -284,10 +218,16 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	}
 	m := w.messages.at(x.message)
 	if m.holders--; m.ended && m.holders == 0 {
-		w.messages.give(x.message)
+		w.messages.release(x.message)
 	}
 	x.gen++
-	w.deliveries.give(i)
+	w.deliveries.release(i)
+}
+
+// stopAsking takes c out of the line of those who ask.
+func (t *topic) stopAsking(c *consumer) {
+	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
+	c.asks = false
 }
 
 // A schedule is a heap of messages by when they can be handed out, then by age.
@@ -323,10 +263,4 @@ func (s *schedule) Pop() any {
 	s.messages.at(i).index = -1
 	s.of = s.of[:last]
 	return i
-}
-
-// stopAsking takes c out of the line of those who ask.
-func (t *topic) stopAsking(c *consumer) {
-	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
-	c.asks = false
 }

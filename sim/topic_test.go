@@ -121,7 +121,7 @@ func TestAStaleReceiptSettlesNothing(t *testing.T) {
 		topic := w.topics[0]
 		hand := func(c *consumer) (uint32, *delivery) {
 			c.down = true // it fetches nothing by itself
-			i := w.hand(topic, c)
+			i := w.deliverNext(topic, c)
 			return i, w.deliveries.at(i)
 		}
 		w.produce(topic)

@@ -2,6 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
@@ -19,6 +22,8 @@ const (
 
 	century = 100 * 365 * 24 * time.Hour
 )
+
+const mostConcurrency = 1 << 20 // messages in hand, of a topic
 
 // Validate reports everything that is wrong with s at once, each problem naming
 // its field; nil if nothing is.
@@ -65,41 +70,6 @@ func (s Scenario) Validate() error {
 	return l.Err()
 }
 
-func quoted(s string) string { return fmt.Sprintf("%q", s) }
-
-// services are those of a scenario by their names.
-type services struct {
-	index   map[string]int
-	allowed string // what stands in messages
-}
-
-// list makes the message once, since it may be wanted many times.
-func (s *services) list() {
-	s.allowed = "the name of a service"
-	if len(s.index) > maxNames {
-		return
-	}
-	for _, n := range sortedKeys(s.index) {
-		if n != "" {
-			s.allowed += ", " + n
-		}
-	}
-}
-
-// check adds a problem if there is no service of that name.
-func (s *services) check(l *problem.List, field, name string) {
-	_, ok := s.index[name]
-	l.Check(ok && name != "", field, quoted(name), s.allowed)
-}
-
-func share(l *problem.List, field string, v float64) {
-	l.Check(v >= 0 && v <= 1, field, v, "a share from 0 to 1")
-}
-
-func span(l *problem.List, field string, d time.Duration) {
-	l.Check(d >= 0 && d <= century, field, d, "zero or a positive duration of up to a century")
-}
-
 func (s *Service) validate(in Scenario, names *services) error {
 	var l problem.List
 	l.Check(s.Hosts >= 0 && s.Hosts <= 1<<20, "Hosts", s.Hosts, "zero (one host) to 1048576")
@@ -144,6 +114,56 @@ func (s *Service) validate(in Scenario, names *services) error {
 	return l.Err()
 }
 
+func (c *Connections) validate() error {
+	var l problem.List
+	l.Check(c.Limit >= 0 && c.Limit <= 1<<30, "Limit", c.Limit, "zero (no limit) to 2^30")
+	l.Check(!c.Refuse || c.Limit > 0, "Refuse", c.Refuse, "false for a service without a Limit")
+	l.In("Handshake", c.Handshake.validate())
+	l.Check(c.Backlog >= 0 && c.Backlog <= 1<<30, "Backlog", c.Backlog, "zero (4096) to 2^30")
+	span(&l, "IdleFor", c.IdleFor)
+	return l.Err()
+}
+
+func (h *Heap) validate(s *Service) error {
+	var l problem.List
+	const most = 1 << 50
+	l.Check(h.Size >= 0 && h.Size <= most, "Size", h.Size, "zero (off) to 2^50")
+	l.Check(h.Size == 0 || !s.Contention, "Size", h.Size, "zero for a service with Contention")
+	l.Check(h.Live >= 0 && h.Live <= h.Size, "Live", h.Live, "0 to Size")
+	l.Check(h.PerAttempt >= 0 && h.PerAttempt <= h.Size, "PerAttempt", h.PerAttempt, "0 to Size")
+	l.Check(h.PerConnection >= 0 && h.PerConnection <= h.Size, "PerConnection", h.PerConnection, "0 to Size")
+	l.Check(h.Garbage >= 0 && h.Garbage <= h.Size, "Garbage", h.Garbage, "0 to Size")
+	l.Check(h.Pause >= 0 && h.Pause <= time.Minute, "Pause", h.Pause, "0 to 1m")
+	span(&l, "Restart", h.Restart)
+	return l.Err()
+}
+
+func (c *Cache) validate() error {
+	var l problem.List
+	l.Check(c.Keys >= 0 && c.Keys <= 1<<26, "Keys", c.Keys, "zero (no cache) to 67108864")
+	l.Check(c.Skew >= 0 && c.Skew <= 10, "Skew", c.Skew, "0 to 10")
+	l.Check(c.Size >= 0 && c.Size <= c.Keys, "Size", c.Size, "zero (all) to Keys")
+	span(&l, "For", c.For)
+	l.Check(!c.Cold || c.Keys > 0, "Cold", c.Cold, "false without Keys")
+	return l.Err()
+}
+
+func (f *Fault) validate(s *Service, horizon time.Duration) error {
+	var l problem.List
+	l.Check(int(f.Kind) < len(faultKinds), "Kind", f.Kind, "stall, errors, brown-out, slow-down, crash or flush")
+	l.Check(f.At >= 0 && (f.At <= horizon || horizon <= 0), "At", f.At, "a time within the horizon")
+	l.Check(f.For > 0, "For", f.For, "a positive duration")
+	l.Check(f.Every == 0 || f.Every >= f.For, "Every", f.Every, "zero (once) or no less than For")
+	share(&l, "Share", f.Share)
+	l.Check(f.Hosts >= 0 && f.Hosts <= max(s.Hosts, 1), "Hosts", f.Hosts, "zero (all) to the number of hosts")
+	span(&l, "RetryAfter", f.RetryAfter)
+	span(&l, "After", f.After)
+	span(&l, "Warmup", f.Warmup)
+	l.Check(!f.Silent || f.Kind == Crash, "Silent", f.Silent, "false but for a crash")
+	l.Check(f.Cold == 0 || f.Cold >= 1 && f.Cold <= 1e6, "Cold", f.Cold, "zero (10) or 1 to 1e6")
+	return l.Err()
+}
+
 // changes is how many faults there are in the horizon.
 func (s *Service) changes(horizon time.Duration) (n int) {
 	for i := range s.Faults {
@@ -181,22 +201,6 @@ func (s *Scenario) loops(l *problem.List, names map[string]int) {
 	}
 }
 
-func (f *Fault) validate(s *Service, horizon time.Duration) error {
-	var l problem.List
-	l.Check(int(f.Kind) < len(faultKinds), "Kind", f.Kind, "stall, errors, brown-out, slow-down, crash or flush")
-	l.Check(f.At >= 0 && (f.At <= horizon || horizon <= 0), "At", f.At, "a time within the horizon")
-	l.Check(f.For > 0, "For", f.For, "a positive duration")
-	l.Check(f.Every == 0 || f.Every >= f.For, "Every", f.Every, "zero (once) or no less than For")
-	share(&l, "Share", f.Share)
-	l.Check(f.Hosts >= 0 && f.Hosts <= max(s.Hosts, 1), "Hosts", f.Hosts, "zero (all) to the number of hosts")
-	span(&l, "RetryAfter", f.RetryAfter)
-	span(&l, "After", f.After)
-	span(&l, "Warmup", f.Warmup)
-	l.Check(!f.Silent || f.Kind == Crash, "Silent", f.Silent, "false but for a crash")
-	l.Check(f.Cold == 0 || f.Cold >= 1 && f.Cold <= 1e6, "Cold", f.Cold, "zero (10) or 1 to 1e6")
-	return l.Err()
-}
-
 func (f *Fleet) validate(in *Scenario, names *services) error {
 	var l problem.List
 	names.check(&l, "Calls", f.Calls)
@@ -231,6 +235,22 @@ func (n *Network) validate() error {
 	return l.Err()
 }
 
+func (p *Pool) validate() error {
+	var l problem.List
+	l.Check(p.On || reflect.ValueOf(*p).IsZero(), "On", p.On, "true for a pool with other settings")
+	l.Check(int(p.Kind) < len(poolKinds), "Kind", p.Kind, "http or sql")
+	l.Check(p.Size >= 0 && p.Size <= 1<<20, "Size", p.Size, "zero (no limit) to 1048576")
+	l.Check(p.Open >= 0 && p.Open <= 1<<20 && (p.Size == 0 || p.Open <= p.Size), "Open", p.Open, "zero (none) to Size")
+	l.Check(p.Idle >= -1 && p.Idle <= 1<<20, "Idle", p.Idle, "-1 (none), zero (all) or up to 1048576")
+	span(&l, "IdleFor", p.IdleFor)
+	l.Check(p.RoundTrips >= 0 && p.RoundTrips <= 100, "RoundTrips", p.RoundTrips, "zero (1) to 100")
+	l.In("Handshake", p.Handshake.validate())
+	span(&l, "DialTimeout", p.DialTimeout)
+	l.Check(p.Ports >= 0 && p.Ports <= 1<<16, "Ports", p.Ports, "zero (no limit) to 65536")
+	span(&l, "TimeWait", p.TimeWait)
+	return l.Err()
+}
+
 func (a *Arrivals) validate() error {
 	var l problem.List
 	l.Check(int(a.Kind) < len(arrivalKinds), "Kind", a.Kind, "poisson, constant, at-once, periodic or closed")
@@ -251,6 +271,71 @@ func (a *Arrivals) validate() error {
 		l.Check(p.At >= 0 && (i == 0 || p.At >= a.Ramp[i-1].At), field+".At", p.At, "times that do not go backwards")
 		l.Check(p.Factor >= 0 && p.Factor <= 1e6, field+".Factor", p.Factor, "0 to 1e6")
 	}
+	return l.Err()
+}
+
+func (l *Link) validate(f *Fleet, in *Scenario, names *services) error {
+	var p problem.List
+	p.Check(l.On || *l == Link{}, "On", l.On, "true for a link with other settings")
+	p.Check(!l.On || f.Arrivals.Kind != Closed && f.Arrivals.Each <= 1, "On", l.On, "false with closed arrivals and with Arrivals.Each: a process has one connection")
+	p.Check(!l.On || !f.NotIdempotent, "On", l.On, "false where NotIdempotent is set: to dial is safe to repeat")
+	p.Check(!l.On || !f.Network.Pool.On && !f.Network.Endpoints.On, "On", l.On, "false with a Pool or Endpoints")
+	p.Check(l.From != f.Calls || l.From == "", "From", quoted(l.From), "another service than the one that is called")
+	var heap Heap
+	if l.From != "" {
+		names.check(&p, "From", l.From)
+		if i, ok := names.index[l.From]; ok {
+			heap = in.Services[i].Heap
+		}
+	}
+	const most = 1 << 40
+	p.Check(l.PerSecond >= 0 && l.PerSecond <= most && (l.PerSecond == 0 || heap.Size > 0), "PerSecond", l.PerSecond, "0 to 2^40, and 0 without a service in From that has a Heap")
+	p.Check(l.Buffer >= 0 && l.Buffer <= most && (l.Buffer == 0 || l.PerSecond > 0), "Buffer", l.Buffer, "0 (no limit) to 2^40, and 0 without PerSecond")
+	for _, name := range []string{f.Calls, l.From} {
+		if i, ok := names.index[name]; ok {
+			for k := range in.Services[i].Faults {
+				p.Check(!l.On || !in.Services[i].Faults[k].Silent, "On", l.On, "false where a service crashes silently")
+			}
+		}
+	}
+	return p.Err()
+}
+
+func (t *Topic) validate(in *Scenario, names *services) error {
+	var l problem.List
+	l.Check(t.Name != "", "Name", quoted(t.Name), "a name")
+	names.check(&l, "Calls", t.Calls)
+	l.In("Arrivals", t.Arrivals.validate())
+	l.Check(t.Arrivals.Kind <= Constant, "Arrivals.Kind", t.Arrivals.Kind, "poisson or constant")
+	share(&l, "Poison.Share", t.Poison.Share)
+	span(&l, "Poison.Down", t.Poison.Down)
+	span(&l, "Broker.MaxDelay", t.Broker.MaxDelay)
+	c := &t.Consumers
+	l.Check(c.Processes >= 0 && c.Processes <= 1<<16, "Consumers.Processes", c.Processes, "zero (1) to 65536")
+	l.Check(c.Concurrency >= 0 && c.Concurrency <= mostConcurrency/max(c.processes(), 1), "Consumers.Concurrency", c.Concurrency, "zero (16) to 1048576 for all processes together")
+	l.Check(c.Lease == 0 || c.Lease >= 100*time.Millisecond && c.Lease <= 12*time.Hour, "Consumers.Lease", c.Lease, "100ms to 12h, or 0 for 30s")
+	l.Check(c.Quick >= 0 && c.Quick <= 10, "Consumers.Quick", c.Quick, "0 to 10 runs")
+	span(&l, "Consumers.QuickWait", c.QuickWait)
+	l.In("Consumers.Network", c.Network.validate())
+	l.Check(len(c.Kills) <= maxParts, "Consumers.Kills", len(c.Kills), fmt.Sprintf("no more than %d", maxParts))
+	if len(c.Kills) > maxParts {
+		return l.Err()
+	}
+	n := 0
+	for i := range c.Kills {
+		k := &c.Kills[i]
+		field := fmt.Sprintf("Consumers.Kills[%d]", i)
+		l.Check(k.At >= 0 && (k.At <= in.Horizon || in.Horizon <= 0), field+".At", k.At, "a time within the horizon")
+		l.Check(k.For > 0 && k.For <= century, field+".For", k.For, "a positive duration")
+		l.Check(k.Every == 0 || k.Every >= time.Millisecond && k.Every <= century, field+".Every", k.Every, "zero (once) or 1ms to a century")
+		l.Check(k.Processes >= 0 && k.Processes <= c.processes(), field+".Processes", k.Processes, "zero (all) to the number of processes")
+		l.Check(k.Apart >= 0 && k.Apart <= 24*time.Hour, field+".Apart", k.Apart, "0 to 24h")
+		n += c.processes()
+		if k.Every > 0 {
+			n += int(min(max(in.Horizon-k.At, 0)/k.Every, maxChanges)) * c.processes()
+		}
+	}
+	l.Check(n <= maxTurns, "Consumers.Kills", n, fmt.Sprintf("no more than %d ends of processes in the horizon", maxTurns))
 	return l.Err()
 }
 
@@ -277,4 +362,41 @@ func (d *Distribution) validate() error {
 	}
 	l.Check(len(d.Bars) == 0 || sum > 0, "Bars", sum, "weights whose sum is positive")
 	return l.Err()
+}
+
+// services are those of a scenario by their names.
+type services struct {
+	index   map[string]int
+	allowed string // what stands in messages
+}
+
+// list makes the message once, since it may be wanted many times.
+func (s *services) list() {
+	s.allowed = "the name of a service"
+	if len(s.index) > maxNames {
+		return
+	}
+	for _, n := range sortedKeys(s.index) {
+		if n != "" {
+			s.allowed += ", " + n
+		}
+	}
+}
+
+// check adds a problem if there is no service of that name.
+func (s *services) check(l *problem.List, field, name string) {
+	_, ok := s.index[name]
+	l.Check(ok && name != "", field, quoted(name), s.allowed)
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+func share(l *problem.List, field string, v float64) {
+	l.Check(v >= 0 && v <= 1, field, v, "a share from 0 to 1")
+}
+
+func span(l *problem.List, field string, d time.Duration) {
+	l.Check(d >= 0 && d <= century, field, d, "zero or a positive duration of up to a century")
 }

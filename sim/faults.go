@@ -7,50 +7,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A timeline holds what one host can do at each time: the faults that concern it, cut into
-// stretches in which nothing changes.
-type timeline struct {
-	stretches []stretch
-	at        int // the stretch that was looked at last
-}
-
-type stretch struct {
-	from    time.Duration
-	speed   float64 // of the work; 0 stands still
-	workers int     // that may be busy; -1: no limit
-	errors  int     // index of the fault that makes attempts fail, or -1
-	down    bool    // connections are refused
-	silent  bool    // or there is no answer, where it is down
-	flushed bool    // the caches are out of order
-	// A cold cache: the work takes cold times as long at coldFrom, and less in a
-	// straight line until warm.
-	cold           float64
-	coldFrom, warm time.Duration
-}
-
-// occurrences calls f for each time that a fault happens before the horizon.
-func (f *Fault) occurrences(horizon time.Duration, do func(from, to time.Duration)) {
-	for from := f.At; from < horizon; from = saturating.Add(from, f.Every) {
-		do(from, saturating.Add(from, f.For))
-		if f.Every <= 0 {
-			return
-		}
-	}
-}
-
-// latest is when the fault ends (or has ended) that began last, by now; false if
-// none has begun.
-func (f *Fault) latest(now time.Duration) (to time.Duration, ok bool) {
-	if now < f.At {
-		return 0, false
-	}
-	from := f.At
-	if f.Every > 0 {
-		from += (now - f.At) / f.Every * f.Every
-	}
-	return saturating.Add(from, f.For), true
-}
-
 // timelines makes those of the hosts of a service, which differ only in how many
 // of the faults that concern a few hosts concern them.
 type timelines struct {
@@ -74,6 +30,13 @@ func (t *timelines) of(host int) timeline {
 		t.known[len(faults)] = line
 	}
 	return line
+}
+
+// A timeline holds what one host can do at each time: the faults that concern it, cut into
+// stretches in which nothing changes.
+type timeline struct {
+	stretches []stretch
+	at        int // the stretch that was looked at last
 }
 
 // newTimeline is the timeline under the given of the service's faults.
@@ -108,6 +71,20 @@ func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
 	return t
 }
 
+type stretch struct {
+	from    time.Duration
+	speed   float64 // of the work; 0 stands still
+	workers int     // that may be busy; -1: no limit
+	errors  int     // index of the fault that makes attempts fail, or -1
+	down    bool    // connections are refused
+	silent  bool    // or there is no answer, where it is down
+	flushed bool    // the caches are out of order
+	// A cold cache: the work takes cold times as long at coldFrom, and less in a
+	// straight line until warm.
+	cold           float64
+	coldFrom, warm time.Duration
+}
+
 // applyFault makes x what the ith fault leaves of it.
 func (x *stretch) applyFault(f *Fault, i, workers int) {
 	to, ok := f.latest(x.from)
@@ -139,24 +116,6 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 	case Flush:
 		x.flushed = true
 	}
-}
-
-// share is the share that is left, or that fails, with the zero of each kind filled in.
-func (f *Fault) share() float64 {
-	switch {
-	case f.Share > 0:
-		return f.Share
-	case f.Kind == Errors || f.Kind == Flush:
-		return 1
-	}
-	return 0.1
-}
-
-func (f *Fault) cold() float64 {
-	if f.Cold > 0 {
-		return f.Cold
-	}
-	return 10
 }
 
 // now is the stretch that now falls into.
@@ -204,4 +163,79 @@ func (t *timeline) finish(now, work time.Duration) time.Duration {
 		}
 		now = end
 	}
+}
+
+// changeFault is the beginning or end of a fault at a host.
+func (s *service) changeFault(w *world, i int) {
+	h := &s.hosts[i]
+	x := h.now(w.now)
+	if i == 0 && x.flushed && x.from == w.now {
+		w.flushCaches(s)
+	}
+	if x.down && x.from == w.now {
+		s.crashHost(w, i, x.silent)
+		return
+	}
+	w.fillWorkers(s, uint32(i))
+}
+
+// crashHost loses everything that a host has in hand. If it is silent, nobody hears of it.
+func (s *service) crashHost(w *world, i int, silent bool) {
+	h := &s.hosts[i]
+	var lost []uint32
+	for k := range w.jobs.used {
+		j := w.jobs.at(k)
+		if uint32(j.service) != s.index || int(j.host) != i {
+			continue
+		}
+		switch {
+		case j.state == jobIdle || j.state == jobAnswering || j.state == jobConnecting:
+		case j.state == jobCancelled || j.hop == handshake:
+			w.dropJob(k, j)
+		default:
+			w.forgetVisitor(j)
+			j.gen++ // what was to become of it does not
+			j.state = jobAnswering
+			lost = append(lost, k)
+		}
+	}
+	h.queue, h.busy, h.stand = line{}, 0, 0
+	if h.gate != nil {
+		h.gate = w.newGate(s)
+	}
+	if len(w.pools) > 0 {
+		w.closeConnections(s, i, silent)
+	}
+	if len(s.links) > 0 {
+		w.loseLinks(s, uint32(i))
+	}
+	for _, k := range lost {
+		j := w.jobs.at(k)
+		if !silent {
+			w.sendResponse(k, j, verdictReset, w.now)
+			continue
+		}
+		if !w.callerGone(j) { // it may have no timer, if its answer was certain
+			w.startTimer(j.flight, w.flights.at(j.flight), j.until)
+		}
+		w.dropJob(k, j)
+	}
+}
+
+func (w *world) hostUp(s *service, host uint32) bool {
+	h := &s.hosts[host]
+	return !h.now(w.now).down && h.heap.down <= w.now
+}
+
+// upAt is when a host that is down will work again; never: not before the end.
+func (s *service) upAt(host uint32, now time.Duration) time.Duration {
+	h := &s.hosts[host]
+	at := max(now, h.heap.down)
+	h.now(at)
+	for _, x := range h.stretches[h.timeline.at:] {
+		if !x.down {
+			return max(at, x.from)
+		}
+	}
+	return never
 }

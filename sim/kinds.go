@@ -55,6 +55,22 @@ const (
 
 var faultKinds = []string{"stall", "errors", "brown-out", "slow-down", "crash", "flush"}
 
+// PoolKind is how a pool dials.
+type PoolKind uint8
+
+const (
+	// HTTP is the way of net/http: an attempt takes what is free first, the connection that is
+	// dialled for it or one that another attempt gives back. Dialling goes on when the attempt
+	// has been given up. Attempts are served in the order of their arrival.
+	HTTP PoolKind = iota
+	// SQL is the way of database/sql: an attempt for which a connection is dialled waits for
+	// that one, and dialling ends with the attempt. Where the pool is full, attempts are served in no
+	// order, and connections in the place of broken ones are dialled one after the other.
+	SQL
+)
+
+var poolKinds = []string{"http", "sql"}
+
 // DistributionKind is the shape of a distribution.
 type DistributionKind uint8
 
@@ -79,15 +95,27 @@ const (
 var distributionKinds = []string{"fixed", "exponential", "lognormal", "normal", "uniform", "bimodal", "histogram"}
 
 // String is the kind as in a file, such as "at-once".
-func (k ArrivalKind) String() string      { return choice.Name("unknown", arrivalKinds, k) }
-func (o Order) String() string            { return choice.Name("unknown", orders, o) }
-func (k FaultKind) String() string        { return choice.Name("unknown", faultKinds, k) }
+func (k ArrivalKind) String() string { return choice.Name("unknown", arrivalKinds, k) }
+
+func (o Order) String() string { return choice.Name("unknown", orders, o) }
+
+func (k FaultKind) String() string { return choice.Name("unknown", faultKinds, k) }
+
+// String is the kind as in a file, such as "http".
+func (k PoolKind) String() string { return choice.Name("unknown", poolKinds, k) }
+
 func (k DistributionKind) String() string { return choice.Name("unknown", distributionKinds, k) }
 
 // MarshalText is String.
-func (k ArrivalKind) MarshalText() ([]byte, error)      { return []byte(k.String()), nil }
-func (o Order) MarshalText() ([]byte, error)            { return []byte(o.String()), nil }
-func (k FaultKind) MarshalText() ([]byte, error)        { return []byte(k.String()), nil }
+func (k ArrivalKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// MarshalText is String.
+func (k PoolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText takes what MarshalText gives, in any case. The error names the
@@ -95,12 +123,21 @@ func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String
 func (k *ArrivalKind) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("ArrivalKind", arrivalKinds, k, text)
 }
+
 func (o *Order) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Order", orders, o, text)
 }
+
 func (k *FaultKind) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("FaultKind", faultKinds, k, text)
 }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (k *PoolKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("PoolKind", poolKinds, k, text)
+}
+
 func (k *DistributionKind) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("DistributionKind", distributionKinds, k, text)
 }
