@@ -1,4 +1,4 @@
-//go:build unix
+//go:build servers && unix
 
 package lullredis
 
@@ -133,7 +133,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	}
 	time.Sleep(phase)
 	report("up", InStep)
-	up := retries.Load()
+	await(t, "retries paid for", func() bool { return retries.Load() >= int64(pool/10) }) // virtual_test.go holds it to the floor
 	for _, what := range []string{"stopped", "stopped again"} {
 		if err := s.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -150,9 +150,6 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 		calls.Load(), successes.Load(), retries.Load(), -worst.over, pool)
 	if worst.over > pool {
 		t.Errorf("%.1f retries beyond ratio × successes + floor × time: want at most %v", worst.over, pool)
-	}
-	if float64(up) < 0.1*floor*phase.Seconds() { // all of it, but for a busy machine: virtual_test.go holds it to that
-		t.Errorf("with Redis there only %d retries were paid for", up)
 	}
 	await(t, "all instances seen", func() bool { return budgets[0].State().Instances == instances })
 	unheard := int64(0) // on a busy machine an answer may take longer than Timeout
@@ -235,37 +232,4 @@ func TestACluster(t *testing.T) {
 	if err := f.Close(ctx); err != nil {
 		t.Error(err)
 	}
-}
-
-// Decisions while the server is stopped, counted and timed for the log; that they do
-// not wait is proved by TestNoDecisionWaitsForRedis.
-func TestDecisionsWhileRedisIsStopped(t *testing.T) {
-	t.Parallel()
-	s := needServer(t)
-	f, err := Open(s.client(t), FleetConfig{Every: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close(context.Background())
-	b := mustBudget(t, f, "a", Config{Floor: 100})
-	await(t, "in step", func() bool { return b.State().Mode == InStep })
-	s.Process.Signal(syscall.SIGSTOP)
-	await(t, "alone", func() bool { return b.State().Mode == Alone })
-	t.Log(b.State().Err)
-	began, n := time.Now(), 0
-	var worst time.Duration
-	for time.Since(began) < 300*time.Millisecond {
-		at := time.Now()
-		for range 1000 {
-			now := time.Since(began)
-			b.Begin(now)
-			b.Withdraw(now, budget.Transient, nil)
-			b.End(now, false, 0, 0)
-			n++
-		}
-		worst = max(worst, time.Since(at))
-	}
-	t.Logf("%d decisions, %v each, the slowest thousand %v", n, time.Since(began)/time.Duration(n), worst)
-	s.Process.Signal(syscall.SIGCONT)
-	await(t, "in step again", func() bool { return b.State().Mode == InStep })
 }

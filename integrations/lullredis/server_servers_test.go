@@ -1,3 +1,5 @@
+//go:build servers
+
 package lullredis
 
 import (
@@ -77,7 +79,7 @@ func startServer(t testing.TB, path string, args ...string) (*server, error) {
 	}
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ContextTimeoutEnabled: true})
 	defer c.Close()
-	for range 200 {
+	for range 2400 { // a minute
 		if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil { // go-redis writes of refused connections
 			conn.Close()
 			if c.Ping(context.Background()).Err() == nil && strings.Contains(c.Info(context.Background(), "server").Val(), fmt.Sprintf("process_id:%d\r", s.Process.Pid)) {
@@ -105,7 +107,7 @@ func (s *server) client(t testing.TB) *redis.Client {
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not %s", what)
 		}

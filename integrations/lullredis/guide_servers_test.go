@@ -1,3 +1,5 @@
+//go:build servers
+
 package lullredis_test
 
 import (
