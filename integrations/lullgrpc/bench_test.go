@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // BenchmarkUnary is a call that succeeds, to a server in memory: bare, under gRPC's own retry
@@ -110,7 +111,7 @@ func BenchmarkInterceptor(b *testing.B) {
 
 // BenchmarkOverTCP is the whole way, with and without lull.
 func BenchmarkOverTCP(b *testing.B) {
-	lis := listen(b)
+	lis := memnet.Listen()
 	serve(b, lis, &echo{unary: script(), stream: func(ss grpc.ServerStream, _ int) error { return answer(ss, "1") }})
 	for name, opts := range map[string][]grpc.DialOption{"bare": nil, "lull": newClient(b, lull.Policy{}).DialOptions()} {
 		cc := dialWith(b, lis.Addr().String(), opts...)
