@@ -18,10 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/lullpgx"
-	"github.com/lullgo/lull/integrations/lullsql"
-	"github.com/lullgo/lull/internal/dbserver"
 )
 
 // Several workers add to the same counter, each in a transaction that reads it and then writes
@@ -210,36 +207,10 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 }
 
-func TestClassify(t *testing.T) {
-	for _, x := range []struct {
-		err  error
-		want lull.Verdict
-	}{
-		{&pgconn.PgError{Code: "40001"}, lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "40001"}},
-		{&pgconn.PgError{Code: "40003"}, lull.Verdict{Kind: lull.KindUnclassified, Code: "outcome_unknown"}},
-		{&pgconn.PgError{Code: "57P01"}, lull.Verdict{Kind: lull.KindTransient, Code: "57P01"}},
-		{&pgconn.PgError{Code: "23505"}, lull.Verdict{Kind: lull.KindPermanent, Code: "23505"}},
-		{pgx.ErrNoRows, lull.Verdict{Kind: lull.KindSuccess}},
-		{context.DeadlineExceeded, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
-	} {
-		if v := lullpgx.Classify(x.err); v != x.want {
-			t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
-		}
-	}
-	// When it has no connection, a program of lull.Do has sent nothing, whatever the server has answered.
-	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
-	hangsUp.Down.Store(true)
-	for to, kind := range map[string]engine.Kind{
-		url("127.0.0.1:1"):  lull.KindTransient,
-		url(hangsUp.Addr()): lull.KindTransient,
-		strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1): lull.KindUnclassified,
-	} {
-		_, err := pgconn.Connect(t.Context(), to)
-		if v := lullpgx.Classify(err); v.Kind != kind || !v.NeverSent {
-			t.Errorf("%v: %+v", err, v)
-		}
-	}
-	if lullpgx.ErrOutcomeUnknown != lullsql.ErrOutcomeUnknown {
-		t.Error("a program that uses both packages has to ask for two errors")
+// What a server answers to a dial is classified, and nothing was sent.
+func TestADialToNoDatabase(t *testing.T) {
+	_, err := pgconn.Connect(t.Context(), strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1))
+	if v := lullpgx.Classify(err); v.Kind != lull.KindUnclassified || !v.NeverSent {
+		t.Errorf("%v: %+v", err, v)
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullpgx"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 func TestAddToRefuses(t *testing.T) {
@@ -106,20 +108,21 @@ func TestDialsInFlight(t *testing.T) {
 }
 
 func TestNoDialThroughAnOpenCircuit(t *testing.T) {
-	t.Parallel()
-	var dials atomic.Int32
-	d := newDependency(t, lull.Policy{})
-	d.Breaker().ForceOpen(d.Now())
-	pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{}, func(c *pgxpool.Config) {
-		c.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-			dials.Add(1)
-			return nil, errors.New("dialled")
+	synctest.Test(t, func(t *testing.T) {
+		var dials atomic.Int32
+		d := newDependency(t, lull.Policy{})
+		d.Breaker().ForceOpen(d.Now())
+		pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			c.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+				dials.Add(1)
+				return nil, errors.New("dialled")
+			}
+		})
+		_, err := pool.Exec(t.Context(), "SELECT 1")
+		if !errors.Is(err, lull.ErrCircuitOpen) || dials.Load() != 0 {
+			t.Errorf("%d dials: %v", dials.Load(), err)
 		}
 	})
-	_, err := pool.Exec(t.Context(), "SELECT 1")
-	if !errors.Is(err, lull.ErrCircuitOpen) || dials.Load() != 0 {
-		t.Errorf("%d dials: %v", dials.Load(), err)
-	}
 }
 
 // The time of an attempt, and that of the dial, bound a dial until the server has accepted the user.
@@ -180,4 +183,92 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 		c.others.Add(1)
 	}
 	c.err.Store([]error{e.Err})
+}
+
+// An error of a hook that was there before is that of the dial, which is not made.
+func TestTheErrorOfAHookIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := errors.New("no token")
+		pool := open(t, url("127.0.0.1:1"), newDependency(t, lull.Policy{}), lullpgx.Config{}, func(c *pgxpool.Config) {
+			c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return own }
+			c.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+				t.Error("dialled")
+				return nil, own
+			}
+		})
+		if err := pool.Ping(t.Context()); !errors.Is(err, own) {
+			t.Error(err)
+		}
+	})
+}
+
+// inMemory lets a pool dial in memory.
+func inMemory(c *pgxpool.Config) { c.ConnConfig.DialFunc = memnet.Dial }
+
+// hangsUp returns the address of a server in memory that accepts connections and closes them.
+func hangsUp(t *testing.T) string {
+	lis := memnet.Listen()
+	t.Cleanup(func() { lis.Close() })
+	go func() {
+		for {
+			c, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	return lis.Addr().String()
+}
+
+// A server that accepts connections and hangs up does not work, whoever waits for the dial: each dial of the plain pool
+// is a failure with an error, and the circuit opens.
+func TestAServerThatHangsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c connects
+		pool := open(t, url(hangsUp(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, inMemory)
+		for range 100 {
+			if c.refused.Load() > 0 {
+				break
+			}
+			if pool.Ping(t.Context()) == nil {
+				t.Fatal("it answered")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		err, _ := c.err.Load().([]error)
+		if c.refused.Load() == 0 || c.failed.Load() == 0 || c.answered.Load()+c.others.Load() != 0 || len(err) == 0 || err[0] == nil {
+			t.Errorf("%d failed, %d answered, %d others, %d refused: %v", c.failed.Load(), c.answered.Load(), c.others.Load(), c.refused.Load(), err)
+		}
+	})
+}
+
+// A dial that is given up by who waits for it is none of those.
+func TestADialThatIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lis := memnet.Listen() // its connections are never answered
+		defer lis.Close()
+		var c connects
+		config, err := pgxpool.ParseConfig(url(lis.Addr().String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inMemory(config)
+		if err := lullpgx.AddTo(config, newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		one := config.ConnConfig.Copy()
+		if err := config.BeforeConnect(ctx, one); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pgx.ConnectConfig(ctx, one); err == nil {
+			t.Error("it answered")
+		}
+		synctest.Wait()
+		if c.others.Load() != 1 || c.failed.Load() != 0 {
+			t.Errorf("%d failed, %d others", c.failed.Load(), c.others.Load())
+		}
+	})
 }
