@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullpgx"
@@ -226,7 +227,8 @@ func hangsUp(t *testing.T) string {
 func TestAServerThatHangsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c connects
-		pool := open(t, url(hangsUp(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, inMemory)
+		d := newDependency(t, lull.Policy{}, lull.WithObserver(&c))
+		pool := open(t, url(hangsUp(t)), d, lullpgx.Config{}, inMemory)
 		for range 100 {
 			if c.refused.Load() > 0 {
 				break
@@ -234,7 +236,9 @@ func TestAServerThatHangsUp(t *testing.T) {
 			if pool.Ping(t.Context()) == nil {
 				t.Fatal("it answered")
 			}
-			time.Sleep(100 * time.Millisecond)
+			if synctest.Wait(); d.Breaker().State(d.Now()) == breaker.Closed {
+				time.Sleep(100 * time.Millisecond)
+			}
 		}
 		err, _ := c.err.Load().([]error)
 		if c.refused.Load() == 0 || c.failed.Load() == 0 || c.answered.Load()+c.others.Load() != 0 || len(err) == 0 || err[0] == nil {
