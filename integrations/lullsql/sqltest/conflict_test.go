@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
@@ -39,7 +40,6 @@ func (r *retries) Observe(_ context.Context, e lull.Event) {
 // After its first conflict a transaction is run again at once, inside the same attempt, if the
 // budget pays. After the second one the call waits.
 func TestTheFirstConflictIsRepeatedAtOnce(t *testing.T) {
-	t.Parallel()
 	for _, x := range []struct {
 		name      string
 		policy    lull.Policy
@@ -56,33 +56,35 @@ func TestTheFirstConflictIsRepeatedAtOnce(t *testing.T) {
 		{"without end", lull.Policy{}, false, 100, 3, 1, lull.ErrBudgetExhausted}, // two are in stock
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			db := openSQLite(t, "_txlock=deferred&_pragma=busy_timeout(0)")
-			table(t, db, "t", "n INTEGER")
-			other, err := db.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer other.Close()
-			var waits retries
-			d := newDependency(t, x.policy, lull.WithObserver(&waits))
-			ctx := t.Context()
-			if x.nested {
-				ctx, _ = inbound.With(ctx, 2, 0)
-			}
-			runs := 0
-			err = lullsql.Tx(ctx, d, db, nil, func(ctx context.Context, tx *sql.Tx) error {
-				if runs++; runs <= x.conflicts { // another one writes meanwhile
-					if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-						t.Fatal(err)
-					}
-					defer other.ExecContext(t.Context(), "ROLLBACK")
+			synctest.Test(t, func(t *testing.T) {
+				db := openSQLite(t, "_txlock=deferred&_pragma=busy_timeout(0)")
+				table(t, db, "t", "n INTEGER")
+				other, err := db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
-				_, err := tx.ExecContext(ctx, "INSERT INTO t VALUES (1)")
-				return err
+				defer other.Close()
+				var waits retries
+				d := newDependency(t, x.policy, lull.WithObserver(&waits))
+				ctx := t.Context()
+				if x.nested {
+					ctx, _ = inbound.With(ctx, 2, 0)
+				}
+				runs := 0
+				err = lullsql.Tx(ctx, d, db, nil, func(ctx context.Context, tx *sql.Tx) error {
+					if runs++; runs <= x.conflicts { // another one writes meanwhile
+						if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+							t.Fatal(err)
+						}
+						defer other.ExecContext(t.Context(), "ROLLBACK")
+					}
+					_, err := tx.ExecContext(ctx, "INSERT INTO t VALUES (1)")
+					return err
+				})
+				if runs != x.runs || waits.n != x.waits || !errors.Is(err, x.why) {
+					t.Errorf("%d runs with %d waits, and %v; want %d, %d, %v", runs, waits.n, err, x.runs, x.waits, x.why)
+				}
 			})
-			if runs != x.runs || waits.n != x.waits || !errors.Is(err, x.why) {
-				t.Errorf("%d runs with %d waits, and %v; want %d, %d, %v", runs, waits.n, err, x.runs, x.waits, x.why)
-			}
 		})
 	}
 }

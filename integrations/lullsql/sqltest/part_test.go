@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	sqlite "github.com/ncruces/go-sqlite3/driver"
 
@@ -25,53 +26,54 @@ func (f onRetry) Observe(_ context.Context, e lull.Event) {
 
 // SQLite commits each statement of a string.
 func TestSQLiteRepeatsNoScript(t *testing.T) {
-	t.Parallel()
-	db := openSQLite(t, "_pragma=busy_timeout(0)")
-	db.SetMaxOpenConns(1)
-	file := t.TempDir() + "/other"
-	if _, err := db.Exec("CREATE TABLE ledger (id INT); ATTACH '" + file + "' AS other; CREATE TABLE other.t (id INT)"); err != nil {
-		t.Fatal(err)
-	}
-	var locker atomic.Pointer[sql.Conn]
-	holder, err := sqlite.Open("file:" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened(t, holder)
-	for _, x := range []struct {
-		query string
-		want  error
-		rows  int
-	}{
-		{"INSERT INTO ledger VALUES (1); INSERT INTO other.t VALUES (1)", lull.ErrNotIdempotent, 1},
-		{"INSERT INTO other.t VALUES (1)", nil, 1},
-	} {
-		conn, err := holder.Conn(t.Context())
+	synctest.Test(t, func(t *testing.T) {
+		db := openSQLite(t, "_pragma=busy_timeout(0)")
+		db.SetMaxOpenConns(1)
+		file := t.TempDir() + "/other"
+		if _, err := db.Exec("CREATE TABLE ledger (id INT); ATTACH '" + file + "' AS other; CREATE TABLE other.t (id INT)"); err != nil {
+			t.Fatal(err)
+		}
+		var locker atomic.Pointer[sql.Conn]
+		holder, err := sqlite.Open("file:" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-			t.Fatal(err)
-		}
-		locker.Store(conn)
-		free := func() {
-			if c := locker.Swap(nil); c != nil {
-				c.ExecContext(context.Background(), "ROLLBACK")
-				c.Close()
+		opened(t, holder)
+		for _, x := range []struct {
+			query string
+			want  error
+			rows  int
+		}{
+			{"INSERT INTO ledger VALUES (1); INSERT INTO other.t VALUES (1)", lull.ErrNotIdempotent, 1},
+			{"INSERT INTO other.t VALUES (1)", nil, 1},
+		} {
+			conn, err := holder.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+				t.Fatal(err)
+			}
+			locker.Store(conn)
+			free := func() {
+				if c := locker.Swap(nil); c != nil {
+					c.ExecContext(context.Background(), "ROLLBACK")
+					c.Close()
+				}
+			}
+			d := newDependency(t, patient, lull.WithObserver(onRetry(free)))
+			_, err = lullsql.Exec(t.Context(), d, db, x.query)
+			free()
+			var n int
+			if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM ledger) + (SELECT COUNT(*) FROM other.t)").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if n != x.rows || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+				t.Errorf("%s: %d rows, %v; want %d, %v", x.query, n, err, x.rows, x.want)
+			}
+			if _, err := db.Exec("DELETE FROM ledger; DELETE FROM other.t"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		d := newDependency(t, patient, lull.WithObserver(onRetry(free)))
-		_, err = lullsql.Exec(t.Context(), d, db, x.query)
-		free()
-		var n int
-		if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM ledger) + (SELECT COUNT(*) FROM other.t)").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		if n != x.rows || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
-			t.Errorf("%s: %d rows, %v; want %d, %v", x.query, n, err, x.rows, x.want)
-		}
-		if _, err := db.Exec("DELETE FROM ledger; DELETE FROM other.t"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
