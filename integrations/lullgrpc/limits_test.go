@@ -278,6 +278,7 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 							go func() {
 								defer conn.Close()
 								onHeaders(conn, func(id []byte) ([]byte, bool) {
+									time.Sleep(time.Millisecond) // the client has sent its message by then
 									return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
 								})
 								conn.(*memnet.Conn).CloseWrite() // a reset could overtake what was sent

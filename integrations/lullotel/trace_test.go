@@ -166,25 +166,6 @@ func TestThreeAttemptsAreOneTrace(t *testing.T) {
 	})
 }
 
-// The call's span is under its caller's span.
-func TestCallStandsUnderItsCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, steady(), failing(2))
-		ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
-		s.get(t, ctx, "/")
-		above.End()
-		calls, attempts, _ := sorted(s.spans.GetSpans())
-		if len(calls) != 1 || calls[0].Parent.SpanID() != above.SpanContext().SpanID() {
-			t.Errorf("calls %v, want one under the caller's", calls)
-		}
-		for _, a := range attempts {
-			if a.Parent.SpanID() != calls[0].SpanContext.SpanID() || a.SpanContext.TraceID() != above.SpanContext().TraceID() {
-				t.Error("an attempt is not under the call")
-			}
-		}
-	})
-}
-
 // The result of the call counts, not whether there is an error.
 func TestStatusIsTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -367,22 +348,6 @@ func TestDoNotesRefusals(t *testing.T) {
 	})
 }
 
-// A permanent failure is no refusal: nobody wanted another attempt.
-func TestPermanentFailureIsNoRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		d := dependencyOn(t, r, "x", steady())
-		Run(t.Context(), r.Telemetry, d, func(context.Context) error { return lull.Permanent(errDown) })
-		ctx, cancel := context.WithCancel(t.Context())
-		Run(ctx, r.Telemetry, d, func(context.Context) error { cancel(); return ctx.Err() })
-		for i, want := range []string{"permanent", "canceled"} {
-			if s := r.spans.GetSpans()[i]; len(s.Events) != 0 || attributes(s.Attributes)["retry.reason"] != want || s.Status.Code != codes.Error {
-				t.Errorf("%v %v, events %v", s.Attributes, s.Status, s.Events)
-			}
-		}
-	})
-}
-
 // Every call has one span, which ends once, is under its caller's span, and has the result of the
 // call, in every case.
 func TestEveryCallHasOneSpan(t *testing.T) {
@@ -440,6 +405,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 	}{
 		{"success", on(as, is), fine, nil, "success", "success_first", "", 1, 0, ""},
 		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
+		{"permanent", on(as, is), func(context.Context) error { return lull.Permanent(errDown) }, nil, "permanent", "failed_terminal", "transient", 1, 0, ""},
 		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
 			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
 		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
