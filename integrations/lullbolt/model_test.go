@@ -68,7 +68,7 @@ func (m *model) own(key string, token idempotency.Token) *modelEntry {
 
 // Random calls, times and restarts, with few keys and owners so that they meet.
 func TestModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		path := temp(t)
 		m := &model{entries: map[string]*modelEntry{}}

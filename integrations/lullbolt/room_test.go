@@ -40,7 +40,7 @@ func TestGrowthIsBounded(t *testing.T) {
 		}
 		return st.Size()
 	}
-	const perHour, perSession = 1000, 20
+	const perHour, perSession = 500, 20
 	var skipped, base time.Duration
 	hours := func(n int) (most int) {
 		for range n * perHour / perSession {

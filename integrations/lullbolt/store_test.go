@@ -5,16 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -36,65 +33,34 @@ func open(t testing.TB, path string, c lullbolt.Config) *lullbolt.Store {
 
 func temp(t testing.TB) string { return filepath.Join(t.TempDir(), "keys.bolt") }
 
+// The store's clock stands still, except for what a test lets pass.
 func TestConformance(t *testing.T) {
-	for _, sync := range []bool{true, false} {
-		t.Run(fmt.Sprintf("sync %v", sync), func(t *testing.T) {
-			var s *lullbolt.Store
-			storetest.Run(t, func(t *testing.T) idempotency.Store {
-				s = open(t, temp(t), lullbolt.Config{NoSync: !sync})
-				return s
-			}, storetest.Options{Advance: func(d time.Duration) { lullbolt.Skip(s, d) }})
-		})
-	}
-}
-
-// The same, with the store's real clock.
-func TestConformanceByTheClock(t *testing.T) {
-	t.Parallel()
+	var s *lullbolt.Store
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
-		return open(t, temp(t), lullbolt.Config{NoSync: true})
-	}, storetest.Options{})
+		s = open(t, temp(t), lullbolt.Config{NoSync: true})
+		lullbolt.Freeze(s)
+		return s
+	}, storetest.Options{Advance: func(d time.Duration) { lullbolt.Skip(s, d) }})
 }
 
-func TestMatrix(t *testing.T) {
-	t.Parallel()
-	storetest.Matrix(t, storetest.Outliving{
-		Place:     func(t *testing.T) string { return temp(t) },
-		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, lullbolt.Config{}) },
-		Exclusive: true,
-	})
-}
-
-// A second process, or a second Store, gets an error soon, with the reason.
+// A second Store gets an error soon, with the reason.
 func TestInUse(t *testing.T) {
-	const at = "LULLBOLT_TEST_OPEN"
-	if path := os.Getenv(at); path != "" {
-		_, err := lullbolt.Open(path, lullbolt.Config{Wait: 100 * time.Millisecond})
-		if !errors.Is(err, lullbolt.ErrInUse) {
-			t.Errorf("a second process gets %v, want ErrInUse", err)
+	synctest.Test(t, func(t *testing.T) {
+		path := temp(t)
+		s := open(t, path, lullbolt.Config{NoSync: true})
+		began := time.Now()
+		_, err := lullbolt.Open(path, lullbolt.Config{})
+		if !errors.Is(err, lullbolt.ErrInUse) || !strings.Contains(err.Error(), path) {
+			t.Errorf("a second Store gets %v, want ErrInUse with the path", err)
 		}
-		t.Log(err)
-		return
-	}
-	path := temp(t)
-	s := open(t, path, lullbolt.Config{NoSync: true})
-	began := time.Now()
-	_, err := lullbolt.Open(path, lullbolt.Config{})
-	if !errors.Is(err, lullbolt.ErrInUse) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a second Store gets %v, want ErrInUse with the path", err)
-	}
-	if waited := time.Since(began); waited > 30*time.Second {
-		t.Errorf("after %v", waited)
-	}
-	t.Log(err)
-	out, err := again(t, at, path)
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	open(t, path, lullbolt.Config{})
+		if waited := time.Since(began); waited < lullbolt.DefaultWait-100*time.Millisecond || waited > lullbolt.DefaultWait {
+			t.Errorf("after %v, want %v", waited, lullbolt.DefaultWait)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		open(t, path, lullbolt.Config{NoSync: true})
+	})
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -216,7 +182,7 @@ func TestCloseWaits(t *testing.T) {
 		if _, err := s.Len(); errors.Is(err, lullbolt.ErrClosed) {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
@@ -328,73 +294,12 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// The file stands still during the claim, or while the handler runs, and then continues. The next
-// request with the key is carried out, or gets the response: no outcome is unknown.
-func TestAFileThatStandsStill(t *testing.T) {
-	t.Parallel()
-	for _, at := range []string{"claim", "record", "release"} {
-		s := open(t, temp(t), lullbolt.Config{NoSync: true})
-		policy := idempotency.StorePolicy()
-		policy.Attempts, policy.AttemptTimeout, policy.Breaker.Off = 1, 200*time.Millisecond, true
-		keys, err := idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope))
-		if err != nil {
-			t.Fatal(err)
-		}
-		const n = 3
-		var goOn [n]func() error
-		var runs [n]atomic.Int64
-		send := func(i int) *httptest.ResponseRecorder {
-			r := httptest.NewRequest("POST", "/", nil)
-			r.Header.Set("Idempotency-Key", fmt.Sprint(i))
-			w := httptest.NewRecorder()
-			keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if first := runs[i].Add(1) == 1; first && at != "claim" {
-					waitFor(t, s, 0, false)
-					goOn[i] = lullbolt.Hold(s)
-					if at == "release" {
-						idempotency.NoEffect(r.Context())
-					}
-				}
-				w.WriteHeader(201)
-			})).ServeHTTP(w, r)
-			return w
-		}
-		for i := range n {
-			if at == "claim" {
-				waitFor(t, s, 0, false)
-				goOn[i] = lullbolt.Hold(s)
-			}
-			first := send(i)
-			if want := map[bool]int{true: 503, false: 201}[at == "claim"]; first.Code != want {
-				t.Errorf("held at the %s: %d, want %d", at, first.Code, want)
-			}
-			if err := goOn[i](); err != nil {
-				t.Fatal(err)
-			}
-			var again *httptest.ResponseRecorder
-			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-				if again = send(i); again.Header().Get("Retry-After") == "" {
-					break
-				}
-			}
-			wantRuns := map[string]int64{"claim": 1, "record": 1, "release": 2}[at]
-			if replayed := again.Header().Get("Idempotency-Replayed") == "true"; again.Code != 201 || replayed != (at == "record") || runs[i].Load() != wantRuns {
-				t.Errorf("held at the %s, and sent again: %d %s, replayed %v, after %d handlers", at, again.Code, again.Body, replayed, runs[i].Load())
-			}
-		}
-		if err := keys.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	}
-}
-
 // Contexts end at any moment. Whatever the outcome of a call, later calls come after it.
 func TestOrder(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{})
+	s := open(t, temp(t), lullbolt.Config{NoSync: true})
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	for range 4 { // to keep the disk busy
+	for range 4 { // to keep the file busy
 		wg.Go(func() {
 			for {
 				select {
@@ -452,7 +357,9 @@ func TestShared(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(10 * time.Millisecond) // for most of them to come
+	for n := 0; n < 50; n, _ = lullbolt.Queued(s) { // most of them have come
+		runtime.Gosched()
+	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
@@ -478,13 +385,7 @@ func request2(c idempotency.Claim) idempotency.Claim {
 // waitFor waits until that many calls wait for their turn, and the writer has others or has none.
 func waitFor(t *testing.T, s *lullbolt.Store, queued int, writing bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		q, w := lullbolt.Queued(s)
-		if q == queued && w == writing {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d calls wait, writing %v; want %d, %v", q, w, queued, writing)
-		}
+	for q, w := lullbolt.Queued(s); q != queued || w != writing; q, w = lullbolt.Queued(s) {
+		runtime.Gosched()
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
-	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
 // BenchmarkUnary is a call that succeeds, to a server in memory: bare, under gRPC's own retry
@@ -81,58 +80,6 @@ func BenchmarkUnary(b *testing.B) {
 			b.ReportMetric(m, "ns/op")
 			b.ReportMetric(m/of, "x/bare")
 			b.ReportMetric(testing.AllocsPerRun(500, func() { timed(cc, c.deadline) }), "allocs/call")
-		})
-	}
-}
-
-// BenchmarkInterceptor is a call over a stub that returns at once.
-func BenchmarkInterceptor(b *testing.B) {
-	run := func(name string, ctx context.Context, p lull.Policy, opts ...grpc.CallOption) {
-		intercept := newClient(b, p).UnaryClientInterceptor()
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := intercept(ctx, unaryMethod, nil, nil, nil, stub, opts...); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("stub", func(b *testing.B) {
-		for b.Loop() {
-			stub(b.Context(), unaryMethod, nil, nil, nil)
-		}
-	})
-	run("no timeouts", b.Context(), lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
-	run("defaults", b.Context(), lull.Policy{})
-	run("four options", b.Context(), lull.Policy{AttemptTimeout: lull.NoTimeout}, grpc.WaitForReady(true), lullgrpc.Idempotent(), grpc.StaticMethod(), grpc.MaxCallRecvMsgSize(1))
-}
-
-// BenchmarkOverTCP is the whole way, with and without lull.
-func BenchmarkOverTCP(b *testing.B) {
-	lis := listen(b)
-	serve(b, lis, &echo{unary: script(), stream: func(ss grpc.ServerStream, _ int) error { return answer(ss, "1") }})
-	for name, opts := range map[string][]grpc.DialOption{"bare": nil, "lull": newClient(b, lull.Policy{}).DialOptions()} {
-		cc := dialWith(b, lis.Addr().String(), opts...)
-		b.Run("unary/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := call(b.Context(), cc, "hello"); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("stream/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				cs, err := cc.NewStream(b.Context(), serverStreams, serverMethod)
-				if err != nil {
-					b.Fatal(err)
-				}
-				send(b, cs, "go")
-				receive(b, cs, "1")
-				receiveEOF(b, cs)
-			}
 		})
 	}
 }

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -21,6 +19,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -51,10 +50,7 @@ func (m *moody) Watch(_ *healthpb.HealthCheckRequest, ws healthpb.Health_WatchSe
 
 // serveHealth runs a moody server; the examples call it.
 func serveHealth(failures int64) (addr string, stop func()) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
+	lis := memnet.Listen()
 	s := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor()),
 		grpc.ChainStreamInterceptor(lullgrpc.StreamServerInterceptor()),
@@ -80,7 +76,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(addr, append(opts, local...)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -98,7 +94,7 @@ func Example_stream() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(addr, append(client.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(addr, append(client.DialOptions(), local...)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,7 +125,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(addr, append(opts, local...)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -187,10 +183,7 @@ func (sleepy) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healt
 // A second attempt starts beside the first when that is slow. (For the example the delay is fixed,
 // and the share of hedged calls is not bounded. hedge.Config{Attempts: 2} is recommended.)
 func Example_hedging() {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
+	lis := memnet.Listen()
 	s := grpc.NewServer()
 	healthpb.RegisterHealthServer(s, sleepy{})
 	go s.Serve(lis)
@@ -203,7 +196,7 @@ func Example_hedging() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, local...)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -306,10 +299,7 @@ func ExampleSetPushback() {
 		_ = lullgrpc.SetPushback(ctx, time.Millisecond)
 		return nil, status.Error(codes.ResourceExhausted, "busy")
 	}
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
+	lis := memnet.Listen()
 	s := grpc.NewServer(grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor(), overloaded))
 	healthpb.RegisterHealthServer(s, &moody{})
 	go s.Serve(lis)
@@ -319,7 +309,7 @@ func ExampleSetPushback() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, local...)...)
 	if err != nil {
 		log.Fatal(err)
 	}

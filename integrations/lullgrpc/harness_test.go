@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -131,16 +132,6 @@ func serveWith(t testing.TB, lis net.Listener, e *echo, register func(*grpc.Serv
 	return s
 }
 
-// listen opens a port of this machine.
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lis
-}
-
 // dial connects to target under a policy.
 func dial(t testing.TB, target string, p lull.Policy, opts ...lullgrpc.Option) *grpc.ClientConn {
 	t.Helper()
@@ -158,7 +149,7 @@ func newClient(t testing.TB, p lull.Policy, opts ...lullgrpc.Option) *lullgrpc.C
 
 func dialWith(t testing.TB, target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpc.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	cc, err := grpc.NewClient(target, slices.Concat(local, opts)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,4 +322,8 @@ func through(t testing.TB, e *echo, c *lullgrpc.Client) *grpc.ClientConn {
 
 type grpcThrottle = budget.GRPCConfig
 
-var insecureOption = grpc.WithTransportCredentials(insecure.NewCredentials())
+// local connects to servers in the memory of this program, without TLS.
+var local = []grpc.DialOption{
+	grpc.WithTransportCredentials(insecure.NewCredentials()),
+	grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return memnet.Dial(ctx, "tcp", addr) }),
+}

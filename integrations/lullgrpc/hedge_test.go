@@ -2,7 +2,6 @@ package lullgrpc_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -31,6 +30,7 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -438,28 +438,30 @@ func TestARefusedCallLeavesTheCallersVariables(t *testing.T) {
 // An attempt that was never sent is repeated although the call is not idempotent, one attempt after
 // the other. An attempt without a connection has no peer.
 func TestAHedgedCallThatWasNeverSent(t *testing.T) {
-	lis := listen(t)
-	nobody := lis.Addr().String()
-	lis.Close()
-	for _, idempotent := range []grpc.CallOption{lullgrpc.NotIdempotent(), lullgrpc.Idempotent()} {
-		var ev events
-		p := hedging(2)
-		p.Backoff = backoff.Schedule{Base: ms, Jitter: backoff.None}
-		cc := dial(t, nobody, p, ev.watch())
-		from := peer.Peer{LocalAddr: lis.Addr()}
-		_, err := call(t.Context(), cc, "", idempotent, grpc.Peer(&from))
-		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
-		waits := 1
-		if idempotent == lullgrpc.Idempotent() {
-			waits = 0
-			if from.LocalAddr == nil || from.Addr != nil {
-				t.Errorf("peer %+v of a call that was never sent", from)
+	synctest.Test(t, func(t *testing.T) {
+		lis := memnet.Listen()
+		nobody := lis.Addr().String()
+		lis.Close()
+		for _, idempotent := range []grpc.CallOption{lullgrpc.NotIdempotent(), lullgrpc.Idempotent()} {
+			var ev events
+			p := hedging(2)
+			p.Backoff = backoff.Schedule{Base: ms, Jitter: backoff.None}
+			cc := dial(t, nobody, p, ev.watch())
+			from := peer.Peer{LocalAddr: lis.Addr()}
+			_, err := call(t.Context(), cc, "", idempotent, grpc.Peer(&from))
+			wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
+			waits := 1
+			if idempotent == lullgrpc.Idempotent() {
+				waits = 0
+				if from.LocalAddr == nil || from.Addr != nil {
+					t.Errorf("peer %+v of a call that was never sent", from)
+				}
+			}
+			if got := ev.waits(); len(got) != waits {
+				t.Errorf("waits %v, want %d", got, waits)
 			}
 		}
-		if got := ev.waits(); len(got) != waits {
-			t.Errorf("waits %v, want %d", got, waits)
-		}
-	}
+	})
 }
 
 func TestHedgedLegacyMessages(t *testing.T) {
@@ -656,72 +658,49 @@ func TestACallerOfHedgesMayGo(t *testing.T) {
 // Over a real connection, with many calls at once, each gets its own answer, header
 // and trailer (run under -race).
 func TestManyHedgedCallsAtOnce(t *testing.T) {
-	r := seed.Rand(t)
-	e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
-		grpc.SetHeader(ctx, metadata.Pairs("in", in, "n", strconv.Itoa(n)))
-		grpc.SetTrailer(ctx, metadata.Pairs("n", strconv.Itoa(n)))
-		switch r.IntN(4) {
-		case 0:
-			select {
-			case <-time.After(3 * ms):
-			case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		r := seed.Rand(t)
+		e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
+			grpc.SetHeader(ctx, metadata.Pairs("in", in, "n", strconv.Itoa(n)))
+			grpc.SetTrailer(ctx, metadata.Pairs("n", strconv.Itoa(n)))
+			switch r.IntN(4) {
+			case 0:
+				select {
+				case <-time.After(3 * ms):
+				case <-ctx.Done():
+				}
+			case 1:
+				return "", fails(codes.Unavailable)
 			}
-		case 1:
-			return "", fails(codes.Unavailable)
+			return in + " " + strconv.Itoa(n), nil
+		}}
+		lis := memnet.Listen()
+		serve(t, lis, e)
+		p := hedging(5)
+		p.Hedge.Delay = ms
+		p.Hedge.InFlight = -1
+		cc := dial(t, lis.Addr().String(), p, idempotent())
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				req, reply := new(wrapperspb.StringValue), new(wrapperspb.StringValue)
+				var header, trailer metadata.MD
+				for n := range 40 {
+					req.Value = fmt.Sprintf("%d-%d", i, n) // the same message again and again
+					err := cc.Invoke(t.Context(), unaryMethod, req, reply, grpc.Header(&header), grpc.Trailer(&trailer))
+					if status.Code(err) == codes.Unavailable { // five times
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if of := header["n"]; len(of) != 1 || header["in"][0] != req.Value || !slices.Equal(of, trailer["n"]) || reply.Value != req.Value+" "+of[0] {
+						t.Errorf("asked %q: answer %q, header %v, trailer %v", req.Value, reply.Value, header, trailer)
+					}
+				}
+			})
 		}
-		return in + " " + strconv.Itoa(n), nil
-	}}
-	lis := listen(t)
-	serve(t, lis, e)
-	p := hedging(5)
-	p.Hedge.Delay = ms
-	p.Hedge.InFlight = -1
-	cc := dial(t, lis.Addr().String(), p, idempotent())
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			req, reply := new(wrapperspb.StringValue), new(wrapperspb.StringValue)
-			var header, trailer metadata.MD
-			for n := range 40 {
-				req.Value = fmt.Sprintf("%d-%d", i, n) // the same message again and again
-				err := cc.Invoke(t.Context(), unaryMethod, req, reply, grpc.Header(&header), grpc.Trailer(&trailer))
-				if status.Code(err) == codes.Unavailable { // five times
-					continue
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if of := header["n"]; len(of) != 1 || header["in"][0] != req.Value || !slices.Equal(of, trailer["n"]) || reply.Value != req.Value+" "+of[0] {
-					t.Errorf("asked %q: answer %q, header %v, trailer %v", req.Value, reply.Value, header, trailer)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// RESOURCE_EXHAUSTED is waited out as the server asks. The engine sees it as rate-limited, not as a
-// server that is away.
-func TestRateLimitedOverTheWire(t *testing.T) {
-	lis := listen(t)
-	e := &echo{unary: func(context.Context, int, string) (string, error) {
-		return "", informing(codes.ResourceExhausted, 30*ms)(nil)
-	}}
-	serve(t, lis, e)
-	p := quick()
-	p.Attempts = 2
-	p.RateLimitedBase = ms
-	var ev events
-	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
-	start := time.Now()
-	_, err := call(t.Context(), cc, "")
-	wantFailure(t, err, codes.ResourceExhausted, lull.ErrAttemptsExhausted, 2)
-	if took := time.Since(start); took < 30*ms {
-		t.Errorf("gave up after %v", took)
-	}
-	le, _ := errors.AsType[*lull.Error](err)
-	if w := ev.waits(); len(w) != 1 || w[0] < 30*ms || le == nil || le.Verdict.Kind != lull.KindRateLimited || le.Verdict.After != 30*ms || le.Verdict.Code != "resource_exhausted" {
-		t.Errorf("waits %v, %+v", w, le)
-	}
+		wg.Wait()
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +28,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
@@ -147,38 +147,40 @@ func TestMessagesTooLarge(t *testing.T) {
 
 // A refusal by the server stays a refusal, whatever the size of the request and the words of the server.
 func TestAServersResourceExhausted(t *testing.T) {
-	large := strings.Repeat("x", 10_000)
-	const said = "grpc: received message larger than max (10004 vs. 1000)"
-	e := &echo{unary: func(ctx context.Context, _ int, in string) (string, error) {
-		switch in {
-		case "a quota":
-			return "", status.Error(codes.ResourceExhausted, "quota for messages of 10004 bytes exceeded (11 vs. 10 in a minute)")
-		case "a limit of its own":
-			return "", status.Error(codes.ResourceExhausted, "larger than max of the day: 4194304")
-		case "with a pushback":
-			grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "0"))
-			return "", status.Error(codes.ResourceExhausted, said)
-		case "with details":
-			st, err := status.New(codes.ResourceExhausted, said).WithDetails(&errdetails.QuotaFailure{})
-			return "", cmp.Or(err, st.Err())
-		case "passed on": // what a call of its own to another server failed with
-			return "", fmt.Errorf("the store: %w", status.Error(codes.ResourceExhausted, said))
-		case "after a header":
-			grpc.SendHeader(ctx, metadata.Pairs("a", "b"))
+	synctest.Test(t, func(t *testing.T) {
+		large := strings.Repeat("x", 10_000)
+		const said = "grpc: received message larger than max (10004 vs. 1000)"
+		e := &echo{unary: func(ctx context.Context, _ int, in string) (string, error) {
+			switch in {
+			case "a quota":
+				return "", status.Error(codes.ResourceExhausted, "quota for messages of 10004 bytes exceeded (11 vs. 10 in a minute)")
+			case "a limit of its own":
+				return "", status.Error(codes.ResourceExhausted, "larger than max of the day: 4194304")
+			case "with a pushback":
+				grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "0"))
+				return "", status.Error(codes.ResourceExhausted, said)
+			case "with details":
+				st, err := status.New(codes.ResourceExhausted, said).WithDetails(&errdetails.QuotaFailure{})
+				return "", cmp.Or(err, st.Err())
+			case "passed on": // what a call of its own to another server failed with
+				return "", fmt.Errorf("the store: %w", status.Error(codes.ResourceExhausted, said))
+			case "after a header":
+				grpc.SendHeader(ctx, metadata.Pairs("a", "b"))
+			}
+			return "", fails(codes.ResourceExhausted)
+		}}
+		lis := memnet.Listen()
+		serve(t, lis, e)
+		p := quick()
+		p.Attempts, p.RateLimitedBase = 2, time.Millisecond
+		cc := dial(t, lis.Addr().String(), p, idempotent())
+		for in, want := range map[string]int{large: 2, "a quota": 2, "a limit of its own": 2, "with a pushback": 2, "with details": 2, "after a header": 2, "passed on": 1} {
+			n := e.count()
+			if _, err := call(t.Context(), cc, in); status.Code(err) != codes.ResourceExhausted || e.count()-n != want {
+				t.Errorf("%.20s: %d attempts, want %d: %v", in, e.count()-n, want, err)
+			}
 		}
-		return "", fails(codes.ResourceExhausted)
-	}}
-	lis := listen(t)
-	serve(t, lis, e)
-	p := quick()
-	p.Attempts, p.RateLimitedBase = 2, time.Millisecond
-	cc := dial(t, lis.Addr().String(), p, idempotent())
-	for in, want := range map[string]int{large: 2, "a quota": 2, "a limit of its own": 2, "with a pushback": 2, "with details": 2, "after a header": 2, "passed on": 1} {
-		n := e.count()
-		if _, err := call(t.Context(), cc, in); status.Code(err) != codes.ResourceExhausted || e.count()-n != want {
-			t.Errorf("%.20s: %d attempts, want %d: %v", in, e.count()-n, want, err)
-		}
-	}
+	})
 }
 
 // What other implementations of gRPC report of a message that is too large, by their sources.
@@ -264,45 +266,47 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 	} {
 		for _, way := range []string{"unary", "stream"} {
 			t.Run(c.name+", "+way, func(t *testing.T) {
-				t.Parallel()
-				lis := listen(t)
-				t.Cleanup(func() { lis.Close() })
-				go func() {
-					for {
-						conn, err := lis.Accept()
-						if err != nil {
-							return
+				synctest.Test(t, func(t *testing.T) {
+					lis := memnet.Listen()
+					t.Cleanup(func() { lis.Close() })
+					go func() {
+						for {
+							conn, err := lis.Accept()
+							if err != nil {
+								return
+							}
+							go func() {
+								defer conn.Close()
+								onHeaders(conn, func(id []byte) ([]byte, bool) {
+									time.Sleep(time.Millisecond) // the client has sent its message by then
+									return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
+								})
+								conn.(*memnet.Conn).CloseWrite() // a reset could overtake what was sent
+								io.Copy(io.Discard, conn)
+							}()
 						}
-						go func() {
-							defer conn.Close()
-							onHeaders(conn, func(id []byte) ([]byte, bool) {
-								return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
-							})
-							conn.(*net.TCPConn).CloseWrite() // a reset could overtake what was sent
-							io.Copy(io.Discard, conn)
-						}()
+					}()
+					p := quick()
+					p.Attempts, p.RateLimitedBase = 2, time.Millisecond
+					var ev events
+					cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
+					var err error
+					if way == "stream" {
+						var cs grpc.ClientStream
+						if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod); err == nil {
+							err = receiveErr(t, cs)
+						}
+					} else {
+						_, err = call(t.Context(), cc, "")
 					}
-				}()
-				p := quick()
-				p.Attempts, p.RateLimitedBase = 2, time.Millisecond
-				var ev events
-				cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
-				var err error
-				if way == "stream" {
-					var cs grpc.ClientStream
-					if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod); err == nil {
-						err = receiveErr(t, cs)
+					attempts := 1
+					if c.kind == lull.KindTransient || c.kind == lull.KindRateLimited {
+						attempts = 2
 					}
-				} else {
-					_, err = call(t.Context(), cc, "")
-				}
-				attempts := 1
-				if c.kind == lull.KindTransient || c.kind == lull.KindRateLimited {
-					attempts = 2
-				}
-				if ended := ev.of(event.CallEnded); status.Code(err) != c.code || len(ended) != 1 || ended[0].Verdict.Kind != c.kind || ended[0].Attempt != attempts {
-					t.Errorf("%v, %+v; want %v, %d attempts", err, ended, c.kind, attempts)
-				}
+					if ended := ev.of(event.CallEnded); status.Code(err) != c.code || len(ended) != 1 || ended[0].Verdict.Kind != c.kind || ended[0].Attempt != attempts {
+						t.Errorf("%v, %+v; want %v, %d attempts", err, ended, c.kind, attempts)
+					}
+				})
 			})
 		}
 	}

@@ -2,7 +2,6 @@ package lullgrpc_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -174,60 +173,4 @@ func TestPropertiesOfRetries(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A stream is safe for one sender and one receiver at a time, whatever happens to its attempts: the
-// race detector checks it.
-func TestOneSenderOneReceiver(t *testing.T) {
-	e := &echo{stream: func(ss grpc.ServerStream, call int) error {
-		for {
-			m := new(wrapperspb.StringValue)
-			err := ss.RecvMsg(m)
-			if err != nil {
-				return errors.Join(answer(ss, "end"), ignoreEOF(err))
-			}
-			if call%3 != 2 && m.Value == "2" {
-				return fails(codes.Unavailable)
-			}
-			if call%3 == 2 && m.Value == "5" {
-				if err := answer(ss, "half"); err != nil {
-					return err
-				}
-			}
-		}
-	}}
-	lis := listen(t)
-	serve(t, lis, e)
-	cc := dial(t, lis.Addr().String(), quick(), idempotent())
-	for range 30 {
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent := make(chan error)
-		go func() {
-			for n := range 10 {
-				if err := cs.SendMsg(wrapperspb.String(strconv.Itoa(n))); err != nil {
-					sent <- err
-					return
-				}
-			}
-			sent <- cs.CloseSend()
-		}()
-		receive(t, cs, "half")
-		cs.Header()
-		receive(t, cs, "end")
-		receiveEOF(t, cs)
-		cs.Trailer()
-		if err := <-sent; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
 }

@@ -7,13 +7,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,17 +26,19 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
-	"github.com/lullgo/lull/internal/pace"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// Calls of all four kinds over TCP, from many goroutines, with interceptors before and after lull's
+// Calls of all four kinds from many goroutines, with interceptors before and after lull's
 // on both sides. Servers are stopped and started in the middle. Every answer belongs to its
 // request, every call ends once, the reported attempts are those that were made, and nothing is
 // left over. Under -race the interceptors assume, like others, that a stream has one caller.
 func TestRestarts(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
-		t.Run(fmt.Sprintf("hedged %v", hedged), func(t *testing.T) { new(restarts).run(t, hedged) })
+		t.Run(fmt.Sprintf("hedged %v", hedged), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { new(restarts).run(t, hedged) })
+		})
 	}
 }
 
@@ -354,8 +356,7 @@ func (r *restarts) call(ctx context.Context, cc *grpc.ClientConn, n int, kind st
 
 func (r *restarts) run(t *testing.T, hedged bool) {
 	random := rand.New(rand.NewPCG(seed.Fresh(t), 0))
-	before := runtime.NumGoroutine()
-	lis := listenBelow(t, random)
+	lis := memnet.Listen()
 	addr := lis.Addr().String()
 	stop := func(bool) {}
 	start := func(lis net.Listener) {
@@ -394,9 +395,8 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 			Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond},
 			MinConnectTimeout: 20 * time.Second,
 		}),
-		insecureOption,
 	}
-	opts = append(opts, client.DialOptions()...)
+	opts = append(append(opts, local...), client.DialOptions()...)
 	opts = append(opts, grpc.WithChainUnaryInterceptor(r.notingUnary(true)), grpc.WithChainStreamInterceptor(r.notingStream(true)))
 	var conns []*grpc.ClientConn
 	for range 2 {
@@ -445,7 +445,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 			stop(i%2 == 0)
 			time.Sleep(10 * time.Millisecond) // nobody listens
 			for {
-				again, err := net.Listen("tcp", addr)
+				again, err := memnet.ListenOn(addr)
 				if err == nil {
 					start(again)
 					break
@@ -455,44 +455,16 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 		}
 		workers.Wait()
 	}()
-	select {
-	case <-over:
-	case <-time.After(pace.Stretch(20 * time.Second)):
-		stacks := make([]byte, 1<<20)
-		t.Fatalf("calls hang: %d of %d have ended\n%s", r.done.Load(), total, stacks[:runtime.Stack(stacks, true)])
-	}
+	<-over
 	for _, cc := range conns {
 		cc.Close()
 	}
 	stop(false)
-	r.left(t, client, addr, before)
+	// The bubble ends only without goroutines.
+	if places := client.Dependency(t.Context(), addr, unaryMethod).Limiter().InFlight(); places != 0 {
+		t.Errorf("%d places are taken", places)
+	}
 	r.judge(t, results, gone, hedged)
-}
-
-// listenBelow listens on a port that no connection takes while nobody listens.
-func listenBelow(t *testing.T, random *rand.Rand) net.Listener {
-	for range 1000 {
-		if lis, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+random.IntN(10_000))); err == nil {
-			return lis
-		}
-	}
-	t.Fatal("no port is free")
-	return nil
-}
-
-// left waits until nothing is left of the calls.
-func (r *restarts) left(t *testing.T, client *lullgrpc.Client, addr string, before int) {
-	limiter := client.Dependency(t.Context(), addr, unaryMethod).Limiter()
-	for end := time.Now().Add(pace.Stretch(10 * time.Second)); ; time.Sleep(time.Millisecond) {
-		goroutines, places := runtime.NumGoroutine(), limiter.InFlight()
-		if goroutines <= before && places == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			stacks := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines where there were %d, %d places taken\n%s", goroutines, before, places, stacks[:runtime.Stack(stacks, true)])
-		}
-	}
 }
 
 // judge compares what callers, interceptors, observers and the server know of each call.

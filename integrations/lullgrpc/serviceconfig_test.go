@@ -251,7 +251,7 @@ func TestWrittenAndRead(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(sc, again) {
 				t.Errorf("%s reads back as %+v, %v", text, again, err)
 			}
-			cc, err := grpc.NewClient("passthrough:///x", grpc.WithDefaultServiceConfig(string(text)), insecureOption)
+			cc, err := grpc.NewClient("passthrough:///x", grpc.WithDefaultServiceConfig(string(text)), local[0])
 			if err != nil {
 				t.Errorf("gRPC does not take %s: %v", text, err)
 				continue

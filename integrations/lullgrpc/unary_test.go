@@ -69,19 +69,6 @@ func TestAFailureIsRepeatedAndTheServerLearnsIt(t *testing.T) {
 	})
 }
 
-func TestAFirstAttemptBearsNoCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &echo{unary: script(with(codes.Unavailable))}
-		cc := inMemory(t, e, quick(), idempotent())
-		if _, err := call(t.Context(), cc, "hello"); err != nil {
-			t.Fatal(err)
-		}
-		if got := e.attempts(); !slices.Equal(got, []string{"", "1"}) {
-			t.Errorf("attempts header %q", got)
-		}
-	})
-}
-
 func TestPushbackIsWaitedFor(t *testing.T) {
 	for _, ms := range []string{"1", "700", "20000"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -183,76 +170,33 @@ func TestResourceExhaustedIsNotRepeatedAtOnce(t *testing.T) {
 	})
 }
 
-func TestALongPushbackEndsTheCall(t *testing.T) {
+// The deadline that a server gets is that of its attempt, and ends with the call's.
+func TestTheDeadlineOfAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &echo{unary: script(pushing(codes.Unavailable, "60000"))}
-		cc := inMemory(t, e, quick(), idempotent())
-		start := time.Now()
-		_, err := call(t.Context(), cc, "")
-		wantFailure(t, err, codes.Unavailable, lull.ErrHintTooLong, 1)
-		if le, _ := errors.AsType[*lull.Error](err); le.Verdict.After != time.Minute || time.Since(start) != 0 {
-			t.Errorf("hint %v after %v", le.Verdict.After, time.Since(start))
+		var seen []time.Duration
+		e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
+			until, ok := ctx.Deadline()
+			if !ok {
+				return "", fails(codes.InvalidArgument)
+			}
+			seen = append(seen, time.Until(until))
+			if n < 2 {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return in, nil
+		}}
+		p := quick()
+		p.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: 300 * time.Millisecond, Jitter: backoff.None}
+		p.AttemptTimeout, p.Deadline, p.Timeouts = 2*time.Second, 5*time.Second, lull.TimeoutsAlways
+		cc := inMemory(t, e, p, idempotent())
+		if _, err := call(t.Context(), cc, ""); err != nil {
+			t.Fatal(err)
 		}
-	})
-}
-
-func TestTheDeadlineIsForAllAttempts(t *testing.T) {
-	every := func(context.Context, int, string) (string, error) { return "", fails(codes.Unavailable) }
-	p := quick()
-	p.Attempts = 100
-	p.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: 300 * time.Millisecond, Jitter: backoff.None}
-	t.Run("of the caller", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			e := &echo{unary: every}
-			cc := inMemory(t, e, p, idempotent())
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			start := time.Now()
-			_, err := call(ctx, cc, "")
-			// 0, 300, 600, 900 ms; the next would begin at 1200.
-			wantFailure(t, err, codes.Unavailable, lull.ErrDeadline, 4)
-			if took := time.Since(start); took != 900*time.Millisecond {
-				t.Errorf("gave up after %v, want 900ms", took)
-			}
-		})
-	})
-	t.Run("of the policy", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			e := &echo{unary: every}
-			p := p
-			p.Deadline = 500 * time.Millisecond
-			cc := inMemory(t, e, p, idempotent())
-			_, err := call(t.Context(), cc, "")
-			wantFailure(t, err, codes.Unavailable, lull.ErrDeadline, 2)
-		})
-	})
-	t.Run("of an attempt", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var seen []time.Duration
-			e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
-				until, ok := ctx.Deadline()
-				if !ok {
-					return "", fails(codes.InvalidArgument)
-				}
-				seen = append(seen, time.Until(until))
-				if n < 2 {
-					<-ctx.Done()
-					return "", ctx.Err()
-				}
-				return in, nil
-			}}
-			p := p
-			p.AttemptTimeout, p.Deadline, p.Timeouts = 2*time.Second, 5*time.Second, lull.TimeoutsAlways
-			cc := inMemory(t, e, p, idempotent())
-			if _, err := call(t.Context(), cc, ""); err != nil {
-				t.Fatal(err)
-			}
-			// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
-			want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}
-			if !slices.Equal(seen, want) {
-				t.Errorf("the server was given %v, want %v", seen, want)
-			}
-		})
+		// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
+		if want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}; !slices.Equal(seen, want) {
+			t.Errorf("the server was given %v, want %v", seen, want)
+		}
 	})
 }
 
@@ -411,41 +355,4 @@ func TestTheOptionsOfACallAreNotTouched(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestManyCallsAtOnce(t *testing.T) {
-	e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
-		switch n % 4 {
-		case 0:
-			return "", fails(codes.Unavailable)
-		case 1:
-			return "", pushback(ctx, codes.Unavailable, "1")
-		}
-		return in, nil
-	}}
-	lis := listen(t)
-	serve(t, lis, e)
-	p := quick()
-	p.Attempts, p.RateLimitedBase = 50, time.Millisecond
-	var ev events
-	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
-	done := make(chan error)
-	for i := range 8 {
-		go func() {
-			var err error
-			for n := range 25 {
-				want := strings.Repeat("x", i*100+n)
-				out, e := call(t.Context(), cc, want)
-				if e != nil || out != want {
-					err = errors.Join(err, e, errors.New("answer of another call"))
-				}
-			}
-			done <- err
-		}()
-	}
-	for range 8 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
 }

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // read counts how often a message is read, as marshalling does.
@@ -26,41 +28,43 @@ func (r read) ProtoReflect() protoreflect.Message { r.n.Add(1); return r.Message
 
 // An upload is answered only at its end. After its commit only gRPC marshals its messages.
 func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
-	e := &echo{stream: func(ss grpc.ServerStream, _ int) error {
-		for ss.RecvMsg(nilString()) == nil {
-		}
-		return answer(ss, "done")
-	}}
-	lis := listen(t)
-	serve(t, lis, e)
-	looked := func(opts ...grpc.DialOption) int64 {
-		cc := dialWith(t, lis.Addr().String(), opts...)
-		cs, err := cc.NewStream(t.Context(), clientStreams, clientMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var n atomic.Int64
-		m := read{wrapperspb.String(strings.Repeat("x", 64<<10)), &n}
-		for range 5 { // past the replay buffer
-			if err := cs.SendMsg(m); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{stream: func(ss grpc.ServerStream, _ int) error {
+			for ss.RecvMsg(nilString()) == nil {
+			}
+			return answer(ss, "done")
+		}}
+		lis := memnet.Listen()
+		serve(t, lis, e)
+		looked := func(opts ...grpc.DialOption) int64 {
+			cc := dialWith(t, lis.Addr().String(), opts...)
+			cs, err := cc.NewStream(t.Context(), clientStreams, clientMethod)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		n.Store(0)
-		for range 20 {
-			if err := cs.SendMsg(m); err != nil {
-				t.Fatal(err)
+			var n atomic.Int64
+			m := read{wrapperspb.String(strings.Repeat("x", 64<<10)), &n}
+			for range 5 { // past the replay buffer
+				if err := cs.SendMsg(m); err != nil {
+					t.Fatal(err)
+				}
 			}
+			n.Store(0)
+			for range 20 {
+				if err := cs.SendMsg(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			looks := n.Load()
+			cs.CloseSend()
+			receive(t, cs, "done")
+			return looks
 		}
-		looks := n.Load()
-		cs.CloseSend()
-		receive(t, cs, "done")
-		return looks
-	}
-	bare, under := looked(), looked(newClient(t, quick(), idempotent()).DialOptions()...)
-	if bare == 0 || under != bare {
-		t.Errorf("20 messages after the commit were looked at %d times, and %d times without lull", under, bare)
-	}
+		bare, under := looked(), looked(newClient(t, quick(), idempotent()).DialOptions()...)
+		if bare == 0 || under != bare {
+			t.Errorf("20 messages after the commit were looked at %d times, and %d times without lull", under, bare)
+		}
+	})
 }
 
 // Before the commit a message is copied once. A message without room is not copied at all.

@@ -49,26 +49,28 @@ func TestGRPC(t *testing.T) {
 
 // A call that is made while another is opened (for a token, for example) has the context of the other.
 func TestGRPCCallsInsideOfCalls(t *testing.T) {
-	r := newRig(t)
-	payments, tokens := dependencyOn(t, r, "dns:///pay", steady()), dependencyOn(t, r, "tokens", steady())
-	ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
-	err := lull.Run(ctx, payments, func(ctx context.Context) error {
-		n := 0
-		return lull.Run(ctx, tokens, func(context.Context) error {
-			if n++; n < 2 {
-				return errDown
-			}
-			return nil
-		}, lull.Operation("POST"))
-	}, lull.Operation("/pay.V1/Charge"))
-	c.End(err)
-	s := r.spans.GetSpans()[0]
-	if a := attributes(s.Attributes); len(s.Events) != 0 || a["retry.dependency"] != "dns:///pay" || a["retry.attempt"] != int64(1) {
-		t.Errorf("%s has what the call for a token did: %v, %v", s.Name, a, s.Events)
-	}
-	if n := value(t, r.collect(t), "grpc.client.call.retries"); n != 0 {
-		t.Errorf("%v calls of gRPC with retries, want none", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		payments, tokens := dependencyOn(t, r, "dns:///pay", steady()), dependencyOn(t, r, "tokens", steady())
+		ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
+		err := lull.Run(ctx, payments, func(ctx context.Context) error {
+			n := 0
+			return lull.Run(ctx, tokens, func(context.Context) error {
+				if n++; n < 2 {
+					return errDown
+				}
+				return nil
+			}, lull.Operation("POST"))
+		}, lull.Operation("/pay.V1/Charge"))
+		c.End(err)
+		s := r.spans.GetSpans()[0]
+		if a := attributes(s.Attributes); len(s.Events) != 0 || a["retry.dependency"] != "dns:///pay" || a["retry.attempt"] != int64(1) {
+			t.Errorf("%s has what the call for a token did: %v, %v", s.Name, a, s.Events)
+		}
+		if n := value(t, r.collect(t), "grpc.client.call.retries"); n != 0 {
+			t.Errorf("%v calls of gRPC with retries, want none", n)
+		}
+	})
 }
 
 // The span of a stream ends with the stream, or when the caller ends it. The figures are those of
@@ -109,39 +111,41 @@ func TestGRPCStreamEndsEarly(t *testing.T) {
 // A call is hedged or retried. Targets beyond the limit are "other", as in A66. Buckets are those
 // that A66 and A96 recommend.
 func TestGRPCHedgesAndTargets(t *testing.T) {
-	r := newRig(t, WithLimits(Limits{Dependencies: 1, Operations: 1}))
-	p := steady()
-	p.Attempts = 1
-	p.Hedge = hedge.Config{Attempts: 3, Delay: time.Millisecond, Share: -1}
-	d := dependencyOn(t, r, "pay", p)
-	for _, to := range []struct{ target, method string }{{"dns:///a", "/pay.V1/A"}, {"dns:///b", "/pay.V1/B"}} {
-		ctx, c := r.StartGRPC(t.Context(), to.target, to.method)
-		_, err := lull.DoHedged(ctx, d, func(ctx context.Context) (int, error) {
-			if a, _ := lull.AttemptFrom(ctx); a.Number < 2 {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}
-			return 1, nil
-		}, lull.Operation(to.method))
-		c.End(err)
-	}
-	all := r.collect(t)
-	if n := value(t, all, "grpc.client.call.retries"); n != 0 {
-		t.Errorf("%v calls with retries, want none", n)
-	}
-	if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "pay.V1/A", "grpc.target", "dns:///a"); n != 1 {
-		t.Errorf("%v calls with hedges, want 1", n)
-	}
-	if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "other", "grpc.target", "other"); n != 1 {
-		t.Errorf("%v calls with hedges to others, want 1: %v", n, all["grpc.client.call.hedges"])
-	}
-	ctx, _ := r.StartGRPC(t.Context(), "dns:///a", "/pay.V1/A")
-	r.Observe(ctx, lull.Event{Kind: event.CallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, EndedAttempt: 2, Waited: time.Second})
-	all = r.collect(t)
-	if b := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0].Bounds; !slices.Equal(b, []float64{1, 2, 3, 4, 5}) {
-		t.Errorf("buckets %v", b)
-	}
-	if b := all["grpc.client.call.retry_delay"].(metricdata.Histogram[float64]).DataPoints[0].Bounds; len(b) != 41 || b[1] != 1e-5 || b[40] != 100 {
-		t.Errorf("buckets %v", b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, WithLimits(Limits{Dependencies: 1, Operations: 1}))
+		p := steady()
+		p.Attempts = 1
+		p.Hedge = hedge.Config{Attempts: 3, Delay: time.Millisecond, Share: -1}
+		d := dependencyOn(t, r, "pay", p)
+		for _, to := range []struct{ target, method string }{{"dns:///a", "/pay.V1/A"}, {"dns:///b", "/pay.V1/B"}} {
+			ctx, c := r.StartGRPC(t.Context(), to.target, to.method)
+			_, err := lull.DoHedged(ctx, d, func(ctx context.Context) (int, error) {
+				if a, _ := lull.AttemptFrom(ctx); a.Number < 2 {
+					<-ctx.Done()
+					return 0, ctx.Err()
+				}
+				return 1, nil
+			}, lull.Operation(to.method))
+			c.End(err)
+		}
+		all := r.collect(t)
+		if n := value(t, all, "grpc.client.call.retries"); n != 0 {
+			t.Errorf("%v calls with retries, want none", n)
+		}
+		if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "pay.V1/A", "grpc.target", "dns:///a"); n != 1 {
+			t.Errorf("%v calls with hedges, want 1", n)
+		}
+		if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "other", "grpc.target", "other"); n != 1 {
+			t.Errorf("%v calls with hedges to others, want 1: %v", n, all["grpc.client.call.hedges"])
+		}
+		ctx, _ := r.StartGRPC(t.Context(), "dns:///a", "/pay.V1/A")
+		r.Observe(ctx, lull.Event{Kind: event.CallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, EndedAttempt: 2, Waited: time.Second})
+		all = r.collect(t)
+		if b := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0].Bounds; !slices.Equal(b, []float64{1, 2, 3, 4, 5}) {
+			t.Errorf("buckets %v", b)
+		}
+		if b := all["grpc.client.call.retry_delay"].(metricdata.Histogram[float64]).DataPoints[0].Bounds; len(b) != 41 || b[1] != 1e-5 || b[40] != 100 {
+			t.Errorf("buckets %v", b)
+		}
+	})
 }

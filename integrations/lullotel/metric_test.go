@@ -349,27 +349,29 @@ func sawHedged(t *testing.T, wrapped bool) {
 // A call that is refused at once has no duration. The duration of one that succeeds at once is
 // unknown, unless the dependency was made with Options.
 func TestWhatHasNoDuration(t *testing.T) {
-	r := newRig(t)
-	p := steady()
-	p.Breaker.Off = false
-	untimed, err := lull.NewDependency("d", p, lull.WithObserver(r))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fine := func(context.Context) error { return nil }
-	lull.Run(t.Context(), untimed, fine)
-	timed := dependencyOn(t, r, "d", p)
-	timed.Breaker().ForceOpen(timed.Now())
-	lull.Run(t.Context(), timed, fine)
-	all := r.collect(t)
-	if c, n := value(t, all, "retry.calls"), value(t, all, "retry.call.duration"); c != 2 || n != 0 {
-		t.Errorf("%v calls, %v durations, want 2 and 0", c, n)
-	}
-	timed.Breaker().ForceClosed(timed.Now())
-	lull.Run(t.Context(), timed, fine)
-	if n := value(t, r.collect(t), "retry.call.duration", "outcome", "success_first"); n != 1 {
-		t.Errorf("%v durations, want 1", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := steady()
+		p.Breaker.Off = false
+		untimed, err := lull.NewDependency("d", p, lull.WithObserver(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fine := func(context.Context) error { return nil }
+		lull.Run(t.Context(), untimed, fine)
+		timed := dependencyOn(t, r, "d", p)
+		timed.Breaker().ForceOpen(timed.Now())
+		lull.Run(t.Context(), timed, fine)
+		all := r.collect(t)
+		if c, n := value(t, all, "retry.calls"), value(t, all, "retry.call.duration"); c != 2 || n != 0 {
+			t.Errorf("%v calls, %v durations, want 2 and 0", c, n)
+		}
+		timed.Breaker().ForceClosed(timed.Now())
+		lull.Run(t.Context(), timed, fine)
+		if n := value(t, r.collect(t), "retry.call.duration", "outcome", "success_first"); n != 1 {
+			t.Errorf("%v durations, want 1", n)
+		}
+	})
 }
 
 // The wait for room is part of the call, and not of its attempt.
@@ -519,101 +521,60 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	r := newRig(t)
-	p := steady()
-	p.Breaker.Off, p.Budget.Unlimited = false, false
-	p.Limit = bulkhead.Config{InFlight: 3}
-	p.Throttle.Mode = throttle.Adaptive
-	a, b := dependencyOn(t, r, "a", p), dependencyOn(t, r, "b", p)
-	reg, err := lull.NewRegistry(steady(), 0, r.Options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg.Get("host")
-	twin := a.Clone("a") // of two with one name the first is shown
-	twin.Breaker().ForceOpen(twin.Now())
-	stop := r.Watch(a, b, nil, twin)
-	r.WatchAll(reg.All)
-	b.Breaker().ForceOpen(b.Now())
-	hold, let := make(chan struct{}), make(chan struct{})
-	go lull.Run(context.Background(), a, func(context.Context) error { hold <- struct{}{}; <-let; return nil })
-	<-hold
-	all := r.collect(t)
-	close(let)
-	for _, c := range []struct {
-		want   float64
-		name   string
-		labels []string
-	}{
-		{2, "retry.budget.tokens", []string{"dependency", "a"}},
-		{1, "retry.breaker.state", []string{"dependency", "a", "state", "closed"}},
-		{0, "retry.breaker.state", []string{"dependency", "a", "state", "open"}},
-		{1, "retry.breaker.state", []string{"dependency", "b", "state", "open"}},
-		{1, "retry.breaker.state", []string{"dependency", "b"}},
-		{1, "retry.limit.in_flight", []string{"dependency", "a"}},
-		{0, "retry.limit.in_flight", []string{"dependency", "b"}},
-	} {
-		if n := value(t, all, c.name, c.labels...); n != c.want {
-			t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
-		}
-	}
-	if n := series(all["retry.breaker.state"]); n != 6 {
-		t.Errorf("%d series of breakers' states, want 6", n)
-	}
-	if n := series(all["retry.throttle.refusal"]); n != 2 {
-		t.Errorf("%d series of throttles, want 2", n)
-	}
-	stop()
-	if n := series(r.collect(t)["retry.budget.tokens"]); n != 0 {
-		t.Errorf("%d budgets are shown after stop", n)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if n := series(r.collect(t)["retry.calls"]); n != 0 {
-		t.Errorf("%d series after Close", n)
-	}
-}
-
-func TestHedgedCalls(t *testing.T) {
-	r := newRig(t)
-	p := steady()
-	p.Attempts = 1
-	p.Hedge = hedge.Config{Attempts: 3, Delay: time.Millisecond, Share: -1}
-	d := dependencyOn(t, r, "d", p)
-	var mu sync.Mutex
-	attempts := 0
-	for range 50 {
-		var first sync.Once
-		_, err := DoHedged(t.Context(), r.Telemetry, d, func(ctx context.Context) (int, error) {
-			mu.Lock()
-			attempts++
-			mu.Unlock()
-			slow := false
-			first.Do(func() { slow = true })
-			if slow {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}
-			return 1, nil
-		})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := steady()
+		p.Breaker.Off, p.Budget.Unlimited = false, false
+		p.Limit = bulkhead.Config{InFlight: 3}
+		p.Throttle.Mode = throttle.Adaptive
+		a, b := dependencyOn(t, r, "a", p), dependencyOn(t, r, "b", p)
+		reg, err := lull.NewRegistry(steady(), 0, r.Options()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	all := r.collect(t)
-	if n := value(t, all, "retry.attempts"); n != float64(attempts) {
-		t.Errorf("%v attempts counted of %d", n, attempts)
-	}
-	if n := value(t, all, "retry.hedges", "result", "started"); n != float64(attempts-50) {
-		t.Errorf("%v hedges counted of %d", n, attempts-50)
-	}
-	if n := value(t, all, "retry.calls", "outcome", "success_retry"); n != 50 {
-		t.Errorf("%v calls, want 50", n)
-	}
-	for _, s := range r.spans.GetSpans() {
-		if len(s.Events) == 0 || s.Events[0].Name != "retry.hedge.started" {
-			t.Fatalf("events %v", s.Events)
+		reg.Get("host")
+		twin := a.Clone("a") // of two with one name the first is shown
+		twin.Breaker().ForceOpen(twin.Now())
+		stop := r.Watch(a, b, nil, twin)
+		r.WatchAll(reg.All)
+		b.Breaker().ForceOpen(b.Now())
+		hold, let := make(chan struct{}), make(chan struct{})
+		go lull.Run(context.Background(), a, func(context.Context) error { hold <- struct{}{}; <-let; return nil })
+		<-hold
+		all := r.collect(t)
+		close(let)
+		for _, c := range []struct {
+			want   float64
+			name   string
+			labels []string
+		}{
+			{2, "retry.budget.tokens", []string{"dependency", "a"}},
+			{1, "retry.breaker.state", []string{"dependency", "a", "state", "closed"}},
+			{0, "retry.breaker.state", []string{"dependency", "a", "state", "open"}},
+			{1, "retry.breaker.state", []string{"dependency", "b", "state", "open"}},
+			{1, "retry.breaker.state", []string{"dependency", "b"}},
+			{1, "retry.limit.in_flight", []string{"dependency", "a"}},
+			{0, "retry.limit.in_flight", []string{"dependency", "b"}},
+		} {
+			if n := value(t, all, c.name, c.labels...); n != c.want {
+				t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
+			}
 		}
-	}
+		if n := series(all["retry.breaker.state"]); n != 6 {
+			t.Errorf("%d series of breakers' states, want 6", n)
+		}
+		if n := series(all["retry.throttle.refusal"]); n != 2 {
+			t.Errorf("%d series of throttles, want 2", n)
+		}
+		stop()
+		if n := series(r.collect(t)["retry.budget.tokens"]); n != 0 {
+			t.Errorf("%d budgets are shown after stop", n)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := series(r.collect(t)["retry.calls"]); n != 0 {
+			t.Errorf("%d series after Close", n)
+		}
+	})
 }

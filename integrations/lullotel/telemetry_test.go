@@ -3,11 +3,11 @@ package lullotel
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -141,27 +141,29 @@ func TestTwoOnOneProvider(t *testing.T) {
 
 // Events may come in any order, also after the end.
 func TestAfterTheEnd(t *testing.T) {
-	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	r := newRig(t, WithMeterProvider(meters))
-	d := dependencyOn(t, r, "d", steady())
-	stop := r.Watch(d)
-	ctx, call := r.Start(t.Context(), "d")
-	for range 2 {
-		if err := meters.Shutdown(t.Context()); err != nil && !errors.Is(err, sdkmetric.ErrReaderShutdown) {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+		r := newRig(t, WithMeterProvider(meters))
+		d := dependencyOn(t, r, "d", steady())
+		stop := r.Watch(d)
+		ctx, call := r.Start(t.Context(), "d")
+		for range 2 {
+			if err := meters.Shutdown(t.Context()); err != nil && !errors.Is(err, sdkmetric.ErrReaderShutdown) {
+				t.Error(err)
+			}
+			if err := r.tracer.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			stop()
+			if err := Run(ctx, r.Telemetry, d, func(context.Context) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			call.End(nil)
 		}
-		if err := r.tracer.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		stop()
-		if err := Run(ctx, r.Telemetry, d, func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
-		call.End(nil)
-	}
+	})
 }
 
 func TestNothingIsWatched(t *testing.T) {
@@ -197,7 +199,7 @@ func TestCountersNeverFall(t *testing.T) {
 		<-done
 	}()
 	last := make(map[string]int64)
-	for range 2000 {
+	for range 500 {
 		all := r.collect(t)
 		for _, name := range []string{"retry.calls", "retry.attempts", "retry.call.failures"} {
 			d, _ := all[name].(metricdata.Sum[int64])
@@ -214,106 +216,111 @@ func TestCountersNeverFall(t *testing.T) {
 
 // Everything at the same time, while policies are replaced and metrics are read.
 func TestConcurrently(t *testing.T) {
-	const workers, each = 8, 150
-	r := newRig(t)
-	p := steady()
-	p.Backoff.Base, p.Backoff.Cap = 100*time.Microsecond, 100*time.Microsecond
-	p.Breaker.Off, p.Budget.Unlimited = false, false
-	p.Limit = bulkhead.Config{InFlight: workers}
-	q := p
-	q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1}
-	d := dependencyOn(t, r, "d", p)
-	defer r.Watch(d)()
-	var attempts, panics atomic.Int64
-	var stop atomic.Bool
-	var calls, others sync.WaitGroup
-	others.Go(func() {
-		for i := 0; !stop.Load(); i++ {
-			d.Update([]lull.Policy{p, q}[i%2])
-			runtime.Gosched()
-		}
-	})
-	others.Go(func() {
-		for !stop.Load() {
-			r.collect(t)
-		}
-	})
-	for w := range workers {
-		calls.Go(func() {
-			for i := range each {
-				hedged := (w+i)%4 > 1
-				op := func(ctx context.Context) (int, error) {
-					switch n := attempts.Add(1); {
-					case n%50 == 0 && !hedged: // the panic of an attempt that has lost is raised on its own goroutine
-						panics.Add(1)
-						panic("oh")
-					case n%3 == 0:
-						return 0, errDown
-					}
-					return 1, nil
-				}
-				func() {
-					defer func() { recover() }()
-					switch (w + i) % 4 {
-					case 0:
-						Do(context.Background(), r.Telemetry, d, op)
-					case 1:
-						lull.Do(context.Background(), d, op)
-					case 2:
-						DoHedged(context.Background(), r.Telemetry, d, op)
-					case 3:
-						lull.DoHedged(context.Background(), d, op)
-					}
-				}()
+	synctest.Test(t, func(t *testing.T) {
+		const workers, each = 8, 150
+		r := newRig(t)
+		p := steady()
+		p.Backoff.Base, p.Backoff.Cap = 100*time.Microsecond, 100*time.Microsecond
+		p.Breaker.Off, p.Budget.Unlimited = false, false
+		p.Limit = bulkhead.Config{InFlight: workers}
+		q := p
+		q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1}
+		d := dependencyOn(t, r, "d", p)
+		defer r.Watch(d)()
+		var attempts, panics atomic.Int64
+		var stop atomic.Bool
+		var calls, others sync.WaitGroup
+		others.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				d.Update([]lull.Policy{p, q}[i%2])
+				time.Sleep(70 * time.Microsecond)
 			}
 		})
-	}
-	calls.Wait()
-	stop.Store(true)
-	others.Wait()
-	all := r.collect(t)
-	if n := value(t, all, "retry.calls"); n != workers*each {
-		t.Errorf("%v calls, want %v", n, workers*each)
-	}
-	if n := len(r.spans.GetSpans()); n != workers*each/2 {
-		t.Errorf("%d spans, want %d", n, workers*each/2)
-	}
-	if n := value(t, all, "retry.attempts"); n != float64(attempts.Load()) {
-		t.Errorf("%v attempts, want %v", n, attempts.Load())
-	}
-	if n := value(t, all, "retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
-		t.Errorf("%v calls panicked, want %v", n, panics.Load())
-	}
+		others.Go(func() {
+			for !stop.Load() {
+				r.collect(t)
+				time.Sleep(50 * time.Microsecond)
+			}
+		})
+		for w := range workers {
+			calls.Go(func() {
+				for i := range each {
+					hedged := (w+i)%4 > 1
+					op := func(ctx context.Context) (int, error) {
+						switch n := attempts.Add(1); {
+						case n%50 == 0 && !hedged: // the panic of an attempt that has lost is raised on its own goroutine
+							panics.Add(1)
+							panic("oh")
+						case n%3 == 0:
+							return 0, errDown
+						}
+						return 1, nil
+					}
+					func() {
+						defer func() { recover() }()
+						switch (w + i) % 4 {
+						case 0:
+							Do(context.Background(), r.Telemetry, d, op)
+						case 1:
+							lull.Do(context.Background(), d, op)
+						case 2:
+							DoHedged(context.Background(), r.Telemetry, d, op)
+						case 3:
+							lull.DoHedged(context.Background(), d, op)
+						}
+					}()
+				}
+			})
+		}
+		calls.Wait()
+		stop.Store(true)
+		others.Wait()
+		all := r.collect(t)
+		if n := value(t, all, "retry.calls"); n != workers*each {
+			t.Errorf("%v calls, want %v", n, workers*each)
+		}
+		if n := len(r.spans.GetSpans()); n != workers*each/2 {
+			t.Errorf("%d spans, want %d", n, workers*each/2)
+		}
+		if n := value(t, all, "retry.attempts"); n != float64(attempts.Load()) {
+			t.Errorf("%v attempts, want %v", n, attempts.Load())
+		}
+		if n := value(t, all, "retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
+			t.Errorf("%v calls panicked, want %v", n, panics.Load())
+		}
+	})
 }
 
 // Watch reports the values of the policy in force.
 func TestWatchAfterUpdate(t *testing.T) {
-	r := newRig(t)
-	p := steady()
-	d := dependencyOn(t, r, "d", p)
-	r.Watch(d)
-	shown := func(name string, want int) {
-		t.Helper()
-		if n := series(r.collect(t)[name]); n != want {
-			t.Errorf("%d series of %s, want %d", n, name, want)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := steady()
+		d := dependencyOn(t, r, "d", p)
+		r.Watch(d)
+		shown := func(name string, want int) {
+			t.Helper()
+			if n := series(r.collect(t)[name]); n != want {
+				t.Errorf("%d series of %s, want %d", n, name, want)
+			}
 		}
-	}
-	shown("retry.breaker.state", 0)
-	shown("retry.budget.tokens", 0)
-	p.Breaker.Off, p.Budget.Unlimited, p.Limit.InFlight = false, false, 5
-	if err := d.Update(p); err != nil {
-		t.Fatal(err)
-	}
-	d.Breaker().ForceOpen(d.Now())
-	shown("retry.breaker.state", 3)
-	shown("retry.budget.tokens", 1)
-	shown("retry.limit.in_flight", 1)
-	p.Limit.InFlight = 0
-	if err := d.Update(p); err != nil {
-		t.Fatal(err)
-	}
-	if n := value(t, r.collect(t), "retry.breaker.state", "state", "open"); n != 1 {
-		t.Error("the breaker is not shown open after the update")
-	}
-	shown("retry.limit.in_flight", 0)
+		shown("retry.breaker.state", 0)
+		shown("retry.budget.tokens", 0)
+		p.Breaker.Off, p.Budget.Unlimited, p.Limit.InFlight = false, false, 5
+		if err := d.Update(p); err != nil {
+			t.Fatal(err)
+		}
+		d.Breaker().ForceOpen(d.Now())
+		shown("retry.breaker.state", 3)
+		shown("retry.budget.tokens", 1)
+		shown("retry.limit.in_flight", 1)
+		p.Limit.InFlight = 0
+		if err := d.Update(p); err != nil {
+			t.Fatal(err)
+		}
+		if n := value(t, r.collect(t), "retry.breaker.state", "state", "open"); n != 1 {
+			t.Error("the breaker is not shown open after the update")
+		}
+		shown("retry.limit.in_flight", 0)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/queue"
 )
@@ -41,17 +41,14 @@ func newStand(t *testing.T, p lull.Policy, h http.HandlerFunc, opts ...Option) *
 	t.Helper()
 	s := &stand{rig: newRig(t, opts...)}
 	var mu sync.Mutex
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		s.parents = append(s.parents, r.Header.Get("Traceparent"))
 		mu.Unlock()
 		h(w, r)
 	}))
-	t.Cleanup(server.Close)
 	s.url = server.URL
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(base.CloseIdleConnections)
-	attempts := otelhttp.NewTransport(s.Resends(base), otelhttp.WithTracerProvider(s.tracer), otelhttp.WithPropagators(propagation.TraceContext{}))
+	attempts := otelhttp.NewTransport(s.Resends(memnet.Transport(t)), otelhttp.WithTracerProvider(s.tracer), otelhttp.WithPropagators(propagation.TraceContext{}))
 	var err error
 	s.calls, err = lullhttp.New(p, lullhttp.WithBase(attempts), lullhttp.With(s.Options()...))
 	if err != nil {
@@ -98,219 +95,218 @@ func sorted(all tracetest.SpanStubs) (calls, attempts, rest tracetest.SpanStubs)
 }
 
 func TestThreeAttemptsAreOneTrace(t *testing.T) {
-	s := newStand(t, steady(), failing(2))
-	s.get(t, context.Background(), "/orders")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, steady(), failing(2))
+		s.get(t, context.Background(), "/orders")
 
-	calls, attempts, rest := sorted(s.spans.GetSpans())
-	if len(calls) != 1 || len(attempts) != 3 || len(rest) != 0 {
-		t.Fatalf("%d call spans, %d attempt spans, %d others, want 1, 3, 0", len(calls), len(attempts), len(rest))
-	}
-	call := calls[0]
-	if call.Parent.IsValid() {
-		t.Error("the call's span has a parent, want none")
-	}
-	for i, a := range attempts {
-		if a.SpanContext.TraceID() != call.SpanContext.TraceID() {
-			t.Errorf("attempt %d is in another trace", i+1)
+		calls, attempts, rest := sorted(s.spans.GetSpans())
+		if len(calls) != 1 || len(attempts) != 3 || len(rest) != 0 {
+			t.Fatalf("%d call spans, %d attempt spans, %d others, want 1, 3, 0", len(calls), len(attempts), len(rest))
 		}
-		if a.Parent.SpanID() != call.SpanContext.SpanID() {
-			t.Errorf("attempt %d is not under the call's span", i+1)
+		call := calls[0]
+		if call.Parent.IsValid() {
+			t.Error("the call's span has a parent, want none")
 		}
-		n, there := attributes(a.Attributes)["http.request.resend_count"]
-		switch {
-		case i == 0 && there:
-			t.Errorf("the first attempt has resend_count %v, want none", n)
-		case i > 0 && n != int64(i):
-			t.Errorf("attempt %d has resend_count %v, want %d", i+1, n, i)
+		for i, a := range attempts {
+			if a.SpanContext.TraceID() != call.SpanContext.TraceID() {
+				t.Errorf("attempt %d is in another trace", i+1)
+			}
+			if a.Parent.SpanID() != call.SpanContext.SpanID() {
+				t.Errorf("attempt %d is not under the call's span", i+1)
+			}
+			n, there := attributes(a.Attributes)["http.request.resend_count"]
+			switch {
+			case i == 0 && there:
+				t.Errorf("the first attempt has resend_count %v, want none", n)
+			case i > 0 && n != int64(i):
+				t.Errorf("attempt %d has resend_count %v, want %d", i+1, n, i)
+			}
+			if want := [...]int64{503, 503, 200}[i]; attributes(a.Attributes)["http.response.status_code"] != want {
+				t.Errorf("attempt %d: status %v, want %d", i+1, attributes(a.Attributes)["http.response.status_code"], want)
+			}
+			if i > 0 && a.SpanContext.SpanID() == attempts[i-1].SpanContext.SpanID() {
+				t.Error("two attempts have one span")
+			}
 		}
-		if want := [...]int64{503, 503, 200}[i]; attributes(a.Attributes)["http.response.status_code"] != want {
-			t.Errorf("attempt %d: status %v, want %d", i+1, attributes(a.Attributes)["http.response.status_code"], want)
+		if len(s.parents) != 3 || s.parents[0] == s.parents[1] || s.parents[1] == s.parents[2] {
+			t.Errorf("the server was sent %q: want three of one trace", s.parents)
 		}
-		if i > 0 && a.SpanContext.SpanID() == attempts[i-1].SpanContext.SpanID() {
-			t.Error("two attempts have one span")
+		got := attributes(call.Attributes)
+		for k, want := range map[string]any{
+			"retry.attempt": int64(3), "retry.budget_exhausted": false, "retry.reason": "success", "retry.outcome": "success_retry",
+			"retry.operation": "GET", "retry.dependency": s.url[len("http://"):],
+		} {
+			if got[k] != want {
+				t.Errorf("%s is %v, want %v", k, got[k], want)
+			}
 		}
-	}
-	if len(s.parents) != 3 || s.parents[0] == s.parents[1] || s.parents[1] == s.parents[2] {
-		t.Errorf("the server was sent %q: want three of one trace", s.parents)
-	}
-	got := attributes(call.Attributes)
-	for k, want := range map[string]any{
-		"retry.attempt": int64(3), "retry.budget_exhausted": false, "retry.reason": "success", "retry.outcome": "success_retry",
-		"retry.operation": "GET", "retry.dependency": s.url[len("http://"):],
-	} {
-		if got[k] != want {
-			t.Errorf("%s is %v, want %v", k, got[k], want)
+		if d := got["retry.delay_ms"]; d != 30.0 {
+			t.Errorf("the call waited for %v ms, want 30", d)
 		}
-	}
-	if d := got["retry.delay_ms"].(float64); d < 30 || d > 5000 {
-		t.Errorf("the call waited for %v ms, want 30 and a little", d)
-	}
-	if len(call.Events) != 2 {
-		t.Fatalf("events %v, want two waits", call.Events)
-	}
-	for i, e := range call.Events {
-		got := attributes(e.Attributes)
-		if e.Name != "retry.wait" || got["retry.attempt"] != int64(i+1) || got["retry.delay_ms"] != []float64{10, 20}[i] ||
-			got["retry.delay_before_jitter_ms"] != []float64{10, 20}[i] || got["error.type"] != "503" {
-			t.Errorf("event %d is %s %v", i, e.Name, got)
+		if len(call.Events) != 2 {
+			t.Fatalf("events %v, want two waits", call.Events)
 		}
-		// It stands between the two attempts.
-		if e.Time.Before(attempts[i].StartTime) || e.Time.After(attempts[i+1].StartTime) {
-			t.Errorf("wait %d is not between its attempts", i+1)
+		for i, e := range call.Events {
+			got := attributes(e.Attributes)
+			if e.Name != "retry.wait" || got["retry.attempt"] != int64(i+1) || got["retry.delay_ms"] != []float64{10, 20}[i] ||
+				got["retry.delay_before_jitter_ms"] != []float64{10, 20}[i] || got["error.type"] != "503" {
+				t.Errorf("event %d is %s %v", i, e.Name, got)
+			}
+			// It stands between the two attempts.
+			if e.Time.Before(attempts[i].StartTime) || e.Time.After(attempts[i+1].StartTime) {
+				t.Errorf("wait %d is not between its attempts", i+1)
+			}
 		}
-	}
-	if call.Status.Code != codes.Unset {
-		t.Errorf("status %v of a call that succeeded", call.Status)
-	}
-	if want := "call " + s.url[len("http://"):] + " GET"; call.Name != want {
-		t.Errorf("the span is called %q, want %q", call.Name, want)
-	}
-}
-
-// The call's span is under its caller's span.
-func TestCallStandsUnderItsCaller(t *testing.T) {
-	s := newStand(t, steady(), failing(2))
-	ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
-	s.get(t, ctx, "/")
-	above.End()
-	calls, attempts, _ := sorted(s.spans.GetSpans())
-	if len(calls) != 1 || calls[0].Parent.SpanID() != above.SpanContext().SpanID() {
-		t.Errorf("calls %v, want one under the caller's", calls)
-	}
-	for _, a := range attempts {
-		if a.Parent.SpanID() != calls[0].SpanContext.SpanID() || a.SpanContext.TraceID() != above.SpanContext().TraceID() {
-			t.Error("an attempt is not under the call")
+		if call.Status.Code != codes.Unset {
+			t.Errorf("status %v of a call that succeeded", call.Status)
 		}
-	}
+		if want := "call " + s.url[len("http://"):] + " GET"; call.Name != want {
+			t.Errorf("the span is called %q, want %q", call.Name, want)
+		}
+	})
 }
 
 // The result of the call counts, not whether there is an error.
 func TestStatusIsTheCalls(t *testing.T) {
-	s := newStand(t, steady(), failing(100))
-	s.get(t, context.Background(), "/") // ends on a response
-	calls, _, _ := sorted(s.spans.GetSpans())
-	if a := attributes(calls[0].Attributes); len(calls) != 1 || calls[0].Status.Code != codes.Error || a["error.type"] != "503" || a["retry.reason"] != "attempts_exhausted" {
-		t.Errorf("%v %v", calls[0].Status, a)
-	}
-	s.spans.Reset()
-	answer := errors.New("the end of the list")
-	d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindSuccess} }))
-	if err := Run(t.Context(), s.Telemetry, d, func(context.Context) error { return answer }); err != answer {
-		t.Fatal(err)
-	}
-	if s := s.spans.GetSpans()[0]; s.Status.Code != codes.Unset || attributes(s.Attributes)["retry.reason"] != "success" || attributes(s.Attributes)["error.type"] != nil {
-		t.Errorf("%v %v", s.Status, s.Attributes)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, steady(), failing(100))
+		s.get(t, context.Background(), "/") // ends on a response
+		calls, _, _ := sorted(s.spans.GetSpans())
+		if a := attributes(calls[0].Attributes); len(calls) != 1 || calls[0].Status.Code != codes.Error || a["error.type"] != "503" || a["retry.reason"] != "attempts_exhausted" {
+			t.Errorf("%v %v", calls[0].Status, a)
+		}
+		s.spans.Reset()
+		answer := errors.New("the end of the list")
+		d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindSuccess} }))
+		if err := Run(t.Context(), s.Telemetry, d, func(context.Context) error { return answer }); err != answer {
+			t.Fatal(err)
+		}
+		if s := s.spans.GetSpans()[0]; s.Status.Code != codes.Unset || attributes(s.Attributes)["retry.reason"] != "success" || attributes(s.Attributes)["error.type"] != nil {
+			t.Errorf("%v %v", s.Status, s.Attributes)
+		}
+	})
 }
 
 // Events after the end of the span do not begin another.
 func TestAfterTheSpan(t *testing.T) {
-	r := newRig(t, WithSpans(SpansNoted))
-	above, span := r.tracer.Tracer("x").Start(t.Context(), "above")
-	defer span.End()
-	ctx, c := r.Start(above, "d")
-	c.End(nil)
-	c.End(errDown)
-	lull.Run(ctx, dependencyOn(t, r, "d", steady()), func(context.Context) error { return errDown })
-	if n := len(r.begun.Started()); n != 1 {
-		t.Errorf("%d spans have begun, want that of the caller alone", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, WithSpans(SpansNoted))
+		above, span := r.tracer.Tracer("x").Start(t.Context(), "above")
+		defer span.End()
+		ctx, c := r.Start(above, "d")
+		c.End(nil)
+		c.End(errDown)
+		lull.Run(ctx, dependencyOn(t, r, "d", steady()), func(context.Context) error { return errDown })
+		if n := len(r.begun.Started()); n != 1 {
+			t.Errorf("%d spans have begun, want that of the caller alone", n)
+		}
+	})
 }
 
 func TestSpansNoted(t *testing.T) {
-	s := newStand(t, steady(), failing(2), WithSpans(SpansNoted))
-	ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
-	before := time.Now()
-	s.get(t, ctx, "/")
-	calls, attempts, _ := sorted(s.spans.GetSpans())
-	if len(calls) != 1 || len(attempts) != 3 {
-		t.Fatalf("%d calls, %d attempts", len(calls), len(attempts))
-	}
-	for _, x := range append(attempts, calls...) {
-		if x.Parent.SpanID() != above.SpanContext().SpanID() {
-			t.Errorf("%s is not under the caller's span", x.Name)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, steady(), failing(2), WithSpans(SpansNoted))
+		ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
+		before := time.Now()
+		s.get(t, ctx, "/")
+		calls, attempts, _ := sorted(s.spans.GetSpans())
+		if len(calls) != 1 || len(attempts) != 3 {
+			t.Fatalf("%d calls, %d attempts", len(calls), len(attempts))
 		}
-	}
-	if c := calls[0]; c.StartTime.Before(before) || c.StartTime.After(attempts[0].StartTime) || len(c.Events) != 2 || attributes(c.Attributes)["retry.attempt"] != int64(3) {
-		t.Errorf("the call's span began %v, its first attempt %v; events %v", c.StartTime, attempts[0].StartTime, c.Events)
-	}
-	for i, a := range attempts {
-		if n, ok := attributes(a.Attributes)["http.request.resend_count"]; ok != (i > 0) || ok && n != int64(i) {
-			t.Errorf("attempt %d: resend_count %v", i+1, n)
+		for _, x := range append(attempts, calls...) {
+			if x.Parent.SpanID() != above.SpanContext().SpanID() {
+				t.Errorf("%s is not under the caller's span", x.Name)
+			}
 		}
-	}
-	// A call that just succeeds has no span.
-	s.spans.Reset()
-	s.get(t, ctx, "/")
-	if calls, attempts, _ := sorted(s.spans.GetSpans()); len(calls) != 0 || len(attempts) != 1 {
-		t.Errorf("%d calls, %d attempts, want 0 and 1", len(calls), len(attempts))
-	}
-	// Without a caller's span it has one, or its attempts would be traces of their own.
-	s.spans.Reset()
-	s.get(t, context.Background(), "/")
-	if calls, attempts, _ := sorted(s.spans.GetSpans()); len(calls) != 1 || len(attempts) != 1 || attempts[0].Parent.SpanID() != calls[0].SpanContext.SpanID() {
-		t.Errorf("%d calls, %d attempts, want 1 and 1 under it", len(calls), len(attempts))
-	}
+		if c := calls[0]; c.StartTime.Before(before) || c.StartTime.After(attempts[0].StartTime) || len(c.Events) != 2 || attributes(c.Attributes)["retry.attempt"] != int64(3) {
+			t.Errorf("the call's span began %v, its first attempt %v; events %v", c.StartTime, attempts[0].StartTime, c.Events)
+		}
+		for i, a := range attempts {
+			if n, ok := attributes(a.Attributes)["http.request.resend_count"]; ok != (i > 0) || ok && n != int64(i) {
+				t.Errorf("attempt %d: resend_count %v", i+1, n)
+			}
+		}
+		// A call that just succeeds has no span.
+		s.spans.Reset()
+		s.get(t, ctx, "/")
+		if calls, attempts, _ := sorted(s.spans.GetSpans()); len(calls) != 0 || len(attempts) != 1 {
+			t.Errorf("%d calls, %d attempts, want 0 and 1", len(calls), len(attempts))
+		}
+		// Without a caller's span it has one, or its attempts would be traces of their own.
+		s.spans.Reset()
+		s.get(t, context.Background(), "/")
+		if calls, attempts, _ := sorted(s.spans.GetSpans()); len(calls) != 1 || len(attempts) != 1 || attempts[0].Parent.SpanID() != calls[0].SpanContext.SpanID() {
+			t.Errorf("%d calls, %d attempts, want 1 and 1 under it", len(calls), len(attempts))
+		}
+	})
 }
 
 // Semantic conventions: the count continues over redirects.
 func TestResendCountOverRedirects(t *testing.T) {
-	var seen atomic.Int64
-	s := newStand(t, steady(), func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/new":
-		case seen.Add(1) == 1:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		default:
-			http.Redirect(w, r, "/new", http.StatusFound)
+	synctest.Test(t, func(t *testing.T) {
+		var seen atomic.Int64
+		s := newStand(t, steady(), func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/new":
+			case seen.Add(1) == 1:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			default:
+				http.Redirect(w, r, "/new", http.StatusFound)
+			}
+		})
+		s.get(t, context.Background(), "/old")
+		_, attempts, _ := sorted(s.spans.GetSpans())
+		if len(attempts) != 3 {
+			t.Fatalf("%d attempts, want 3", len(attempts))
+		}
+		for i, a := range attempts {
+			n, ok := attributes(a.Attributes)["http.request.resend_count"]
+			if ok != (i > 0) || ok && n != int64(i) {
+				t.Errorf("request %d has resend_count %v", i+1, n)
+			}
 		}
 	})
-	s.get(t, context.Background(), "/old")
-	_, attempts, _ := sorted(s.spans.GetSpans())
-	if len(attempts) != 3 {
-		t.Fatalf("%d attempts, want 3", len(attempts))
-	}
-	for i, a := range attempts {
-		n, ok := attributes(a.Attributes)["http.request.resend_count"]
-		if ok != (i > 0) || ok && n != int64(i) {
-			t.Errorf("request %d has resend_count %v", i+1, n)
-		}
-	}
 }
 
 // Without otelhttp in between, the span in the context is not an attempt's.
 func TestResendsLeavesOtherSpansAlone(t *testing.T) {
-	r := newRig(t)
-	server := httptest.NewServer(failing(2))
-	defer server.Close()
-	calls, err := lullhttp.New(steady(), lullhttp.WithBase(r.Resends(nil)), lullhttp.With(r.Options()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, above := r.tracer.Tracer("x").Start(context.Background(), "above")
-	req, _ := http.NewRequestWithContext(ctx, "GET", server.URL, nil)
-	resp, err := r.Transport(calls).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	n := 0
-	Run(ctx, r.Telemetry, dependencyOn(t, r, "d", steady()), func(ctx context.Context) error {
-		resp, err := r.Resends(nil).RoundTrip(req.WithContext(ctx))
-		if err == nil {
-			resp.Body.Close()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		server, base := memnet.NewServer(t, failing(2)), memnet.Transport(t)
+		calls, err := lullhttp.New(steady(), lullhttp.WithBase(r.Resends(base)), lullhttp.With(r.Options()...))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if n++; n < 2 {
-			return errDown
+		ctx, above := r.tracer.Tracer("x").Start(context.Background(), "above")
+		req, _ := http.NewRequestWithContext(ctx, "GET", server.URL, nil)
+		resp, err := r.Transport(calls).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
+		resp.Body.Close()
+		n := 0
+		Run(ctx, r.Telemetry, dependencyOn(t, r, "d", steady()), func(ctx context.Context) error {
+			resp, err := r.Resends(base).RoundTrip(req.WithContext(ctx))
+			if err == nil {
+				resp.Body.Close()
+			}
+			if n++; n < 2 {
+				return errDown
+			}
+			return err
+		})
+		above.End()
+		for _, s := range r.spans.GetSpans() {
+			if _, ok := attributes(s.Attributes)["http.request.resend_count"]; ok {
+				t.Errorf("%s has a resend_count", s.Name)
+			}
+		}
+		// Without a base it is the default transport.
+		nowhere, _ := http.NewRequest("GET", "nowhere://x", nil)
+		if _, err := r.Resends(nil).RoundTrip(nowhere); err == nil || !strings.Contains(err.Error(), "unsupported protocol scheme") {
+			t.Errorf("%v", err)
+		}
 	})
-	above.End()
-	for _, s := range r.spans.GetSpans() {
-		if _, ok := attributes(s.Attributes)["http.request.resend_count"]; ok {
-			t.Errorf("%s has a resend_count", s.Name)
-		}
-	}
 }
 
 var errDown = lull.Transient(errors.New("down"))
@@ -350,20 +346,6 @@ func TestDoNotesRefusals(t *testing.T) {
 			t.Errorf("the span lasts %v, want the 30ms of the call", calls[0].EndTime.Sub(calls[0].StartTime))
 		}
 	})
-}
-
-// A permanent failure is no refusal: nobody wanted another attempt.
-func TestPermanentFailureIsNoRefusal(t *testing.T) {
-	r := newRig(t)
-	d := dependencyOn(t, r, "x", steady())
-	Run(t.Context(), r.Telemetry, d, func(context.Context) error { return lull.Permanent(errDown) })
-	ctx, cancel := context.WithCancel(t.Context())
-	Run(ctx, r.Telemetry, d, func(context.Context) error { cancel(); return ctx.Err() })
-	for i, want := range []string{"permanent", "canceled"} {
-		if s := r.spans.GetSpans()[i]; len(s.Events) != 0 || attributes(s.Attributes)["retry.reason"] != want || s.Status.Code != codes.Error {
-			t.Errorf("%v %v, events %v", s.Attributes, s.Status, s.Events)
-		}
-	}
 }
 
 // Every call has one span, which ends once, is under its caller's span, and has the result of the
@@ -423,6 +405,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 	}{
 		{"success", on(as, is), fine, nil, "success", "success_first", "", 1, 0, ""},
 		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
+		{"permanent", on(as, is), func(context.Context) error { return lull.Permanent(errDown) }, nil, "permanent", "failed_terminal", "transient", 1, 0, ""},
 		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
 			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
 		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
@@ -539,66 +522,69 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 
 // An operation that calls another dependency, or the same once more, makes another call.
 func TestCallsInsideOfCalls(t *testing.T) {
-	hedges := steady()
-	hedges.Attempts = 1
-	hedges.Hedge = hedge.Config{Attempts: 2, Delay: time.Hour}
-	for name, run := range map[string]func(context.Context, *rig, *lull.Dependency, func(context.Context) error) error{
-		"Run": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-			return Run(ctx, r.Telemetry, d, op)
-		},
-		"Do": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-			_, err := Do(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-			return err
-		},
-		"DoHedged": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-			_, err := DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-			return err
-		},
-	} {
-		for _, p := range []lull.Policy{steady(), hedges} {
-			r := newRig(t)
-			outer := dependencyOn(t, r, "outer", p)
-			inner := dependencyOn(t, r, "inner", steady())
-			err := run(t.Context(), r, outer, func(ctx context.Context) error {
-				lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
-				lull.Run(ctx, outer, func(context.Context) error { return errDown })
-				return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			all := r.spans.GetSpans()
-			if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
-				t.Fatalf("%s: spans %v", name, all)
-			}
-			if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
-				t.Errorf("%s: the outer call took the inner's events: %v %v", name, got, all[1].Events)
+	synctest.Test(t, func(t *testing.T) {
+		hedges := steady()
+		hedges.Attempts = 1
+		hedges.Hedge = hedge.Config{Attempts: 2, Delay: time.Hour}
+		for name, run := range map[string]func(context.Context, *rig, *lull.Dependency, func(context.Context) error) error{
+			"Run": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+				return Run(ctx, r.Telemetry, d, op)
+			},
+			"Do": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+				_, err := Do(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
+				return err
+			},
+			"DoHedged": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+				_, err := DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
+				return err
+			},
+		} {
+			for _, p := range []lull.Policy{steady(), hedges} {
+				r := newRig(t)
+				outer := dependencyOn(t, r, "outer", p)
+				inner := dependencyOn(t, r, "inner", steady())
+				err := run(t.Context(), r, outer, func(ctx context.Context) error {
+					lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
+					lull.Run(ctx, outer, func(context.Context) error { return errDown })
+					return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all := r.spans.GetSpans()
+				if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
+					t.Fatalf("%s: spans %v", name, all)
+				}
+				if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
+					t.Errorf("%s: the outer call took the inner's events: %v %v", name, got, all[1].Events)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Contexts that an operation derives from its own cost no more in a span than without.
 func TestDerivedContextsNeedNoGoroutine(t *testing.T) {
-	r := newRig(t)
-	d := dependencyOn(t, r, "d", steady()) // which has an attempt timeout
-	err := Run(t.Context(), r.Telemetry, d, func(ctx context.Context) error {
-		before := runtime.NumGoroutine()
-		derived := make([]context.Context, 100)
-		for i := range derived {
-			var cancel context.CancelFunc
-			derived[i], cancel = context.WithCancel(ctx)
-			defer cancel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d := dependencyOn(t, r, "d", steady()) // which has an attempt timeout
+		err := Run(t.Context(), r.Telemetry, d, func(ctx context.Context) error {
+			before := runtime.NumGoroutine()
+			derived := make([]context.Context, 100)
+			for i := range derived {
+				var cancel context.CancelFunc
+				derived[i], cancel = context.WithCancel(ctx)
+				defer cancel()
+			}
+			if n := runtime.NumGoroutine() - before; n > 50 {
+				t.Errorf("%d goroutines for 100 contexts", n)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if n := runtime.NumGoroutine() - before; n > 50 {
-			t.Errorf("%d goroutines for 100 contexts", n)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) { // and they end with it
+		// And they end with it.
 		p := steady()
 		p.Attempts, p.AttemptTimeout = 1, time.Second
 		Run(t.Context(), r.Telemetry, dependencyOn(t, r, "d", p), func(ctx context.Context) error {
@@ -616,52 +602,58 @@ func TestDerivedContextsNeedNoGoroutine(t *testing.T) {
 
 // An attribute that is not UTF-8 costs an exporter the whole batch.
 func TestAttributesAreText(t *testing.T) {
-	r := newRig(t)
-	d := dependencyOn(t, r, "d\xff", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "c\xff"} }))
-	Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errors.New("x") }, lull.Operation("o\xff"))
-	r.Handler("q\xff", "", func(context.Context, *queue.Message) error {
-		return lull.Permanent(errors.New("x"))
-	})(t.Context(), &queue.Message{ID: "i\xff"})
-	all := r.spans.GetSpans()
-	if len(all) != 2 {
-		t.Fatalf("%d spans", len(all))
-	}
-	for _, s := range all {
-		kv := s.Attributes
-		for _, e := range s.Events {
-			kv = append(kv, e.Attributes...)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d := dependencyOn(t, r, "d\xff", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "c\xff"} }))
+		Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errors.New("x") }, lull.Operation("o\xff"))
+		r.Handler("q\xff", "", func(context.Context, *queue.Message) error {
+			return lull.Permanent(errors.New("x"))
+		})(t.Context(), &queue.Message{ID: "i\xff"})
+		all := r.spans.GetSpans()
+		if len(all) != 2 {
+			t.Fatalf("%d spans", len(all))
 		}
-		for _, a := range kv {
-			if !utf8.ValidString(a.Value.String()) {
-				t.Errorf("%s is %q", a.Key, a.Value.String())
+		for _, s := range all {
+			kv := s.Attributes
+			for _, e := range s.Events {
+				kv = append(kv, e.Attributes...)
+			}
+			for _, a := range kv {
+				if !utf8.ValidString(a.Value.String()) {
+					t.Errorf("%s is %q", a.Key, a.Value.String())
+				}
+			}
+			if !utf8.ValidString(s.Name) || !utf8.ValidString(s.Status.Description) {
+				t.Errorf("%q, %q", s.Name, s.Status.Description)
 			}
 		}
-		if !utf8.ValidString(s.Name) || !utf8.ValidString(s.Status.Description) {
-			t.Errorf("%q, %q", s.Name, s.Status.Description)
-		}
-	}
+	})
 }
 
 // If nobody observes a dependency, the error has the result of the call.
 func TestSpanWithoutObserver(t *testing.T) {
-	r := newRig(t)
-	d, _ := lull.NewDependency("x", steady())
-	Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errDown })
-	if got := attributes(r.spans.GetSpans()[0].Attributes); got["retry.reason"] != "attempts_exhausted" || got["retry.attempt"] != int64(3) {
-		t.Errorf("%v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d, _ := lull.NewDependency("x", steady())
+		Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errDown })
+		if got := attributes(r.spans.GetSpans()[0].Attributes); got["retry.reason"] != "attempts_exhausted" || got["retry.attempt"] != int64(3) {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 // The same holds for a panic.
 func TestPanicWithoutObserver(t *testing.T) {
-	r := newRig(t)
-	d, _ := lull.NewDependency("x", steady())
-	func() {
-		defer func() { recover() }()
-		Run(t.Context(), r.Telemetry, d, func(context.Context) error { panic("oh") })
-	}()
-	all := r.spans.GetSpans()
-	if len(all) != 1 || all[0].Status.Code != codes.Error || attributes(all[0].Attributes)["error.type"] != "panic" {
-		t.Errorf("%v", all)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d, _ := lull.NewDependency("x", steady())
+		func() {
+			defer func() { recover() }()
+			Run(t.Context(), r.Telemetry, d, func(context.Context) error { panic("oh") })
+		}()
+		all := r.spans.GetSpans()
+		if len(all) != 1 || all[0].Status.Code != codes.Error || attributes(all[0].Attributes)["error.type"] != "panic" {
+			t.Errorf("%v", all)
+		}
+	})
 }

@@ -1,19 +1,13 @@
 package lullpgx_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"net"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
@@ -23,7 +17,7 @@ import (
 	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/integrations/lullpgx"
 	"github.com/lullgo/lull/integrations/lullsql"
-	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/memnet"
 )
 
 // patient repeats as often as it takes.
@@ -32,234 +26,50 @@ var patient = lull.Policy{
 	Backoff: backoff.Schedule{Kind: backoff.Constant, Base: 1e6},
 }
 
-// Several workers add to the same counter, each in a transaction that reads it and then writes
-// what it has computed. They are in each other's way all the time, and no addition is lost.
-func TestConflicts(t *testing.T) {
-	t.Parallel()
-	const workers, additions = 4, 25
-	d := newDependency(t, patient)
-	pool := open(t, url(at(t)), d, lullpgx.Config{})
-	exec(t, pool, "DROP TABLE IF EXISTS counter")
-	exec(t, pool, "CREATE TABLE counter (n INTEGER)")
-	exec(t, pool, "INSERT INTO counter VALUES (0)")
-	runs := 0
-	var mu sync.Mutex
-	var wg, read sync.WaitGroup
-	read.Add(2) // the first two transactions read before either writes
-	for range workers {
-		wg.Go(func() {
-			for range additions {
-				err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(ctx context.Context, tx pgx.Tx) error {
-					mu.Lock()
-					runs++
-					first := runs <= 2
-					mu.Unlock()
-					var n int
-					err := tx.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
-					if first {
-						read.Done()
-						read.Wait()
-					}
-					if err != nil {
-						return err
-					}
-					_, err = tx.Exec(ctx, "UPDATE counter SET n = $1", n+1)
-					return err
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	n, err := lullpgx.Read(t.Context(), d, pool, func(ctx context.Context, c *pgxpool.Conn) (n int, err error) {
-		err = c.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
-		return n, err
-	})
-	if err != nil || n != workers*additions || runs == workers*additions {
-		t.Errorf("the counter is %d after %d additions in %d transactions (%v)", n, workers*additions, runs, err)
-	}
-}
-
-// Answers end a call, and an answer that there are no rows is no failure.
-func TestAnswers(t *testing.T) {
-	t.Parallel()
-	d := newDependency(t, patient)
-	pool := open(t, url(at(t)), d, lullpgx.Config{})
-	exec(t, pool, "DROP TABLE IF EXISTS answers")
-	exec(t, pool, "CREATE TABLE answers (n INTEGER CHECK (n > 0))")
-	runs := 0
-	own := errors.New("not enough money")
-	tx := func(f func(context.Context, pgx.Tx) error) error {
-		return lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error { runs++; return f(ctx, tx) }, lull.Operation("pay"))
-	}
-	for _, x := range []struct {
-		name, operation string
-		call            func() error
-		want            error
-	}{
-		{"constraint", "exec", func() error {
-			runs++
-			_, err := lullpgx.Exec(t.Context(), d, pool, "INSERT INTO answers VALUES ($1)", -1)
-			return err
-		}, lull.ErrPermanent},
-		{"the caller's own", "pay", func() error {
-			return tx(func(ctx context.Context, tx pgx.Tx) error {
-				if _, err := tx.Exec(ctx, "INSERT INTO answers VALUES (1)"); err != nil {
-					t.Error(err)
-				}
-				return own
-			})
-		}, own},
-		{"an error kept back", "pay", func() error {
-			return tx(func(ctx context.Context, tx pgx.Tx) error {
-				tx.Exec(ctx, "INSERT INTO answers VALUES (-1)")
-				return nil
-			})
-		}, pgx.ErrTxCommitRollback},
-	} {
-		runs = 0
-		err := x.call()
-		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, x.want) || errors.Is(err, lullpgx.ErrOutcomeUnknown) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
-			t.Errorf("%s: %v after %d runs", x.name, err, runs)
-		}
-	}
-	n, err := lullpgx.Read(t.Context(), d, pool, func(ctx context.Context, c *pgxpool.Conn) (n int, err error) {
-		err = c.QueryRow(ctx, "SELECT n FROM answers").Scan(&n)
-		return n, err
-	})
-	if err != pgx.ErrNoRows {
-		t.Errorf("%d, %v, want no rows and that error as it is", n, err)
-	}
-	if err := tx(func(context.Context, pgx.Tx) error { return pgx.ErrNoRows }); err != pgx.ErrNoRows {
-		t.Errorf("%v, want that error as it is", err)
-	}
-	if s := pool.Stat(); s.AcquiredConns() != 0 || s.NewConnsCount() != 1 {
-		t.Errorf("%d connections are kept, %d were made", s.AcquiredConns(), s.NewConnsCount())
-	}
-}
-
-// cutAtCommit breaks the connection when COMMIT has been sent.
-type cutAtCommit struct {
-	net.Conn
-	cuts *atomic.Int32 // how many are to come
-}
-
-func (c cutAtCommit) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if bytes.Contains(p, []byte("commit")) && c.cuts.Add(-1) >= 0 {
-		c.Conn.Close()
-	}
-	return n, err
-}
-
-// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
-func TestACommitThatIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	for name, x := range map[string]struct {
-		opts []lull.CallOption
-		want error
-		runs int
-	}{
-		"once":       {nil, lullpgx.ErrOutcomeUnknown, 1},
-		"idempotent": {[]lull.CallOption{lull.Idempotent()}, nil, 2},
-	} {
-		var cuts atomic.Int32
-		cuts.Store(1)
-		d := newDependency(t, patient)
-		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
-			dial := c.ConnConfig.DialFunc
-			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				return cutAtCommit{conn, &cuts}, err
-			}
-		})
-		runs := 0
-		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
-			runs++
-			_, err := tx.Exec(ctx, "SELECT 1")
-			return err
-		}, x.opts...)
-		if runs != x.runs || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
-			t.Errorf("%s: %v after %d runs", name, err, runs)
-		}
-	}
-}
-
-// A transaction that reaches the end of its attempt before COMMIT is not committed. A panic of op
-// gives the connection back.
-func TestTheEndOfAnAttempt(t *testing.T) {
-	t.Parallel()
-	calm := newDependency(t, lull.Policy{})
-	pool := open(t, url(at(t)), calm, lullpgx.Config{})
-	exec(t, pool, "DROP TABLE IF EXISTS late")
-	exec(t, pool, "CREATE TABLE late (n INTEGER)")
-	short := newDependency(t, lull.Policy{AttemptTimeout: 100 * time.Millisecond, Attempts: 1})
-	err := lullpgx.Tx(t.Context(), short, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
-		tx.Exec(ctx, "INSERT INTO late VALUES (1)")
-		<-ctx.Done()
-		return nil
-	})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-	func() {
-		defer func() { recover() }()
-		lullpgx.Tx(t.Context(), calm, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { panic("x") })
-	}()
-	var n int
-	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM late").Scan(&n); err != nil || n != 0 {
-		t.Errorf("%d rows, %v", n, err)
-	}
-	if s := pool.Stat(); s.AcquiredConns() != 0 {
-		t.Errorf("%d connections are kept", s.AcquiredConns())
-	}
-}
-
 // A call for a request that is itself a retry is not repeated: the caller above repeats.
 func TestARequestThatIsARetry(t *testing.T) {
-	t.Parallel()
-	d := newDependency(t, patient)
-	pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{})
-	ctx, _ := inbound.With(t.Context(), 2, 0)
-	_, err := lullpgx.Exec(ctx, d, pool, "SELECT 1")
-	if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrRetriedAbove) || !e.Verdict.NeverSent {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, patient)
+		pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{}, inMemory)
+		ctx, _ := inbound.With(t.Context(), 2, 0)
+		_, err := lullpgx.Exec(ctx, d, pool, "SELECT 1")
+		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrRetriedAbove) || !e.Verdict.NeverSent {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestClassify(t *testing.T) {
-	for _, x := range []struct {
-		err  error
-		want lull.Verdict
-	}{
-		{&pgconn.PgError{Code: "40001"}, lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "40001"}},
-		{&pgconn.PgError{Code: "40003"}, lull.Verdict{Kind: lull.KindUnclassified, Code: "outcome_unknown"}},
-		{&pgconn.PgError{Code: "57P01"}, lull.Verdict{Kind: lull.KindTransient, Code: "57P01"}},
-		{&pgconn.PgError{Code: "23505"}, lull.Verdict{Kind: lull.KindPermanent, Code: "23505"}},
-		{pgx.ErrNoRows, lull.Verdict{Kind: lull.KindSuccess}},
-		{context.DeadlineExceeded, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
-	} {
-		if v := lullpgx.Classify(x.err); v != x.want {
-			t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range []struct {
+			err  error
+			want lull.Verdict
+		}{
+			{&pgconn.PgError{Code: "40001"}, lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "40001"}},
+			{&pgconn.PgError{Code: "40003"}, lull.Verdict{Kind: lull.KindUnclassified, Code: "outcome_unknown"}},
+			{&pgconn.PgError{Code: "57P01"}, lull.Verdict{Kind: lull.KindTransient, Code: "57P01"}},
+			{&pgconn.PgError{Code: "23505"}, lull.Verdict{Kind: lull.KindPermanent, Code: "23505"}},
+			{pgx.ErrNoRows, lull.Verdict{Kind: lull.KindSuccess}},
+			{context.DeadlineExceeded, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
+		} {
+			if v := lullpgx.Classify(x.err); v != x.want {
+				t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
+			}
 		}
-	}
-	// When it has no connection, a program of lull.Do has sent nothing, whatever the server has answered.
-	hangsUp := dbserver.NewProxy(t, "127.0.0.1:1", 0, 0)
-	hangsUp.Down.Store(true)
-	for to, kind := range map[string]engine.Kind{
-		url("127.0.0.1:1"):  lull.KindTransient,
-		url(hangsUp.Addr()): lull.KindTransient,
-		strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1): lull.KindUnclassified,
-	} {
-		_, err := pgconn.Connect(t.Context(), to)
-		if v := lullpgx.Classify(err); v.Kind != kind || !v.NeverSent {
-			t.Errorf("%v: %+v", err, v)
+		// When it has no connection, a program of lull.Do has sent nothing.
+		for _, to := range []string{"127.0.0.1:1", hangsUp(t)} {
+			config, err := pgconn.ParseConfig(url(to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.DialFunc = memnet.Dial
+			_, err = pgconn.ConnectConfig(t.Context(), config)
+			if v := lullpgx.Classify(err); v.Kind != lull.KindTransient || !v.NeverSent {
+				t.Errorf("%v: %+v", err, v)
+			}
 		}
-	}
-	if lullpgx.ErrOutcomeUnknown != lullsql.ErrOutcomeUnknown {
-		t.Error("a program that uses both packages has to ask for two errors")
-	}
+		if lullpgx.ErrOutcomeUnknown != lullsql.ErrOutcomeUnknown {
+			t.Error("a program that uses both packages has to ask for two errors")
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,7 @@ import (
 	"github.com/lullgo/lull/integrations/lullpgx"
 )
 
-// There is no PostgreSQL at this address. Each transaction is tried twice, as far as the budget
+// There is no PostgreSQL. Each transaction is tried twice, as far as the budget
 // pays, and a program can see that nothing was sent.
 func ExampleTx() {
 	ctx := context.Background()
@@ -45,6 +46,7 @@ func nobody(ctx context.Context, d *lull.Dependency) *pgxpool.Pool {
 	if err != nil {
 		log.Fatal(err)
 	}
+	config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
 	if err := lullpgx.AddTo(config, d, lullpgx.Config{Dials: 2}); err != nil {
 		log.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/budget"
@@ -120,10 +121,11 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-func TestConcurrentUse(t *testing.T) {
+func TestConcurrentUse(t *testing.T) { synctest.Test(t, testConcurrentUse) }
+
+func testConcurrentUse(t *testing.T) {
 	s := newStub()
-	// The timeout is that of Close too, which has nothing but the processor to wait for.
-	f := open(s.exchange, FleetConfig{Every: MinEvery, Timeout: time.Minute}, draws())
+	f := open(s.exchange, FleetConfig{Every: MinEvery}, draws())
 	done := make(chan bool)
 	for i := range 8 {
 		go func() {
@@ -141,7 +143,7 @@ func TestConcurrentUse(t *testing.T) {
 				b.Balance(now)
 				if n%500 == 0 {
 					f.States()
-					time.Sleep(time.Millisecond)
+					time.Sleep(MinEvery)
 				}
 			}
 		}()

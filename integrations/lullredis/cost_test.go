@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/budget"
 )
 
 // Nothing of a call allocates, paid by whom it may, or refused.
-func TestCost(t *testing.T) {
+func TestCost(t *testing.T) { synctest.Test(t, testCost) }
+
+func testCost(t *testing.T) {
 	f := open(func(_ context.Context, batch []*budgetSync) {
 		for _, e := range batch {
 			e.err = errors.New("no Redis")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,12 +19,12 @@ import (
 	lullredis "github.com/lullgo/lull/integrations/lullredis"
 )
 
-// A dependency whose retries the whole fleet pays for. There is no Redis at this
-// address, which nobody waits for: what calls have earned still pays.
+// A dependency whose retries the whole fleet pays for. There is no Redis
+// here, which nobody waits for: what calls have earned still pays.
 func ExampleOpen() {
 	redis.SetLogger(silent{})
 	client := redis.NewClient(&redis.Options{
-		Addr:                  "127.0.0.1:1",
+		Dialer:                nobody,
 		ContextTimeoutEnabled: true, // or Open complains
 	})
 	defer client.Close()
@@ -72,6 +73,11 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
+// nobody is a network in which no Redis answers.
+func nobody(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("connection refused")
+}
+
 // A client that would hold on to a stopped server is refused when the program starts,
 // not found out in an outage.
 func ExampleOpen_contextTimeout() {
@@ -85,7 +91,7 @@ func ExampleOpen_contextTimeout() {
 
 func ExampleFleet_States() {
 	redis.SetLogger(silent{})
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Dialer: nobody, ContextTimeoutEnabled: true})
 	defer client.Close()
 	fleet, err := lullredis.Open(client, lullredis.FleetConfig{})
 	if err != nil {
@@ -120,7 +126,7 @@ func ExampleConfig_Validate() {
 // Idempotency keys in Redis. Where there is none, nothing is carried out twice, since
 // nothing is carried out.
 func ExampleNewStore() {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
+	client := redis.NewClient(&redis.Options{Dialer: nobody, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
 	defer client.Close()
 	redis.SetLogger(silent{})
 	store, err := lullredis.NewStore(client, lullredis.StoreConfig{Replicas: 1})
@@ -135,7 +141,7 @@ func ExampleNewStore() {
 	}
 	pay := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated) }))
 
-	// There is no Redis at this address: the request is not carried out.
+	// There is no Redis: the request is not carried out.
 	r := httptest.NewRequest("POST", "/payments", strings.NewReader("amount=5"))
 	r.Header.Set("Idempotency-Key", `"8e03978e-40d5-43e8-bc93-6894a57f9324"`)
 	w := httptest.NewRecorder()

@@ -7,36 +7,21 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 )
-
-func hooked(t testing.TB, addr string, p lull.Policy) (*redis.Client, *lull.Dependency) {
-	t.Helper()
-	d, err := lull.NewDependency("redis", p, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
-	return c, d
-}
 
 func TestAddToRefuses(t *testing.T) {
 	d, err := lull.NewDependency("redis", lull.Policy{})
@@ -285,91 +270,24 @@ func TestWhoseFailureAPipelineIs(t *testing.T) {
 	}
 }
 
-// What Redis answers is returned as it is.
-func TestHookAnswers(t *testing.T) {
-	t.Parallel()
-	c, _ := hooked(t, needServer(t).addr, lull.Policy{})
-	ctx := t.Context()
-	if err := c.Get(ctx, "none").Err(); err != redis.Nil {
-		t.Errorf("a key that is not there: %v", err)
-	}
-	if err := c.Set(ctx, "s", "x", 0).Err(); err != nil {
-		t.Error(err)
-	}
-	if err := c.LPush(ctx, "s", 1).Err(); !redis.HasErrorPrefix(err, "WRONGTYPE") || errors.As(err, new(*lull.Error)) {
-		t.Errorf("a list that is none: %v", err)
-	}
-	pipe := c.Pipeline()
-	get, none := pipe.Get(ctx, "s"), pipe.Get(ctx, "none")
-	if _, err := pipe.Exec(ctx); err != redis.Nil || get.Val() != "x" || none.Err() != redis.Nil {
-		t.Errorf("a pipeline: %v, %v, %v", err, get, none)
-	}
-	if n, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil }); err != nil || len(n) != 2 || c.Get(ctx, "n").Val() != "2" {
-		t.Errorf("a transaction: %v, %v", n, err)
-	}
-}
-
-// What go-redis sends to greet a new connection is part of the call that needs it, not a call of its own.
-func TestNewConnectionsAreNoCalls(t *testing.T) {
-	t.Parallel()
-	s := needServer(t)
-	if err := s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
-		t.Fatal(err)
-	}
-	var made calls
-	d, err := lull.NewDependency("redis", lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithRand(seed.Source(t)), lull.WithObserver(&made))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{
-		Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me",
-		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-	})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Error(err)
-	}
-	if !slices.Equal(made.ended, []string{"set"}) {
-		t.Errorf("calls of %q, want one of set", made.ended)
-	}
-}
-
-// calls are the operations of the calls that have ended.
-type calls struct {
-	mu    sync.Mutex
-	ended []string
-}
-
-func (c *calls) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.CallEnded {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.ended = append(c.ended, e.Operation)
-	}
-}
-
 // While nobody listens, a write is repeated as well: it was never sent. In the pool nothing waits
 // for that.
 func TestHookWithoutServer(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	c, d := hooked(t, addr, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}})
-	err = c.Incr(t.Context(), "n").Err()
-	if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 3 || !e.Verdict.NeverSent || e.Operation != "incr" {
-		t.Errorf("%v", err)
-	}
-	d.Breaker().ForceOpen(d.Now())
-	pipe := c.Pipeline()
-	get := pipe.Get(t.Context(), "a")
-	if _, err := pipe.Exec(t.Context()); !errors.Is(err, lull.ErrCircuitOpen) || !errors.Is(get.Err(), lull.ErrCircuitOpen) {
-		t.Errorf("through an open circuit: %v, %v", err, get.Err())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d, err := lull.NewDependency("redis", lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second}}, lull.WithRand(seed.Source(t)))
+		must(t, err)
+		c := bare(t, redis.Options{Addr: "redis.test:6379", Dialer: memnet.Dial})
+		must(t, AddTo(c, d))
+		start := time.Now()
+		err = c.Incr(t.Context(), "n").Err()
+		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 3 || !e.Verdict.NeverSent || e.Operation != "incr" || time.Since(start) > 2*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		d.Breaker().ForceOpen(d.Now())
+		pipe := c.Pipeline()
+		get := pipe.Get(t.Context(), "a")
+		if _, err := pipe.Exec(t.Context()); !errors.Is(err, lull.ErrCircuitOpen) || !errors.Is(get.Err(), lull.ErrCircuitOpen) {
+			t.Errorf("through an open circuit: %v, %v", err, get.Err())
+		}
+	})
 }

@@ -66,105 +66,111 @@ func (s state) SQLState() string { return string(s) }
 
 // What is repeated after which failure of a statement: the table of the package comment.
 func TestWhatIsRepeated(t *testing.T) {
-	broken := func(c *fakeConn) error { c.broken = true; return errMute }
-	always := func(err error) func(*fakeConn) error { return func(*fakeConn) error { return err } }
-	for _, x := range []struct {
-		name     string
-		fails    func(*fakeConn) error
-		exec, tx error // nil: repeated, until it succeeds
-	}{
-		{"bad connection", always(driver.ErrBadConn), lull.ErrNotIdempotent, nil},
-		{"deadlock", always(state("40P01")), nil, nil},
-		{"too many connections", always(state("53300")), nil, nil},
-		{"connection broke", broken, lull.ErrNotIdempotent, nil},
-		{"server ends", always(state("57P01")), lull.ErrNotIdempotent, nil},
-		{"outcome unknown", always(state("40003")), lull.ErrPermanent, lull.ErrPermanent},
-		{"constraint", always(state("23505")), lull.ErrPermanent, lull.ErrPermanent},
-		{"nothing known", always(errors.New("what?")), lull.ErrPermanent, lull.ErrPermanent},
-		{"marked", always(lull.Permanent(driver.ErrBadConn)), lull.ErrPermanent, lull.ErrPermanent},
-	} {
-		for name, call := range map[string]struct {
-			call func(*testing.T, *lull.Dependency, *sql.DB) error
-			want error
-		}{"exec": {exec, x.exec}, "read": {read, x.tx}, "tx": {tx, x.tx}} {
-			f := &fake{exec: first(1, x.fails)}
-			d := newDependency(t, retried)
-			err := call.call(t, d, f.open(t, d))
-			if !errors.Is(err, call.want) || (err == nil) != (call.want == nil) {
-				t.Errorf("%s, %s: %v, want %v", x.name, name, err, call.want)
+	synctest.Test(t, func(t *testing.T) {
+		broken := func(c *fakeConn) error { c.broken = true; return errMute }
+		always := func(err error) func(*fakeConn) error { return func(*fakeConn) error { return err } }
+		for _, x := range []struct {
+			name     string
+			fails    func(*fakeConn) error
+			exec, tx error // nil: repeated, until it succeeds
+		}{
+			{"bad connection", always(driver.ErrBadConn), lull.ErrNotIdempotent, nil},
+			{"deadlock", always(state("40P01")), nil, nil},
+			{"too many connections", always(state("53300")), nil, nil},
+			{"connection broke", broken, lull.ErrNotIdempotent, nil},
+			{"server ends", always(state("57P01")), lull.ErrNotIdempotent, nil},
+			{"outcome unknown", always(state("40003")), lull.ErrPermanent, lull.ErrPermanent},
+			{"constraint", always(state("23505")), lull.ErrPermanent, lull.ErrPermanent},
+			{"nothing known", always(errors.New("what?")), lull.ErrPermanent, lull.ErrPermanent},
+			{"marked", always(lull.Permanent(driver.ErrBadConn)), lull.ErrPermanent, lull.ErrPermanent},
+		} {
+			for name, call := range map[string]struct {
+				call func(*testing.T, *lull.Dependency, *sql.DB) error
+				want error
+			}{"exec": {exec, x.exec}, "read": {read, x.tx}, "tx": {tx, x.tx}} {
+				f := &fake{exec: first(1, x.fails)}
+				d := newDependency(t, retried)
+				err := call.call(t, d, f.open(t, d))
+				if !errors.Is(err, call.want) || (err == nil) != (call.want == nil) {
+					t.Errorf("%s, %s: %v, want %v", x.name, name, err, call.want)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Dead connections of the pool are passed over, as database/sql does it. That is no retry.
 func TestDeadConnectionsArePassedOver(t *testing.T) {
-	bad := func(*fakeConn) error { return driver.ErrBadConn }
-	const most = 2 // as many as database/sql
-	f := &fake{exec: first(most, bad)}
-	d := newDependency(t, lull.Policy{Attempts: 1})
-	if err := read(t, d, f.open(t, d)); err != nil || f.dials != most+1 {
-		t.Errorf("read: %d dials, %v", f.dials, err)
-	}
-	f.exec = first(most+1, bad)
-	if err := read(t, d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
-		t.Errorf("read: %v", err)
-	}
-	f = &fake{exec: first(1, bad)} // a driver that returns it too often
-	if err := exec(t, d, f.open(t, d)); err == nil || f.dials != 1 {
-		t.Errorf("exec: %d dials, %v", f.dials, err)
-	}
-	f, begun := &fake{}, 0
-	f.begin = func() error {
-		if begun++; begun <= most {
-			return driver.ErrBadConn
+	synctest.Test(t, func(t *testing.T) {
+		bad := func(*fakeConn) error { return driver.ErrBadConn }
+		const most = 2 // as many as database/sql
+		f := &fake{exec: first(most, bad)}
+		d := newDependency(t, lull.Policy{Attempts: 1})
+		if err := read(t, d, f.open(t, d)); err != nil || f.dials != most+1 {
+			t.Errorf("read: %d dials, %v", f.dials, err)
 		}
-		return nil
-	}
-	if err := tx(t, d, f.open(t, d)); err != nil || begun != most+1 {
-		t.Errorf("tx: %d begun, %v", begun, err)
-	}
+		f.exec = first(most+1, bad)
+		if err := read(t, d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
+			t.Errorf("read: %v", err)
+		}
+		f = &fake{exec: first(1, bad)} // a driver that returns it too often
+		if err := exec(t, d, f.open(t, d)); err == nil || f.dials != 1 {
+			t.Errorf("exec: %d dials, %v", f.dials, err)
+		}
+		f, begun := &fake{}, 0
+		f.begin = func() error {
+			if begun++; begun <= most {
+				return driver.ErrBadConn
+			}
+			return nil
+		}
+		if err := tx(t, d, f.open(t, d)); err != nil || begun != most+1 {
+			t.Errorf("tx: %d begun, %v", begun, err)
+		}
+	})
 }
 
 // After a COMMIT that was not answered nothing is repeated, except what may be carried out twice.
 func TestCommit(t *testing.T) {
-	for _, x := range []struct {
-		name       string
-		fails      error
-		broken     bool
-		want       error // of a transaction
-		idempotent bool  // it succeeds when it may be carried out twice
-	}{
-		{"broken", errMute, true, ErrOutcomeUnknown, true},
-		{"a driver's bad connection", driver.ErrBadConn, false, ErrOutcomeUnknown, true},
-		{"server ends", state("57P01"), false, ErrOutcomeUnknown, true},
-		{"nothing known", errors.New("what?"), false, ErrOutcomeUnknown, false},
-		{"timeout", context.DeadlineExceeded, false, ErrOutcomeUnknown, false}, // no other call is answered
-		{"undone", state("40001"), false, nil, true},
-		{"outcome unknown", state("40003"), false, ErrOutcomeUnknown, false},
-		{"constraint", state("23505"), false, lull.ErrPermanent, false},
-	} {
-		commits := 0
-		script := func() *fake {
-			commits = 0
-			return &fake{commit: func(c *fakeConn) error {
-				if commits++; commits > 1 {
-					return nil
-				}
-				c.broken = x.broken
-				return x.fails
-			}}
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range []struct {
+			name       string
+			fails      error
+			broken     bool
+			want       error // of a transaction
+			idempotent bool  // it succeeds when it may be carried out twice
+		}{
+			{"broken", errMute, true, ErrOutcomeUnknown, true},
+			{"a driver's bad connection", driver.ErrBadConn, false, ErrOutcomeUnknown, true},
+			{"server ends", state("57P01"), false, ErrOutcomeUnknown, true},
+			{"nothing known", errors.New("what?"), false, ErrOutcomeUnknown, false},
+			{"timeout", context.DeadlineExceeded, false, ErrOutcomeUnknown, false}, // no other call is answered
+			{"undone", state("40001"), false, nil, true},
+			{"outcome unknown", state("40003"), false, ErrOutcomeUnknown, false},
+			{"constraint", state("23505"), false, lull.ErrPermanent, false},
+		} {
+			commits := 0
+			script := func() *fake {
+				commits = 0
+				return &fake{commit: func(c *fakeConn) error {
+					if commits++; commits > 1 {
+						return nil
+					}
+					c.broken = x.broken
+					return x.fails
+				}}
+			}
+			d := newDependency(t, retried)
+			err := tx(t, d, script().open(t, d))
+			if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || x.want != nil && (commits != 1 || !errors.Is(err, x.fails)) {
+				t.Errorf("%s: %v after %d commits, want %v", x.name, err, commits, x.want)
+			}
+			err = Tx(t.Context(), d, script().open(t, d), nil, func(context.Context, *sql.Tx) error { return nil }, lull.Idempotent())
+			if (err == nil) != x.idempotent {
+				t.Errorf("%s, idempotent: %v after %d commits", x.name, err, commits)
+			}
 		}
-		d := newDependency(t, retried)
-		err := tx(t, d, script().open(t, d))
-		if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || x.want != nil && (commits != 1 || !errors.Is(err, x.fails)) {
-			t.Errorf("%s: %v after %d commits, want %v", x.name, err, commits, x.want)
-		}
-		err = Tx(t.Context(), d, script().open(t, d), nil, func(context.Context, *sql.Tx) error { return nil }, lull.Idempotent())
-		if (err == nil) != x.idempotent {
-			t.Errorf("%s, idempotent: %v after %d commits", x.name, err, commits)
-		}
-	}
+	})
 }
 
 // A transaction whose time is over before its COMMIT is not committed.
@@ -214,89 +220,97 @@ func (e *MySQLError) Error() string { return fmt.Sprint("error ", e.Number) }
 // If MySQL has warnings that nobody can see, a deadlock is no proof that nothing is left of a write. That is asked only after an error
 // that would be one.
 func TestWhatMySQLHasKept(t *testing.T) {
-	for _, x := range []struct {
-		err      uint16
-		warnings int64
-		asked    bool
-		want     error // nil: repeated
-	}{
-		{1213, 0, true, nil},
-		{1213, 1, true, ErrOutcomeUnknown},
-		{2006, 1, false, lull.ErrNotIdempotent},
-		{1062, 1, false, lull.ErrPermanent},
-	} {
-		runs, asked := 0, false
-		f := &fake{exec: func(*fakeConn) error {
-			if runs++; runs > 1 {
-				return nil
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range []struct {
+			err      uint16
+			warnings int64
+			asked    bool
+			want     error // nil: repeated
+		}{
+			{1213, 0, true, nil},
+			{1213, 1, true, ErrOutcomeUnknown},
+			{2006, 1, false, lull.ErrNotIdempotent},
+			{1062, 1, false, lull.ErrPermanent},
+		} {
+			runs, asked := 0, false
+			f := &fake{exec: func(*fakeConn) error {
+				if runs++; runs > 1 {
+					return nil
+				}
+				return &MySQLError{x.err}
+			}}
+			f.query = func(query string) (driver.Rows, error) {
+				asked = true
+				if strings.Contains(query, "COUNT") {
+					return &counts{x.warnings}, nil
+				}
+				return none{}, nil
 			}
-			return &MySQLError{x.err}
-		}}
-		f.query = func(query string) (driver.Rows, error) {
-			asked = true
-			if strings.Contains(query, "COUNT") {
-				return &counts{x.warnings}, nil
+			d := newDependency(t, retried)
+			err := exec(t, d, f.open(t, d))
+			if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || asked != x.asked || x.want != nil && runs != 1 {
+				t.Errorf("%d: %v after %d runs, asked: %t", x.err, err, runs, asked)
 			}
-			return none{}, nil
+			// It is an error of its own kind, and no answer.
+			if e, ok := errors.AsType[*lull.Error](err); ok && (e.Verdict.Code == engine.CodeOutcomeUnknown) != (x.want == ErrOutcomeUnknown) {
+				t.Errorf("%d: %+v", x.err, e.Verdict)
+			}
 		}
-		d := newDependency(t, retried)
-		err := exec(t, d, f.open(t, d))
-		if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || asked != x.asked || x.want != nil && runs != 1 {
-			t.Errorf("%d: %v after %d runs, asked: %t", x.err, err, runs, asked)
-		}
-		// It is an error of its own kind, and no answer.
-		if e, ok := errors.AsType[*lull.Error](err); ok && (e.Verdict.Code == engine.CodeOutcomeUnknown) != (x.want == ErrOutcomeUnknown) {
-			t.Errorf("%d: %+v", x.err, e.Verdict)
-		}
-	}
+	})
 }
 
 // The connection to a server that refuses what another one may take is given up. After other failures it is kept.
 func TestWhichConnectionsAreGivenUp(t *testing.T) {
-	for err, dials := range map[state]int{"25006": 2, "40001": 1, "53300": 1} {
-		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
-			f := &fake{exec: first(1, func(*fakeConn) error { return err })}
-			d := newDependency(t, retried)
-			if failed := call(t, d, f.open(t, d)); failed != nil || f.dials != dials {
-				t.Errorf("%s after %s: %d dials, want %d; %v", name, err, f.dials, dials, failed)
+	synctest.Test(t, func(t *testing.T) {
+		for err, dials := range map[state]int{"25006": 2, "40001": 1, "53300": 1} {
+			for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+				f := &fake{exec: first(1, func(*fakeConn) error { return err })}
+				d := newDependency(t, retried)
+				if failed := call(t, d, f.open(t, d)); failed != nil || f.dials != dials {
+					t.Errorf("%s after %s: %d dials, want %d; %v", name, err, f.dials, dials, failed)
+				}
 			}
 		}
-	}
+	})
 }
 
 // A pool that is closed stays so.
 func TestAClosedPool(t *testing.T) {
-	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
-		d := newDependency(t, retried)
-		db := (&fake{}).open(t, d)
-		db.Close()
-		err := call(t, d, db)
-		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrPermanent) {
-			t.Errorf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+			d := newDependency(t, retried)
+			db := (&fake{}).open(t, d)
+			db.Close()
+			err := call(t, d, db)
+			if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrPermanent) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-	}
+	})
 }
 
 // Also without a connector of lullsql, nothing was sent when a dial has failed.
 func TestAPoolWithItsOwnDials(t *testing.T) {
-	once := func(t *testing.T, d *lull.Dependency, db *sql.DB) error {
-		_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil }, lull.NotIdempotent())
-		return err
-	}
-	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": once, "tx": tx} {
-		f := &fake{}
-		f.dial = func(context.Context) error {
-			if f.dials == 1 {
-				return state("08006") // after a statement it would mean that nothing is known
+	synctest.Test(t, func(t *testing.T) {
+		once := func(t *testing.T, d *lull.Dependency, db *sql.DB) error {
+			_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil }, lull.NotIdempotent())
+			return err
+		}
+		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": once, "tx": tx} {
+			f := &fake{}
+			f.dial = func(context.Context) error {
+				if f.dials == 1 {
+					return state("08006") // after a statement it would mean that nothing is known
+				}
+				return nil
 			}
-			return nil
+			db := sql.OpenDB(f)
+			defer db.Close()
+			if err := call(t, newDependency(t, retried), db); err != nil || f.dials != 2 {
+				t.Errorf("%s: %d dials, %v", name, f.dials, err)
+			}
 		}
-		db := sql.OpenDB(f)
-		defer db.Close()
-		if err := call(t, newDependency(t, retried), db); err != nil || f.dials != 2 {
-			t.Errorf("%s: %d dials, %v", name, f.dials, err)
-		}
-	}
+	})
 }
 
 // connects counts the calls with the operation connect.
@@ -310,24 +324,26 @@ func (c *connects) Observe(_ context.Context, e lull.Event) {
 
 // The dial for a call is a part of it, also if no timeout bounds the call. The dial of another dependency's call is none.
 func TestWhichDialsAreCalls(t *testing.T) {
-	for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {
-		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
-			for _, same := range []bool{true, false} {
-				var c connects
-				d, err := lull.NewDependency("db", policy, lull.WithRand(seed.Source(t)), lull.WithObserver(&c))
-				if err != nil {
-					t.Fatal(err)
-				}
-				db, of, want := (&fake{}).open(t, d), d, 0
-				if !same {
-					of, want = newDependency(t, policy), 1
-				}
-				if err := call(t, of, db); err != nil || c.n != want {
-					t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, c.n, want, err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {
+			for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+				for _, same := range []bool{true, false} {
+					var c connects
+					d, err := lull.NewDependency("db", policy, lull.WithRand(seed.Source(t)), lull.WithObserver(&c))
+					if err != nil {
+						t.Fatal(err)
+					}
+					db, of, want := (&fake{}).open(t, d), d, 0
+					if !same {
+						of, want = newDependency(t, policy), 1
+					}
+					if err := call(t, of, db); err != nil || c.n != want {
+						t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, c.n, want, err)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // granted pays for everything, and counts what it has paid for that goes on.
@@ -346,36 +362,38 @@ func (g *granted) Settle(_ time.Duration, r budget.Receipt) { g.open -= int(r) }
 
 // What a budget has paid for a transaction that is repeated at once ends with it, also with a panic.
 func TestARepeatedTransactionIsSettled(t *testing.T) {
-	for _, end := range []string{"success", "failure", "panic"} {
-		base, err := budget.New(budget.Config{})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, end := range []string{"success", "failure", "panic"} {
+			base, err := budget.New(budget.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := &granted{Budget: base}
+			d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return g }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			db := (&fake{}).open(t, d)
+			runs := 0
+			func() {
+				defer func() { recover() }()
+				Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error {
+					switch runs++; {
+					case runs == 1:
+						return state("40P01")
+					case end == "failure":
+						return state("23505")
+					case end == "panic":
+						panic(end)
+					}
+					return nil
+				})
+			}()
+			if runs != 2 || g.all != 1 || g.open != 0 {
+				t.Errorf("%s: of %d that were paid for %d are open after %d runs", end, g.all, g.open, runs)
+			}
 		}
-		g := &granted{Budget: base}
-		d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return g }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		db := (&fake{}).open(t, d)
-		runs := 0
-		func() {
-			defer func() { recover() }()
-			Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error {
-				switch runs++; {
-				case runs == 1:
-					return state("40P01")
-				case end == "failure":
-					return state("23505")
-				case end == "panic":
-					panic(end)
-				}
-				return nil
-			})
-		}()
-		if runs != 2 || g.all != 1 || g.open != 0 {
-			t.Errorf("%s: of %d that were paid for %d are open after %d runs", end, g.all, g.open, runs)
-		}
-	}
+	})
 }
 
 // waits counts the retries for which a call has waited.
@@ -389,40 +407,44 @@ func (w *waits) Observe(_ context.Context, e lull.Event) {
 
 // A transaction for a request that is itself a retry is not repeated: the caller above repeats.
 func TestAConflictInARequestThatIsARetry(t *testing.T) {
-	for attempt, want := range map[int]int{1: 2, 2: 1, 3: 1} {
-		d := newDependency(t, retried)
-		f := &fake{exec: first(1, func(*fakeConn) error { return state("40P01") })}
-		ctx, in := inbound.With(t.Context(), attempt, 0)
-		runs := 0
-		err := Tx(ctx, d, f.open(t, d), nil, func(ctx context.Context, tx *sql.Tx) error {
-			runs++
-			_, err := tx.ExecContext(ctx, "")
-			return err
-		})
-		in.End()
-		if runs != want || (err == nil) != (want == 2) {
-			t.Errorf("attempt %d: %d runs, %v", attempt, runs, err)
+	synctest.Test(t, func(t *testing.T) {
+		for attempt, want := range map[int]int{1: 2, 2: 1, 3: 1} {
+			d := newDependency(t, retried)
+			f := &fake{exec: first(1, func(*fakeConn) error { return state("40P01") })}
+			ctx, in := inbound.With(t.Context(), attempt, 0)
+			runs := 0
+			err := Tx(ctx, d, f.open(t, d), nil, func(ctx context.Context, tx *sql.Tx) error {
+				runs++
+				_, err := tx.ExecContext(ctx, "")
+				return err
+			})
+			in.End()
+			if runs != want || (err == nil) != (want == 2) {
+				t.Errorf("attempt %d: %d runs, %v", attempt, runs, err)
+			}
 		}
-	}
+	})
 }
 
 // Only the first conflict of a call is repeated at once, and nothing else is.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
-	waiting := retried
-	waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
-	for _, x := range []struct {
-		err              state
-		conflicts, waits int
-	}{{"40P01", 1, 0}, {"40P01", 2, 1}, {"40P01", 3, 2}, {"53300", 1, 1}} {
-		var w waits
-		d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		waiting := retried
+		waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
+		for _, x := range []struct {
+			err              state
+			conflicts, waits int
+		}{{"40P01", 1, 0}, {"40P01", 2, 1}, {"40P01", 3, 2}, {"53300", 1, 1}} {
+			var w waits
+			d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tx(t, d, (&fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err })}).open(t, d)); err != nil || w.n != x.waits {
+				t.Errorf("%d of %s: %d waits, %v; want %d", x.conflicts, x.err, w.n, err, x.waits)
+			}
 		}
-		if err := tx(t, d, (&fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err })}).open(t, d)); err != nil || w.n != x.waits {
-			t.Errorf("%d of %s: %d waits, %v; want %d", x.conflicts, x.err, w.n, err, x.waits)
-		}
-	}
+	})
 }
 
 // A COMMIT that is not answered before the attempt is over is no timeout that may be repeated, although others are answered.
@@ -443,53 +465,59 @@ func TestACommitThatOutlastsItsAttempt(t *testing.T) {
 
 // An error that is an answer ends the call and is returned as it is.
 func TestNoRows(t *testing.T) {
-	f := &fake{}
-	d := newDependency(t, lull.Policy{})
-	db := f.open(t, d)
-	_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, sql.ErrNoRows })
-	if err != sql.ErrNoRows {
-		t.Error(err)
-	}
-	if err := Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { return sql.ErrNoRows }); err != sql.ErrNoRows {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		d := newDependency(t, lull.Policy{})
+		db := f.open(t, d)
+		_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, sql.ErrNoRows })
+		if err != sql.ErrNoRows {
+			t.Error(err)
+		}
+		if err := Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { return sql.ErrNoRows }); err != sql.ErrNoRows {
+			t.Error(err)
+		}
+	})
 }
 
 // An error of the caller's own rolls back and ends the call. So does a panic.
 func TestTheCallersOwnError(t *testing.T) {
-	f := &fake{commit: func(*fakeConn) error { t.Error("committed"); return nil }}
-	d := newDependency(t, retried)
-	db := f.open(t, d)
-	own := errors.New("not enough money")
-	runs := 0
-	err := Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { runs++; return own })
-	if !errors.Is(err, own) || runs != 1 {
-		t.Errorf("%v after %d runs", err, runs)
-	}
-	func() {
-		defer func() { recover() }()
-		Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { panic("x") })
-	}()
-	if s := db.Stats(); s.InUse != 0 {
-		t.Errorf("%d connections are kept after a panic", s.InUse)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{commit: func(*fakeConn) error { t.Error("committed"); return nil }}
+		d := newDependency(t, retried)
+		db := f.open(t, d)
+		own := errors.New("not enough money")
+		runs := 0
+		err := Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { runs++; return own })
+		if !errors.Is(err, own) || runs != 1 {
+			t.Errorf("%v after %d runs", err, runs)
+		}
+		func() {
+			defer func() { recover() }()
+			Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { panic("x") })
+		}()
+		if s := db.Stats(); s.InUse != 0 {
+			t.Errorf("%d connections are kept after a panic", s.InUse)
+		}
+	})
 }
 
 // The operation's name is the caller's, if it gives one.
 func TestOperations(t *testing.T) {
-	f := &fake{exec: func(*fakeConn) error { return state("23505") }}
-	d := newDependency(t, lull.Policy{})
-	db := f.open(t, d)
-	_, byRead := Read(t.Context(), d, db, func(ctx context.Context, c *sql.Conn) (int, error) {
-		_, err := c.ExecContext(ctx, "")
-		return 0, err
-	}, lull.Operation("list"))
-	byTx := Tx(t.Context(), d, db, nil, func(ctx context.Context, tx *sql.Tx) error { return state("23505") }, lull.Operation("pay"))
-	for want, err := range map[string]error{"exec": exec(t, d, db), "read": read(t, d, db), "tx": tx(t, d, db), "list": byRead, "pay": byTx} {
-		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Operation != want {
-			t.Errorf("%v: want the operation %s", err, want)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{exec: func(*fakeConn) error { return state("23505") }}
+		d := newDependency(t, lull.Policy{})
+		db := f.open(t, d)
+		_, byRead := Read(t.Context(), d, db, func(ctx context.Context, c *sql.Conn) (int, error) {
+			_, err := c.ExecContext(ctx, "")
+			return 0, err
+		}, lull.Operation("list"))
+		byTx := Tx(t.Context(), d, db, nil, func(ctx context.Context, tx *sql.Tx) error { return state("23505") }, lull.Operation("pay"))
+		for want, err := range map[string]error{"exec": exec(t, d, db), "read": read(t, d, db), "tx": tx(t, d, db), "list": byRead, "pay": byTx} {
+			if e, ok := errors.AsType[*lull.Error](err); !ok || e.Operation != want {
+				t.Errorf("%v: want the operation %s", err, want)
+			}
 		}
-	}
+	})
 }
 
 func TestClassify(t *testing.T) {
@@ -515,30 +543,32 @@ func (s *seen) Observe(_ context.Context, e lull.Event) {
 
 // Observers get the error with which a call has ended, and none if it has succeeded.
 func TestObserversGetTheError(t *testing.T) {
-	plain := func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) }
-	calls := map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx, "connect": plain}
-	for name, call := range calls {
-		for _, fails := range []error{state("23505"), nil} {
-			var s seen
-			d, err := lull.NewDependency("db", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(&s))
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := &fake{exec: func(*fakeConn) error { return fails }}
-			if name == "connect" {
-				f.dial = func(context.Context) error { return fails }
-			}
-			if err := call(t, d, f.open(t, d)); (err == nil) != (fails == nil) {
-				t.Errorf("%s: %v", name, err)
-			}
-			for _, err := range s.errs {
-				if !errors.Is(err, fails) {
-					t.Errorf("%s: observers get %v, want %v", name, err, fails)
+	synctest.Test(t, func(t *testing.T) {
+		plain := func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) }
+		calls := map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx, "connect": plain}
+		for name, call := range calls {
+			for _, fails := range []error{state("23505"), nil} {
+				var s seen
+				d, err := lull.NewDependency("db", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(&s))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := &fake{exec: func(*fakeConn) error { return fails }}
+				if name == "connect" {
+					f.dial = func(context.Context) error { return fails }
+				}
+				if err := call(t, d, f.open(t, d)); (err == nil) != (fails == nil) {
+					t.Errorf("%s: %v", name, err)
+				}
+				for _, err := range s.errs {
+					if !errors.Is(err, fails) {
+						t.Errorf("%s: observers get %v, want %v", name, err, fails)
+					}
+				}
+				if len(s.errs) != 1 {
+					t.Errorf("%s: observers get %q, want one", name, s.errs)
 				}
 			}
-			if len(s.errs) != 1 {
-				t.Errorf("%s: observers get %q, want one", name, s.errs)
-			}
 		}
-	}
+	})
 }

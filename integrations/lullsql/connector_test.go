@@ -32,78 +32,88 @@ func TestNewConnectorRefuses(t *testing.T) {
 
 // database/sql dials three times for a statement whose dial is a bad connection.
 func TestABadConnectionIsDialledOnce(t *testing.T) {
-	f := &fake{dial: func(context.Context) error { return driver.ErrBadConn }}
-	alone := sql.OpenDB(f)
-	defer alone.Close()
-	if alone.ExecContext(t.Context(), ""); f.dials != 3 {
-		t.Errorf("database/sql alone dials %d times", f.dials)
-	}
-	d := newDependency(t, lull.Policy{Attempts: 1})
-	db := f.open(t, d)
-	for name, exec := range map[string]func() error{
-		"sql.DB":       func() error { _, err := db.ExecContext(t.Context(), ""); return err },
-		"lullsql.Exec": func() error { _, err := Exec(t.Context(), d, db, ""); return err },
-	} {
-		f.dials = 0
-		err := exec()
-		e, ok := errors.AsType[*lull.Error](err)
-		if f.dials != 1 || !ok || e.Attempts != 1 || errors.Is(err, driver.ErrBadConn) || !e.Verdict.NeverSent {
-			t.Errorf("%s: %d dials, %v", name, f.dials, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{dial: func(context.Context) error { return driver.ErrBadConn }}
+		alone := sql.OpenDB(f)
+		defer alone.Close()
+		if alone.ExecContext(t.Context(), ""); f.dials != 3 {
+			t.Errorf("database/sql alone dials %d times", f.dials)
 		}
-	}
+		d := newDependency(t, lull.Policy{Attempts: 1})
+		db := f.open(t, d)
+		for name, exec := range map[string]func() error{
+			"sql.DB":       func() error { _, err := db.ExecContext(t.Context(), ""); return err },
+			"lullsql.Exec": func() error { _, err := Exec(t.Context(), d, db, ""); return err },
+		} {
+			f.dials = 0
+			err := exec()
+			e, ok := errors.AsType[*lull.Error](err)
+			if f.dials != 1 || !ok || e.Attempts != 1 || errors.Is(err, driver.ErrBadConn) || !e.Verdict.NeverSent {
+				t.Errorf("%s: %d dials, %v", name, f.dials, err)
+			}
+		}
+	})
 }
 
 // A dial is repeated, even for a write: by the call that needs it, or by itself.
 func TestADialIsRepeated(t *testing.T) {
-	for _, inner := range []error{driver.ErrBadConn, syscall.ECONNREFUSED, errors.New("what nobody knows")} {
-		f := &fake{}
-		f.dial = func(context.Context) error {
-			if f.dials == 1 {
-				return inner
+	synctest.Test(t, func(t *testing.T) {
+		for _, inner := range []error{driver.ErrBadConn, syscall.ECONNREFUSED, errors.New("what nobody knows")} {
+			f := &fake{}
+			f.dial = func(context.Context) error {
+				if f.dials == 1 {
+					return inner
+				}
+				return nil
 			}
-			return nil
+			d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
+			db := f.open(t, d)
+			if _, err := Exec(t.Context(), d, db, ""); err != nil || f.dials != 2 {
+				t.Errorf("%v: %d dials, %v", inner, f.dials, err)
+			}
+			f.dials = 0
+			db = f.open(t, newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}}))
+			if _, err := db.ExecContext(t.Context(), ""); err != nil || f.dials != 2 {
+				t.Errorf("%v, with the sql.DB: %d dials, %v", inner, f.dials, err)
+			}
 		}
-		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
-		db := f.open(t, d)
-		if _, err := Exec(t.Context(), d, db, ""); err != nil || f.dials != 2 {
-			t.Errorf("%v: %d dials, %v", inner, f.dials, err)
-		}
-		f.dials = 0
-		db = f.open(t, newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}}))
-		if _, err := db.ExecContext(t.Context(), ""); err != nil || f.dials != 2 {
-			t.Errorf("%v, with the sql.DB: %d dials, %v", inner, f.dials, err)
-		}
-	}
+	})
 }
 
 func TestTheErrorOfADialIsKept(t *testing.T) {
-	f := &fake{dial: func(context.Context) error { return syscall.ECONNREFUSED }}
-	d := newDependency(t, lull.Policy{Attempts: 1})
-	if _, err := f.open(t, d).ExecContext(t.Context(), ""); !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "db: connect: ") {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{dial: func(context.Context) error { return syscall.ECONNREFUSED }}
+		d := newDependency(t, lull.Policy{Attempts: 1})
+		if _, err := f.open(t, d).ExecContext(t.Context(), ""); !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "db: connect: ") {
+			t.Error(err)
+		}
+	})
 }
 
 // A call of lull.Do that uses the sql.DB is a call to the database, as far as its second attempts
 // and those with a timeout of their own show it: their dials are no calls of their own.
 func TestADialInACallIsAPartOfIt(t *testing.T) {
-	f := &fake{dial: func(context.Context) error { return syscall.ECONNREFUSED }}
-	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
-	db := f.open(t, d)
-	err := lull.Run(t.Context(), d, func(ctx context.Context) error { _, err := db.ExecContext(ctx, ""); return err })
-	if e, ok := errors.AsType[*lull.Error](err); !ok || f.dials != 2 || e.Attempts != 2 {
-		t.Errorf("%d dials: %v", f.dials, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{dial: func(context.Context) error { return syscall.ECONNREFUSED }}
+		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
+		db := f.open(t, d)
+		err := lull.Run(t.Context(), d, func(ctx context.Context) error { _, err := db.ExecContext(ctx, ""); return err })
+		if e, ok := errors.AsType[*lull.Error](err); !ok || f.dials != 2 || e.Attempts != 2 {
+			t.Errorf("%d dials: %v", f.dials, err)
+		}
+	})
 }
 
 func TestNoDialThroughAnOpenCircuit(t *testing.T) {
-	f := &fake{}
-	d := newDependency(t, lull.Policy{})
-	db := f.open(t, d)
-	d.Breaker().ForceOpen(d.Now())
-	if _, err := db.ExecContext(t.Context(), ""); !errors.Is(err, lull.ErrCircuitOpen) || f.dials != 0 {
-		t.Errorf("%d dials, %v", f.dials, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		d := newDependency(t, lull.Policy{})
+		db := f.open(t, d)
+		d.Breaker().ForceOpen(d.Now())
+		if _, err := db.ExecContext(t.Context(), ""); !errors.Is(err, lull.ErrCircuitOpen) || f.dials != 0 {
+			t.Errorf("%d dials, %v", f.dials, err)
+		}
+	})
 }
 
 // Of ten dials four are in flight. One that waits for longer than its context lasts was never
@@ -141,36 +151,38 @@ func TestDialsInFlight(t *testing.T) {
 
 // A panic of the driver goes up where it dials, and keeps no place.
 func TestAPanicOfADial(t *testing.T) {
-	for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{
-		"call": exec,
-		"pool": func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) },
-	} {
-		f := &fake{}
-		f.dial = func(context.Context) error {
-			if f.dials == 1 {
-				panic("dial")
-			}
-			return nil
-		}
-		d := newDependency(t, lull.Policy{})
-		c, err := NewConnector(f, d, Config{Dials: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		db := sql.OpenDB(c)
-		defer db.Close()
-		func() {
-			defer func() {
-				if p := recover(); p != "dial" {
-					t.Errorf("%s: panicked with %v", name, p)
+	synctest.Test(t, func(t *testing.T) {
+		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{
+			"call": exec,
+			"pool": func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) },
+		} {
+			f := &fake{}
+			f.dial = func(context.Context) error {
+				if f.dials == 1 {
+					panic("dial")
 				}
+				return nil
+			}
+			d := newDependency(t, lull.Policy{})
+			c, err := NewConnector(f, d, Config{Dials: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			db := sql.OpenDB(c)
+			defer db.Close()
+			func() {
+				defer func() {
+					if p := recover(); p != "dial" {
+						t.Errorf("%s: panicked with %v", name, p)
+					}
+				}()
+				call(t, d, db)
 			}()
-			call(t, d, db)
-		}()
-		if err := call(t, d, db); err != nil {
-			t.Errorf("%s: afterwards %v", name, err)
+			if err := call(t, d, db); err != nil {
+				t.Errorf("%s: afterwards %v", name, err)
+			}
 		}
-	}
+	})
 }
 
 // slowDials is a connector that takes a second, whatever its context says.

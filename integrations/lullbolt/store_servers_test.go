@@ -1,0 +1,110 @@
+//go:build servers
+
+package lullbolt_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/idempotency/storetest"
+	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+)
+
+// With the store's real clock, and the disk.
+func TestConformanceByTheClock(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t, temp(t), lullbolt.Config{}) }, storetest.Options{})
+}
+
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	storetest.Matrix(t, storetest.Outliving{
+		Place:     func(t *testing.T) string { return temp(t) },
+		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, lullbolt.Config{}) },
+		Exclusive: true,
+	})
+}
+
+// A second process gets an error soon.
+func TestInUseByAnotherProcess(t *testing.T) {
+	const at = "LULLBOLT_TEST_OPEN"
+	if path := os.Getenv(at); path != "" {
+		if _, err := lullbolt.Open(path, lullbolt.Config{Wait: 100 * time.Millisecond}); !errors.Is(err, lullbolt.ErrInUse) {
+			t.Errorf("a second process gets %v, want ErrInUse", err)
+		}
+		return
+	}
+	path := temp(t)
+	open(t, path, lullbolt.Config{NoSync: true})
+	if out, err := again(t, at, path); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// The file stands still during the claim, or while the handler runs, and then continues. The next
+// request with the key is carried out, or gets the response: no outcome is unknown.
+func TestAFileThatStandsStill(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"claim", "record", "release"} {
+		s := open(t, temp(t), lullbolt.Config{NoSync: true})
+		policy := idempotency.StorePolicy()
+		policy.Attempts, policy.AttemptTimeout, policy.Breaker.Off = 1, 200*time.Millisecond, true
+		keys, err := idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 3
+		var goOn [n]func() error
+		var runs [n]atomic.Int64
+		send := func(i int) *httptest.ResponseRecorder {
+			r := httptest.NewRequest("POST", "/", nil)
+			r.Header.Set("Idempotency-Key", fmt.Sprint(i))
+			w := httptest.NewRecorder()
+			keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if first := runs[i].Add(1) == 1; first && at != "claim" {
+					waitFor(t, s, 0, false)
+					goOn[i] = lullbolt.Hold(s)
+					if at == "release" {
+						idempotency.NoEffect(r.Context())
+					}
+				}
+				w.WriteHeader(201)
+			})).ServeHTTP(w, r)
+			return w
+		}
+		for i := range n {
+			if at == "claim" {
+				waitFor(t, s, 0, false)
+				goOn[i] = lullbolt.Hold(s)
+			}
+			first := send(i)
+			if want := map[bool]int{true: 503, false: 201}[at == "claim"]; first.Code != want {
+				t.Errorf("held at the %s: %d, want %d", at, first.Code, want)
+			}
+			if err := goOn[i](); err != nil {
+				t.Fatal(err)
+			}
+			var again *httptest.ResponseRecorder
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				if again = send(i); again.Header().Get("Retry-After") == "" {
+					break
+				}
+			}
+			wantRuns := map[string]int64{"claim": 1, "record": 1, "release": 2}[at]
+			if replayed := again.Header().Get("Idempotency-Replayed") == "true"; again.Code != 201 || replayed != (at == "record") || runs[i].Load() != wantRuns {
+				t.Errorf("held at the %s, and sent again: %d %s, replayed %v, after %d handlers", at, again.Code, again.Body, replayed, runs[i].Load())
+			}
+		}
+		if err := keys.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+	}
+}

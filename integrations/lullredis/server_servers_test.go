@@ -1,0 +1,115 @@
+//go:build servers
+
+package lullredis
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/internal/pace"
+)
+
+func TestMain(m *testing.M) {
+	pace.Overlap(16)
+	m.Run()
+}
+
+// A server is a Redis of the test's own: a child process on a free port of the loopback.
+type server struct {
+	*exec.Cmd
+	addr string
+}
+
+// needServer starts a server. Where there is none to start the test is skipped or, if CI
+// is set, fails.
+func needServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	return needProgram(t, "redis-server", "install it, on Debian: apt-get install redis-server", args...)
+}
+
+func needProgram(t testing.TB, program, install string, args ...string) *server {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no %s: %s", program, install)
+		}
+		t.Skipf("no %s: %s", program, install)
+	}
+	for range 5 { // the port may be taken in between
+		s, err := startServer(t, path, args...)
+		if err == nil {
+			return s
+		}
+		t.Log(err)
+	}
+	t.Fatalf("%s does not start", program)
+	return nil
+}
+
+func startServer(t testing.TB, path string, args ...string) (*server, error) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := lis.Addr().String()
+	lis.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	s := &server{addr: addr, Cmd: exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", dir, "--logfile", log}, args...)...)}
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Wait() }()
+	stop := func() {
+		s.Process.Kill()
+		<-ended
+	}
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ContextTimeoutEnabled: true})
+	defer c.Close()
+	for range 2400 { // a minute
+		if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil { // go-redis writes of refused connections
+			conn.Close()
+			if c.Ping(context.Background()).Err() == nil && strings.Contains(c.Info(context.Background(), "server").Val(), fmt.Sprintf("process_id:%d\r", s.Process.Pid)) {
+				t.Cleanup(stop)
+				return s, nil
+			}
+		}
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log)
+			return nil, fmt.Errorf("%s ended: %v\n%s", path, err, text)
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+	stop()
+	return nil, fmt.Errorf("%s does not answer", path)
+}
+
+// client is one for a Fleet.
+func (s *server) client(t testing.TB) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true, PoolSize: 2})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not %s", what)
+		}
+	}
+}
