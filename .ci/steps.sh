@@ -40,7 +40,16 @@ step() { # step NAME COMMAND...: runs it, timed; the first failure ends the run
   shift
   "$@"
   done_steps+=("$(printf 'ok   %4d s  %s' $((SECONDS - began)) "$current")")
+  note_seconds $((SECONDS - began)) "$current"
   current=''
+}
+
+note_seconds() { # SECONDS NAME: into a file that .ci/house reads, in the place of what the step took before
+  local file=${XDG_CACHE_HOME:-$HOME/.cache}/lull/seconds
+  mkdir -p "${file%/*}"
+  { grep -v $'\t'"$2\$" "$file" 2>/dev/null || true; } >"$tmp/seconds"
+  printf '%s\t%s\t%s\n' "$1" "$(date '+%Y-%m-%d %H:%M')" "$2" >>"$tmp/seconds"
+  cp "$tmp/seconds" "$file"
 }
 
 die() {
