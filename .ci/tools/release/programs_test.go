@@ -33,7 +33,7 @@ func ofTheTest(s settings) settings {
 func TestPrograms(t *testing.T) {
 	root := clone(t)
 	to := filepath.Join(t.TempDir(), "programs")
-	s := ofTheTest(settings{version: "v0.1.0", dryRun: true, to: to, all: []platform{here, {"windows", "amd64"}}})
+	s := ofTheTest(settings{version: "v0.1.0", dryRun: true, again: true, to: to, all: []platform{here, {"windows", "amd64"}}})
 	var out strings.Builder
 	if err := release(t.Context(), &out, root, s); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
