@@ -4,7 +4,7 @@ go 1.26.0
 
 tool (
 	golang.org/x/vuln/cmd/govulncheck
-	golang.org/x/vulndb/cmd/forks
+	golang.org/x/vulndb/cmd/forks // not run: the module is here for its data, and this command needs nothing else
 	honnef.co/go/tools/cmd/staticcheck
 )
 

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -64,21 +65,36 @@ func run(out io.Writer, root string, show shown) error {
 }
 
 // printSeconds prints how long the suites took when they last ran, of the file that .ci/steps.sh writes. It has a line
-// for each step: seconds, the time, and its name, with a tab between them.
+// for each step: seconds, the time, and its name, with a tab between them. Of a suite that runs as several steps, one for each folder, it
+// prints the sum.
 func printSeconds(out io.Writer, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		fmt.Fprintln(out, "      -  seconds of the suites: none has run yet")
 		return nil
 	}
+	var suites []string
+	seconds, last := map[string]int{}, map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		part := strings.Split(strings.TrimSpace(line), "\t")
-		if len(part) != 3 {
+		took := 0
+		if len(part) == 3 {
+			took, err = strconv.Atoi(part[0])
+		}
+		if err != nil || len(part) != 3 {
 			return fmt.Errorf("%s: not seconds, a time and a name: %q", file, line)
 		}
-		if strings.HasPrefix(part[2], "go test") {
-			fmt.Fprintf(out, "%7s  seconds of %s, on %s\n", part[0], part[2], part[1])
+		suite, _, _ := strings.Cut(part[2], " ./")
+		if !strings.HasPrefix(suite, "go test") {
+			continue
 		}
+		if seconds[suite] += took; last[suite] == "" {
+			suites = append(suites, suite)
+		}
+		last[suite] = max(last[suite], part[1])
+	}
+	for _, suite := range suites {
+		fmt.Fprintf(out, "%7d  seconds of %s, on %s\n", seconds[suite], suite, last[suite])
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestFigures(t *testing.T) {
 		"sim/node_modules/a/go.mod": "module a\n",
 	})
 	seconds := filepath.Join(root, "seconds")
-	if err := os.WriteFile(seconds, []byte("3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n"), 0o644); err != nil {
+	if err := os.WriteFile(seconds, []byte("3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./sim\n8\t2026-11-27 03:01\tgo test -tags lab ./sim/shipped\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("LULL_SECONDS", seconds)
@@ -60,6 +60,7 @@ func TestFigures(t *testing.T) {
       0  pairs of places that share six or more lines, outside of tests
       0  pairs of places that share six or more lines, in tests
     118  seconds of go test work, on 2026-11-28 20:10
+     15  seconds of go test -tags lab, on 2026-11-27 03:01
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -1,8 +1,21 @@
-# Sourced by what fuzzes: fuzz TIME fuzzes every target of the workspace. TIME is a duration, or a number of
-# inputs, such as 500x. With a number each target begins with its seeds alone, so that it takes as long each time; with a duration, with all that was found
-# on this machine before.
+# Sourced by .ci/check and .ci/nightly: what both run, for a short time and for a long one.
 
-fuzz() { # three packages at a time: two are fuzzed while one is linked
+# servers FLAGS... runs the suite with the tag servers, one package at a time, and of each package the tests behind the tag: the others have
+# run. None may be skipped.
+servers() {
+  local files names
+  files=$(grep -rlE --include='*_test.go' --exclude-dir=node_modules '^//go:build (.*[^[:alnum:]_])?servers\b' .)
+  files=$(xargs grep -lE '^func (Test|Example|Fuzz)' <<<"$files")
+  names=$(xargs grep -hoE '^func (Test|Example|Fuzz)[[:alnum:]_]*' <<<"$files" | sed 's/^func //' | sort -u | paste -sd '|')
+  xargs -n 1 dirname <<<"$files" | sort -u |
+    xargs go test "$@" -tags servers -p 1 -timeout 10m -json -run "^($names)\$" |
+    testreport "$tmp/skipped.servers"
+}
+
+# fuzz TIME fuzzes every target of the workspace. TIME is a duration, or a number of inputs, such as 500x. With a number each
+# target begins with its seeds alone, so that it takes as long each time; with a duration, with all that was found on this machine before.
+# Three packages at a time: two are fuzzed while one is linked.
+fuzz() {
   local packages worker pids=() failed=''
   fuzztime=$1
   packages=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}{{"\n"}}{{end}}' work |
