@@ -2,7 +2,7 @@
 #
 #   docker build -t lull .
 #   docker run --rm -v "$PWD:/data:ro" lull lint /data/retry.yaml
-FROM golang:1.26 AS build
+FROM golang:1.26.11 AS build
 COPY . /src
 WORKDIR /src
 RUN CGO_ENABLED=0 go build -trimpath -o /out/ ./cmd/lull ./cmd/lull/lull-queue && mkdir -m 1777 /out/tmp

@@ -7,8 +7,8 @@ require (
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/config v0.0.0
 	github.com/lullgo/lull/torture v0.0.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
+	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 )
 
 require go.yaml.in/yaml/v4 v4.0.0 // indirect

@@ -9,7 +9,7 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0
 )
 
-require golang.org/x/text v0.43.0 // indirect
+require golang.org/x/text v0.44.0 // indirect
 
 replace (
 	github.com/lullgo/lull => ../..

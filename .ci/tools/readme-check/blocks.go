@@ -19,17 +19,26 @@ import (
 	"strings"
 )
 
-// runBlocks runs every go block of the pages, every block of Go code in the comment of a package below the working
-// directory, and every example: go test compiles an example without "// Output:" and does not run it.
+// instrument prepares a run of every go block of the pages, of every block of Go code in the comment of a package below the
+// working directory, and looks whether go test runs every example: it compiles one without "// Output:" and does not run it.
 //
 // A block is run where a test file has the same tokens, as whole statements or declarations; "..." in a block stands for
 // any. Behind the last of them a call is put in that reports that this place was reached, and the error, if the statement
-// sets err. Then go test runs the tests that contain or use the place, with all packages of the workspace at once. The
-// files themselves do not change: the changed ones are an overlay.
-func runBlocks(files, pages []string) error {
+// sets err. The files themselves do not change: the changed ones are an overlay, FOLDER/overlay.json. Whoever runs tests with
+// go test -overlay and LULL_BLOCKS=FOLDER in the environment gets reports in that folder, which ran reads.
+//
+// It returns the tests that contain or use a place, and the folders of their packages.
+func instrument(folder string, files, pages []string) (tests, dirs []string, err error) {
+	folder, err = filepath.Abs(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, nil, err
+	}
 	s, err := scan(".")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	problems := s.notRun
 	for i, file := range files {
@@ -40,76 +49,101 @@ func runBlocks(files, pages []string) error {
 				}
 				continue
 			}
-			s.blocks = append(s.blocks, goBlock{where: fmt.Sprintf("%s:%d", file, b.line), text: b.text})
+			s.blocks = append(s.blocks, goBlock{Where: fmt.Sprintf("%s:%d", file, b.line), Text: b.text})
 		}
 	}
-	reports, err := os.MkdirTemp("", "blocks")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(reports)
 	overlay := map[string]string{}
-	tests := map[string]bool{}
-	dirs := map[string]bool{}
 	found := make([]bool, len(s.blocks))
 	for _, f := range s.tests {
 		text, marked := f.marked(s.blocks, func(i int, at string) {
 			found[i] = true
-			for _, test := range s.users(f, at) {
-				tests[test] = true
-			}
+			tests = append(tests, s.users(f, at)...)
 		})
 		if !marked {
 			continue
 		}
-		dirs["./"+filepath.ToSlash(filepath.Dir(f.path))] = true
-		for name, text := range map[string]string{f.path: text, filepath.Join(filepath.Dir(f.path), "zz_ran_"+f.syntax.Name.Name+"_test.go"): fmt.Sprintf(ran, f.syntax.Name.Name)} {
+		dirs = append(dirs, "./"+filepath.ToSlash(filepath.Dir(f.path)))
+		for name, text := range map[string]string{f.path: text, filepath.Join(filepath.Dir(f.path), "zz_ran_"+f.syntax.Name.Name+"_test.go"): fmt.Sprintf(reporter, f.syntax.Name.Name)} {
 			name, err := filepath.Abs(name)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			instead := filepath.Join(reports, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
+			instead := filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
 			if err := os.WriteFile(instead, []byte(text), 0o600); err != nil {
-				return err
+				return nil, nil, err
 			}
 			overlay[name] = instead
 		}
 	}
-	if len(dirs) > 0 {
-		text, err := json.Marshal(map[string]any{"Replace": overlay})
-		if err != nil {
-			return err
-		}
-		names := filepath.Join(reports, "overlay.json")
-		if err := os.WriteFile(names, text, 0o600); err != nil {
-			return err
-		}
-		pattern := "^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$"
-		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-overlay=" + names, "-run=" + pattern}, slices.Sorted(maps.Keys(dirs)))...)
-		test.Env = append(os.Environ(), "LULL_BLOCKS="+reports)
-		if out, err := test.CombinedOutput(); err != nil {
-			problems = append(problems, fmt.Errorf("go test -run=%s: %w\n%s", pattern, err, out))
+	for i, b := range s.blocks {
+		if !found[i] {
+			problems = append(problems, fmt.Errorf("%s: no test file has these lines:\n%s", b.Where, b.Text))
 		}
 	}
-	for i, b := range s.blocks {
-		report, err := os.ReadFile(filepath.Join(reports, fmt.Sprint(i)))
+	for name, content := range map[string]any{"overlay.json": map[string]any{"Replace": overlay}, "blocks.json": s.blocks} {
+		text, err := json.Marshal(content)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.Sort(tests)
+	slices.Sort(dirs)
+	return slices.Compact(tests), slices.Compact(dirs), errors.Join(problems...)
+}
+
+// ran returns an error for each block that no test has reached the end of since instrument prepared the folder.
+func ran(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, "blocks.json"))
+	if err != nil {
+		return err
+	}
+	var all []goBlock
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	var problems []error
+	for i, b := range all {
+		report, err := os.ReadFile(filepath.Join(folder, fmt.Sprint(i)))
 		switch {
-		case !found[i]:
-			problems = append(problems, fmt.Errorf("%s: no test file has these lines:\n%s", b.where, b.text))
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%s: no test has run this to its end:\n%s", b.where, b.text))
+			problems = append(problems, fmt.Errorf("%s: no test has run this to its end:\n%s", b.Where, b.Text))
 		case len(report) > 0:
-			problems = append(problems, fmt.Errorf("%s: this ended with the error %s:\n%s", b.where, report, b.text))
+			problems = append(problems, fmt.Errorf("%s: this ended with the error %s:\n%s", b.Where, report, b.Text))
 		}
 	}
 	if len(problems) == 0 {
-		fmt.Printf("%d blocks of code in %d pages and the comments of packages were run\n", len(s.blocks), len(files))
+		fmt.Printf("%d blocks of code in pages and the comments of packages were run\n", len(all))
 	}
 	return errors.Join(problems...)
 }
 
-// ran is the file that is added to the packages with blocks.
-const ran = `package %s
+// runBlocks runs the tests with the blocks, those behind tags too, and nothing else.
+func runBlocks(files, pages []string) error {
+	folder, err := os.MkdirTemp("", "blocks")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	tests, dirs, err := instrument(folder, files, pages)
+	if err != nil {
+		return err
+	}
+	if len(dirs) > 0 {
+		pattern := "^(" + strings.Join(tests, "|") + ")$"
+		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-tags=servers,lab", "-overlay=" + filepath.Join(folder, "overlay.json"), "-run=" + pattern}, dirs)...)
+		test.Env = append(os.Environ(), "LULL_BLOCKS="+folder)
+		if out, err := test.CombinedOutput(); err != nil {
+			return errors.Join(fmt.Errorf("go test -run=%s: %w\n%s", pattern, err, out), ran(folder))
+		}
+	}
+	return ran(folder)
+}
+
+// reporter is the file that is added to the packages with blocks.
+const reporter = `package %s
 
 import (
 	"os"
@@ -136,7 +170,7 @@ func zzRan(block int, errs ...error) {
 
 // A goBlock is a block of Go code, and where it stands.
 type goBlock struct {
-	where, text string
+	Where, Text string
 	own         string // the package that it is a comment of
 }
 
@@ -305,7 +339,7 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 		marks[at] += "; " + call
 	}
 	for i, block := range all {
-		want := tokens(block.text)
+		want := tokens(block.Text)
 		for len(want) > 0 && strings.HasPrefix(want[0].text, "//") {
 			want = want[1:]
 		}

@@ -3,6 +3,8 @@
 //
 //	readme-check commands README.md docs/*.md   print the commands of the sh blocks
 //	readme-check run README.md docs/*.md        run the go blocks, and those in the comments of packages
+//	readme-check instrument DIR README.md ...   prepare other runs of tests to report which of the blocks they run
+//	readme-check ran DIR                        check that they have run all
 //	readme-check links                          check the links of all pages to files and headings
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
@@ -34,8 +36,16 @@ func run(args []string) error {
 	if len(args) == 1 && args[0] == "links" {
 		return checkLinks()
 	}
+	if len(args) == 2 && args[0] == "ran" {
+		return ran(args[1])
+	}
+	folder := "" // for instrument
+	if len(args) > 2 && args[0] == "instrument" {
+		folder = args[1]
+		args = slices.Delete(slices.Clone(args), 1, 2)
+	}
 	if len(args) < 2 {
-		return errors.New("want commands or run, and the names of files; or links")
+		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; or links")
 	}
 	pages := make([]string, len(args)-1)
 	for i, file := range args[1:] {
@@ -50,8 +60,11 @@ func run(args []string) error {
 		return printCommands(args[1:], pages)
 	case "run":
 		return runBlocks(args[1:], pages)
+	case "instrument":
+		_, _, err := instrument(folder, args[1:], pages)
+		return err
 	}
-	return fmt.Errorf("unknown command %q: want commands or run", args[0])
+	return fmt.Errorf("unknown command %q", args[0])
 }
 
 func printCommands(files, pages []string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +78,34 @@ func TestRun(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// Blocks are reported by any runs of tests that have the overlay, such as those of two suites.
+func TestInstrument(t *testing.T) {
+	write := writer(t)
+	write("go.mod", "module m\n\ngo 1.26\n")
+	write("m.go", "package m\n")
+	write("a_test.go", "package m\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(1) }\n")
+	write("b_test.go", "//go:build servers\n\npackage m\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) {\n\tt.Log(2)\n}\n")
+	write("README.md", "```go\nt.Log(1)\n```\n\n```go\nt.Log(2)\n```\n")
+	if err := run([]string{"instrument", "blocks", "README.md"}); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs("blocks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LULL_BLOCKS", folder)
+	for _, suite := range []struct{ tag, says string }{{"", "README.md:6: no test has run this to its end"}, {"servers", ""}} {
+		test := exec.CommandContext(t.Context(), "go", "test", "-tags="+suite.tag, "-overlay=blocks/overlay.json", ".")
+		if out, err := test.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		err := run([]string{"ran", "blocks"})
+		if suite.says == "" && err != nil || suite.says != "" && (err == nil || !strings.HasPrefix(err.Error(), suite.says)) {
+			t.Errorf("with the tag %q: %v, want %q", suite.tag, err, suite.says)
+		}
 	}
 }
 

@@ -30,18 +30,19 @@ import (
 type settings struct {
 	version  string
 	dryRun   bool
+	again    bool   // build a program twice
 	to       string // the folder for the programs of all platforms; empty: they are not built
 	programs []program
 	all      []platform // those that programs are built for
-	tried    platform   // the one for which a dry run builds a program
+	tried    platform   // the one for which a program is built twice
 }
 
-const usage = `usage: .ci/release [--dry-run] [--programs FOLDER] VERSION
+const usage = `usage: .ci/release [--dry-run] [--twice] [--programs FOLDER] VERSION
 
 VERSION is that of all modules, such as v0.1.0. The tree must be committed, and CHANGELOG.md
 must have a section for the version. With --dry-run neither is needed: what stands in the tree
-is packed and proved, and no commit and no tag is made; of the programs, lull is built for one
-other platform, twice, to see that it becomes the same.
+is packed and proved, and no commit and no tag is made. With --twice lull is also built for one
+other platform, twice, to see that it becomes the same; it takes as long as all else.
 
 With --programs the programs of all platforms are put into a folder, as archives with checksums
 and a list of what is in them.
@@ -53,6 +54,7 @@ func main() {
 	s := settings{programs: ofLull, all: platforms, tried: platform{"windows", "amd64"}}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.BoolVar(&s.dryRun, "dry-run", false, "prove the release, and make no commit and no tag")
+	flags.BoolVar(&s.again, "twice", false, "build a program twice, and compare all bytes")
 	flags.StringVar(&s.to, "programs", "", "build the programs of all platforms into this `folder`")
 	flags.Usage = func() { fmt.Fprint(flags.Output(), usage); flags.PrintDefaults() }
 	if err := flags.Parse(os.Args[1:]); err != nil {
@@ -110,7 +112,7 @@ func release(ctx context.Context, out io.Writer, root string, s settings) error 
 	if err := use.prove(modules, s.programs, s.version); err != nil {
 		return err
 	}
-	if s.dryRun {
+	if s.again {
 		if err := use.proveReproducible(s.tried, tree, s.programs[:1], modules[0].path, s.version); err != nil {
 			return err
 		}

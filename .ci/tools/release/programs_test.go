@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func ofTheTest(s settings) settings {
 func TestPrograms(t *testing.T) {
 	root := clone(t)
 	to := filepath.Join(t.TempDir(), "programs")
-	s := ofTheTest(settings{version: "v0.1.0", dryRun: true, to: to, all: []platform{here, {"windows", "amd64"}}})
+	s := ofTheTest(settings{version: "v0.1.0", dryRun: true, again: true, to: to, all: []platform{here, {"windows", "amd64"}}})
 	var out strings.Builder
 	if err := release(t.Context(), &out, root, s); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -226,19 +225,21 @@ func unmarshalled(t *testing.T, name string) any {
 	return doc
 }
 
-// The image is built with the Go of the workspace.
-func TestDockerfileHasTheGoOfTheWorkspace(t *testing.T) {
+// The image is built with the Go that archives are built with, a release of the workspace's.
+func TestDockerfileHasTheGoOfReleases(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
-	work, err := os.ReadFile(filepath.Join(root, "go.work"))
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
+	version, _, _ := strings.Cut(strings.TrimPrefix(read(".ci/toolchains"), "go"), "\n")
+	if image := read("Dockerfile"); !strings.Contains(image, "\nFROM golang:"+version+" AS build\n") {
+		t.Errorf(".ci/toolchains begins with %s, Dockerfile is\n%s", version, image)
 	}
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(work)
-	if version == nil || !bytes.Contains(text, []byte("FROM golang:"+string(version[1])+" ")) {
-		t.Errorf("go.work has %q, Dockerfile\n%s", version, text)
+	if minor := version[:strings.LastIndexByte(version, '.')]; !strings.Contains("\n"+read("go.work"), "\ngo "+minor+".") {
+		t.Errorf("archives are built with %s, go.work is\n%s", version, read("go.work"))
 	}
 }

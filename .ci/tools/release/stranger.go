@@ -50,8 +50,7 @@ func (s *stranger) run(dir string, env []string, name string, args ...string) (s
 	return string(text), nil
 }
 
-// prove fetches each module, builds and runs a program with its packages, and installs and runs
-// its programs.
+// prove fetches each module, compiles its packages, and installs and runs its programs.
 func (s *stranger) prove(modules []*mod, programs []program, version string) error {
 	for _, m := range modules {
 		began := time.Now()
@@ -59,7 +58,7 @@ func (s *stranger) prove(modules []*mod, programs []program, version string) err
 		if err != nil {
 			return fmt.Errorf("%s@%s: %w", m.path, version, err)
 		}
-		fmt.Fprintf(s.out, "%5.1f s  go get %s@%s, and a program with %d packages of it\n", time.Since(began).Seconds(), m.path, version, packages)
+		fmt.Fprintf(s.out, "%5.1f s  go get %s@%s, and compile %d packages of it\n", time.Since(began).Seconds(), m.path, version, packages)
 	}
 	for _, p := range programs {
 		began := time.Now()
@@ -109,8 +108,8 @@ var ofLull = []program{
 	{"cmd/lull/lull-queue", [][]string{{"--version"}, {"inspect", "--help"}}, nil},
 }
 
-// buildWith builds a program, in a module of its own, that imports every package of m that others
-// may import, and runs it. It returns how many packages that are.
+// buildWith compiles a package, in a module of its own, that imports every package of m that others
+// may import. It returns how many packages that are.
 func (s *stranger) buildWith(m *mod, version string) (int, error) {
 	dir := filepath.Join(s.home, "with", filepath.FromSlash(m.dir), "program")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -127,7 +126,7 @@ func (s *stranger) buildWith(m *mod, version string) (int, error) {
 		return 0, err
 	}
 	var program strings.Builder
-	program.WriteString("package main\n\n")
+	program.WriteString("package program\n\n")
 	packages := 0
 	for line := range strings.Lines(found) {
 		words := strings.Fields(line)
@@ -137,10 +136,9 @@ func (s *stranger) buildWith(m *mod, version string) (int, error) {
 		packages++
 		fmt.Fprintf(&program, "import _ %q\n", words[2])
 	}
-	program.WriteString("\nfunc main() {}\n")
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "program.go"), []byte(program.String()), 0o644); err != nil {
 		return 0, err
 	}
-	_, err = s.run(dir, nil, "go", "run", ".")
+	_, err = s.run(dir, nil, "go", "build", ".")
 	return packages, err
 }

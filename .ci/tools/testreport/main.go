@@ -1,6 +1,6 @@
 // Command testreport reads the output of go test -json. It prints what go test
 // would, and at the end how many tests ran and which were skipped. It fails if a
-// test was skipped for want of something that the machine should have.
+// test was skipped for want of something that the machine should have, and if none ran.
 //
 //	go test -race -json work | testreport skipped.txt
 //
@@ -94,7 +94,7 @@ func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
 			delete(output, t)
 		}
 	}
-	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok, nil
+	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok && ran > 0, nil
 }
 
 // reason returns why a test was skipped: its output without the framing.

@@ -8,6 +8,8 @@ import (
 func TestRead(t *testing.T) {
 	const start = `{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
 `
+	const other = `{"Action":"pass","Package":"q","Test":"TestB"}
+`
 	for name, c := range map[string]struct {
 		in, out, report string
 		ok              bool
@@ -33,16 +35,16 @@ func TestRead(t *testing.T) {
 			"", "skipped p TestA: a_test.go:9: install redis-server\n0 tests ran, 0 failed, 1 skipped\n", false,
 		},
 		"skips under the race detector": {
-			start + `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:9: allocations differ under the race detector\n"}
+			other + start + `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:9: allocations differ under the race detector\n"}
 {"Action":"skip","Package":"p","Test":"TestA"}
 {"Action":"pass","Package":"p"}`,
-			"", "skipped p TestA: a_test.go:9: allocations differ under the race detector\n0 tests ran, 0 failed, 1 skipped\n", true,
+			"", "skipped p TestA: a_test.go:9: allocations differ under the race detector\n1 tests ran, 0 failed, 1 skipped\n", true,
 		},
 		"skips what is not for it": {
-			start + `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:9: not for this broker: no order is kept\n"}
+			other + start + `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:9: not for this broker: no order is kept\n"}
 {"Action":"skip","Package":"p","Test":"TestA"}
 {"Action":"pass","Package":"p"}`,
-			"", "skipped p TestA: a_test.go:9: not for this broker: no order is kept\n0 tests ran, 0 failed, 1 skipped\n", true,
+			"", "skipped p TestA: a_test.go:9: not for this broker: no order is kept\n1 tests ran, 0 failed, 1 skipped\n", true,
 		},
 		"does not build": {
 			`{"ImportPath":"p [p.test]","Action":"build-output","Output":"./a.go:1:1: oops\n"}
@@ -52,9 +54,14 @@ func TestRead(t *testing.T) {
 			"./a.go:1:1: oops\nFAIL\tp [build failed]\n", "0 tests ran, 0 failed, 0 skipped\n", false,
 		},
 		"has no test files": {
-			`{"Action":"output","Package":"p","Output":"?   \tp\t[no test files]\n"}
+			other + `{"Action":"output","Package":"p","Output":"?   \tp\t[no test files]\n"}
 {"Action":"skip","Package":"p"}`,
-			"?   \tp\t[no test files]\n", "0 tests ran, 0 failed, 0 skipped\n", true,
+			"?   \tp\t[no test files]\n", "1 tests ran, 0 failed, 0 skipped\n", true,
+		},
+		"runs nothing": {
+			`{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s [no tests to run]\n"}
+{"Action":"pass","Package":"p"}`,
+			"ok  \tp\t0.1s [no tests to run]\n", "0 tests ran, 0 failed, 0 skipped\n", false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,9 +34,9 @@ require (
 	github.com/lullgo/lull/config v0.0.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
+	golang.org/x/crypto v0.59.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/term v0.48.0 // indirect
 )
 
 replace github.com/lullgo/lull => ../../..
