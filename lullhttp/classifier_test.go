@@ -124,8 +124,7 @@ func TestClassifierAndHints(t *testing.T) {
 				}
 				return lull.Verdict{Kind: kind}
 			})).Transport
-			req, _ := http.NewRequest("GET", "http://example.test/", nil)
-			_, err := tr.RoundTrip(req)
+			_, err := tr.RoundTrip(get(t))
 			if n != want || !errors.Is(err, odd) || (kind == lull.KindSuccess) != (err == odd) {
 				t.Errorf("%v: %d attempts, %v", kind, n, err)
 			}

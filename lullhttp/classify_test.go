@@ -153,7 +153,7 @@ func TestErrorTimeouts(t *testing.T) {
 		tr = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
 		checkError(t, roundTrip(t, tr, context.Background(), "GET", "https://"+mute, nil), lull.KindTransient, true, timeout)
 
-		tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext}
+		tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext} //outside: its time is over before anything is dialled
 		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, true, timeout)
 
 		client := &http.Client{Timeout: time.Millisecond, Transport: &http.Transport{DialContext: memnet.Dial}}

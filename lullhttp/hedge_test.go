@@ -515,8 +515,7 @@ func TestBeforeRetryHasTheLastError(t *testing.T) {
 					}
 					return nil
 				}))
-				req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.test/", nil)
-				if _, err := tr.RoundTrip(req); err != nil || calls != 1 {
+				if _, err := tr.RoundTrip(get(t)); err != nil || calls != 1 {
 					t.Errorf("%d calls of the hook; %v", calls, err)
 				}
 			})

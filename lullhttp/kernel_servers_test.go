@@ -3,13 +3,9 @@
 package lullhttp
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"syscall"
@@ -111,41 +107,5 @@ func TestErrorsOfTheKernel(t *testing.T) {
 			}
 			checkError(t, roundTrip(t, tr, t.Context(), "GET", "http://"+c.address, nil), c.kind, c.neverSent, c.code)
 		})
-	}
-}
-
-// One direction of a connection that has switched protocols can be closed before the other, over TCP as in memory.
-func TestAnUpgradeOverTCPKeepsItsHalfClose(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "Upgrade")
-		w.Header().Set("Upgrade", "words")
-		w.WriteHeader(http.StatusSwitchingProtocols)
-		conn, rw, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		heard, _ := io.ReadAll(rw)
-		fmt.Fprintf(conn, "heard %q\n", heard)
-	}))
-	defer s.Close()
-	rt, err := New(lull.Policy{}, WithBase(s.Client().Transport))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequest("GET", s.URL, nil)
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "words")
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	io.WriteString(resp.Body.(io.Writer), "goodbye")
-	if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := bufio.NewReader(resp.Body).ReadString('\n'); got != "heard \"goodbye\"\n" {
-		t.Errorf("the server's last words were %q, %v", got, err)
 	}
 }

@@ -176,8 +176,7 @@ func TestOutcomesGoWithTheirResponses(t *testing.T) {
 		var kept []*http.Response
 		gone := new(atomic.Int64)
 		for range 100 {
-			req, _ := http.NewRequest("GET", "http://example.test/", nil)
-			resp, err := rt.RoundTrip(req)
+			resp, err := rt.RoundTrip(get(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -112,8 +112,7 @@ func TestABaseThatReturnsTheSameResponseAgain(t *testing.T) {
 			want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
 			for call := range 3 {
 				n = 0
-				req, _ := http.NewRequest("GET", "http://example.test/", nil)
-				resp, err := tr.RoundTrip(req)
+				resp, err := tr.RoundTrip(get(t))
 				if err != nil {
 					t.Fatal(err)
 				}

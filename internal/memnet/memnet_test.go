@@ -3,9 +3,11 @@ package memnet_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"syscall"
@@ -103,6 +105,23 @@ func TestNobodyListens(t *testing.T) {
 	defer first.Close()
 	if _, err := memnet.ListenOn("db.test:5432"); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("a second listener: %v", err)
+	}
+}
+
+// The caller's trace hears of connecting as it does from net.Dialer.
+func TestTrace(t *testing.T) {
+	l := memnet.Listen()
+	defer l.Close()
+	for address, refused := range map[string]bool{l.Addr().String(): false, "nobody.test:80": true} {
+		heard := ""
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			ConnectStart: func(network, to string) { heard += network + " " + to },
+			ConnectDone:  func(_, _ string, err error) { heard += fmt.Sprint(" ", errors.Is(err, syscall.ECONNREFUSED)) },
+		})
+		memnet.Dial(ctx, "tcp", address)
+		if want := fmt.Sprint("tcp ", address, " ", refused); heard != want {
+			t.Errorf("heard %q, want %q", heard, want)
+		}
 	}
 }
 
