@@ -32,6 +32,7 @@ func (f finding) String() string {
 // A source is a parsed file.
 type source struct {
 	file
+	isTest     bool // otherwise the package is made for tests
 	fset       *token.FileSet
 	ast        *ast.File
 	imports    map[string]string // path by name
@@ -70,7 +71,7 @@ func check(files []file) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, &source{f, fset, parsed, importsOf(parsed), exceptionsOf(fset, parsed)})
+		sources = append(sources, &source{f, strings.HasSuffix(f.path, "_test.go"), fset, parsed, importsOf(parsed), exceptionsOf(fset, parsed)})
 	}
 	functions := map[string]*function{}
 	for changed := true; changed; { // until no more functions are known that make bubbles

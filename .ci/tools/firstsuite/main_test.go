@@ -85,11 +85,12 @@ func TestX(t *testing.T) {
 	time.Sleep(1) // found
 }`},
 		"in a package made for tests": {helper: `
-func Wait() { time.Sleep(1) } // found
-func Start() { exec.Command("x") }
+func Wait() { time.Sleep(1) }
+func Start() { exec.Command("x") } // found
+func Other() { exec.Command("x") }
 func init() { _ = testing.Verbose }
 `, test: `
-func TestX(t *testing.T) { helper.Wait() }
+func TestX(t *testing.T) { helper.Wait(); helper.Start() }
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

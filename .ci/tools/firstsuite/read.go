@@ -16,7 +16,7 @@ type reader struct {
 	locals    map[string]string // keys of the functions in local variables
 	bound     map[*ast.FuncLit]bool
 	name      string
-	bubbles   bool // it makes a bubble somewhere: the functions in its tables run there
+	bubbles   bool // it makes a bubble somewhere: what is in its tables runs there
 }
 
 // read adds the functions of the file. Methods are found by their names alone.
@@ -132,7 +132,7 @@ func (r *reader) walk(n ast.Node, inBubble bool) {
 				if kv, ok := e.(*ast.KeyValueExpr); ok {
 					e = kv.Value
 				}
-				r.walk(e, inBubble || r.bubbles && isFunc(e))
+				r.walk(e, inBubble || r.bubbles)
 			}
 			if n.Type != nil {
 				r.walk(n.Type, inBubble)
@@ -176,11 +176,6 @@ func (r *reader) walk(n ast.Node, inBubble bool) {
 	})
 }
 
-func isFunc(e ast.Expr) bool {
-	_, is := e.(*ast.FuncLit)
-	return is
-}
-
 // bind notes that a local variable is a function: it is used where the variable is mentioned.
 func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
 	lit, ok := value.(*ast.FuncLit)
@@ -200,7 +195,7 @@ func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
 
 func (r *reader) note(n, at ast.Node, inBubble bool) {
 	what, k := r.use(n)
-	if k == "" || k == clock && inBubble {
+	if k == "" || k == clock && (inBubble || !r.isTest) {
 		return
 	}
 	r.into.uses = append(r.into.uses, used{r.fset.Position(at.Pos()), what, k, r.reason(at.Pos(), k)})
