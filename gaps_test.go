@@ -272,29 +272,6 @@ func TestHedgesOrRetries(t *testing.T) {
 	}
 }
 
-// Every observer is called.
-func TestManyObservers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		told := make([]int, 4)
-		var opts []lull.Option
-		for i := range told {
-			opts = append(opts, lull.WithObserver(observer(func(context.Context, lull.Event) { told[i]++ })))
-		}
-		if err := lull.Run(t.Context(), newDependency(t, lull.Policy{}, opts...), succeed); err != nil {
-			t.Fatal(err)
-		}
-		for i, n := range told {
-			if n == 0 || n != told[0] {
-				t.Errorf("observer %d was told %d times, the first %d times", i, n, told[0])
-			}
-		}
-	})
-}
-
-type observer func(context.Context, lull.Event)
-
-func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }
-
 // Rule 16: an attempt that was given all of the policy's AttemptTimeout is never one that was
 // given too little, whatever became of those that were given almost as much.
 func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {

@@ -135,24 +135,6 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func BenchmarkStart(b *testing.B) {
-	h, now := trained(b)
-	for b.Loop() {
-		now += 100
-		h.Start(now)
-	}
-}
-
-func BenchmarkDone(b *testing.B) {
-	h, now := trained(b)
-	f := h.Start(now)
-	for b.Loop() {
-		now += 100
-		g := f
-		h.Done(now, &g, true)
-	}
-}
-
 func BenchmarkHedge(b *testing.B) {
 	for name, slow := range map[string]time.Duration{"granted": 20 * ms, "too many late": 0} {
 		b.Run(name, func(b *testing.B) {
@@ -169,13 +151,5 @@ func BenchmarkHedge(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkLearn(b *testing.B) {
-	h, now := trained(b)
-	l := h.learned.Load()
-	for b.Loop() {
-		l.learn(now, h.rules)
 	}
 }
