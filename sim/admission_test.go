@@ -43,6 +43,9 @@ func naive(attempts int, wait time.Duration) Contender {
 // Goodput stays at what the service can do, whatever its clients do; without admission
 // control the same clients bring it down. Those that obey make no more attempts than calls.
 func TestAdmissionHoldsTheGoodput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	for _, c := range []struct {
 		name          string
 		c             Contender

@@ -50,6 +50,9 @@ func fly(t *testing.T, s sim.Scenario, c sim.Contender, seeds int) []sim.Result 
 // together and should have no luck in common.
 func flyFrom(t *testing.T, seed uint64, s sim.Scenario, c sim.Contender, seeds int) []sim.Result {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	sums, err := sim.Compare(t.Context(), s, []sim.Contender{c}, sim.CompareOptions{Seed: seed, Seeds: seeds, Named: []sim.Contender{neverPays}})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,9 @@ import (
 // One flight in each of the worlds of the TestAgree tests, and in some that have the rest: its figures are those of
 // the file, exactly. Whoever changes them on purpose runs the lab (.ci/lab), which compares with what others computed.
 func TestFiguresStayTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: simulations that are the same every time")
+	}
 	fault := func(f sim.Fault) sim.Scenario { return metastable(0.8, deep, f, 40*time.Second) }
 	with := func(change func(*sim.Scenario)) sim.Scenario {
 		s := fault(stall(2 * time.Second))
