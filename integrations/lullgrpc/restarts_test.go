@@ -460,6 +460,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 		cc.Close()
 	}
 	stop(false)
+	synctest.Wait() // the end of a stream may be noted after its caller has it
 	// The bubble ends only without goroutines.
 	if places := client.Dependency(t.Context(), addr, unaryMethod).Limiter().InFlight(); places != 0 {
 		t.Errorf("%d places are taken", places)

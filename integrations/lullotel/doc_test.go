@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/lullgo/lull"
@@ -147,38 +146,19 @@ func emitted(t *testing.T, r *rig) map[string]described {
 	for _, s := range m.ScopeMetrics {
 		for _, x := range s.Metrics {
 			kind, keys := "?", make(map[string]bool)
-			note := func(s attribute.Set) {
-				for _, kv := range s.ToSlice() {
-					keys[string(kv.Key)] = true
-				}
-			}
 			switch d := x.Data.(type) {
 			case metricdata.Sum[int64]:
 				if d.IsMonotonic {
 					kind = "counter"
 				}
-				for _, p := range d.DataPoints {
-					note(p.Attributes)
-				}
-			case metricdata.Gauge[int64]:
+			case metricdata.Gauge[int64], metricdata.Gauge[float64]:
 				kind = "gauge"
-				for _, p := range d.DataPoints {
-					note(p.Attributes)
-				}
-			case metricdata.Gauge[float64]:
-				kind = "gauge"
-				for _, p := range d.DataPoints {
-					note(p.Attributes)
-				}
-			case metricdata.Histogram[int64]:
+			case metricdata.Histogram[int64], metricdata.Histogram[float64]:
 				kind = "histogram"
-				for _, p := range d.DataPoints {
-					note(p.Attributes)
-				}
-			case metricdata.Histogram[float64]:
-				kind = "histogram"
-				for _, p := range d.DataPoints {
-					note(p.Attributes)
+			}
+			for _, p := range points(x.Data) {
+				for _, kv := range p.attributes.ToSlice() {
+					keys[string(kv.Key)] = true
 				}
 			}
 			all[x.Name] = described{kind, x.Unit, strings.Join(slices.Sorted(maps.Keys(keys)), " ")}

@@ -2,6 +2,7 @@ package lullotel
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -65,59 +66,53 @@ func value(t testing.TB, all map[string]metricdata.Aggregation, name string, lab
 		}
 		return true
 	}
-	switch d := all[name].(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range d.DataPoints {
-			if has(p.Attributes) {
-				sum += float64(p.Value)
-			}
+	for _, p := range points(all[name]) {
+		if has(p.attributes) {
+			sum += p.value
 		}
-	case metricdata.Gauge[int64]:
-		for _, p := range d.DataPoints {
-			if has(p.Attributes) {
-				sum += float64(p.Value)
-			}
-		}
-	case metricdata.Gauge[float64]:
-		for _, p := range d.DataPoints {
-			if has(p.Attributes) {
-				sum += p.Value
-			}
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range d.DataPoints {
-			if has(p.Attributes) {
-				sum += float64(p.Count)
-			}
-		}
-	case metricdata.Histogram[int64]:
-		for _, p := range d.DataPoints {
-			if has(p.Attributes) {
-				sum += float64(p.Count)
-			}
-		}
-	case nil:
-	default:
-		t.Fatalf("%s is a %T", name, d)
 	}
 	return sum
 }
 
 // series returns how many label sets a metric has.
-func series(a metricdata.Aggregation) int {
+func series(a metricdata.Aggregation) int { return len(points(a)) }
+
+// A point is a series of a metric: its labels, and its value or, of a histogram, the number of its values.
+type point struct {
+	attributes attribute.Set
+	value      float64
+}
+
+func points(a metricdata.Aggregation) []point {
 	switch d := a.(type) {
 	case metricdata.Sum[int64]:
-		return len(d.DataPoints)
+		return numbers(d.DataPoints)
 	case metricdata.Gauge[int64]:
-		return len(d.DataPoints)
+		return numbers(d.DataPoints)
 	case metricdata.Gauge[float64]:
-		return len(d.DataPoints)
-	case metricdata.Histogram[float64]:
-		return len(d.DataPoints)
+		return numbers(d.DataPoints)
 	case metricdata.Histogram[int64]:
-		return len(d.DataPoints)
+		return counts(d.DataPoints)
+	case metricdata.Histogram[float64]:
+		return counts(d.DataPoints)
+	case nil:
+		return nil
 	}
-	return 0
+	panic(fmt.Sprintf("a metric is a %T", a))
+}
+
+func numbers[N int64 | float64](of []metricdata.DataPoint[N]) (all []point) {
+	for _, p := range of {
+		all = append(all, point{p.Attributes, float64(p.Value)})
+	}
+	return all
+}
+
+func counts[N int64 | float64](of []metricdata.HistogramDataPoint[N]) (all []point) {
+	for _, p := range of {
+		all = append(all, point{p.Attributes, float64(p.Count)})
+	}
+	return all
 }
 
 func attributes(kv []attribute.KeyValue) map[string]any {

@@ -195,33 +195,6 @@ func TestADialThatIsAnswered(t *testing.T) {
 	}
 }
 
-// What pgx dials to cancel a statement is no connect.
-func TestACancelIsNoConnect(t *testing.T) {
-	t.Parallel()
-	var c connects
-	var dials atomic.Int32
-	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(c *pgxpool.Config) {
-		dial := c.ConnConfig.DialFunc
-		c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			return dial(ctx, network, addr)
-		}
-	})
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-	for end := time.Now().Add(time.Minute); c.succeeded.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-	}
-	if err := conn.Conn().PgConn().CancelRequest(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if dials.Load() != 2 || c.succeeded.Load() != 1 || c.failed.Load()+c.others.Load() != 0 {
-		t.Errorf("%d dials, %d connects, %d failed", dials.Load(), c.succeeded.Load(), c.failed.Load()+c.others.Load())
-	}
-}
-
 // breaking is a connection whose Close panics as long as bad is set.
 type breaking struct {
 	net.Conn

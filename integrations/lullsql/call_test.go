@@ -14,10 +14,12 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
@@ -571,4 +573,90 @@ func TestObserversGetTheError(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit. A
+// database that makes no connection in the time of a call does.
+func TestRule23ThePoolIsFull(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, d *lull.Dependency, db *sql.DB) error{
+		"exec": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+			_, err := Exec(ctx, d, db, "INSERT INTO t VALUES (1)")
+			return err
+		},
+		"read": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+			_, err := Read(ctx, d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil })
+			return err
+		},
+		"tx": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+			return Tx(ctx, d, db, nil, func(context.Context, *sql.Tx) error { return nil })
+		},
+	} {
+		for _, hangs := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Deadline: 10 * time.Second, Breaker: breaker.Config{Consecutive: 2}})
+					var f fake
+					if hangs {
+						f.dial = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+					}
+					db := f.open(t, d)
+					db.SetMaxOpenConns(1)
+					if !hangs {
+						conn, err := db.Conn(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer conn.Close()
+					}
+					for range 5 {
+						e, ok := errors.AsType[*lull.Error](call(t.Context(), d, db))
+						if !ok || !hangs && (!e.Verdict.CallerSide() || e.Attempts < 2) { // nothing was sent, so it may be repeated
+							t.Errorf("%v", e)
+						}
+					}
+					if open := d.Breaker().State(d.Now()) != breaker.Closed; open != hangs {
+						t.Errorf("the database hangs: %v; the circuit is open: %v", hangs, open)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What ended an attempt is decided by who ended its context, in a statement, an operation, a transaction, and in a dial for
+// each and for a statement of the plain sql.DB.
+func TestWhoCutTheAttemptOff(t *testing.T) {
+	for name, c := range map[string]func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error{
+		"exec": func(ctx context.Context, d *lull.Dependency, db *sql.DB, _ func(context.Context) error) error {
+			_, err := Exec(ctx, d, db, "")
+			return err
+		},
+		"read": func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error {
+			_, err := Read(ctx, d, db, func(ctx context.Context, _ *sql.Conn) (int, error) { return 0, attempt(ctx) })
+			return err
+		},
+		"tx": func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error {
+			return Tx(ctx, d, db, nil, func(ctx context.Context, _ *sql.Tx) error { return attempt(ctx) })
+		},
+		"dial": func(ctx context.Context, d *lull.Dependency, db *sql.DB, _ func(context.Context) error) error {
+			return db.PingContext(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
+				var f fake
+				d := newDependency(t, p)
+				db := f.open(t, d)
+				return func(ctx context.Context, attempt func(context.Context) error) error {
+					switch name {
+					case "exec":
+						f.exec = func(c *fakeConn) error { return attempt(c.ctx) }
+					case "dial":
+						f.dial = attempt
+					}
+					return c(ctx, d, db, attempt)
+				}
+			})
+		})
+	}
 }
