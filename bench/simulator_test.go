@@ -8,7 +8,7 @@ import (
 // Both simulators play the same storm: what comes of it agrees within the luck of
 // their draws. (An unsorted timing wheel is 3 % off.)
 func TestBothSimulatorsAgree(t *testing.T) {
-	const clients = 200_000
+	const clients = 50_000
 	a, err := lullStorm(clients)
 	if err != nil {
 		t.Fatal(err)
@@ -18,12 +18,12 @@ func TestBothSimulatorsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("lull: %d attempts, %d succeeded; heap: %d, %d", a.attempts, a.successes, b.attempts, b.successes)
-	// The number of attempts has a standard deviation of about 300, that of
+	// The number of attempts has a standard deviation of about 150, that of
 	// successes, which the capacity fixes, less.
-	if d := math.Abs(float64(a.attempts - b.attempts)); d > 2000 {
+	if d := math.Abs(float64(a.attempts - b.attempts)); d > 1000 {
 		t.Errorf("attempts differ by %.0f", d)
 	}
-	if d := math.Abs(float64(a.successes - b.successes)); d > 1000 {
+	if d := math.Abs(float64(a.successes - b.successes)); d > 500 {
 		t.Errorf("successes differ by %.0f", d)
 	}
 }

@@ -278,7 +278,7 @@ func showsThrottle(t *testing.T, c caller) bool {
 	}
 	recovered = true
 	succeeded, heldBack := 0, false
-	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		called := time.Now()
 		err := call()
 		if succeeded >= 20 && (err != nil || time.Since(called) > 0) {
@@ -448,20 +448,6 @@ func TestGroupsAreWellFormed(t *testing.T) {
 		for _, e := range g.extras {
 			if names[e.subject] != 1 || names[e.over] != 1 {
 				t.Errorf("%s has no %q, or no %q", g.name, e.subject, e.over)
-			}
-		}
-	}
-}
-
-// Every subject runs to its end on one core and on two.
-func TestMeasureEverySubject(t *testing.T) {
-	benchtime(t, "20x")
-	for _, g := range groups() {
-		for _, s := range g.subjects {
-			for _, cores := range []int{1, 2} {
-				if m, err := measure(s, cores); err != nil || m.Ns <= 0 {
-					t.Errorf("%s/%s on %d cores: %+v, error %v", g.name, s.name, cores, m, err)
-				}
 			}
 		}
 	}

@@ -7,30 +7,10 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
-
-// TestMain lets the command run itself, as it does for each measurement, when it is
-// run by a test: then it is the program of the test.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-subject" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// An error of the other process is returned in this one.
-func TestMeasureApartFails(t *testing.T) {
-	_, err := measureApart(time.Microsecond)(group{name: "Group"}, subject{name: "peer"}, 1)
-	if want := `-subject "Group/peer": there is none`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-}
 
 // benchtime sets how long testing.Benchmark runs, for one test.
 func benchtime(t *testing.T, value string) {
@@ -200,10 +180,7 @@ func TestFailingSubject(t *testing.T) {
 	}
 }
 
-func TestCommand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: takes seconds of real time")
-	}
+func TestFlags(t *testing.T) {
 	benchtime(t, "1x") // run sets it again; this puts it back
 	for args, want := range map[string]string{
 		"-rounds 0":                          "-rounds is 0: want 1 or more",
@@ -216,10 +193,5 @@ func TestCommand(t *testing.T) {
 		if err := run(strings.Fields(args), io.Discard, io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", args, err, want)
 		}
-	}
-	var out strings.Builder
-	err := run(strings.Fields("-rounds 1 -time 1us -group httpget"), &out, io.Discard)
-	if err != nil || !strings.Contains(out.String(), "HTTPGet: ") || !strings.Contains(out.String(), "net/http ") || strings.Contains(out.String(), "RetrySuccess") {
-		t.Errorf("error %v, output:\n%s", err, out.String())
 	}
 }

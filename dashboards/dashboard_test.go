@@ -3,10 +3,7 @@ package dashboards
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +13,6 @@ import (
 
 	"github.com/lullgo/lull/internal/golden"
 )
-
-var picture = flag.String("picture", "", "draw the panels of the run into this HTML file")
 
 func TestDashboardIsMadeFromRows(t *testing.T) {
 	made, err := Dashboard()
@@ -140,40 +135,6 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 	}
 	if n < 9 {
 		t.Errorf("%d alerts", n)
-	}
-}
-
-// program is the path of prometheus or promtool, which a test cannot do without: in the folder
-// that LULL_PROMETHEUS names, or where .ci/prometheus/install puts them.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	folder := os.Getenv("LULL_PROMETHEUS")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder = filepath.Join(cache, "lull", "prometheus")
-	}
-	path, err := exec.LookPath(filepath.Join(folder, name))
-	if err == nil {
-		return path
-	}
-	const how = "run .ci/prometheus/install, or have LULL_PROMETHEUS name a folder with prometheus and promtool: %v"
-	if os.Getenv("CI") != "" {
-		t.Fatalf(how, err)
-	}
-	t.Skipf(how, err)
-	return ""
-}
-
-func TestAlerts(t *testing.T) {
-	promtool := program(t, "promtool")
-	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "alerts.test.yml"}} {
-		out, err := exec.Command(promtool, args...).CombinedOutput()
-		if err != nil {
-			t.Errorf("promtool %v: %v\n%s", args, err, out)
-		}
 	}
 }
 

@@ -15,6 +15,6 @@
 // of 3.5.)
 //
 // docs/dashboard.png shows the panels as [Render] draws them, from the answers of that
-// Prometheus in such a run: go test -run Panels -args -picture FILE.html, then
+// Prometheus in such a run: go test -tags servers -run Panels -args -picture FILE.html, then
 // chromium --headless --screenshot=FILE.png --window-size=1500,1620 --hide-scrollbars FILE.html.
 package dashboards

@@ -79,9 +79,6 @@ func recovered(rs []sim.Result) (n int, mean time.Duration) {
 // of the calls, at 80 % load and after a stall of 10 s; a simulator written
 // independently of this one measured 37 and 68.
 func TestAgreeDrainTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	tab := newTable("policy", "load", "queue at the end of the stall", "attempts/call while it drains", "predicted s", "measured s")
 	for _, c := range []struct {
 		c      sim.Contender
@@ -93,7 +90,7 @@ func TestAgreeDrainTime(t *testing.T) {
 		{noRetry, 0.8, 1, 35, 3}, {ofArrivals, 0.8, 1.1, 67, 3},
 		{noRetry, 0.7, 1, 20, 3}, {noRetry, 0.9, 1, 80, 6}, {ofArrivals, 0.7, 1.1, 30, 3},
 	} {
-		rs := fly(t, metastable(c.load, deep, stall(10*time.Second), 140*time.Second), c.c, some(5))
+		rs := fly(t, metastable(c.load, deep, stall(10*time.Second), 140*time.Second), c.c, few(5))
 		end := int((stallAt + 10*time.Second) / time.Second)
 		queue := over(rs, func(r *sim.Result) float64 { return r.Series.Queue[end-1] })
 		// What is sent while all fail, per call begun. The budget looks back over
@@ -131,9 +128,6 @@ func TestAgreeDrainTime(t *testing.T) {
 // A collapse is for good exactly if load x attempts per call at total failure is
 // at least the capacity: four attempts, 0.25; 10 % of calls, 0.909.
 func TestAgreeCollapseThreshold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	tab := newTable("policy", "load", "load x attempts", "recovered", "after", "goodput at the end")
 	for _, c := range []struct {
 		c    sim.Contender
@@ -147,7 +141,7 @@ func TestAgreeCollapseThreshold(t *testing.T) {
 		{ofArrivals, 0.85, 1.1, true, 200}, {ofArrivals, 0.95, 1.1, false, 200},
 		{noRetry, 0.95, 1, true, 260},
 	} {
-		rs := fly(t, metastable(c.load, deep, stall(10*time.Second), time.Duration(c.s)*time.Second), c.c, some(3))
+		rs := fly(t, metastable(c.load, deep, stall(10*time.Second), time.Duration(c.s)*time.Second), c.c, few(3))
 		n, after := recovered(rs)
 		final := over(rs, func(r *sim.Result) float64 { return r.Recovery.Final })
 		tab.row(c.c.Name, c.load, c.load*c.a, fmt.Sprintf("%d of %d", n, len(rs)), after, final)
@@ -163,9 +157,6 @@ func TestAgreeCollapseThreshold(t *testing.T) {
 
 // Collapse needs a queue longer than callers wait, and an outage about as long.
 func TestAgreeQueueAndTimeout(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	tab := newTable("queue", "fault", "recovered", "after", "attempts/call at the end")
 	const seeds = 5
 	all, none := [2]int{seeds, seeds}, [2]int{0, 0}
@@ -188,7 +179,7 @@ func TestAgreeQueueAndTimeout(t *testing.T) {
 		{"10000", deep, sim.Fault{Kind: sim.SlowDown, For: 10 * time.Second}, none, false},
 		{"10000", deep, sim.Fault{Kind: sim.Errors, For: 10 * time.Second}, all, true},
 	} {
-		n := some(seeds)
+		n := few(seeds)
 		rs := fly(t, metastable(0.8, c.queue, c.fault, 40*time.Second), threeRetries, n)
 		got, after := recovered(rs)
 		tab.row(c.name, fmt.Sprint(c.fault.Kind, " ", c.fault.For), fmt.Sprintf("%d of %d", got, n), after, over(rs, lastAmplification))
@@ -198,7 +189,7 @@ func TestAgreeQueueAndTimeout(t *testing.T) {
 	}
 	// Without retries a short stall is over soon.
 	for _, d := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
-		rs := fly(t, metastable(0.8, deep, stall(d), 40*time.Second), noRetry, some(seeds))
+		rs := fly(t, metastable(0.8, deep, stall(d), 40*time.Second), noRetry, few(seeds))
 		got, after := recovered(rs)
 		tab.row("10000, no retry", fmt.Sprint("stall ", d), fmt.Sprintf("%d of %d", got, len(rs)), after, over(rs, lastAmplification))
 		if got < len(rs) || after > 4*time.Second {
@@ -220,9 +211,6 @@ func lastAmplification(r *sim.Result) float64 {
 
 // A spike of arrivals collapses it as a stall does.
 func TestAgreeSpike(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	s := metastable(0.8, deep, stall(time.Second), 100*time.Second)
 	s.Services[0].Faults = nil
 	at, end := stallAt, stallAt+10*time.Second
@@ -231,7 +219,7 @@ func TestAgreeSpike(t *testing.T) {
 		c    sim.Contender
 		ends bool
 	}{{noRetry, true}, {threeRetries, false}} {
-		rs := fly(t, s, c.c, some(3))
+		rs := fly(t, s, c.c, few(3))
 		n, after := recovered(rs)
 		t.Logf("%s: %d of %d recovered after %v", c.c.Name, n, len(rs), after)
 		if want := map[bool]int{true: len(rs)}[c.ends]; n != want {

@@ -44,9 +44,6 @@ func erlangC(c int, a float64) float64 {
 }
 
 func TestAgreeMeanWait(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const work = 10 * ms
 	exp, fixed := sim.Distribution{Kind: sim.Exponential, Mean: work}, sim.Distribution{Mean: work}
 	// A log-normal and two kinds of work in one, for what mean and variance alone
@@ -67,16 +64,12 @@ func TestAgreeMeanWait(t *testing.T) {
 		{"M/M/4", 4, exp, 0.5, 1}, {"M/M/4", 4, exp, 0.8, 1},
 		{"M/M/100", 100, exp, 0.9, 1},
 	} {
-		seeds := 10
-		if testing.Short() || raced {
-			seeds = 4
-		}
 		// So many calls that the mean wait is known to about 2 %.
 		horizon := time.Duration(25_000 / (c.load * float64(c.workers) / work.Seconds()) * float64(time.Second))
 		if c.workers == 100 {
 			horizon *= 2
 		}
-		rs := fly(t, queueing(c.workers, 1<<20, c.work, c.load, horizon), once, seeds)
+		rs := fly(t, queueing(c.workers, 1<<20, c.work, c.load, horizon), once, some(10))
 		// The work's own mean is taken as known, not as it happened to be.
 		wait := over(rs, func(r *sim.Result) float64 { return (r.Totals.MeanCompletion - work).Seconds() * 1000 })
 		a := c.load * float64(c.workers)
@@ -117,12 +110,8 @@ func mean(xs []float64, part int) float64 {
 // The waits of M/M/1 are known whole: a call takes longer than t, wait and work
 // together, with the probability exp(-(1-load) t/work).
 func TestAgreeLatencyDistribution(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const work, load = 10 * ms, 0.7
-	seeds := 8
-	rs := fly(t, queueing(1, 1<<20, sim.Distribution{Kind: sim.Exponential, Mean: work}, load, 600*time.Second), once, seeds)
+	rs := fly(t, queueing(1, 1<<20, sim.Distribution{Kind: sim.Exponential, Mean: work}, load, 600*time.Second), once, some(8))
 	tab := newTable("quantile", "here ms", "theory", "z")
 	for _, c := range []struct {
 		q  float64
@@ -147,9 +136,6 @@ func TestAgreeLatencyDistribution(t *testing.T) {
 // Calls that find all workers busy and no queue are lost, and how many are
 // depends on the mean of the work only (Erlang; Sevastyanov).
 func TestAgreeLoss(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const work = 10 * ms
 	tab := newTable("workers", "load", "work", "lost", "Erlang B", "z")
 	for _, c := range []struct {
@@ -228,9 +214,6 @@ func TestAgreeArrivals(t *testing.T) {
 // A closed loop: N callers, each thinks, calls, and thinks again. With
 // exponential times its throughput is that of N machines and c repairmen.
 func TestAgreeClosedLoop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const think, work = 100 * ms, 10 * ms
 	tab := newTable("callers", "workers", "calls/s", "machine repairman", "z", "response ms", "theory", "z")
 	for _, c := range []struct{ callers, each, workers int }{{5, 1, 1}, {11, 1, 1}, {10, 3, 1}, {60, 1, 4}} {

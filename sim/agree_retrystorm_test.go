@@ -95,19 +95,20 @@ func (b *stormBreaker) Withdraw(now time.Duration, _ budget.Class, _ func() uint
 	return budget.Grant{OK: true}
 }
 
-func TestAgreeRetrystorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
+func spiked() sim.Scenario {
 	spike := 2500.0 / 600
-	s := sim.Scenario{
+	return sim.Scenario{
 		Horizon: time.Minute, Step: time.Second,
 		Services: []sim.Service{{Name: "api", Workers: 10, Queue: sim.Queue{Limit: 100}, Time: sim.Distribution{Kind: sim.Exponential, Mean: 10 * ms}}},
 		Fleets: []sim.Fleet{{Calls: "api", AttemptTimeout: 50 * ms, Arrivals: sim.Arrivals{Rate: 600, Ramp: []sim.RampPoint{
 			{At: 20 * time.Second, Factor: 1}, {At: 20 * time.Second, Factor: spike}, {At: 30 * time.Second, Factor: spike}, {At: 30 * time.Second, Factor: 1},
 		}}}},
 	}
-	seeds := some(5)
+}
+
+func TestAgreeRetrystorm(t *testing.T) {
+	s := spiked()
+	seeds := few(5)
 	fixed := backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: 25 * ms}
 	tab := newTable("policy", "goodput 0-20 s", "20-30 s", "30-60 s", "there")
 	for _, c := range []struct {

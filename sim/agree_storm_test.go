@@ -46,9 +46,6 @@ func peakOver(r *sim.Result) float64 {
 }
 
 func TestAgreeSynchronisedCallers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	// peak over base load, and the share of the M that give up; from five runs of
 	// a model that shares nothing with this one.
 	type row struct{ none, equal, full float64 }
@@ -120,8 +117,8 @@ func TestAgreeSynchronisedCallers(t *testing.T) {
 // before 1 s, where the first four retries overlap: 2000 (1 + 1/2 + 1/16 + 1/384)
 // are 3130, and the busiest bin is a little above its expectation.)
 func TestAgreeRetriesPer20ms(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("a million retries: too many under the race detector")
+	if testing.Short() {
+		t.Skip("not short: a million retries on one goroutine")
 	}
 	s := sim.Scenario{
 		Horizon: 6 * time.Second, Step: 20 * ms,

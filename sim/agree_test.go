@@ -57,12 +57,23 @@ func flyFrom(t *testing.T, seed uint64, s sim.Scenario, c sim.Contender, seeds i
 	return sums[0].Results
 }
 
-// some is n, or fewer where time is short.
+// long is set in the lab.
+var long bool
+
+// some is how many seeds a test flies: n in the lab, else a few.
 func some(n int) int {
-	if testing.Short() || raced {
-		return min(n, 2)
+	if long {
+		return n
 	}
-	return n
+	return min(n, 2)
+}
+
+// few is some where one seed shows enough.
+func few(n int) int {
+	if long {
+		return n
+	}
+	return 1
 }
 
 // A sample is the mean of some figures, and how far it can be trusted.
@@ -144,4 +155,16 @@ func (t *table) log(to *testing.T) {
 	to.Log(t.text.String())
 }
 
-func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
+func paidBy(b func() budget.Budget) []lull.Option { return []lull.Option{lull.WithBudget(b)} }
+
+// idle is a budget that pays for nothing and learns nothing.
+type idle struct{}
+
+func (idle) Begin(time.Duration)                          {}
+func (idle) Failed(time.Duration)                         {}
+func (idle) Settle(time.Duration, budget.Receipt)         {}
+func (idle) End(time.Duration, bool, budget.Receipt, int) {}
+func (idle) Balance(time.Duration) float64                { return 0 }
+func (idle) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
+	return budget.Grant{}
+}

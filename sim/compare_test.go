@@ -59,25 +59,40 @@ func text(t testing.TB, sums []Summary) []byte {
 
 func TestCompareIsTheSameEverywhere(t *testing.T) {
 	s, cs := contested()
-	compare := func(seed uint64, workers int) []byte {
-		sums, err := Compare(t.Context(), s, cs, CompareOptions{Seed: seed, Seeds: 3, Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text(t, sums)
-	}
-	one := compare(7, 1)
+	admitted := overloaded(true)
+	admitted.Horizon, admitted.Warmup, admitted.Services[0].Hosts, admitted.Services[0].Workers = 5*time.Second, 0, 3, 30
+	links := tied(9500*millisecond, 300_000) // many connections are lost at once
+	links.Fleets[0].Redial = true
+	links.Fleets = append(links.Fleets, Fleet{Name: "clients", Calls: "front", Processes: 1000, Link: Link{On: true}, Reload: links.Fleets[0].Reload})
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, procs := range []int{1, 2} {
-		runtime.GOMAXPROCS(procs)
-		for _, workers := range []int{0, 1, 2, 5} {
-			if !bytes.Equal(compare(7, workers), one) {
-				t.Errorf("%d workers on %d cores give something else than one", workers, procs)
+	for name, c := range map[string]struct {
+		s       Scenario
+		cs      []Contender
+		workers []int
+	}{
+		"contested": {s, cs, []int{0, 1, 2, 5}},
+		"admission": {admitted, []Contender{{Name: "lull"}, naive(3, 0)}, []int{2}},
+		"links":     {links, []Contender{{Name: "lull"}}, []int{2}},
+	} {
+		compare := func(seed uint64, workers int) []byte {
+			sums, err := Compare(t.Context(), c.s, c.cs, CompareOptions{Seed: seed, Seeds: 3, Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text(t, sums)
+		}
+		one := compare(7, 1)
+		for _, procs := range []int{1, 2} {
+			runtime.GOMAXPROCS(procs)
+			for _, workers := range c.workers {
+				if !bytes.Equal(compare(7, workers), one) {
+					t.Errorf("%s: %d workers on %d cores give something else than one", name, workers, procs)
+				}
 			}
 		}
-	}
-	if bytes.Equal(compare(8, 1), one) {
-		t.Error("another seed gives the same")
+		if bytes.Equal(compare(8, 1), one) {
+			t.Errorf("%s: another seed gives the same", name)
+		}
 	}
 }
 

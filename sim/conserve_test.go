@@ -508,9 +508,9 @@ func finiteResult(r Result) bool {
 }
 
 func TestNothingIsLost(t *testing.T) {
-	n := uint64(700)
-	if testing.Short() {
-		n = 200
+	n := uint64(200)
+	if long {
+		n = 700
 	}
 	for seed := range n {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

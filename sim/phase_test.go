@@ -12,7 +12,7 @@ func TestPhasesOfMillionsAreUniform(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}
-	const n = 5_000_000
+	const n = 2_000_000
 	s := Scenario{
 		Horizon: 70 * time.Millisecond, Step: 35 * time.Millisecond, Window: 35 * time.Millisecond,
 		Services: []Service{{Name: "api"}},

@@ -35,10 +35,11 @@ func TestAHerdIsServed(t *testing.T) {
 
 // The herd may be five times as large, or hardly one. Nobody stays away.
 func TestHerdsOfOtherSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: 300,000 clients on one goroutine")
+	sizes := map[int]time.Duration{1_000: 17 * time.Second, 20_000: 30 * time.Second}
+	if long {
+		sizes[300_000] = 2 * time.Minute
 	}
-	for clients, most := range map[int]time.Duration{1_000: 17 * time.Second, 20_000: 30 * time.Second, 300_000: 2 * time.Minute} {
+	for clients, most := range sizes {
 		r := play(t, herd(clients), lull.Policy{})
 		if r.Totals.Succeeded != int64(clients) || r.Totals.Last > most {
 			t.Errorf("%d of %d are connected, the last at %v", r.Totals.Succeeded, clients, r.Totals.Last)

@@ -1,50 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/lullgo/lull/queue"
 )
-
-// Every message of every consumer is accounted for, and lull loses none.
-func TestOutage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: takes up to ten seconds of real time")
-	}
-	// A tenth of the waits: a short outage, but as long against them.
-	policy.Backoff.Base /= 10
-	policy.Breaker.OpenFor /= 10
-	defer func() { policy = queue.Policy() }()
-	s := setting{rate: 60, before: time.Second / 2, outage: time.Second, after: time.Second / 2, workers: 4, patience: 5 * time.Minute}
-	var out bytes.Buffer
-	results, err := compare(context.Background(), s, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report(&out, s, results); err != nil {
-		t.Fatal(err)
-	}
-	t.Log("\n" + out.String())
-	for _, r := range results {
-		if r.messages != 120 || r.left > 0 || r.dead > r.messages || r.attempts < r.messages-r.dead || r.during > r.attempts {
-			t.Errorf("%s: %+v", r.name, r)
-		}
-		if r.during == 0 {
-			t.Errorf("%s made no attempt in the outage: this test tells nothing", r.name)
-		}
-		if r.name == "lull" && r.dead != 0 {
-			t.Errorf("lull: %d dead letters", r.dead)
-		}
-	}
-}
 
 func TestSettings(t *testing.T) {
 	for _, s := range []setting{{}, {rate: 1e9, before: 1, outage: 1, after: 1, patience: 1, workers: 1}, {rate: 1, before: 1, outage: 1, after: 1, patience: 1, workers: -1}} {
-		if _, err := compare(context.Background(), s, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "want") {
+		if _, err := compare(context.Background(), s, io.Discard); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

@@ -27,9 +27,7 @@ const (
 type figures struct {
 	goodput, ofCapacity float64
 	p50, p99            time.Duration
-	attempts            float64       // for each call
-	perItem             time.Duration // that a worker spent
-	lateness            time.Duration // the p99 of how late calls were begun
+	attempts            float64 // for each call
 }
 
 // counting is a transport that counts attempts.
@@ -43,8 +41,18 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
+// A network is where the server listens, and how it is dialled.
+type network struct {
+	listen func() (net.Listener, error)
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+func loopback() network {
+	return network{func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }, (&net.Dialer{}).DialContext}
+}
+
 // fly makes calls to a server for the time in the setting.
-func fly(s setting, admitted, obeying bool) (f figures, err error) {
+func fly(s setting, n network, admitted, obeying bool) (f figures, err error) {
 	b := newServer()
 	defer b.end()
 	var handler http.Handler = b
@@ -55,7 +63,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 		}
 		handler = m.Handler(b)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := n.listen()
 	if err != nil {
 		return f, err
 	}
@@ -65,13 +73,14 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	url := "http://" + listener.Addr().String() + "/"
 
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConns, base.MaxIdleConnsPerHost = 0, 10_000
+	base.DialContext, base.MaxIdleConns, base.MaxIdleConnsPerHost = n.dial, 0, 10_000
 	defer base.CloseIdleConnections()
 	counted := &counting{RoundTripper: base}
-	call := naive(&http.Client{Transport: counted, Timeout: patience}, url)
+	luck := rand.New(s.draws)
+	call := naive(&http.Client{Transport: counted, Timeout: patience}, url, luck)
 	if obeying {
 		policy := lull.Policy{AttemptTimeout: patience, Deadline: 5 * time.Second}
-		client, err := lullhttp.NewClient(policy, lullhttp.WithBase(counted))
+		client, err := lullhttp.NewClient(policy, lullhttp.WithBase(counted), lullhttp.With(lull.WithRand(s.draws)))
 		if err != nil {
 			return f, err
 		}
@@ -87,8 +96,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	start := time.Now()
 	at := time.Duration(0)
 	measuring := false
-	var late []time.Duration
-	for ; at < warmUp+s.duration; at += time.Duration(rand.ExpFloat64() * float64(time.Second) / (s.times * capacity)) {
+	for ; at < warmUp+s.duration; at += time.Duration(luck.ExpFloat64() * float64(time.Second) / (s.times * capacity)) {
 		if !measuring && at >= warmUp {
 			measuring = true
 			b.restart()
@@ -97,7 +105,6 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 			counted.n.Store(0)
 		}
 		time.Sleep(time.Until(start.Add(at)))
-		late = append(late, time.Since(start.Add(at)))
 		made.Add(1)
 		calls.Go(func() {
 			if call(ctx) {
@@ -109,7 +116,6 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	seconds := time.Since(start.Add(warmUp)).Seconds()
 	took, perItem := b.measured()
 	took = slices.Sorted(slices.Values(took))
-	f.perItem, f.lateness = perItem, percentile(slices.Sorted(slices.Values(late)), 0.99)
 	f.goodput = float64(succeeded.Load()) / seconds
 	f.ofCapacity = f.goodput / (workers / perItem.Seconds())
 	f.p50, f.p99 = percentile(took, 0.5), percentile(took, 0.99)
@@ -118,7 +124,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 }
 
 // naive is a client that repeats whatever fails, after a short pause.
-func naive(client *http.Client, url string) func(context.Context) bool {
+func naive(client *http.Client, url string, luck *rand.Rand) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		for n := 1; ; n++ {
 			if get(ctx, client, url, n) {
@@ -127,7 +133,7 @@ func naive(client *http.Client, url string) func(context.Context) bool {
 			if n == tries || ctx.Err() != nil {
 				return false
 			}
-			time.Sleep(rand.N(100 * time.Millisecond))
+			time.Sleep(time.Duration(luck.Int64N(int64(100 * time.Millisecond))))
 		}
 	}
 }

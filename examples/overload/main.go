@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"time"
 )
@@ -42,10 +43,16 @@ func main() {
 type setting struct {
 	times    float64 // the load, in capacities
 	duration time.Duration
+	draws    draws
 }
 
+// draws are random bits, for several goroutines.
+type draws func() uint64
+
+func (d draws) Uint64() uint64 { return d() }
+
 func run(args []string, stdout, stderr io.Writer) error {
-	s := setting{}
+	s := setting{draws: rand.Uint64}
 	seconds := 0
 	flags := flag.NewFlagSet("overload", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -63,12 +70,12 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("-seconds is %d: want 2 to 60", seconds)
 	}
 	s.duration = time.Duration(seconds) * time.Second
-	_, err := show(s, stdout)
+	_, err := show(s, loopback(), stdout)
 	return err
 }
 
 // show flies the three parts, and prints a line for each.
-func show(s setting, out io.Writer) (parts [3]figures, err error) {
+func show(s setting, n network, out io.Writer) (parts [3]figures, err error) {
 	fmt.Fprintf(out, "A server that can do %.0f requests a second gets %.0f calls a second, for %v each:\n\n", capacity, s.times*capacity, s.duration)
 	fmt.Fprintf(out, "%-44s %9s %11s %9s %9s %10s\n", "", "goodput", "of capacity", "p50", "p99", "attempts")
 	for i, p := range []struct {
@@ -80,7 +87,7 @@ func show(s setting, out io.Writer) (parts [3]figures, err error) {
 		{"(b) admission control, naive clients", true, false},
 		{"(c) admission control, clients that obey", true, true},
 	} {
-		f, err := fly(s, p.admitted, p.obeying)
+		f, err := fly(s, n, p.admitted, p.obeying)
 		if err != nil {
 			return parts, err
 		}

@@ -23,6 +23,7 @@ type server struct {
 	work  sync.Cond
 	queue []*item
 	ended bool
+	done  sync.WaitGroup // the workers
 
 	spent time.Duration   // by workers at work
 	took  []time.Duration // from the arrival of what was worked on to its answer
@@ -39,7 +40,7 @@ func newServer() *server {
 	s := &server{}
 	s.work.L = &s.mu
 	for range workers {
-		go s.worker()
+		s.done.Go(s.worker)
 	}
 	return s
 }
@@ -68,9 +69,10 @@ func (s *server) worker() {
 
 func (s *server) end() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.ended = true
 	s.work.Broadcast()
+	s.mu.Unlock()
+	s.done.Wait()
 }
 
 // restart forgets what was measured.

@@ -19,14 +19,14 @@ const (
 // might believe that it sends little.
 type backend struct {
 	every uint64 // one request in so many is slow
-	seed  uint64 // of the choice
+	seed  uint64 // of the choice, and of what the others take
 
 	allSlow          atomic.Bool
 	requests, hedges atomic.Int64 // hedges are among the requests
 }
 
-func newBackend(every uint64) *backend {
-	return &backend{every: every, seed: rand.Uint64()}
+func newBackend(every, seed uint64) *backend {
+	return &backend{every: every, seed: seed}
 }
 
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,5 +49,5 @@ func (b *backend) takes(n uint64) time.Duration {
 	if n%b.every == slow || b.allSlow.Load() {
 		return long
 	}
-	return usual*3/4 + rand.N(usual/2)
+	return usual*3/4 + time.Duration(rand.New(rand.NewPCG(b.seed, ^n)).Int64N(int64(usual/2)))
 }

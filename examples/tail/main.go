@@ -25,10 +25,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -49,6 +51,7 @@ var (
 type setting struct {
 	rate                int           // calls a second
 	every               uint64        // one request in so many is slow
+	seed                uint64        // of which that is
 	duration            time.Duration // of the comparison, with each policy
 	before, slow, after time.Duration // of the turn: before it, while all is slow, and after
 }
@@ -70,12 +73,16 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = show(s, stdout)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	_, err = show(s, listener, (&net.Dialer{}).DialContext, stdout)
 	return err
 }
 
 func parse(args []string, stderr io.Writer) (setting, error) {
-	s := setting{before: 2 * time.Second, slow: 3 * time.Second, after: 4 * time.Second}
+	s := setting{seed: rand.Uint64(), before: 2 * time.Second, slow: 3 * time.Second, after: 4 * time.Second}
 	flags := flag.NewFlagSet("tail", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&s.rate, "rate", 500, "calls a second, from 100 to 5000; they do not wait for one another")
@@ -111,13 +118,11 @@ type shown struct {
 	turn          turn
 }
 
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // show starts a backend, makes the calls, and prints what came of them.
-func show(s setting, out io.Writer) (r shown, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return r, err
-	}
-	b := newBackend(s.every)
+func show(s setting, listener net.Listener, dial dialer, out io.Writer) (r shown, err error) {
+	b := newBackend(s.every, s.seed)
 	server := &http.Server{Handler: b}
 	defer server.Close()
 	go server.Serve(listener)
@@ -125,7 +130,7 @@ func show(s setting, out io.Writer) (r shown, err error) {
 	// A connection for each request in flight, kept for the next ones: what is slow
 	// here should be the backend.
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConns, base.MaxIdleConnsPerHost = 0, 10_000
+	base.DialContext, base.MaxIdleConns, base.MaxIdleConnsPerHost = dial, 0, 10_000
 	defer base.CloseIdleConnections()
 
 	under := func(p lull.Policy) (*load, error) {

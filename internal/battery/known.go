@@ -18,7 +18,7 @@ const (
 // KnownShortfalls are those of the part of the battery that go test flies (the quick size, one
 // seed). The test fails when another appears, and when one of these has gone:
 //
-//	go test ./internal/battery -run TestPart -shortfalls
+//	go test -tags lab ./internal/battery -run TestPart -shortfalls
 //
 // prints all that there are.
 var KnownShortfalls = []Known{

@@ -3,7 +3,6 @@ package shipped
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim"
 )
@@ -25,25 +23,19 @@ import (
 // that does not must not: then the two boundaries are within one step of the grid. What does not come back by
 // itself runs once more with help. All is judged by sim.Scenario.Judge, the rule of the map.
 //
-// It runs twice: on sockets and the real clock, and in virtual time, over connections in memory, where no other
-// work of the machine matters. On sockets the capacity of the server is a plan of when its workers are free. It takes no
-// processor time; callers wait for ten times what the work takes; and the points are so far from the boundary that no seed is
-// on the other side (TestBoundaryIsNoMatterOfChance). If timers were late, a run on sockets proves nothing. If they
-// were not, and it disagrees, it is repeated.
+// It runs in virtual time, over connections in memory: of two boundaries, and in the lab of all five. The servers' suite
+// has the same on sockets and the real clock. On sockets the capacity of the server is a plan of when its workers are free.
+// It takes no processor time; callers wait for ten times what the work takes; and the points are so far from the boundary
+// that no seed is on the other side (TestBoundaryIsNoMatterOfChance).
 var whole = flag.Bool("whole", false, "fly the loads at the boundary too, and print a table of what came back")
 
-// TestMain lets others compute while the flight on sockets waits.
-func TestMain(m *testing.M) {
-	pace.Overlap(8)
-	os.Exit(m.Run())
-}
+// long is set in the lab, where the tests fly more.
+var long bool
 
 const (
 	boundaryPeace  = 3 * time.Second
 	boundaryWatch  = 5 * time.Second
 	boundaryRelief = 3 * time.Second
-	// tooLate is half of what a caller waits: a machine that stood still for so long was an outage itself.
-	tooLate = 250 * ms
 )
 
 // standing is the service: five workers that do 100 calls a second, a queue of three seconds, callers who wait for half a
@@ -77,7 +69,8 @@ type boundary struct {
 	wrong     sim.Contender // whose boundary is elsewhere
 }
 
-func boundaries() []boundary {
+// boundaries returns all, or the two that are far from one another.
+func boundaries(all bool) []boundary {
 	policy := func(name string, p lull.Policy) sim.Contender {
 		p.Attempts, p.Timeouts, p.Breaker = 4, lull.TimeoutsAlways, noBreaker
 		return sim.Contender{Name: name, Policy: p}
@@ -85,6 +78,9 @@ func boundaries() []boundary {
 	none, zero := sim.None(), sim.Contender{Name: "lull"}
 	four := policy("four attempts", lull.Policy{Budget: noBudget})
 	ten := policy("four attempts, budget of 10 %", lull.Policy{Budget: budget.Config{Ratio: 0.1, Earn: budget.Arrivals}})
+	if !all {
+		return []boundary{{none, 1800 * ms, four}, {four, 1200 * ms, none}}
+	}
 	return []boundary{
 		{none, 1800 * ms, four},
 		{four, 600 * ms, none},
@@ -144,9 +140,9 @@ func (p place) String() string {
 }
 
 // places are those that are compared. In the last, help changes nothing.
-func places(t *testing.T, edges bool) (all []place) {
+func places(t *testing.T, of []boundary, edges bool) (all []place) {
 	t.Helper()
-	for i, b := range boundaries() {
+	for i, b := range of {
 		back, help := find(t, b.contender, b.outage)
 		loads := []int{back - 2, back + 1}
 		if edges {
@@ -222,7 +218,7 @@ func land(t *testing.T, w wire, ps []place, n uint64) []landing {
 					return false, f.err
 				}
 				mu.Lock()
-				l.late = max(l.late, f.slack.longest)
+				l.late = max(l.late, f.late)
 				mu.Unlock()
 				r, err := s.Judge(f.made)
 				return r.Back(), err
@@ -245,12 +241,9 @@ func (p place) right(t *testing.T, l landing) bool {
 
 // The boundary of the map is, within a step of its grid, that of real clients and a real server.
 func TestBoundaryInVirtualTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: some thirty thousand requests")
-	}
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ps := places(t, *whole)
+		ps := places(t, boundaries(long), *whole)
 		ls := land(t, inMemory, ps, 1)
 		for i, p := range ps {
 			if !p.right(t, ls[i]) {
@@ -259,32 +252,6 @@ func TestBoundaryInVirtualTime(t *testing.T) {
 		}
 		table(t, ps, ls)
 	})
-}
-
-// And so it is on sockets and the real clock.
-func TestBoundaryOnSockets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: it takes a quarter of a minute of real time")
-	}
-	t.Parallel()
-	ps := places(t, *whole)
-	ls := land(t, loopback, ps, 1)
-	var again []place
-	for i, p := range ps {
-		switch {
-		case p.right(t, ls[i]):
-		case ls[i].late > tooLate:
-			t.Logf("%v: not compared, since timers were late; in virtual time it was", p)
-		default:
-			again = append(again, p)
-		}
-	}
-	table(t, ps, ls)
-	for i, l := range land(t, loopback, again, 1001) {
-		if !again[i].right(t, l) && l.late <= tooLate {
-			t.Errorf("%v: %s in earnest, twice, and on the map %s", again[i], l.state, again[i].want)
-		}
-	}
 }
 
 // table prints the boundaries, if the loads beside them were flown.
@@ -319,11 +286,11 @@ func table(t *testing.T, ps []place, ls []landing) {
 // With every seed each place is on its side of the boundary, and a policy that is not the one of the map is noticed.
 func TestBoundaryIsNoMatterOfChance(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 5
+	seeds := uint64(5)
+	if long {
+		seeds = 40
 	}
-	for _, p := range places(t, false) {
+	for _, p := range places(t, boundaries(long), false) {
 		for seed := range seeds {
 			got, err := p.state(func(s sim.Scenario, c sim.Contender) (bool, error) {
 				r, err := sim.Run(t.Context(), s, c, sim.Options{Seed: seed})
@@ -337,7 +304,7 @@ func TestBoundaryIsNoMatterOfChance(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range boundaries() {
+	for _, b := range boundaries(long) {
 		back, _ := find(t, b.contender, b.outage)
 		wrong, _ := find(t, b.wrong, b.outage)
 		if d := wrong - back; -1 <= d && d <= 1 {

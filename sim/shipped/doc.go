@@ -20,31 +20,23 @@
 // # The map
 //
 // The boundary of the map of metastability (sim.FindStability) is compared with real clients and a
-// real server at five points, in virtual time and on sockets: see boundary_test.go.
+// real server, in virtual time and, with the tag servers, on sockets: see boundary_test.go.
 //
 // # Calls
 //
-// The same sim.Scenario and the same lull.Policy run twice: in package sim on virtual time, and with
-// lullhttp.Transport on the real clock, through sockets, against a real HTTP server that behaves as
-// the scenario's service. Attempts per call, success rate and the reasons why calls ended must agree,
-// before, during and after the fault.
+// The same sim.Scenario and the same lull.Policy run twice: in package sim, and with lullhttp.Transport
+// against a net/http server that behaves as the scenario's service, in virtual time over connections in
+// memory. Attempts per call, success rate and the reasons why calls ended must agree, before, during and
+// after the fault.
 //
-// Two things may make the figures differ although both sides are right:
-//
-//   - Chance. A run of some hundred calls is one draw. The simulator runs with many seeds, and the
-//     spread between them is the standard error of one run. The tolerance is three of them. It is
-//     never less than three calls, because rare events are not normally distributed. For a time it
-//     is never less than a round trip.
-//   - Time that the simulator does not have. Timers are late, and sockets and the scheduler take
-//     time. During the run, requests that need no work are made forty times a second, and timed. The
-//     simulator runs with a network as slow as nine in ten of them, and with none. The real figure
-//     must lie between the two, within the tolerance. If a machine cannot keep to the schedule,
-//     the run is repeated, up to five times. If it never can, nothing is compared.
-//
-// If a figure is outside, the run is repeated. A figure that is outside twice on the same side fails
-// the test. So chance fails it in one run of several thousand.
+// A run of some hundred calls is one draw. The simulator runs with many seeds, and the spread between
+// them is the standard error of one run. The tolerance is three of them. It is never less than three
+// calls, because rare events are not normally distributed. If a figure is outside, the run is repeated with
+// other draws. A figure that is outside twice on the same side fails the test.
 //
 // A comparison that cannot fail proves nothing. So each case also names a policy that is wrong in
 // the subject of the case (no budget, no jitter, another rule for timeouts, ...). A simulation of that
 // policy must give a figure outside the tolerance.
+//
+// With the tag lab the random scripts are more, and others in each run, and all five points of the map are flown.
 package shipped

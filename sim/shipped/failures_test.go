@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -42,7 +43,6 @@ func TestFailuresMeanTheSame(t *testing.T) {
 		return sim.Service{Faults: []sim.Fault{f}}
 	}
 	short := sim.Distribution{Mean: 150 * ms}
-	var wg sync.WaitGroup
 	for _, c := range []struct {
 		name    string
 		service sim.Service
@@ -87,18 +87,15 @@ func TestFailuresMeanTheSame(t *testing.T) {
 				t.Errorf("%s, %s: calls ended for %v, want some for %s", c.name, side, r.Totals.Reasons, c.reason)
 			}
 		}
-		wg.Go(func() {
-			l := &ledger{seen: map[string]bool{}}
-			r, err := sim.Run(t.Context(), s, contender(l), sim.Options{Seed: 1})
-			check("simulated", l, r, err)
-		})
-		wg.Go(func() {
+		l := &ledger{seen: map[string]bool{}}
+		r, err := sim.Run(t.Context(), s, contender(l), sim.Options{Seed: 1})
+		check("simulated", l, r, err)
+		synctest.Test(t, func(t *testing.T) {
 			l := &ledger{seen: map[string]bool{}}
 			c := contender(l)
 			c.Options = append(c.Options, lull.WithRand(seed.Source(t)))
-			f := play(t.Context(), loopback, s, c, 1)
+			f := play(t.Context(), inMemory, s, c, 1)
 			check("shipped", l, f.result, f.err)
 		})
 	}
-	wg.Wait()
 }

@@ -78,9 +78,8 @@ func during(when string, from, to time.Duration) []figure {
 
 // A band is where a figure of one real flight has to lie.
 type band struct {
-	mean, slow float64 // simulated without a network, and with one as slow as the real one
-	deviates   float64 // standard deviation of one flight
-	low, high  float64
+	mean, deviates float64 // simulated; the standard deviation of one flight
+	low, high      float64
 }
 
 const (
@@ -90,39 +89,27 @@ const (
 )
 
 // bands flies the simulation with many seeds, and returns where each figure has to lie.
-func bands(ctx context.Context, s sim.Scenario, c sim.Contender, fs []figure, seeds int, roundTrip time.Duration) ([]band, error) {
-	fast, err := simulate(ctx, s, c, seeds, 0)
-	if err != nil {
-		return nil, err
-	}
-	slow, err := simulate(ctx, s, c, seeds, roundTrip)
+func bands(ctx context.Context, s sim.Scenario, c sim.Contender, fs []figure) ([]band, error) {
+	rs, err := simulate(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}
 	var bs []band
 	for _, f := range fs {
-		m, d := moments(fast, f.of)
-		ms, ds := moments(slow, f.of)
-		b := band{mean: m, slow: ms, deviates: max(d, ds)}
+		m, d := moments(rs, f.of)
 		// The mean is known from so many seeds only.
-		room := tolerance * b.deviates * math.Sqrt(1+1/float64(seeds))
+		room := tolerance * d * math.Sqrt(1+1/float64(seeds))
 		if f.calls != nil {
-			calls, _ := moments(fast, f.calls)
+			calls, _ := moments(rs, f.calls)
 			room = max(room, least/calls)
-		} else {
-			room = max(room, roundTrip.Seconds()*1000)
 		}
-		b.low, b.high = min(m, ms)-room, max(m, ms)+room
-		bs = append(bs, b)
+		bs = append(bs, band{m, d, m - room, m + room})
 	}
 	return bs, nil
 }
 
-// simulate flies c with so many seeds, over a network that takes so long there and
-// back.
-func simulate(ctx context.Context, s sim.Scenario, c sim.Contender, seeds int, roundTrip time.Duration) ([]sim.Result, error) {
-	s.Fleets = []sim.Fleet{s.Fleets[0]}
-	s.Fleets[0].Network.Latency.Mean = roundTrip / 2
+// simulate flies c with all seeds.
+func simulate(ctx context.Context, s sim.Scenario, c sim.Contender) ([]sim.Result, error) {
 	sums, err := sim.Compare(ctx, s, []sim.Contender{c}, sim.CompareOptions{Seed: 1, Seeds: seeds})
 	if err != nil {
 		return nil, err
@@ -164,18 +151,18 @@ func compare(fs []figure, bs []band, r *sim.Result) (sides []int, text string) {
 	var out strings.Builder
 	out.WriteByte('\n')
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "figure\tsimulated\tover a slow network\tdeviation\tallowed\treal\t")
+	fmt.Fprintln(w, "figure\tsimulated\tdeviation\tallowed\treal\t")
 	for i, f := range fs {
 		b, x := bs[i], f.of(r)
 		sides = append(sides, b.side(x))
-		if b.mean == 0 && b.slow == 0 && x == 0 {
+		if b.mean == 0 && x == 0 {
 			continue // nothing of the kind
 		}
 		mark := ""
 		if sides[i] != 0 {
 			mark = "out"
 		}
-		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%.2g\t%.4g to %.4g\t%.4g\t%s\n", f.name, b.mean, b.slow, b.deviates, max(b.low, 0), b.high, x, mark)
+		fmt.Fprintf(w, "%s\t%.4g\t%.2g\t%.4g to %.4g\t%.4g\t%s\n", f.name, b.mean, b.deviates, max(b.low, 0), b.high, x, mark)
 	}
 	w.Flush()
 	return sides, out.String()

@@ -26,8 +26,8 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 	}
 	fleet := &s.Fleets[0]
 	moments := arrivals(&fleet.Arrivals, s.Horizon, seed)
-	start := time.Now()
-	clock := func() time.Duration { return time.Since(start) }
+	start := time.Now()                                        //clock: in a bubble; on sockets only with the tag servers
+	clock := func() time.Duration { return time.Since(start) } //clock: see start
 	listener, dial, err := w()
 	if err != nil {
 		return flight{err: err}
@@ -42,15 +42,12 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 		return flight{err: err}
 	}
 
-	var calls, aside sync.WaitGroup
-	over := make(chan struct{})
-	var probes []time.Duration
-	aside.Go(func() { probes = probe(base, server.url+ping, clock, over) })
-	late := make([]time.Duration, 0, len(moments))
+	var calls sync.WaitGroup
+	var late time.Duration
 	which := rand.New(rand.NewPCG(seed, 2))
 	for n, at := range moments {
-		time.Sleep(at - clock())
-		late = append(late, clock()-at)
+		time.Sleep(at - clock()) //clock: see start
+		late = max(late, clock()-at)
 		client := clients[n%len(clients)]
 		if fleet.Arrivals.Kind == sim.Poisson {
 			client = clients[which.IntN(len(clients))]
@@ -58,16 +55,9 @@ func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uin
 		calls.Go(func() { log.call(ctx, client, server.url, fleet.Deadline) })
 	}
 	calls.Wait()
-	close(over)
-	aside.Wait()
 	r := log.result()
 	r.Contender, r.Seed = c.Name, seed
-	return flight{r, log.made, slack{
-		roundTrip: max(quantile(probes, 0.9), 2*mean(probes)),
-		worst:     max(quantile(probes, 0.99), quantile(late, 0.99)),
-		longest:   max(quantile(probes, 1), quantile(late, 1)),
-		requests:  server.requests.Load(),
-	}, log.failed()}
+	return flight{r, log.made, late, log.failed()}
 }
 
 // plays returns an error for a scenario with something that play does not have.
@@ -321,58 +311,4 @@ func (l *tally) failed() error {
 		return fmt.Errorf("calls tell of %d attempts, %d were made", l.outcomes, l.r.Totals.Attempts)
 	}
 	return l.err
-}
-
-// slack is the time that this machine took where the simulator takes none.
-type slack struct {
-	// roundTrip is a time that nine in ten requests that need no work did not exceed, or
-	// twice their mean time if that is more.
-	roundTrip time.Duration
-	worst     time.Duration // of 99 in 100, or by which 99 in 100 calls began late
-	longest   time.Duration // of all of them
-	requests  int64         // that reached the server
-}
-
-// tooSlow: no figure would mean anything. The shortest times that matter to an
-// experiment are 100 ms, and one call in a hundred that is that late is within
-// every tolerance.
-func (s slack) tooSlow() bool { return s.worst > 100*time.Millisecond }
-
-// probe makes requests that need no work, forty a second, and times them, and the
-// timers that set them off.
-func probe(base http.RoundTripper, url string, clock func() time.Duration, over <-chan struct{}) []time.Duration {
-	var took []time.Duration
-	for at := clock(); ; at += 25 * time.Millisecond {
-		timer := time.NewTimer(at - clock())
-		select {
-		case <-over:
-			timer.Stop()
-			return took
-		case <-timer.C:
-		}
-		req, err := http.NewRequest(http.MethodGet, url, nil)
-		if err != nil {
-			return nil
-		}
-		if resp, err := base.RoundTrip(req); err == nil {
-			resp.Body.Close()
-		}
-		took = append(took, clock()-at)
-	}
-}
-
-func mean(ds []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range ds {
-		sum += d
-	}
-	return sum / time.Duration(max(len(ds), 1))
-}
-
-func quantile(ds []time.Duration, q float64) time.Duration {
-	if len(ds) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(ds))
-	return s[min(int(q*float64(len(s))), len(s)-1)]
 }

@@ -253,11 +253,10 @@ func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Durat
 // nanosecond: how often it was tried, when it ended, and why.
 func TestTheSimulatedQueueIsTheShippedOne(t *testing.T) {
 	t.Parallel()
-	n := 400
-	if testing.Short() {
-		n = 40
+	n, base := 40, seed.Rand(t).Uint64()
+	if long { // other scripts in each run
+		n, base = 400, seed.Fresh(t)
 	}
-	base := seed.Fresh(t)
 	messages, reasons := 0, map[string]int{}
 	for i := range n {
 		s, p := script(rand.New(rand.NewPCG(base, uint64(i))))
@@ -278,7 +277,7 @@ func TestTheSimulatedQueueIsTheShippedOne(t *testing.T) {
 	}
 	t.Logf("%d messages: %v", messages, reasons)
 	for _, why := range []string{"success", "attempts_exhausted", "crashed", "deadline"} {
-		if !testing.Short() && reasons[why] == 0 {
+		if reasons[why] == 0 {
 			t.Errorf("%d messages ended with %s: this test shows nothing of it", reasons[why], why)
 		}
 	}

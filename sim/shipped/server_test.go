@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/sim"
@@ -23,11 +22,10 @@ type server struct {
 	clock func() time.Duration
 	url   string
 
-	requests atomic.Int64 // that were served or refused; pings do not count
-	queue    chan *job    // nil where there are as many workers as it takes
-	stop     chan struct{}
-	done     sync.WaitGroup
-	http     *http.Server
+	queue chan *job // nil where there are as many workers as it takes
+	stop  chan struct{}
+	done  sync.WaitGroup
+	http  *http.Server
 
 	mu     sync.Mutex // guards what follows
 	luck   *rand.Rand
@@ -65,16 +63,8 @@ func (s *server) close() {
 	s.done.Wait()
 }
 
-// ping is the path of requests that need no work and that no fault concerns.
-const ping = "/ping"
-
 // ServeHTTP asks what a simulated service asks, in the same order.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == ping {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	s.requests.Add(1)
 	now := s.clock()
 	if f := s.fault(now); f != nil && (f.Share == 0 || s.chance(f.Share)) {
 		s.refuse(w, r, http.StatusServiceUnavailable, now+cmp.Or(f.After, s.def.ErrorTime), f.RetryAfter, f.DontRetry)

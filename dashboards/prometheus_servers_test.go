@@ -1,3 +1,5 @@
+//go:build servers
+
 package dashboards
 
 import (
@@ -14,6 +16,40 @@ import (
 	"testing"
 	"time"
 )
+
+// program is the path of prometheus or promtool, which a test cannot do without: in the folder
+// that LULL_PROMETHEUS names, or where .ci/prometheus/install puts them.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	folder := os.Getenv("LULL_PROMETHEUS")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "lull", "prometheus")
+	}
+	path, err := exec.LookPath(filepath.Join(folder, name))
+	if err == nil {
+		return path
+	}
+	const how = "run .ci/prometheus/install, or have LULL_PROMETHEUS name a folder with prometheus and promtool: %v"
+	if os.Getenv("CI") != "" {
+		t.Fatalf(how, err)
+	}
+	t.Skipf(how, err)
+	return ""
+}
+
+func TestAlerts(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "alerts.test.yml"}} {
+		out, err := exec.Command(promtool, args...).CombinedOutput()
+		if err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
 
 // server is a Prometheus of the test's own: a child process on a free port of the loopback.
 type server struct{ url string }

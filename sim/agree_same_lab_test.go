@@ -1,3 +1,5 @@
+//go:build lab
+
 package sim_test
 
 import (
@@ -13,9 +15,6 @@ import (
 // the same service, whatever goes wrong with it. (The simulator has a shorter way
 // for the first.)
 func TestAgreeEnoughWorkers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	at := func(kind sim.FaultKind) []sim.Fault {
 		return []sim.Fault{{Kind: kind, At: 10 * time.Second, For: 3 * time.Second}}
 	}

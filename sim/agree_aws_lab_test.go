@@ -1,7 +1,10 @@
+//go:build lab
+
 package sim_test
 
 import (
 	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -43,18 +46,6 @@ var awsBackoffs = map[string]backoff.Schedule{
 }
 
 var awsNames = []string{"None", "Exponential", "EqualJitter", "FullJitter", "Decorr"}
-
-func awsScenario(clients int) sim.Scenario {
-	return sim.Scenario{
-		Horizon:  5 * time.Minute,
-		Services: []sim.Service{{Name: "row", Contention: true}},
-		Fleets: []sim.Fleet{{
-			Calls: "row", Processes: clients,
-			Arrivals: sim.Arrivals{Kind: sim.AtOnce},
-			Network:  sim.Network{Latency: sim.Distribution{Kind: sim.Normal, Mean: 10 * time.Millisecond, Deviation: 2 * time.Millisecond}},
-		}},
-	}
-}
 
 // An awsRow has the results of one algorithm with so many clients.
 type awsRow struct {
@@ -107,9 +98,6 @@ func number(t *testing.T, s string) float64 {
 }
 
 func TestAgreeAWS2015(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	published := map[awsCell]awsRow{}
 	for _, r := range records(t, "aws_backoff_sim_seed1.csv") {
 		at := awsCell{int(number(t, r[0])), r[3]}
@@ -194,9 +182,6 @@ func TestAgreeAWS2015(t *testing.T) {
 
 // What the study is quoted for, at 100 clients and beyond.
 func TestAgreeAWS2015Shape(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const trials = 60
 	row := func(n int, name string) awsRow { return awsFly(t, awsCell{n, name}, trials*max(1, 100/n)) }
 	expo, full, decorr := row(100, "Exponential"), row(100, "FullJitter"), row(100, "Decorr")
@@ -232,3 +217,5 @@ func TestAgreeAWS2015Shape(t *testing.T) {
 		t.Errorf("10 clients: decorrelated makes %v calls, full %v; there it is fewer only below 20", a, b)
 	}
 }
+
+func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }

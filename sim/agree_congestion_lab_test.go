@@ -1,3 +1,5 @@
+//go:build lab
+
 package sim_test
 
 import (
@@ -19,9 +21,6 @@ import (
 // At a steady load of r a second the server has n = r (1 + n/100) in hand: 67 at
 // 40, 400 at 80, where an attempt takes 5 s and everybody has gone.
 func TestAgreeBrookerCollapse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	const seconds = time.Second
 	ramps := map[string][]sim.RampPoint{
 		"ramp":  {{At: 0, Factor: 0.5}, {At: 25 * seconds, Factor: 1}, {At: 75 * seconds, Factor: 0}},
@@ -35,15 +34,7 @@ func TestAgreeBrookerCollapse(t *testing.T) {
 	const seeds = 40
 	for load, ramp := range ramps {
 		for wait, schedule := range waits {
-			s := sim.Scenario{
-				Horizon: 80 * seconds, Step: seconds,
-				Services: []sim.Service{{Name: "api", Time: sim.Distribution{Mean: seconds}, Congestion: 10 * ms}},
-				Fleets: []sim.Fleet{{
-					Calls: "api", AttemptTimeout: 3 * seconds, Arrivals: sim.Arrivals{Rate: 80, Ramp: ramp},
-					Network: sim.Network{Latency: sim.Distribution{Kind: sim.Exponential, Mean: 100 * ms}},
-				}},
-			}
-			results[load+wait] = fly(t, s, sim.Contender{Policy: bare(3, schedule)}, seeds)
+			results[load+wait] = fly(t, congested(ramp), sim.Contender{Policy: bare(3, schedule)}, seeds)
 		}
 	}
 	tab := newTable("load", "wait", "from s", "begun/s", "there", "succeeded/s", "there", "retries/s", "there", "in hand", "there")

@@ -1,9 +1,12 @@
+//go:build servers
+
 package dashboards
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"iter"
@@ -36,6 +39,8 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/queue"
 )
+
+var picture = flag.String("picture", "", "draw the panels of the run into this HTML file")
 
 // The run: all is well, then the server fails, at first not every time, then it is well
 // again. This repeats while there is a panel that would have nothing to show.
@@ -351,9 +356,6 @@ func expected(r reckoner) map[string][]group {
 // Demand 1 of issue 7: a program with real traffic and an outage, a real Prometheus that
 // watches it, and every panel shows what the program's events add up to.
 func TestPanels(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: takes a quarter of a minute")
-	}
 	s := openShop(t)
 	p := startPrometheus(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -1,3 +1,5 @@
+//go:build lab
+
 package sim_test
 
 import (
@@ -5,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/sim"
 )
@@ -45,39 +46,10 @@ func (b *brookerBreaker) Withdraw(time.Duration, budget.Class, func() uint64) bu
 	return budget.Grant{OK: b.failures/b.calls <= 0.1}
 }
 
-// idle is a budget that pays for nothing and learns nothing.
-type idle struct{}
-
-func (idle) Begin(time.Duration)                          {}
-func (idle) Failed(time.Duration)                         {}
-func (idle) Settle(time.Duration, budget.Receipt)         {}
-func (idle) End(time.Duration, bool, budget.Receipt, int) {}
-func (idle) Balance(time.Duration) float64                { return 0 }
-func (idle) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
-	return budget.Grant{}
-}
-
-func brookerScenario(failures float64, clients int) sim.Scenario {
-	return sim.Scenario{
-		Horizon:  15 * time.Second,
-		Services: []sim.Service{{Name: "api", Errors: failures}},
-		Fleets: []sim.Fleet{{
-			Calls: "api", Processes: clients,
-			Arrivals: sim.Arrivals{Rate: 1000, Ramp: []sim.RampPoint{{At: 10 * time.Second, Factor: 1}, {At: 10 * time.Second, Factor: 0}}},
-			Network:  sim.Network{Latency: sim.Distribution{Kind: sim.Exponential, Mean: 10 * time.Millisecond}},
-		}},
-	}
-}
-
 func amplification(r *sim.Result) float64 { return r.Totals.Amplification }
 func success(r *sim.Result) float64       { return r.Totals.SuccessRate() }
 
-func paidBy(b func() budget.Budget) []lull.Option { return []lull.Option{lull.WithBudget(b)} }
-
 func TestAgreeBrookerFixedFailures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: statistics on one goroutine")
-	}
 	contenders := map[string]sim.Contender{
 		"none":     {Policy: bare(1, atOnce)},
 		"three":    {Policy: bare(4, atOnce)},

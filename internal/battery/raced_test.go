@@ -1,5 +1,0 @@
-//go:build race
-
-package battery
-
-func init() { raced = true }

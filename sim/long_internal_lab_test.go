@@ -1,0 +1,5 @@
+//go:build lab
+
+package sim
+
+func init() { long = true }

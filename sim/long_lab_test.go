@@ -1,0 +1,5 @@
+//go:build lab
+
+package sim_test
+
+func init() { long = true }

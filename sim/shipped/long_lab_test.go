@@ -1,0 +1,5 @@
+//go:build lab
+
+package shipped
+
+func init() { long = true }
