@@ -4,7 +4,7 @@
 # run. None may be skipped.
 servers() {
   local files names
-  files=$(grep -rlE --include='*_test.go' --exclude-dir=node_modules '^//go:build (.*[^[:alnum:]_])?servers\b' .)
+  files=$(grep -rlE --include='*_test.go' --exclude-dir=node_modules '^//go:build (.*[^[:alnum:]_])?servers\b' .) || die 'no tests with the tag servers'
   files=$(xargs grep -lE '^func (Test|Example|Fuzz)' <<<"$files")
   names=$(xargs grep -hoE '^func (Test|Example|Fuzz)[[:alnum:]_]*' <<<"$files" | sed 's/^func //' | sort -u | paste -sd '|')
   xargs -n 1 dirname <<<"$files" | sort -u |
