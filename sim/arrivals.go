@@ -28,6 +28,14 @@ type stream struct {
 	ramp []RampPoint
 }
 
+// startArrivals finds the first arrival of each stream.
+func (w *world) startArrivals() {
+	for _, s := range w.streams {
+		s.findFirst()
+	}
+	w.pickStream()
+}
+
 // findFirst sets the stream to its first arrival.
 func (s *stream) findFirst() {
 	switch s.a.Kind {

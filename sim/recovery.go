@@ -32,7 +32,7 @@ func (s *Scenario) disturbance() (from, to time.Duration) {
 		}
 	}
 	for i := range s.Services {
-		s.overload(i, during)
+		s.overload(&s.Services[i], during)
 	}
 	for i := range s.Topics {
 		c := &s.Topics[i].Consumers
@@ -48,13 +48,13 @@ func (s *Scenario) disturbance() (from, to time.Duration) {
 
 // overload calls during for each time in which the ramps of its fleets bring a service more than
 // it can do. A load that is too much all along is no disturbance.
-func (s *Scenario) overload(service int, during func(from, to time.Duration)) {
+func (s *Scenario) overload(service *Service, during func(from, to time.Duration)) {
 	capacity := s.capacity(service, 0)
 	var fleets []*Arrivals
 	var times []time.Duration
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
-		if a := &f.Arrivals; f.Calls == s.Services[service].Name && (a.Kind == Poisson || a.Kind == Constant) {
+		if a := &f.Arrivals; f.Calls == service.Name && (a.Kind == Poisson || a.Kind == Constant) {
 			fleets = append(fleets, a)
 			for _, p := range a.Ramp {
 				times = append(times, min(p.At, s.Horizon))
@@ -110,8 +110,7 @@ func (a *Arrivals) factor(at time.Duration, after bool) float64 {
 
 // capacity is how many calls a second a service can do, with those that it makes itself;
 // infinite if nothing bounds it.
-func (s *Scenario) capacity(service, depth int) float64 {
-	v := &s.Services[service]
+func (s *Scenario) capacity(v *Service, depth int) float64 {
 	most := math.Inf(1)
 	if mean := v.Time.mean(); v.Workers > 0 && mean > 0 {
 		most = float64(max(v.Hosts, 1)*v.Workers) / mean.Seconds()
@@ -120,10 +119,8 @@ func (s *Scenario) capacity(service, depth int) float64 {
 		most = min(most, v.Rate.PerSecond)
 	}
 	for _, h := range v.Calls {
-		for i := range s.Services {
-			if s.Services[i].Name == h.Service && depth < len(s.Services) {
-				most = min(most, s.capacity(i, depth+1))
-			}
+		if d := s.service(h.Service); d != nil && depth < len(s.Services) {
+			most = min(most, s.capacity(d, depth+1))
 		}
 	}
 	return most

@@ -239,12 +239,12 @@ func (r *recorder) result(end time.Duration) Result {
 	t.MeanCompletion = r.latency.Mean()
 	t.Oldest = max(t.Oldest, r.oldestWait(end))
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links}
+	res := Result{End: end, Totals: t, Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links, Series: r.series(l, end)}
 	res.Links.Dropped = int64(r.dropped)
 	for _, f := range r.fleets {
 		res.Fleets = append(res.Fleets, f.result(r, end))
 	}
-	res.Series = r.series(l, end)
+	res.Recovery = r.recovery(end)
 	return res
 }
 

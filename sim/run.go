@@ -262,7 +262,7 @@ func (w *world) scheduleRare(t time.Duration, what int, gen, i uint32) {
 	w.at(t, eventRare, gen<<rareBits|uint32(what), i)
 }
 
-// handleRare works off an event of a topic.
+// handleRare works off an event of a topic, a connection or a process that keeps one.
 func (w *world) handleRare(gen, i uint32) {
 	what, gen := gen&(1<<rareBits-1), gen>>rareBits
 	same := func(now uint32) bool { return now&(genMask>>rareBits) == gen }
@@ -302,6 +302,7 @@ func (w *world) handleRare(gen, i uint32) {
 	}
 }
 
+// endStep counts what there is at the end of a step of the time series.
 func (w *world) endStep() {
 	var queued, busy int
 	for _, s := range w.services {

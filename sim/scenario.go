@@ -470,14 +470,14 @@ func (s *Scenario) window() time.Duration {
 	return w
 }
 
-// hosts is how many a service has.
-func (s *Scenario) hosts(name string) int {
+// service returns the service of that name; nil if there is none.
+func (s *Scenario) service(name string) *Service {
 	for i := range s.Services {
 		if s.Services[i].Name == name {
-			return max(s.Services[i].Hosts, 1)
+			return &s.Services[i]
 		}
 	}
-	return 1
+	return nil
 }
 
 // none reports whether there are no arrivals.

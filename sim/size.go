@@ -65,7 +65,11 @@ func (s Scenario) Cost(c Contender) Cost {
 			remembering = 0
 		}
 		if p := &f.Network.Pool; p.On {
-			memory += n*float64(s.hosts(f.Calls))*perPool + inFlight*perLine + min(inFlight, n*float64(cmp.Or(p.Size, 1<<20)))*perConn
+			hosts := 1
+			if d := s.service(f.Calls); d != nil {
+				hosts = max(d.Hosts, 1)
+			}
+			memory += n*float64(hosts)*perPool + inFlight*perLine + min(inFlight, n*float64(cmp.Or(p.Size, 1<<20)))*perConn
 			events += calls * 3 * (1 - share + share*attempts)
 		}
 		events += calls * (1 + perAttempt[f.Calls]*(1-share+share*attempts))
@@ -98,13 +102,12 @@ func (s Scenario) Cost(c Contender) Cost {
 // lasts estimates how long a call is under way at worst: until it times out, if the
 // service may keep it waiting.
 func (s *Scenario) lasts(f *Fleet, c Contender) time.Duration {
-	for i := range s.Services {
-		d := &s.Services[i]
+	if d := s.service(f.Calls); d != nil {
 		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || d.Admission.On || f.Network.Loss > 0 || f.Network.LossBack > 0 || f.Network.Pool.On
 		for k := range d.Faults {
 			waits = waits || d.Faults[k].Kind != Errors
 		}
-		if d.Name == f.Calls && !waits {
+		if !waits {
 			return min(d.Time.mean()+2*f.Network.Latency.mean(), s.Horizon)
 		}
 	}
@@ -118,10 +121,6 @@ func (s *Scenario) lasts(f *Fleet, c Contender) time.Duration {
 // perAttempt estimates, for each service, the events of one attempt and of the
 // calls that are made for it.
 func (s *Scenario) perAttempt() map[string]float64 {
-	byName := map[string]*Service{}
-	for i := range s.Services {
-		byName[s.Services[i].Name] = &s.Services[i]
-	}
 	events := map[string]float64{}
 	var of func(name string) float64
 	of = func(name string) float64 {
@@ -129,7 +128,7 @@ func (s *Scenario) perAttempt() map[string]float64 {
 			return n
 		}
 		events[name] = 1 // for those that call one another in a circle
-		if d := byName[name]; d != nil {
+		if d := s.service(name); d != nil {
 			n := 1.0
 			if d.Workers > 0 {
 				n = 2

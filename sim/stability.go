@@ -52,13 +52,11 @@ func (s *Scenario) Capacity() float64 {
 			return 0
 		}
 	}
-	for i := range s.Services {
-		d := &s.Services[i]
-		if d.Name == s.Fleets[0].Calls && len(d.Calls) == 0 && d.Workers > 0 && d.Time.mean() > 0 {
-			return float64(d.Workers*max(d.Hosts, 1)) / d.Time.mean().Seconds()
-		}
+	d := s.service(s.Fleets[0].Calls)
+	if d == nil || len(d.Calls) > 0 || d.Workers == 0 || d.Time.mean() == 0 {
+		return 0
 	}
-	return 0
+	return float64(d.Workers*max(d.Hosts, 1)) / d.Time.mean().Seconds()
 }
 
 // FindStability finds the map of one contender. It looks for the boundaries of each outage by

@@ -191,7 +191,7 @@ func (b *builder) build() error {
 		}
 		w.openPools(o)
 	}
-	w.pickStream()
+	w.startArrivals()
 	return nil
 }
 
@@ -291,7 +291,6 @@ func (b *builder) fleet(i int, f *Fleet) {
 	}
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
-	s.findFirst()
 	w.streams = append(w.streams, s)
 	if f.Arrivals.Kind != Closed || o.processes == 0 {
 		return
