@@ -374,11 +374,8 @@ func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
 	t.Parallel()
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
+	const n = 200
 	cut := 0
-	n := 1000
-	if testing.Short() {
-		n = 200
-	}
 	for range n {
 		f := anyFile(random)
 		data, err := FormatPolicyFile(&f)

@@ -90,11 +90,7 @@ func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
 	t.Parallel()
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	n := 2000
-	if testing.Short() {
-		n = 300
-	}
-	for range n {
+	for range 300 {
 		var s sim.Scenario
 		fill(random, reflect.ValueOf(&s).Elem())
 		text := formatted(t, s)

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/torture"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -255,36 +254,6 @@ func TestTheFirstInterruptEndsLintAndConvert(t *testing.T) {
 	}
 }
 
-// lull queue starts the program lull-queue with the other arguments. Its output and exit code
-// are those of lull.
-func TestQueueStartsLullQueue(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there are no scripts to run here")
-	}
-	lull, folder := programFolder(t), t.TempDir()
-	script := "#!/bin/sh\necho \"given: $*\"\necho said >&2\nexit 4\n"
-	if err := os.WriteFile(filepath.Join(folder, "lull-queue"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for args, want := range map[string]string{
-		"queue inspect a queue --limit 1":      "inspect a queue --limit 1",
-		"queue redrive a b --to=queue":         "redrive a b --to=queue",
-		"worker nats://a --quiet":              "worker nats://a --quiet",
-		"simulate x --workers nats://a --json": "simulate x --workers nats://a --json",
-		"battery --quick --workers=tls://a":    "battery --quick --workers=tls://a",
-	} {
-		var out, errs bytes.Buffer
-		c := exec.CommandContext(t.Context(), filepath.Join(lull, "lull"), strings.Fields(args)...)
-		c.Env, c.Stdout, c.Stderr = append(os.Environ(), "PATH="+folder), &out, &errs
-		if err := c.Run(); err == nil || c.ProcessState.ExitCode() != 4 {
-			t.Errorf("lull %s: %v, want exit code 4", args, err)
-		}
-		if got := out.String(); got != "given: "+want+"\n" || errs.String() != "said\n" {
-			t.Errorf("lull %s: lull-queue was %s%s", args, got, errs.String())
-		}
-	}
-}
-
 // Without lull-queue the error has the command that installs it. Help and mistakes in the command line do not
 // need it.
 func TestQueueIsNotInstalled(t *testing.T) {
@@ -338,29 +307,33 @@ func (f *full) Write(p []byte) (int, error) {
 // A report of which a part could not be written is no success, whatever the command.
 func TestRule24AReportThatIsWrittenInPart(t *testing.T) {
 	card := filepath.Join(t.TempDir(), "card.json")
-	if code, out, errs := lullProgram(t.Context(), "torture", "--client", "net/http", "--case", "once-422", "--json", "--quiet"); code != cli.OK || os.WriteFile(card, []byte(out), 0o600) != nil {
-		t.Fatalf("exit code %d: %s", code, errs)
+	var cards bytes.Buffer
+	if err := torture.WriteJSON(&cards, []*torture.Card{{Name: "net/http", Results: []torture.Result{{Case: "once-422", Group: "must not be repeated", Verdict: torture.Pass.Because("one attempt")}}}}); err != nil || os.WriteFile(card, cards.Bytes(), 0o600) != nil {
+		t.Fatal(err)
 	}
 	const tiny = "../../examples/policies/good"
 	for _, args := range []string{
 		"--version", "version", "help", "help torture", "help budget", "help exit-codes", "schema", "man", "completion bash", "completion zsh", "completion fish",
 		"torture --list", "torture --from " + card, "torture --json --from " + card, "torture --from " + card + "," + card, "probe --list",
 		"simulate --list", "simulate --explain", "battery --list", "convert --list", "lint --rules", "lint --explain jitter-missing", "lint " + tiny, "lint --format json " + tiny,
-		"queue --help", "exec -- echo hello",
+		"queue --help",
 	} {
-		if strings.HasPrefix(args, "exec") && runtime.GOOS == "windows" {
-			continue
-		}
-		code, out, errs := lullProgram(t.Context(), strings.Fields(args)...)
-		if code != cli.OK || out == "" {
-			t.Errorf("lull %s: exit code %d, %d bytes, %s", args, code, len(out), errs)
-			continue
-		}
-		for _, room := range []int{0, len(out) / 2, len(out) - 1} {
-			env := cli.Env{Context: t.Context(), Stdout: &full{room}, Stderr: io.Discard, Getenv: func(string) string { return "" }}
-			if code := program(env, strings.Fields(args)); code == cli.OK {
-				t.Errorf("lull %s: exit code 0, and %d of %d bytes could be written", args, room, len(out))
-			}
+		cannotBeWritten(t, args)
+	}
+}
+
+// cannotBeWritten runs a command whose output has too little room.
+func cannotBeWritten(t *testing.T, args string) {
+	t.Helper()
+	code, out, errs := lullProgram(t.Context(), strings.Fields(args)...)
+	if code != cli.OK || out == "" {
+		t.Errorf("lull %s: exit code %d, %d bytes, %s", args, code, len(out), errs)
+		return
+	}
+	for _, room := range []int{0, len(out) / 2, len(out) - 1} {
+		env := cli.Env{Context: t.Context(), Stdout: &full{room}, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+		if code := program(env, strings.Fields(args)); code == cli.OK {
+			t.Errorf("lull %s: exit code 0, and %d of %d bytes could be written", args, room, len(out))
 		}
 	}
 }

@@ -1,21 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 )
 
 // Every table of figures in README.md and docs/ carries the command that prints it, and is
@@ -38,116 +30,6 @@ import (
 // The last kind of command may take minutes, and runs only under -slowly:
 //
 //	go test ./cmd/lull -run TestTablesOfTheDocs -timeout 0 -v -args -slowly
-
-var slowly = flag.Bool("slowly", false, "also run the commands of tables that take minutes")
-
-// TestMain is the program itself when a command in a page calls it.
-func TestMain(m *testing.M) {
-	if os.Getenv("LULL_TEST_PROGRAM") != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-const repository = "../.."
-
-func TestTablesOfTheDocs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: simulations that are the same every time")
-	}
-	pages, err := filepath.Glob(repository + "/docs/*.md")
-	if err != nil || len(pages) < 8 {
-		t.Fatal(pages, err)
-	}
-	lull := programFolder(t)
-	checked := 0
-	for _, path := range append(pages, repository+"/README.md") {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := readPage(string(text))
-		folder := folderOf(t, page.files)
-		runs := map[string]func() (string, error){}
-		for _, table := range page.tables {
-			name := fmt.Sprintf("%s:%d", filepath.Base(path), table.line)
-			switch {
-			case table.why != "":
-				continue
-			case table.command == "":
-				t.Errorf("%s: a table of figures without its command; see this test", name)
-				continue
-			case table.slow && !*slowly:
-				t.Logf("%s is for -slowly: %s", name, table.command)
-				continue
-			}
-			checked++
-			run := runs[table.command]
-			if run == nil {
-				run = sync.OnceValues(func() (string, error) { return runCommand(t.Context(), lull, folder, table.command) })
-				runs[table.command] = run
-			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				began := time.Now()
-				out, err := run()
-				if err != nil {
-					t.Fatalf("%s\n%v\n%s", table.command, err, out)
-				}
-				t.Logf("%.1f s: %s", time.Since(began).Seconds(), table.command)
-				if missing := table.missingFrom(out); missing != "" {
-					t.Errorf("%s\ndoes not print %q, which stands here; it prints\n%s", table.command, missing, out)
-				}
-			})
-		}
-	}
-	if checked < 5 {
-		t.Errorf("only %d tables were checked", checked)
-	}
-}
-
-// programFolder returns a folder with a program lull in it.
-func programFolder(t *testing.T) string {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nLULL_TEST_PROGRAM=1 exec '%s' \"$@\"\n", self)
-	if err := os.WriteFile(filepath.Join(folder, "lull"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-// folderOf returns a folder with the files in it, or the root of the repository if there are none.
-func folderOf(t *testing.T, files map[string]string) string {
-	if len(files) == 0 {
-		return repository
-	}
-	folder := t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return folder
-}
-
-func runCommand(ctx context.Context, lull, folder, command string) (string, error) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		return "", errors.New("the commands of tables need bash")
-	}
-	if strings.Contains(command, "go run ") || strings.Contains(command, "go test ") {
-		folder = repository
-	}
-	c := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
-	c.Dir = folder
-	c.Env = append(os.Environ(), "PATH="+lull+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, err := c.CombinedOutput()
-	return string(out), err
-}
 
 // docPage has the parts of a page that are compared.
 type docPage struct {

@@ -343,10 +343,7 @@ func TestCircles(t *testing.T) {
 // A graph as large as a file can hold is done in a moment.
 func TestLargeGraphs(t *testing.T) {
 	t.Parallel()
-	services := 3000
-	if testing.Short() {
-		services = 1500
-	}
+	const services = 1500
 	var chain, star strings.Builder
 	chain.WriteString("defaults: {attempts: 2, attempt_timeout: 1s}\nservices:\n")
 	star.WriteString("defaults: {attempts: 2, attempt_timeout: 1s}\nservices:\n")

@@ -93,8 +93,8 @@ func TestJudges(t *testing.T) {
 		return list
 	}
 	announced := answered("", 200, "", "Lull: 1")
-	past := time.Now().Add(-time.Hour).UTC()
-	later := time.Now().Add(time.Hour).UTC()
+	past := time.Now().Add(-time.Hour).UTC() //clock: a date an hour ago, whatever the load
+	later := time.Now().Add(time.Hour).UTC() //clock: a date in an hour, whatever the load
 	slow := func(afterwards exchange, bounded bool) *seen {
 		peace, left := answered("at peace", 200, ""), exchange{what: "fill", cancelled: true, err: "left"}
 		peace.took = 2 * time.Second

@@ -59,7 +59,7 @@ func runVirtually(t *testing.T, args ...string) (r result, of map[string]tailFig
 
 // The default run shows what the scenario is for.
 func TestTailShowsWhatItPromises(t *testing.T) {
-	for _, seed := range []string{"1", "2"} {
+	for _, seed := range []string{"1"} {
 		r, of := runVirtually(t, "--seed="+seed)
 		none, naive, lull := of["no hedging"], of["naive"], of["lull"]
 		fail := func(what string) {

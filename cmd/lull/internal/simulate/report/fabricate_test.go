@@ -300,3 +300,9 @@ const policiesYAML = `policies:
   naive: {attempts: 4, backoff: 0s, budget: off, breaker: off}
   aws-standard: {attempts: 3, budget: {ratio: 0.07}, breaker: off}
 `
+
+func full() Page {
+	p := fabricate(clients, 5)
+	p.Sweep = fabricatedSweep()
+	return p
+}

@@ -1,3 +1,5 @@
+//go:build servers
+
 package report
 
 import (
@@ -40,12 +42,6 @@ func save(t *testing.T, p Page) (url string) {
 		t.Fatal(err)
 	}
 	return "file://" + filepath.ToSlash(path)
-}
-
-func full() Page {
-	p := fabricate(clients, 5)
-	p.Sweep = fabricatedSweep()
-	return p
 }
 
 // quiet fails if the browser complained about anything, or requested anything except the

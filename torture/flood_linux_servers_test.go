@@ -1,3 +1,5 @@
+//go:build servers && linux
+
 package torture
 
 import (

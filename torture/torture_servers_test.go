@@ -1,0 +1,497 @@
+//go:build servers
+
+package torture
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	hedging "github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/pace"
+)
+
+// TestMain is an adapter when a case has started this program as one.
+func TestMain(m *testing.M) {
+	if how := os.Getenv("LULL_TORTURE_TEST_ADAPTER"); how != "" {
+		os.Exit(adapter(how))
+	}
+	pace.Overlap(48)
+	os.Exit(m.Run())
+}
+
+// check runs cases and compares the grades.
+func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
+	card, err := Run(t.Context(), client, Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(card.Results) != len(cases) {
+		t.Errorf("%d results of %d cases", len(card.Results), len(cases))
+	}
+	for _, r := range card.Results {
+		if strings.HasPrefix(r.Why, tooBusy) {
+			t.Logf("%s: %s: %s", client.Name(), r.Case, r.Why)
+			continue
+		}
+		if w := want(r.Case); w != "" && r.Grade != w {
+			t.Errorf("%s: %s: %s (%s), want %s\n%s", client.Name(), r.Case, r.Grade, r.Why, w, timeline(r))
+		}
+	}
+}
+
+func timeline(r Result) string {
+	var b strings.Builder
+	for i, e := range r.Events {
+		if i == 40 {
+			b.WriteString("...\n")
+			break
+		}
+		fmt.Fprintf(&b, "%8.3f call %d: %s\n", e.At.Seconds(), e.Call, e.Text)
+	}
+	return b.String()
+}
+
+// The zero policy passes every case that applies to it. These do not. A group is a run of its own: the runs wait beside each other.
+func TestLullhttpPasses(t *testing.T) {
+	t.Parallel()
+	without := map[string]bool{"hint-301": true, "hedge-get": true, "hedge-post": true, "hedge-slow": true, "key-own": true,
+		"wait-cap": true} // a new client has two retries in stock, of which neither waits for the longest time
+	groups := Groups
+	if testing.Short() {
+		groups = []string{"statuses", "connections that break", "bodies", "keys", "connections"}
+	}
+	for _, group := range groups {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			cases, err := Select([]string{group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
+				if without[name] {
+					return NotApplicable
+				}
+				return Pass
+			})
+		})
+	}
+}
+
+func TestLullhttpHedges(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"hedging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
+}
+
+// greedy is a client that does all that is wrong and can be done in a few lines: it repeats
+// whatever is no 200, five times, at once, reads the bodies of failures never, and
+// sends from the second attempt on another body and another key.
+type greedy struct{ client *http.Client }
+
+func (g greedy) Do(r *http.Request) (*http.Response, error) {
+	for n := 1; ; n++ {
+		again := r.Clone(r.Context())
+		if r.Body != nil {
+			body := "another body"
+			if n == 1 {
+				b, _ := r.GetBody()
+				all, _ := io.ReadAll(b)
+				body = string(all)
+			}
+			again.Body, again.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			again.GetBody = nil
+		}
+		if key := r.Header.Get("Idempotency-Key"); key != "" {
+			again.Header.Set("Idempotency-Key", key+strconv.Itoa(n))
+		}
+		resp, err := g.client.Do(again)
+		if n == 5 || err == nil && resp.StatusCode == http.StatusOK || r.Context().Err() != nil {
+			return resp, err
+		}
+	}
+}
+
+// A client that does what is wrong is found out.
+func TestAGreedyClientFails(t *testing.T) {
+	t.Parallel()
+	want := map[string]Grade{
+		"once-post-503": Fail, "once-post-reset": Fail, "once-patch-503": Fail, "once-400": Fail, "once-507": Fail, "once-404": Warn, "once-post-body": Pass,
+		"body-put": Fail, "body-post-key": Fail, "body-put-large": Fail,
+		"hint-seconds-503": Warn, "hint-seconds-429": NotApplicable, "hint-day": NotApplicable, "hint-zero": Pass,
+		"wait-first": Fail, "wait-jitter": Warn, "wait-herd": Warn, "wait-growth": Warn,
+		"key-503": Fail, "key-422": Fail, "connection-retries": Warn, "tls-expired": Warn, "volume-outage": Warn, "volume-layers": Warn,
+		"status-503": Pass, "status-always": Pass, "deadline-silent": Pass, "once-success": Pass,
+	}
+	groups := map[string][]string{}
+	for name := range want {
+		group, _, _ := strings.Cut(name, "-")
+		groups[group] = append(groups[group], name)
+	}
+	if testing.Short() {
+		delete(groups, "volume")
+	}
+	client := HTTP("greedy", func(base *http.Transport) (Doer, error) { return greedy{&http.Client{Transport: base}}, nil })
+	for group, names := range groups {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			cases, err := Select(names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, client, cases, func(name string) Grade { return want[name] })
+		})
+	}
+}
+
+// eager is a client that hedges, and never cancels: what has lost goes on. It also
+// says that all has gone well, without a look.
+type eager struct{ client *http.Client }
+
+func (e eager) Do(r *http.Request) (*http.Response, error) {
+	type end struct {
+		resp *http.Response
+		err  error
+	}
+	ends := make(chan end, 2)
+	send := func() {
+		again := r.Clone(context.WithoutCancel(r.Context()))
+		if r.GetBody != nil {
+			again.Body, _ = r.GetBody()
+		}
+		resp, err := e.client.Do(again)
+		ends <- end{resp, err}
+	}
+	go send()
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case first := <-ends:
+		return e.pretty(first.resp, first.err)
+	case <-timer.C:
+		go send()
+	}
+	first := <-ends
+	return e.pretty(first.resp, first.err)
+}
+
+func (eager) pretty(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+func TestAnEagerClientFails(t *testing.T) {
+	t.Parallel()
+	want := map[string]Grade{
+		"hedge-get": Fail, "hedge-post": Fail, "broken-body": Fail, "broken-chunk": Fail, "broken-after-header": Fail,
+		"status-always": Fail, "deadline-silent": Fail, "deadline-cancel": Fail, "deadline-hint": NotApplicable,
+	}
+	if testing.Short() {
+		delete(want, "deadline-silent") // a client that never ends is awaited to the limit
+		delete(want, "deadline-cancel")
+	}
+	var names []string
+	for name := range want {
+		names = append(names, name)
+	}
+	cases, err := Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		if cases[i].timeout > 0 {
+			cases[i].limit = 4 * cases[i].timeout // it never ends: any limit will do
+		}
+	}
+	client := HTTP("eager", func(base *http.Transport) (Doer, error) { return eager{&http.Client{Transport: base}}, nil })
+	check(t, client, cases, func(name string) Grade { return want[name] })
+}
+
+// A run that is interrupted has no half verdicts.
+func TestAnInterruptedRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cases, err := Select([]string{"statuses"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: cases, Progress: func(done, _ int, _ Result) {
+		if done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(card.Results) != 3 {
+		t.Errorf("%d results and %v, want 3 and that it was cancelled", len(card.Results), err)
+	}
+}
+
+// A case that a busy machine may have spoilt is tried again, but not for ever.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ spoilt, asked, tries int }{{0, 1, 1}, {1, 2, 2}, {9, mostTries, mostTries}} {
+		cases, err := Select([]string{"once-400"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		cases[0].hidden = func(s *Seen) bool {
+			asked++
+			return asked <= c.spoilt
+		}
+		card, err := Run(t.Context(), NetHTTP(), Options{Cases: cases})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, text := card.Results[0], fmt.Sprintf("try %d:", c.tries)
+		if c.tries == mostTries {
+			if got := strings.HasPrefix(r.Why, tooBusy); got != (r.Grade == NotApplicable) {
+				t.Errorf("%s: %s", r.Grade, r.Why)
+			}
+		}
+		if asked != c.asked || r.Attempts != 1 || strings.HasPrefix(r.Events[0].Text, text) != (c.tries > 1) {
+			t.Errorf("%d spoilt: asked %d times, want %d; %d attempts in the last try, and %q is first", c.spoilt, asked, c.asked, r.Attempts, r.Events[0].Text)
+		}
+	}
+}
+
+// adapter is this program as an adapter around an http.Client.
+func adapter(how string) int {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	ca, _ := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
+	pool, err := poolOf(ca)
+	if err != nil {
+		return 3
+	}
+	base.TLSClientConfig.RootCAs = pool
+	client := &http.Client{Transport: base}
+	call := func(method, url, file string, timeout time.Duration, key string) error {
+		ctx := context.Background()
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		var body io.Reader
+		if file != "" && file != "-" {
+			f, err := os.Open(file)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			body = f
+		}
+		r, err := http.NewRequestWithContext(ctx, method, url, body)
+		if err != nil {
+			return err
+		}
+		if key != "" && key != "-" {
+			r.Header.Set("Idempotency-Key", key)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+			return fmt.Errorf("status %d, %v", resp.StatusCode, err)
+		}
+		return nil
+	}
+	args := os.Args[1:]
+	switch how {
+	case "one":
+		ms, _ := strconv.Atoi(args[3])
+		if err := call(args[0], args[1], args[2], time.Duration(ms)*time.Millisecond, args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	case "flood":
+		for {
+			call(args[0], args[1], "", 0, "")
+		}
+	case "hang":
+		select {}
+	case "unready":
+		fmt.Fprintln(os.Stderr, "no such module")
+		return 1
+	}
+	fmt.Println("ready")
+	var write sync.Mutex
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		f := strings.Split(lines.Text(), "\t")
+		go func() {
+			ms, _ := strconv.Atoi(f[5])
+			err := call(f[2], f[3], f[4], time.Duration(ms)*time.Millisecond, f[6])
+			write.Lock()
+			defer write.Unlock()
+			if err != nil {
+				fmt.Printf("%s\tfailed\t0\t%v\n", f[0], err)
+				return
+			}
+			fmt.Printf("what a library prints\n%s\tok\t200\n", f[0])
+		}()
+	}
+	if how == "stays" {
+		select {}
+	}
+	return 0
+}
+
+// program returns this program as an adapter.
+func program(t *testing.T, how string, args ...string) Client {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := findEnv()
+	if err != nil {
+		t.Skip(err)
+	}
+	c, err := Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A program is graded as what is in this process is, whether it makes one call or stays up.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	names := []string{"status-503", "status-early-hints", "once-post-503", "broken-body", "body-put", "connection-tls", "deadline-silent", "deadline-cancel", "tls-unknown", "once-success", "key-422", "connection-calls", "wait-first"}
+	cases, err := Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(name string) Grade {
+		switch name {
+		case "status-503", "body-put", "wait-first":
+			return NotApplicable
+		}
+		return Pass
+	}
+	t.Run("stays up", func(t *testing.T) {
+		t.Parallel()
+		check(t, program(t, "stay"), cases, want)
+	})
+	t.Run("one call", func(t *testing.T) {
+		t.Parallel()
+		check(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
+			if name == "connection-calls" {
+				return NotApplicable // of processes that share nothing
+			}
+			return want(name)
+		})
+	})
+}
+
+// What misbehaves is ended and reported, and what is left is graded.
+func TestProgramsThatMisbehave(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		how, args, text string
+		grade           Grade
+		limit           time.Duration
+	}{
+		{"flood", "{method} {url}", "flooded", Fail, time.Minute},
+		{"hang", "{method} {url}", "nothing arrived", NotApplicable, time.Second},
+		{"unready", "", "no such module", NotApplicable, time.Minute},
+		{"stays", "", "one attempt", Pass, time.Minute},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			t.Parallel()
+			client := program(t, c.how, strings.Fields(c.args)...)
+			client.(*command).exit = time.Second // that one never exits: any limit will do
+			cases, err := Select([]string{"once-success"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases[0].limit = c.limit
+			g, err := newGrader(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.close()
+			g.most = 10 // and soon
+			r, seen := g.one(t.Context(), cases[0])
+			if v := seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
+				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r))
+			}
+			if c.how == "stays" && !strings.Contains(r.Note, "did not exit") {
+				t.Errorf("the note is %q", r.Note)
+			}
+		})
+	}
+}
+
+// Clients of other cases, which had the port before, are no part of a case; and nobody else on
+// this machine is given the port at which nobody listens.
+func TestPortsAreNotShared(t *testing.T) {
+	t.Parallel()
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := Select([]string{"once-400", "broken-refused"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		l := newLog(mostAttempts, func() {})
+		s, err := openSite(c, a, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		s.run = "mine"
+		if c.door == doorClosed {
+			address := strings.TrimPrefix(s.base, "http://")
+			if other, err := net.Listen("tcp", address); err == nil {
+				other.Close()
+				t.Errorf("another can listen at %s", address)
+			}
+			if _, err := http.Get(s.base); !errors.Is(err, syscall.ECONNREFUSED) && runtime.GOOS != "windows" {
+				t.Errorf("nobody listens, and the error is %v", err)
+			}
+			continue
+		}
+		for _, path := range []string{"/t/once-400/other-1/0", "/t/once-404/mine/0", "/"} {
+			resp, err := http.Get(s.base + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+		if seen, _ := l.seen(c); len(seen.Attempts) != 0 {
+			t.Errorf("%d attempts of others were counted", len(seen.Attempts))
+		}
+		resp, err := http.Get(s.url(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if seen, _ := l.seen(c); len(seen.Attempts) != 1 {
+			t.Errorf("%d attempts, want 1", len(seen.Attempts))
+		}
+	}
+}
