@@ -39,11 +39,13 @@ type source struct {
 	exceptions map[int]map[kind]string
 }
 
-// A function is one that is declared, or a variable with its functions.
+// A function is one that is declared, a variable with its functions, or a type.
 type function struct {
-	key   string
-	uses  []used
-	calls []called
+	key              string
+	method, receiver string // keys, of a method
+	isType           bool   // it is a type, which mentions those of its fields
+	uses             []used
+	calls            []called
 	// makesBubble: it passes a parameter to synctest.Test.
 	makesBubble bool
 }
@@ -90,6 +92,9 @@ func makersOf(functions map[string]*function) map[string]bool {
 	for key, f := range functions {
 		if f.makesBubble {
 			makers[key] = true
+			if f.method != "" {
+				makers[f.method] = true
+			}
 		}
 	}
 	return makers
@@ -97,39 +102,20 @@ func makersOf(functions map[string]*function) map[string]bool {
 
 // findings follows the calls of every test.
 func findings(functions map[string]*function) []finding {
-	found := map[token.Position]finding{}
-	type visit struct {
-		key      string
-		inBubble bool
-	}
-	seen := map[visit]bool{}
-	var follow func(v visit, by string)
-	follow = func(v visit, by string) {
-		f := functions[v.key]
-		if f == nil || seen[v] {
-			return
-		}
-		seen[v] = true
-		for _, u := range f.uses {
-			if u.kind == clock && v.inBubble {
-				continue
-			}
-			if _, known := found[u.pos]; !known {
-				found[u.pos] = finding{u.pos, u.what, u.kind, by, u.reason}
-			}
-		}
-		for _, c := range f.calls {
-			follow(visit{c.key, v.inBubble || c.inBubble}, by+" > "+short(c.key))
-		}
-	}
+	methods := map[string][]string{} // keys by package and name
 	keys := make([]string, 0, len(functions))
-	for key := range functions {
+	for key, f := range functions {
 		keys = append(keys, key)
+		if f.receiver != "" {
+			methods[f.method] = append(methods[f.method], key)
+		}
 	}
 	slices.Sort(keys)
+	found := map[token.Position]finding{}
 	for _, key := range keys {
 		if isTest(key) {
-			follow(visit{key, false}, short(key))
+			w := walk{functions: functions, methods: methods, found: found, seen: map[called]bool{}, types: map[string]bool{}, waiting: map[string][]visit{}}
+			w.follow(visit{called{key, false}, short(key)})
 		}
 	}
 	all := make([]finding, 0, len(found))
@@ -140,6 +126,53 @@ func findings(functions map[string]*function) []finding {
 		return cmp.Or(cmp.Compare(a.pos.Filename, b.pos.Filename), cmp.Compare(a.pos.Offset, b.pos.Offset))
 	})
 	return all
+}
+
+// A walk follows the calls of one test. It follows a method of a type once the test has come to where that type is mentioned.
+type walk struct {
+	functions map[string]*function
+	methods   map[string][]string
+	found     map[token.Position]finding
+	seen      map[called]bool
+	types     map[string]bool
+	waiting   map[string][]visit // for a type, by its key
+}
+
+// A visit is of a function, by a way.
+type visit struct {
+	called
+	by string
+}
+
+func (w *walk) follow(v visit) {
+	f := w.functions[v.key]
+	if f == nil || w.seen[v.called] {
+		return
+	}
+	w.seen[v.called] = true
+	for _, u := range f.uses {
+		if _, known := w.found[u.pos]; !known && !(u.kind == clock && v.inBubble) {
+			w.found[u.pos] = finding{u.pos, u.what, u.kind, v.by, u.reason}
+		}
+	}
+	for _, c := range f.calls {
+		inBubble := v.inBubble || c.inBubble
+		w.follow(visit{called{c.key, inBubble}, v.by + " > " + short(c.key)})
+		for _, key := range w.methods[c.key] {
+			m := visit{called{key, inBubble}, v.by + " > " + short(key)}
+			if receiver := w.functions[key].receiver; w.types[receiver] {
+				w.follow(m)
+			} else {
+				w.waiting[receiver] = append(w.waiting[receiver], m)
+			}
+		}
+		if f := w.functions[c.key]; f != nil && f.isType && !w.types[c.key] {
+			w.types[c.key] = true
+			for _, m := range w.waiting[c.key] {
+				w.follow(m)
+			}
+		}
+	}
 }
 
 // isTest reports whether go test runs the function. Examples without output are only compiled, and

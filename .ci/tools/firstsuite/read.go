@@ -27,11 +27,15 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || isSilentExample(p.ast, d) {
 				continue
 			}
-			key := p.pkg + "." + d.Name.Name
+			key, receiver := p.pkg+"."+d.Name.Name, ""
 			if d.Recv != nil {
-				key = method(p.pkg, d.Name.Name)
+				receiver = p.pkg + "." + receiverOf(d.Recv.List[0].Type)
+				key = receiver + ".()" + d.Name.Name
 			}
 			r := p.reader(functions, makers, key)
+			if receiver != "" {
+				r.into.method, r.into.receiver = method(p.pkg, d.Name.Name), receiver
+			}
 			r.params = funcParams(d.Type)
 			ast.Inspect(d.Body, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok && r.isMaker(call) {
@@ -42,6 +46,11 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 			r.walk(d.Body, false)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					r := p.reader(functions, makers, p.pkg+"."+t.Name.Name)
+					r.into.isType = true
+					r.walk(t.Type, false)
+				}
 				if v, ok := spec.(*ast.ValueSpec); ok {
 					for _, name := range v.Names {
 						for _, value := range v.Values {
@@ -52,6 +61,21 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 			}
 		}
 	}
+}
+
+// receiverOf returns the name of a receiver's type.
+func receiverOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiverOf(e.X)
+	case *ast.IndexExpr:
+		return receiverOf(e.X)
+	case *ast.IndexListExpr:
+		return receiverOf(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
 }
 
 func method(pkg, name string) string { return pkg + ".()" + name }
