@@ -12,7 +12,7 @@ import (
 
 // What the guide, docs/admission.md and the comment of the package show, as it stands there.
 
-func guideServer(addr string, mux http.Handler) error {
+func guideServer(addr string, mux http.Handler) error { //outside: it is compiled, and not called
 	handler, err := lullhttp.NewHandler(mux)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func guideWarming(middleware *admission.Middleware, warm func()) error {
 	return nil
 }
 
-func packageComment(addr string, mux http.Handler) error {
+func packageComment(addr string, mux http.Handler) error { //outside: it is compiled, and not called
 	m, err := admission.NewMiddleware(admission.Config{})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // again, with the flag -subject. In one process for all, those that come later pay
 // for what a subject leaves behind: goroutines that have ended but are looked at by
 // every collection, pools, timers, a heap that has been large.
-func measureApart(per time.Duration) measurer {
+func measureApart(per time.Duration) measurer { //outside: no test comes to what it returns
 	return func(g group, s subject, cores int) (sample, error) {
 		program, err := os.Executable()
 		if err != nil {

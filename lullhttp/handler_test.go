@@ -51,13 +51,13 @@ func TestTheServerHasTheClientsTime(t *testing.T) {
 	handle := newHandler(t, func(w http.ResponseWriter, r *http.Request) {
 		until, _ := r.Context().Deadline()
 		mu.Lock()
-		left = append(left, time.Until(until))
+		left = append(left, time.Until(until)) //clock: run in a bubble
 		mu.Unlock()
 		<-r.Context().Done()
 		mu.Lock()
 		ended = append(ended, r.Context().Err())
 		mu.Unlock()
-		time.Sleep(ms) // or the answer comes in the same instant
+		time.Sleep(ms) //clock: run in a bubble; or the answer comes in the same instant
 	})
 	for name, c := range map[string]struct {
 		caller time.Duration

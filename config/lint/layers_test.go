@@ -148,7 +148,7 @@ var errGiven = errors.New("don't retry")
 
 // fly runs a message or a request with the engine. It fails at the bottom, or is slow there. fly
 // counts the attempts at the bottom.
-func fly(t *testing.T, w way, inTime, slow bool) uint64 {
+func fly(t *testing.T, w way, inTime, slow bool) uint64 { //clock: it is called in bubbles
 	t.Helper()
 	var deps []*lull.Dependency
 	for _, h := range w.hops {

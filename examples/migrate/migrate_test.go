@@ -24,7 +24,7 @@ type backend struct {
 	slow     time.Duration          // how long a failure takes
 }
 
-func (b *backend) attempt() error {
+func (b *backend) attempt() error { //clock: it is called in bubbles
 	b.mu.Lock()
 	b.attempts++
 	good := b.good(b.attempts)

@@ -277,7 +277,7 @@ func TestAbandoned(t *testing.T) {
 	var claims []idempotency.Claim
 	for range 10 { // the first is in the writer's hands already, the others are not
 		c := request()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond) //clock: nothing else ends the call
 		if _, err := s.Claim(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Claim of a store that is held up: %v, want context.DeadlineExceeded", err)
 		}
@@ -312,7 +312,7 @@ func TestOrder(t *testing.T) {
 		})
 	}
 	for i := range 50 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond) //clock: the rule holds whenever it ends
 		c := request()
 		_, err := s.Claim(ctx, c)
 		cancel()

@@ -406,7 +406,7 @@ func (f *fake) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttribute
 	}
 	flying := 0
 	for _, m := range q.messages {
-		if time.Now().Before(m.visible) {
+		if time.Now().Before(m.visible) { //clock: it is called in bubbles
 			flying++
 		}
 	}

@@ -29,9 +29,9 @@ func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			return nil, err
 		}
 		// What is sent in the same moment comes along, and not now and then.
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //clock: run in a bubble
 		if rest := w.Max + 3 - len(got); rest > 0 {
-			soon, cancel := context.WithTimeout(ctx, time.Millisecond)
+			soon, cancel := context.WithTimeout(ctx, time.Millisecond) //clock: run in a bubble
 			more, _ := a.Memory.Receive(soon, queue.Want{Max: rest, Lease: w.Lease})
 			cancel()
 			got = append(got, more...)

@@ -320,7 +320,7 @@ var broken = []struct {
 				return errBlip
 			}
 			defer busy.Unlock()
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) //clock: run in a bubble
 			return f.Memory.Settle(ctx, d, s)
 		}
 	}, found: []string{"Settle/concurrently"}},

@@ -96,7 +96,7 @@ func (j job) watched(c *Connection) (stop func()) {
 }
 
 // startWorker starts a worker, which ends when the test does.
-func startWorker(t testing.TB, j job) *worker {
+func startWorker(t testing.TB, j job) *worker { //outside: only for a broker that other processes can reach
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -185,7 +185,7 @@ func (j job) do(connect func(ctx context.Context, address string) (*Connection, 
 }
 
 // die ends this process as kill -9 does.
-func die() {
+func die() { //outside: it is called in such a process
 	p, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		p.Kill()

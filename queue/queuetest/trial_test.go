@@ -14,7 +14,7 @@ import (
 func slow(answer time.Duration) Target {
 	wait := func(ctx context.Context) error {
 		select {
-		case <-time.After(answer):
+		case <-time.After(answer): //clock: run in a bubble
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -151,7 +151,7 @@ func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 var errDown = errors.New("the service is down")
 
 // real plays the script with queue.Consumer and queue.Memory, in a bubble of virtual time.
-func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Duration) map[int64]end {
+func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Duration) map[int64]end { //clock: it is called in a bubble
 	t.Helper()
 	topic, service := &s.Topics[0], &s.Services[0]
 	memory, err := queue.NewMemory(queue.MemoryConfig{CountDefers: topic.Broker.CountDefers, FixedLeases: topic.Broker.FixedLeases, MaxDelay: topic.Broker.MaxDelay})

@@ -11,7 +11,8 @@
 // (those that import testing). Of the latter it looks only for what is outside of the process: their time is that of
 // their caller. It cannot see a timer that the tested code itself has started.
 //
-// An exception stands on the line that it is for, with its reason: //clock: reason, or //outside: reason.
+// An exception stands on the line that it is for, with its reason: //clock: reason, or //outside: reason. On the line on
+// which the body of a function begins it is for all of that.
 //
 //	go list -e -json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles work | firstsuite
 package main

@@ -83,6 +83,17 @@ func TestX(t *testing.T) {
 	time.Sleep(1) //clock: the reason
 	//clock: on another line
 	time.Sleep(1) // found
+}
+func TestAll(t *testing.T) { //clock: the reason
+	time.Sleep(1)
+	exec.Command("x") // found
+}
+func wait() {
+	time.Sleep(1)
+	synctest.Wait()
+}
+func TestWaits(t *testing.T) {
+	wait()
 }`},
 		"in a package made for tests": {helper: `
 func Wait() { time.Sleep(1) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"go/ast"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ type reader struct {
 	locals    map[string]string // keys of the functions in local variables
 	bound     map[*ast.FuncLit]bool
 	name      string
-	bubbles   bool // it makes a bubble somewhere: what is in its tables runs there
+	reasons   map[kind]string // of exceptions for all of the function
+	bubbles   bool            // it makes a bubble somewhere: what is in its tables runs there
 }
 
 // read adds the functions of the file. Methods are found by their names alone.
@@ -37,13 +39,19 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 				r.into.method, r.into.receiver = method(p.pkg, d.Name.Name), receiver
 			}
 			r.params = funcParams(d.Type)
+			r.reasons = p.exceptions[p.fset.Position(d.Body.Lbrace).Line]
+			waits := false // only what runs in a bubble may call synctest.Wait
 			ast.Inspect(d.Body, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && r.isMaker(call) {
-					r.bubbles = true
+				if call, ok := n.(*ast.CallExpr); ok {
+					r.bubbles = r.bubbles || r.isMaker(call)
+					if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+						pkg, name := r.qualified(sel)
+						waits = waits || pkg == "testing/synctest" && name == "Wait"
+					}
 				}
 				return true
 			})
-			r.walk(d.Body, false)
+			r.walk(d.Body, waits && !r.bubbles)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				if t, ok := spec.(*ast.TypeSpec); ok {
@@ -209,7 +217,7 @@ func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
 	key := r.name + local + id.Name
 	r.locals[id.Name], r.bound[lit] = key, true
 	sub := r.reader(r.functions, r.makers, key)
-	sub.locals, sub.bound, sub.bubbles, sub.name = r.locals, r.bound, r.bubbles, r.name
+	sub.locals, sub.bound, sub.bubbles, sub.name, sub.reasons = r.locals, r.bound, r.bubbles, r.name, r.reasons
 	sub.params = funcParams(lit.Type)
 	sub.walk(lit.Body, inBubble)
 	if sub.into.makesBubble {
@@ -222,7 +230,8 @@ func (r *reader) note(n, at ast.Node, inBubble bool) {
 	if k == "" || k == clock && (inBubble || !r.isTest) {
 		return
 	}
-	r.into.uses = append(r.into.uses, used{r.fset.Position(at.Pos()), what, k, r.reason(at.Pos(), k)})
+	reason := cmp.Or(r.reason(at.Pos(), k), r.reasons[k])
+	r.into.uses = append(r.into.uses, used{r.fset.Position(at.Pos()), what, k, reason})
 }
 
 func (r *reader) uses(n ast.Node) kind {
