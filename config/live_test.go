@@ -392,7 +392,8 @@ func TestFollow(t *testing.T) {
 // time for the worse: each call ends as its operation does, and what an outage has taught
 // is not forgotten.
 func TestReloadUnderLoad(t *testing.T) {
-	const file = `
+	synctest.Test(t, func(t *testing.T) { // a worker that waits long for a processor has not run out of time
+		const file = `
 defaults:
   budget: {stock: %d}
 dependencies:
@@ -401,72 +402,73 @@ dependencies:
     attempts: %d
     breaker: {consecutive: 3, consecutive_for: -1s, open_for: %dh, open_max: 1000h, window: %ds}
 `
-	version := func(i int) string {
-		if i%2 == 1 {
-			return fmt.Sprintf("dependencies: {api: {attempts: %d, atempts: 1}, down: {breaker: {off: true}}}\n", i)
-		}
-		return fmt.Sprintf(file, 1+i%5, 1+i%7, 100+i%3, 1+i%2, 100+i%3, 10+i%4)
-	}
-	l := openLive(t, version(0))
-	api, down := l.dependency("api"), l.dependency("down")
-	broken := errors.New("broken")
-	for range 3 {
-		lull.Run(t.Context(), down, func(context.Context) error { return lull.Transient(broken) })
-	}
-	if s := down.Breaker().State(down.Now()); s != breaker.Open {
-		t.Fatalf("the circuit is %v before it begins", s)
-	}
-	opened := down.Breaker().RetryAt(down.Now())
-
-	const workers, each, least = 8, 12_500, 50
-	var changes atomic.Int64
-	var good, wrong, through atomic.Int64
-	var working sync.WaitGroup
-	for w := range workers {
-		working.Go(func() {
-			for i := 0; i < each || changes.Load() < least; i++ {
-				tries := 0
-				got, err := lull.Do(t.Context(), api, func(context.Context) (int, error) {
-					if tries++; (w+i)%100 == 0 { // an error is as good as an answer
-						return 0, lull.Permanent(broken)
-					}
-					return i, nil
-				})
-				switch {
-				case tries != 1 || (w+i)%100 == 0 && !errors.Is(err, broken) || (w+i)%100 != 0 && (err != nil || got != i):
-					wrong.Add(1)
-				default:
-					good.Add(1)
-				}
-				if i%50 == 0 {
-					if err := lull.Run(t.Context(), down, func(context.Context) error { through.Add(1); return nil }); !errors.Is(err, lull.ErrCircuitOpen) {
-						wrong.Add(1)
-					}
-				}
+		version := func(i int) string {
+			if i%2 == 1 {
+				return fmt.Sprintf("dependencies: {api: {attempts: %d, atempts: 1}, down: {breaker: {off: true}}}\n", i)
 			}
-		})
-	}
-	finished := make(chan struct{})
-	go func() { working.Wait(); close(finished) }()
-	for done := false; !done; {
-		i := int(changes.Add(1))
-		l.write(version(i))
-		if err := l.Reload(); (err != nil) != (i%2 == 1) {
-			t.Errorf("change %d: %v", i, err)
+			return fmt.Sprintf(file, 1+i%5, 1+i%7, 100+i%3, 1+i%2, 100+i%3, 10+i%4)
 		}
-		select {
-		case <-finished:
-			done = true
-		default:
+		l := openLive(t, version(0))
+		api, down := l.dependency("api"), l.dependency("down")
+		broken := errors.New("broken")
+		for range 3 {
+			lull.Run(t.Context(), down, func(context.Context) error { return lull.Transient(broken) })
 		}
-	}
-	if good.Load() < workers*each || wrong.Load() != 0 || through.Load() != 0 {
-		t.Errorf("%d calls ended as they should, %d did not, and %d went through an open circuit", good.Load(), wrong.Load(), through.Load())
-	}
-	if s, at := down.Breaker().State(down.Now()), down.Breaker().RetryAt(down.Now()); s != breaker.Open || at != opened {
-		t.Errorf("after %d changes the circuit is %v until %v, and was open until %v", changes.Load(), s, at, opened)
-	}
-	t.Logf("%d calls, %d changes of the file", good.Load(), changes.Load())
+		if s := down.Breaker().State(down.Now()); s != breaker.Open {
+			t.Fatalf("the circuit is %v before it begins", s)
+		}
+		opened := down.Breaker().RetryAt(down.Now())
+
+		const workers, each, least = 8, 2500, 50
+		var changes atomic.Int64
+		var good, wrong, through atomic.Int64
+		var working sync.WaitGroup
+		for w := range workers {
+			working.Go(func() {
+				for i := 0; i < each || changes.Load() < least; i++ {
+					tries := 0
+					got, err := lull.Do(t.Context(), api, func(context.Context) (int, error) {
+						if tries++; (w+i)%100 == 0 { // an error is as good as an answer
+							return 0, lull.Permanent(broken)
+						}
+						return i, nil
+					})
+					switch {
+					case tries != 1 || (w+i)%100 == 0 && !errors.Is(err, broken) || (w+i)%100 != 0 && (err != nil || got != i):
+						wrong.Add(1)
+					default:
+						good.Add(1)
+					}
+					if i%50 == 0 {
+						if err := lull.Run(t.Context(), down, func(context.Context) error { through.Add(1); return nil }); !errors.Is(err, lull.ErrCircuitOpen) {
+							wrong.Add(1)
+						}
+					}
+				}
+			})
+		}
+		finished := make(chan struct{})
+		go func() { working.Wait(); close(finished) }()
+		for done := false; !done; {
+			i := int(changes.Add(1))
+			l.write(version(i))
+			if err := l.Reload(); (err != nil) != (i%2 == 1) {
+				t.Errorf("change %d: %v", i, err)
+			}
+			select {
+			case <-finished:
+				done = true
+			default:
+			}
+		}
+		if good.Load() < workers*each || wrong.Load() != 0 || through.Load() != 0 {
+			t.Errorf("%d calls ended as they should, %d did not, and %d went through an open circuit", good.Load(), wrong.Load(), through.Load())
+		}
+		if s, at := down.Breaker().State(down.Now()), down.Breaker().RetryAt(down.Now()); s != breaker.Open || at != opened {
+			t.Errorf("after %d changes the circuit is %v until %v, and was open until %v", changes.Load(), s, at, opened)
+		}
+		t.Logf("%d calls, %d changes of the file", good.Load(), changes.Load())
+	})
 }
 
 // Hosts are dependencies of the file by their names, those to come as well.

@@ -29,7 +29,7 @@ import (
 //
 // The last kind of command may take minutes, and runs only under -slowly:
 //
-//	go test ./cmd/lull -run TestTablesOfTheDocs -timeout 0 -v -args -slowly
+//	go test -tags servers ./cmd/lull -run TestTablesOfTheDocs -timeout 0 -v -args -slowly
 
 // docPage has the parts of a page that are compared.
 type docPage struct {

@@ -27,13 +27,10 @@ var whole = flag.Bool("whole", false, "let random tests run for longer")
 
 // rounds is how many random cases each of them has.
 func rounds() uint64 {
-	switch {
-	case *whole:
+	if *whole {
 		return 20_000
-	case testing.Short():
-		return 50
 	}
-	return 100
+	return 50
 }
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -201,26 +200,8 @@ func TestNobodyElseIsAsked(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
-	for _, c := range []struct {
-		t    Target
-		o    Options
-		want string
-	}{
-		{Target{}, Options{}, `URL is "": want http://HOST/PATH`},
-		{Target{URL: "ftp://a/"}, Options{}, `URL is "ftp://a/"`},
-		{Target{URL: "http://user:secret@a/"}, Options{}, `URL is `},
-		{Target{URL: "http://a/", Post: "//b/c"}, Options{}, `Post is "//b/c": want a path that begins with one /`},
-		{Target{URL: "http://a/", Slow: "http://b/"}, Options{}, `Slow is "http://b/"`},
-		{Target{URL: "http://a/", Header: http.Header{"X": {"a\r\nb"}}}, Options{}, `Header is "X"`},
-		{Target{URL: "http://a/"}, Options{Requests: -1}, "Requests is -1: want 1 to 100000"},
-		{Target{URL: "http://a/"}, Options{Rate: math.NaN()}, "Rate is NaN"},
-		{Target{URL: "http://a/"}, Options{Together: 1}, "Together is 1: want 2 to 1000"},
-	} {
-		if _, err := Run(t.Context(), c.t, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %s", c.t, err, c.want)
-		}
-	}
+// A server that cannot be asked, and a call that was cancelled, have an error and no card.
+func TestServersThatCannotBeAsked(t *testing.T) {
 	closed := serve(t, http.NotFoundHandler())
 	closed.Close()
 	if _, err := Run(t.Context(), Target{URL: closed.URL}, Options{}); err == nil || !strings.Contains(err.Error(), "does not answer") {
@@ -230,9 +211,6 @@ func TestMistakes(t *testing.T) {
 	cancel()
 	if _, err := Run(ctx, Target{URL: serve(t, servers.Plain()).URL}, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v", err)
-	}
-	if _, err := Select([]string{"keys", "kyes"}); err == nil || !strings.Contains(err.Error(), `"kyes"`) {
-		t.Errorf("an unknown case: %v", err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,31 @@ func TestTheRate(t *testing.T) {
 	}
 	if got := m.take(start.Add(time.Hour), 2); got != 200*time.Millisecond {
 		t.Errorf("two more wait %v, want 200ms", got)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		t    Target
+		o    Options
+		want string
+	}{
+		{Target{}, Options{}, `URL is "": want http://HOST/PATH`},
+		{Target{URL: "ftp://a/"}, Options{}, `URL is "ftp://a/"`},
+		{Target{URL: "http://user:secret@a/"}, Options{}, `URL is `},
+		{Target{URL: "http://a/", Post: "//b/c"}, Options{}, `Post is "//b/c": want a path that begins with one /`},
+		{Target{URL: "http://a/", Slow: "http://b/"}, Options{}, `Slow is "http://b/"`},
+		{Target{URL: "http://a/", Header: http.Header{"X": {"a\r\nb"}}}, Options{}, `Header is "X"`},
+		{Target{URL: "http://a/"}, Options{Requests: -1}, "Requests is -1: want 1 to 100000"},
+		{Target{URL: "http://a/"}, Options{Rate: math.NaN()}, "Rate is NaN"},
+		{Target{URL: "http://a/"}, Options{Together: 1}, "Together is 1: want 2 to 1000"},
+	} {
+		if _, err := Run(t.Context(), c.t, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %s", c.t, err, c.want)
+		}
+	}
+	if _, err := Select([]string{"keys", "kyes"}); err == nil || !strings.Contains(err.Error(), `"kyes"`) {
+		t.Errorf("an unknown case: %v", err)
 	}
 }
 
