@@ -45,7 +45,7 @@ func TestTimeouts(t *testing.T) {
 	check(t, &url.Error{Op: "Get", URL: "http://x", Err: fmt.Errorf("wrapped: %w", onlyTimeout{})}, want)
 
 	d := net.Dialer{Deadline: time.Unix(1, 0)} //outside: nothing is dialled
-	_, err := d.Dial("tcp", "127.0.0.1:1") // it is past: nothing is dialled
+	_, err := d.Dial("tcp", "127.0.0.1:1")     // it is past: nothing is dialled
 	check(t, err, Class{Kind: Transient, NeverSent: true, Code: "timeout"})
 }
 
@@ -60,7 +60,7 @@ func TestCanceled(t *testing.T) {
 	cancel()
 	want := Class{Kind: Canceled, Code: "canceled"}
 	check(t, ctx.Err(), want)
-	var d net.Dialer //outside: nothing is dialled
+	var d net.Dialer                                   //outside: nothing is dialled
 	_, err := d.DialContext(ctx, "tcp", "127.0.0.1:1") // nothing is dialled
 	check(t, err, want)
 }
