@@ -32,7 +32,7 @@ func TestErrorsPageHasEveryReason(t *testing.T) {
 			sections[strings.Trim(label, "`")] = text
 		}
 	}
-	source, err := os.ReadFile("reason.go")
+	source, err := os.ReadFile("error.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestErrorsPageHasEveryReason(t *testing.T) {
 		names[m[2]] = m[1]
 	}
 	if len(names) < 10 {
-		t.Fatalf("only %d errors found in reason.go", len(names))
+		t.Fatalf("only %d errors found in error.go", len(names))
 	}
 	for i := range engine.Reasons {
 		label := engine.Reason(i).String()

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/attempt"
 )
 

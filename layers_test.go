@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/inbound"
 )
 
 // layered records the events of two layers that both retry.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
-	"github.com/lullgo/lull/inbound"
 )
 
 var errDown = lull.Transient(errors.New("down"))

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
-	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/outlier"
+	"github.com/lullgo/lull/server/admission"
+	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/throttle"
 )
 

@@ -1,6 +1,5 @@
-// Package config reads and writes the files of lull in YAML: policies ([lull.Policy]) and scenarios
-// ([sim.Scenario]). A running program can reload policy files. They have a JSON Schema for editors
-// ([PolicySchema]).
+// Package config reads and writes policies ([lull.Policy]) in files in YAML. A running program can reload them. They
+// have a JSON Schema for editors ([PolicySchema]).
 //
 // # Mistakes
 //

@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 const shopPolicies = `version: 1
@@ -263,72 +262,6 @@ func ExampleFormatPolicies() {
 	// <nil>
 }
 
-func ExampleParseScenario() {
-	s, err := config.ParseScenario("stall.yaml", []byte(`
-horizon: 6m
-services:
-  - name: api
-    workers: 100
-    queue: {limit: 10k}
-    time: {kind: exponential, mean: 100ms}
-    faults:
-      - {kind: stall, at: 1m, for: 10s}
-fleets:
-  - name: phones
-    calls: api
-    processes: 25M
-    arrivals: {kind: poisson, rate: 800}
-`))
-	fmt.Println(s.Name, s.Services[0].Queue.Limit, s.Services[0].Faults[0].Kind, s.Fleets[0].Processes, err)
-	// Output: stall 10000 stall 25000000 <nil>
-}
-
-func ExampleReadScenario() {
-	s, err := config.ReadScenario("testdata/everything.yaml")
-	fmt.Println(s.Title, err)
-	// Output: Title: with a colon <nil>
-}
-
-func ExampleFormatScenario() {
-	data, err := config.FormatScenario(sim.Scenario{
-		Name:     "spike",
-		Horizon:  5 * time.Minute,
-		Services: []sim.Service{{Name: "api", Workers: 100, Time: sim.Distribution{Mean: 100 * time.Millisecond}}},
-		Fleets: []sim.Fleet{{Calls: "api", Processes: 1_000_000, Arrivals: sim.Arrivals{Rate: 800, Ramp: []sim.RampPoint{
-			{At: time.Minute, Factor: 1}, {At: time.Minute, Factor: 3},
-		}}}},
-	})
-	fmt.Print(string(data), err)
-	// Output:
-	// name: spike
-	// horizon: 5m
-	// services:
-	//   - name: api
-	//     workers: 100
-	//     time: 100ms
-	// fleets:
-	//   - calls: api
-	//     processes: 1M
-	//     arrivals:
-	//       kind: poisson
-	//       rate: 800
-	//       ramp:
-	//         - {at: 1m, factor: 1}
-	//         - {at: 1m, factor: 3}
-	// <nil>
-}
-
-func ExampleSet() {
-	s, _ := config.FindBuiltIn("metastable-stall")
-	fmt.Println(config.Set(&s, "services.api.queue.limit=500"), s.Services[0].Queue.Limit)
-	fmt.Println(config.Set(&s, "fleets.0.arrivals.rate=0.9k"), s.Fleets[0].Arrivals.Rate)
-	fmt.Println(config.Set(&s, "rate=900"))
-	// Output:
-	// <nil> 500
-	// <nil> 900
-	// rate is unknown: want name, title, teaches, source, horizon, step, window, warmup, services, fleets or topics; did you mean fleets.0.arrivals.rate?
-}
-
 func ExampleSetPolicy() {
 	p := preset.ExternalAPI()
 	fmt.Println(config.SetPolicy(&p, "backoff.base=50ms"), p.Backoff.Base)
@@ -336,22 +269,6 @@ func ExampleSetPolicy() {
 	// Output:
 	// <nil> 50ms
 	// backoff.jitter is "ful": want full, equal, none, decorrelated or proportional; did you mean full?
-}
-
-func ExampleBuiltIn() {
-	first := config.BuiltIn()[0]
-	fmt.Println(first.Name + ": " + first.Title)
-	// Output: blip-200ms: Errors for 200 ms, callers one by one
-}
-
-func ExampleFindBuiltIn() {
-	_, err := config.FindBuiltIn("metastable")
-	fmt.Println(err != nil)
-	s, err := config.FindBuiltIn("metastable-stall")
-	fmt.Println(s.Fleets[0].AttemptTimeout, err)
-	// Output:
-	// true
-	// 1s <nil>
 }
 
 func ExampleMistake() {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -247,8 +247,8 @@ var serverNames = [servers]string{"other", "lull"}
 // String returns the server as in a file: "other" or "lull".
 func (s Server) String() string { return choice.Name("server", serverNames[:], s) }
 
-// named reports whether the key of m can be printed in a table and typed on a command line.
-func (r *reader) named(m tree.Member, path string) bool {
+// isNamed reports whether the key of m can be printed in a table and typed on a command line.
+func isNamed(r *codec.Reader, m tree.Member, path string) bool {
 	if properName(m.Key) {
 		return true
 	}
@@ -257,8 +257,3 @@ func (r *reader) named(m tree.Member, path string) bool {
 }
 
 const allowedName = "names of 1 to 100 printable characters, none of them a space at an end"
-
-// under joins path and names, as shown in messages.
-func under(path string, names ...string) string {
-	return strings.Trim(path+"."+strings.Join(names, "."), ".")
-}

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config/internal/syntax"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -29,7 +29,7 @@ const oldKey = "policies"
 // ReadPolicyFile reads the policy file at path. The error is [Mistakes], with everything that is
 // wrong in the file, or an error of reading it.
 func ReadPolicyFile(path string) (*PolicyFile, error) {
-	data, err := readFile(path)
+	data, err := codec.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func ReadPolicyFile(path string) (*PolicyFile, error) {
 // and all policies are valid. The error is [Mistakes], in which name stands for the file.
 func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	r := newFileReader(name)
-	if root := r.document(data); root != nil {
+	if root := r.Document(data); root != nil {
 		r.root(root)
 	}
 	if err := r.Mistakes.Err(); err != nil {
@@ -52,7 +52,7 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 
 // A fileReader reads a policy file part by part. Each part has paths of its own.
 type fileReader struct {
-	*reader
+	*codec.Reader
 	file PolicyFile
 
 	// These are set when the defaults have been read.
@@ -67,28 +67,28 @@ type fileReader struct {
 
 func newFileReader(name string) *fileReader {
 	places := &filePlaces{file: name, at: map[string]Position{}, bases: map[string]origins{}}
-	return &fileReader{reader: newReader(name, nil), file: PolicyFile{places: places}}
+	return &fileReader{Reader: newReader(name), file: PolicyFile{places: places}}
 }
 
 func (r *fileReader) root(n *tree.Node) {
 	inFile := func(m tree.Member) bool { return slices.Contains(fileKeys, m.Key) }
 	if !slices.ContainsFunc(n.Members, inFile) {
-		name := stem(r.File)
+		name := codec.Stem(r.File)
 		if n.Kind == tree.Map && !properName(name) {
 			r.Note(r.Place(n), "", "one dependency without a name, since that of the file gives it none", "it under dependencies, such as dependencies: {api: {attempts: 2}}", "")
 			return
 		}
-		r.file.places.at[under("dependencies", name)] = r.Place(n)
+		r.file.places.at[codec.Under("dependencies", name)] = r.Place(n)
 		r.dependency(name, n, fileKeys...)
 		return
 	}
-	if !r.sound(n, "") {
+	if !r.Sound(n, "") {
 		return
 	}
 	parts := map[string]tree.Member{}
 	for _, e := range n.Members {
 		if !slices.Contains(fileKeys, e.Key) {
-			r.unknown(e, "", fileKeys, atTop(e.Key))
+			r.Unknown(e, "", fileKeys, atTop(e.Key))
 			continue
 		}
 		parts[e.Key] = e
@@ -118,122 +118,113 @@ func (r *fileReader) root(n *tree.Node) {
 
 // atTop is the suggestion for a key at the top of a file that is none of fileKeys.
 func atTop(key string) string {
-	if _, ok, _ := find(reflect.TypeFor[Defaults](), key); ok {
+	if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), key); ok {
 		return "defaults." + key
 	}
 	return choice.Nearest(key, fileKeys)
 }
 
 func (r *fileReader) version(e tree.Member) {
-	r.begin("")
+	r.Begin("")
 	n := e.Value
-	if !r.sound(n, "version") {
+	if !r.Sound(n, "version") {
 		return
 	}
 	if n.Text != versionText {
-		r.wrong(n, "version", n.Quoted(), versionText+", the only version of the format there is", "")
+		r.WrongAt(n, "version", n.Quoted(), versionText+", the only version of the format there is", "")
 		return
 	}
 	r.file.Version = version
-	r.places["version"] = r.Place(n)
+	r.Places["version"] = r.Place(n)
 	r.keep("")
 }
 
 // keep records the places of the values that were read since begin, below prefix.
 func (r *fileReader) keep(prefix string) {
-	for path, at := range r.places {
-		if key, ok := r.keys[path]; ok {
+	for path, at := range r.Places {
+		if key, ok := r.Keys[path]; ok {
 			at = key
 		}
 		if path != "" {
-			r.file.places.at[under(prefix, path)] = at
+			r.file.places.at[codec.Under(prefix, path)] = at
 		}
 	}
 }
 
 // items returns the members under the key of e, which are things by name. example is one of them.
 func (r *fileReader) items(key string, e tree.Member, thing, example string) []tree.Member {
-	r.begin(key)
+	r.Begin(key)
 	value := e.Value
-	if !r.sound(value, "") {
+	if !r.Sound(value, "") {
 		return nil
 	}
-	named, ok := r.members(value, "", "a mapping of names to "+key+", such as "+example)
+	named, ok := r.Members(value, "", "a mapping of names to "+key+", such as "+example)
 	switch {
 	case ok && len(named) == 0 && len(r.Mistakes) == 0:
-		r.wrong(value, "", "empty", "at least one "+thing+", such as "+example, "")
-	case len(named) > maxElements:
-		r.wrong(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", maxElements), "")
+		r.WrongAt(value, "", "empty", "at least one "+thing+", such as "+example, "")
+	case len(named) > codec.MaxElements:
+		r.WrongAt(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", codec.MaxElements), "")
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool { return !r.named(m, key) })
+	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool { return !isNamed(r.Reader, m, key) })
 }
 
 func (r *fileReader) defaults(e tree.Member) {
-	r.begin("defaults")
+	r.Begin("defaults")
 	r.file.places.at["defaults"] = r.KeyPlace(e)
 	v := reflect.ValueOf(&r.file.Defaults).Elem()
-	members, t, named := r.begun(e.Value, &r.file.Defaults.Preset, mappingOf(v.Type()))
+	members, t, named := r.begun(e.Value, &r.file.Defaults.Preset, codec.MappingOf(v.Type()))
 	r.file.Defaults.Policy = t.policy
-	r.fields(members, v, "")
+	r.Fields(members, v, "")
 	r.keep("defaults")
-	r.file.places.bases[""] = origins{base{policy: t.policy}, r.places["preset"], named}
+	r.file.places.bases[""] = origins{base{policy: t.policy}, r.Places["preset"], named}
 
 	r.setByDefaults = map[string]Position{}
 	for _, l := range policyLeaves() {
-		if at, ok := r.places[l.path]; ok {
+		if at, ok := r.Places[l.path]; ok {
 			r.setByDefaults[l.path] = at
 		}
 	}
-	r.defaultsBroken = r.broken
+	r.defaultsBroken = r.Broken
 	if named {
-		r.inherit(t.policy, r.places["preset"], "from the preset "+r.file.Defaults.Preset)
+		r.inherit(t.policy, r.Places["preset"], "from the preset "+r.file.Defaults.Preset)
 	}
 	err := r.file.Defaults.Policy.Validate()
 	r.defaultsWrong = problemsOf(err)
-	r.validated(err)
+	r.Validated(err)
 }
 
 // begun reads the preset of n, which has the fields of a policy, and returns its other members.
 func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
-	if !r.sound(n, "") {
+	if !r.Sound(n, "") {
 		return nil, template{}, false
 	}
-	r.places[""] = r.Place(n)
-	members, ok := r.members(n, "", allowed)
+	r.Places[""] = r.Place(n)
+	members, ok := r.Members(n, "", allowed)
 	if !ok {
 		return nil, template{}, false
 	}
-	preset, members := without(members, "preset")
+	preset, members := tree.Without(members, "preset")
 	if preset != nil {
-		*name, t = r.preset(preset.Value, "preset")
+		*name, t = readPreset(r.Reader, preset.Value, "preset")
 	}
 	return members, t, *name != ""
-}
-
-// without returns the member called key, nil if there is none, and the other members.
-func without(members []tree.Member, key string) (*tree.Member, []tree.Member) {
-	i := slices.IndexFunc(members, func(m tree.Member) bool { return m.Key == key })
-	if i < 0 {
-		return nil, members
-	}
-	return &members[i], slices.Concat(members[:i], members[i+1:])
 }
 
 // inherit records a place and a source for the leaves of p that are set nowhere else.
 func (r *fileReader) inherit(p lull.Policy, at Position, source string) {
 	for _, l := range policyLeaves() {
-		if !has(r.places, l.path) && !l.of(&p).IsZero() {
+		if !codec.Has(r.Places, l.path) && !l.of(&p).IsZero() {
 			r.borrow(l, at, source)
 		}
 	}
 }
 
 func (r *fileReader) borrow(l leaf, at Position, source string) {
-	if r.sources == nil {
-		r.sources = map[string]string{}
+	if r.Sources == nil {
+		r.Sources = map[string]string{}
 	}
-	r.places[l.path], r.sources[l.path] = at, source
+	r.Places[l.path], r.Sources[l.path] = at, source
 }
 
 func (r *fileReader) dependencies(key string, e tree.Member) {
@@ -245,8 +236,8 @@ func (r *fileReader) dependencies(key string, e tree.Member) {
 		if r.Full() {
 			return
 		}
-		r.begin(under(key, item.Key))
-		r.file.places.at[under("dependencies", item.Key)] = r.KeyPlace(item)
+		r.Begin(codec.Under(key, item.Key))
+		r.file.places.at[codec.Under("dependencies", item.Key)] = r.KeyPlace(item)
 		r.dependency(item.Key, item.Value)
 	}
 }
@@ -258,18 +249,18 @@ var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
 func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()
-	path, shown := under("dependencies", name), r.prefix
-	members, _, named := r.begun(n, &d.Preset, mappingOf(v.Type(), extra...))
-	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return has(r.setByDefaults, path) }, presetOf(d.Preset))
+	path, shown := codec.Under("dependencies", name), r.Prefix
+	members, _, named := r.begun(n, &d.Preset, codec.MappingOf(v.Type(), extra...))
+	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return codec.Has(r.setByDefaults, path) }, presetOf(d.Preset))
 	d.Policy = b.policy
 
-	operations, members := without(members, "operations")
+	operations, members := tree.Without(members, "operations")
 	if operations != nil {
-		r.file.places.at[under(path, "operations")] = r.KeyPlace(*operations)
+		r.file.places.at[codec.Under(path, "operations")] = r.KeyPlace(*operations)
 	}
-	r.fields(members, v, "", extra...)
+	r.Fields(members, v, "", extra...)
 	r.keep(path)
-	from := origins{b, r.places["preset"], named}
+	from := origins{b, r.Places["preset"], named}
 	if !named {
 		at := r.file.places.bases[""]
 		from.preset, from.named = at.preset, at.named
@@ -278,7 +269,7 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	r.valid(d, from)
 
 	if operations != nil {
-		r.operations(&d, path, under(shown, "operations"), *operations)
+		r.operations(&d, path, codec.Under(shown, "operations"), *operations)
 	}
 	if r.operationsOf != nil {
 		r.operationsOf[name] = d.operationNames()
@@ -301,9 +292,9 @@ func (d *Dependency) operationNames() map[string]bool {
 // valid records the problems of d, each at the place where its value comes from. Problems of the
 // defaults are reported only once.
 func (r *fileReader) valid(d Dependency, from origins) {
-	written := maps.Clone(r.places)
+	written := maps.Clone(r.Places)
 	for _, l := range policyLeaves() {
-		if at, ok := r.setByDefaults[l.path]; ok && from.base.fromDefaults(l) && !has(written, l.path) {
+		if at, ok := r.setByDefaults[l.path]; ok && from.base.fromDefaults(l) && !codec.Has(written, l.path) {
 			r.borrow(l, at, "from defaults")
 		}
 	}
@@ -314,17 +305,15 @@ func (r *fileReader) valid(d Dependency, from origins) {
 		r.inherit(d.Policy, from.preset, "from the defaults' preset "+r.file.Defaults.Preset)
 	}
 	for _, path := range r.defaultsBroken {
-		if !has(written, path) && !from.base.whole && (path != "preset" || !from.base.preset) {
-			r.broken = append(r.broken, path)
+		if !codec.Has(written, path) && !from.base.whole && (path != "preset" || !from.base.preset) {
+			r.Broken = append(r.Broken, path)
 		}
 	}
 	known := func(p problem.Problem) bool {
-		return !has(written, syntax.Path(p.Field)) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
+		return !codec.Has(written, codec.Path(p.Field)) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
 	}
-	r.validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
+	r.Validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
 }
-
-func has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
 // operations reads the operations of d.
 func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member) {
@@ -333,11 +322,11 @@ func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member
 			return
 		}
 		o := Operation{Name: item.Key}
-		r.begin(under(shown, o.Name))
-		r.file.places.at[under(path, "operations", o.Name)] = r.KeyPlace(item)
-		r.decode(item.Value, reflect.ValueOf(&o).Elem(), "", plain)
-		r.keep(under(path, "operations", o.Name))
-		r.validated(o.Validate())
+		r.Begin(codec.Under(shown, o.Name))
+		r.file.places.at[codec.Under(path, "operations", o.Name)] = r.KeyPlace(item)
+		r.Decode(item.Value, reflect.ValueOf(&o).Elem(), "", codec.Plain)
+		r.keep(codec.Under(path, "operations", o.Name))
+		r.Validated(o.Validate())
 		d.Operations = append(d.Operations, o)
 	}
 }
@@ -349,12 +338,12 @@ func (r *fileReader) services(e tree.Member) {
 			return
 		}
 		s := Service{Name: item.Key}
-		path := under("services", s.Name)
-		r.begin(path)
+		path := codec.Under("services", s.Name)
+		r.Begin(path)
 		r.file.places.at[path] = r.KeyPlace(item)
-		r.decode(item.Value, reflect.ValueOf(&s).Elem(), "", plain)
+		r.Decode(item.Value, reflect.ValueOf(&s).Elem(), "", codec.Plain)
 		r.keep(path)
-		r.validated(s.Validate())
+		r.Validated(s.Validate())
 		r.links(s, provider)
 		r.file.Services = append(r.file.Services, s)
 	}
@@ -364,24 +353,24 @@ func (r *fileReader) services(e tree.Member) {
 // to the dependencies of other files.
 func (r *fileReader) links(s Service, provider map[string]string) {
 	for i, name := range s.Provides {
-		at := element("provides", i)
+		at := codec.Element("provides", i)
 		if other, ok := provider[name]; ok {
-			r.Note(r.placeOf(at), r.shown(at), tree.Quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
+			r.Note(r.PlaceOf(at), r.Shown(at), tree.Quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
 			continue
 		}
 		provider[name] = s.Name // the callers of s may have the dependency in a file of theirs
 	}
 	for i, e := range s.Calls {
-		at := element("calls", i)
+		at := codec.Element("calls", i)
 		operations, known := r.operationsOf[e.Dependency]
 		switch {
 		case r.Full():
 			return
 		case r.operationsOf == nil || e.Dependency == "":
 		case !known:
-			r.noteUnknown(e.Dependency, field(at, "dependency"), "a dependency", maps.Keys(r.operationsOf))
+			r.noteUnknown(e.Dependency, codec.Field(at, "dependency"), "a dependency", maps.Keys(r.operationsOf))
 		case e.Operation != "" && operations != nil && !operations[e.Operation]:
-			r.noteUnknown(e.Operation, field(at, "operation"), "an operation of "+e.Dependency, maps.Keys(operations))
+			r.noteUnknown(e.Operation, codec.Field(at, "operation"), "an operation of "+e.Dependency, maps.Keys(operations))
 		}
 	}
 }
@@ -389,5 +378,5 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 // noteUnknown records that name, at path, is none of names.
 func (r *fileReader) noteUnknown(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
-	r.Note(r.placeOf(path), r.shown(path), tree.Quote(name), thing+": "+tree.ClipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))
+	r.Note(r.PlaceOf(path), r.Shown(path), tree.Quote(name), thing+": "+tree.ClipTo(codec.MaxAllowed, choice.List(all)), choice.Nearest(name, all))
 }

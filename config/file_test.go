@@ -17,6 +17,8 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/preset"
@@ -383,7 +385,7 @@ func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		r := newFileReader("f")
-		r.root(r.document(data)) // with mistakes, since f is not valid
+		r.root(r.Document(data)) // with mistakes, since f is not valid
 		if r.Full() {            // of so many that the rest is not read
 			cut++
 			continue
@@ -400,28 +402,28 @@ func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
 // anyFile holds anything that a file can hold.
 func anyFile(random *rand.Rand) PolicyFile {
 	f := PolicyFile{Version: random.IntN(2)}
-	fill(random, reflect.ValueOf(&f.Defaults.Policy).Elem())
+	codectest.Fill(random, reflect.ValueOf(&f.Defaults.Policy).Elem())
 	f.Defaults.Preset = anyPreset(random)
 	if random.IntN(2) == 0 {
 		f.Defaults.Policy = mixed(random, policyOf(f.Defaults.Preset), f.Defaults.Policy)
 	}
 	for i := range 1 + random.IntN(4) {
 		d := Dependency{Name: fmt.Sprint("d.", i), Preset: anyPreset(random)}
-		fill(random, reflect.ValueOf(&d.Policy).Elem())
+		codectest.Fill(random, reflect.ValueOf(&d.Policy).Elem())
 		for _, other := range []lull.Policy{f.Defaults.Policy, policyOf(d.Preset)} {
 			if random.IntN(2) == 0 {
 				d.Policy = mixed(random, other, d.Policy)
 			}
 		}
-		fill(random, reflect.ValueOf(&d.P99).Elem())
-		fill(random, reflect.ValueOf(&d.Rate).Elem())
-		fill(random, reflect.ValueOf(&d.Operations).Elem())
+		codectest.Fill(random, reflect.ValueOf(&d.P99).Elem())
+		codectest.Fill(random, reflect.ValueOf(&d.Rate).Elem())
+		codectest.Fill(random, reflect.ValueOf(&d.Operations).Elem())
 		for k := range d.Operations {
 			d.Operations[k].Name = fmt.Sprint(k)
 		}
 		f.Dependencies = append(f.Dependencies, d)
 	}
-	fill(random, reflect.ValueOf(&f.Services).Elem())
+	codectest.Fill(random, reflect.ValueOf(&f.Services).Elem())
 	for i := range f.Services {
 		f.Services[i].Name = fmt.Sprint(i)
 	}
@@ -484,7 +486,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 		file, err := ParsePolicyFile("f", data)
 		oneLineOn(t, data, file, err)
 		if err != nil {
-			located(t, err)
+			codectest.Located(t, err)
 			return
 		}
 		if !strings.Contains(string(data), "\r") {
@@ -495,7 +497,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 		}
 		for _, d := range file.Dependencies {
 			for _, l := range policyLeaves() {
-				path := under("dependencies", d.Name, l.path)
+				path := codec.Under("dependencies", d.Name, l.path)
 				if p := file.Position(path); p.Line < 1 || p.Column < 1 {
 					t.Errorf("%s is at %v", path, p)
 				}
@@ -514,7 +516,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 // else, given what has been read from data. So lines are counted as an editor counts them.
 func oneLineOn(t *testing.T, data []byte, file *PolicyFile, err error) {
 	t.Helper()
-	if start := bytes.TrimLeft(data, " "); bytes.HasPrefix(start, []byte("\ufeff")) || bytes.HasPrefix(start, []byte("\t")) || len(data) > maxBytes-2 {
+	if start := bytes.TrimLeft(data, " "); bytes.HasPrefix(start, []byte("\ufeff")) || bytes.HasPrefix(start, []byte("\t")) || len(data) > codec.MaxBytes-2 {
 		return // what is allowed in the first place only, or everywhere else
 	}
 	moved, movedErr := ParsePolicyFile("f", append([]byte("#\n"), data...))

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -36,19 +36,19 @@ func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 	if len(root.Members) == 0 {
 		w.fail("a policy file with nothing in it")
 	}
-	return w.bytes(root)
+	return written(&w.Writer, root)
 }
 
 // A fileWriter makes the nodes of a policy file.
 type fileWriter struct {
-	writer
+	codec.Writer
 	f             *PolicyFile
 	setByDefaults map[string]bool // the leaves that the defaults set themselves
 }
 
 func (w *fileWriter) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = errors.New("config: " + fmt.Sprintf(format, args...))
+	if w.Err == nil {
+		w.Err = fmt.Errorf(format, args...)
 	}
 }
 
@@ -62,7 +62,7 @@ func items[T interface{ name() string }](w *fileWriter, path string, all []T, wr
 			w.fail("the name %s under %s: want names of 1 to %d printable characters, all different", tree.Quote(name), path, maxName)
 		}
 		seen[name] = true
-		value := write(item, under(path, name))
+		value := write(item, codec.Under(path, name))
 		value.Flow = value.Flow || len(value.Members) == 0
 		n.Set(name, value)
 	}
@@ -104,20 +104,20 @@ func (w *fileWriter) policy(n *tree.Node, p, base lull.Policy, path string) {
 
 // changes are the members for the fields of v that differ from base, which has the same type.
 func (w *fileWriter) changes(v, base reflect.Value, path string) []tree.Member {
-	if empty(base) {
-		return w.mapping(v, path).Members
+	if codec.Empty(base) {
+		return w.Mapping(v, path).Members
 	}
 	n := tree.NewMap()
-	for _, m := range members(v.Type()) {
-		is, was, at := v.FieldByIndex(m.index), base.FieldByIndex(m.index), field(path, m.key)
+	for _, m := range codec.Members(v.Type()) {
+		is, was, at := v.FieldByIndex(m.Index), base.FieldByIndex(m.Index), codec.Field(path, m.Key)
 		switch {
 		case same(is, was):
 		case is.Kind() != reflect.Struct:
-			n.Set(m.key, w.node(is, at, m.form))
+			n.Set(m.Key, w.Node(is, at, m.Form))
 		default:
 			part := &tree.Node{Kind: tree.Map, Members: w.changes(is, was, at)}
-			part.Flow = inline(part, is)
-			n.Set(m.key, part)
+			part.Flow = codec.Inline(part, is)
+			n.Set(m.Key, part)
 		}
 	}
 	return n.Members
@@ -145,20 +145,20 @@ func (w *fileWriter) dependency(d Dependency, path string) *tree.Node {
 	base := baseOf(w.f.Defaults.Policy, func(path string) bool { return w.setByDefaults[path] }, presetOf(d.Preset))
 	w.policy(n, d.Policy, base.policy, path)
 	if len(d.Operations) > 0 {
-		n.Set("operations", items(w, under(path, "operations"), d.Operations, w.operation))
+		n.Set("operations", items(w, codec.Under(path, "operations"), d.Operations, w.operation))
 	}
 	facts := d
 	facts.Preset, facts.Policy, facts.Operations = "", lull.Policy{}, nil
-	n.Members = append(n.Members, w.mapping(reflect.ValueOf(facts), path).Members...)
+	n.Members = append(n.Members, w.Mapping(reflect.ValueOf(facts), path).Members...)
 	return n
 }
 
 func (w *fileWriter) operation(o Operation, path string) *tree.Node {
-	n := w.mapping(reflect.ValueOf(o), path)
+	n := w.Mapping(reflect.ValueOf(o), path)
 	n.Flow = true
 	return n
 }
 
 func (w *fileWriter) service(s Service, path string) *tree.Node {
-	return w.mapping(reflect.ValueOf(s), path)
+	return w.Mapping(reflect.ValueOf(s), path)
 }

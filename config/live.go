@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 )
 
 // DefaultInterval is how often [Live.Watch] looks at the file by default.
@@ -115,7 +116,7 @@ func (k ChangeKind) String() string { return choice.Name("change", changeNames[:
 // a wrong file. Afterwards it calls report with every change and with every file that it refuses,
 // one after another. report may be nil. It must not call Reload.
 func OpenLive(path string, report func(Reload)) (*Live, error) {
-	data, err := readRegular(path)
+	data, err := codec.ReadRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (l *Live) Reload() error {
 }
 
 func (l *Live) read() ([]byte, fileState, error) {
-	data, err := readRegular(l.path)
+	data, err := codec.ReadRegular(l.path)
 	if err != nil {
 		return nil, fileState{err: err.Error()}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/codec"
 )
 
 // watched watches the file of l for the rest of the test; each step is one look, after which
@@ -154,7 +156,7 @@ func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 		if err := os.Remove(l.path); err != nil {
 			t.Fatal(err)
 		}
-		l.write("# " + string(make([]byte, maxBytes)))
+		l.write("# " + string(make([]byte, codec.MaxBytes)))
 		step("far too large")
 		step("far too large, twice", "1 mistakes")
 		step("far too large, three times")

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/codec"
 )
 
 // A leaf is a field of a policy that has no fields itself.
@@ -18,16 +19,16 @@ var policyLeaves = sync.OnceValue(func() []leaf {
 	var all []leaf
 	var walk func(t reflect.Type, path string, index []int)
 	walk = func(t reflect.Type, path string, index []int) {
-		for _, m := range members(t) {
-			at := append(index[:len(index):len(index)], m.index...)
-			if ft := t.FieldByIndex(m.index).Type; ft.Kind() == reflect.Struct {
-				walk(ft, field(path, m.key), at)
+		for _, m := range codec.Members(t) {
+			at := append(index[:len(index):len(index)], m.Index...)
+			if ft := t.FieldByIndex(m.Index).Type; ft.Kind() == reflect.Struct {
+				walk(ft, codec.Field(path, m.Key), at)
 			} else {
-				all = append(all, leaf{field(path, m.key), at})
+				all = append(all, leaf{codec.Field(path, m.Key), at})
 			}
 		}
 	}
-	walk(policyType, "", nil)
+	walk(reflect.TypeFor[lull.Policy](), "", nil)
 	return all
 })
 

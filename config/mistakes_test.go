@@ -12,29 +12,18 @@ import (
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/tree"
 )
 
 func TestMistakesOfAPolicyFile(t *testing.T) {
 	_, err := ReadPolicies("testdata/policy-mistakes.yaml")
-	golden.File(t, "testdata/policy-mistakes.txt", slashed(err))
-	if n := len(located(t, err)); n < 10 {
+	golden.File(t, "testdata/policy-mistakes.txt", codectest.Slashed(err))
+	if n := len(codectest.Located(t, err)); n < 10 {
 		t.Errorf("%d mistakes", n)
 	}
-}
-
-func TestMistakesOfAScenarioFile(t *testing.T) {
-	_, err := ReadScenario("testdata/scenario-mistakes.yaml")
-	golden.File(t, "testdata/scenario-mistakes.txt", slashed(err))
-	if n := len(located(t, err)); n < 10 {
-		t.Errorf("%d mistakes", n)
-	}
-}
-
-// slashed is the text of err with the separators of other systems as ours.
-func slashed(err error) string {
-	return strings.ReplaceAll(fmt.Sprintln(err), `testdata\`, "testdata/")
 }
 
 // What is no YAML, or more YAML than a plain file needs: one mistake each.
@@ -53,7 +42,7 @@ func TestMistakesOfTheText(t *testing.T) {
 		{"attempts: \"3\n", `f:2:1: not YAML: found unexpected end of stream (while scanning a quoted scalar, line 1)`},
 		{"attempts: 3\nä: \xff\n", `f:2:4: the byte 0xff: want text in UTF-8`},
 		{"a: " + strings.Repeat("[", 200) + "\n", `f:1:104: nested too deep: want at most 100 lists and mappings in one another`},
-		{"#" + strings.Repeat(" ", maxBytes), `f:1:1: a file of more than 1 MiB: want at most 1 MiB`},
+		{"#" + strings.Repeat(" ", codec.MaxBytes), `f:1:1: a file of more than 1 MiB: want at most 1 MiB`},
 		{"attempts: 3\nä: \x01\n", `f:2:4: the character U+0001: want text without control characters`},
 		{"a: 1\n# \ufffe\n", `f:2:3: the character U+FFFE: want text without control characters`},
 		{"~\n", `f:1:1: an empty document: want at least one field`},
@@ -82,7 +71,7 @@ func TestMistakesOfTheText(t *testing.T) {
 		{"%YAML 2.0\n---\nattempts: 3\n", `f:1:1: a %YAML line for another version: want none, or %YAML 1.1`},
 	} {
 		_, err := ParsePolicies("f", []byte(c.data))
-		located(t, err)
+		codectest.Located(t, err)
 		if got := fmt.Sprint(err); got != c.want {
 			t.Errorf("%.40q:\n got %s\nwant %s", c.data, got, c.want)
 		}
@@ -111,32 +100,22 @@ func TestAliasBombsAreRefused(t *testing.T) {
 		"itself": "limit: &a {<<: *a}\n", "by a list": "limit: &a {<<: [*a, *a]}\n", "as a value": "services: &a [*a, *a]\nlimit: &b {limit: *b}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, err := range []error{second(ParsePolicies("f", []byte(data))), second(ParseScenario("f", []byte(data)))} {
-				if n := len(located(t, err)); n > tree.MaxMistakes+1 {
-					t.Errorf("%d mistakes", n)
-				}
+			_, err := ParsePolicies("f", []byte(data))
+			if n := len(codectest.Located(t, err)); n > tree.MaxMistakes+1 {
+				t.Errorf("%d mistakes", n)
 			}
 		})
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
-
 func TestMistakesEndSomewhere(t *testing.T) {
 	_, err := ParsePolicies("f", []byte(strings.Repeat("? x\n", 5000)))
-	mistakes := located(t, err)
+	mistakes := codectest.Located(t, err)
 	if len(mistakes) != tree.MaxMistakes+1 {
 		t.Errorf("%d mistakes", len(mistakes))
 	}
 	if last := mistakes[len(mistakes)-1].Error(); last != "f:102:3: more mistakes from here on" {
 		t.Errorf("the last is %s", last)
-	}
-}
-
-func TestListsAreLimited(t *testing.T) {
-	_, err := ParseScenario("f", []byte("horizon: 1m\nservices: ["+strings.Repeat("{}, ", maxElements+1)+"]\n"))
-	if got, want := fmt.Sprint(err), "f:2:11: services is a list of 10001: want at most 10000 elements"; got != want {
-		t.Errorf("got %.200s, want %s", got, want)
 	}
 }
 
@@ -179,7 +158,7 @@ func TestProblemsAreLocated(t *testing.T) {
 		_, err := ParsePolicies("f", []byte(c.data))
 		got := ""
 		if err != nil {
-			located(t, err)
+			codectest.Located(t, err)
 			got = err.Error()
 		}
 		if got != c.want {
@@ -229,7 +208,7 @@ func TestBracesAreSuggested(t *testing.T) {
 		"breaker: true": "", "breaker: 50%": "", "backoff: none": "", "backoff: 100ms": "", "hedge: off": "", "limit: none": "", "budget: []": "",
 	} {
 		_, err := ParsePolicies("f", []byte(data))
-		if got := located(t, err); len(got) != 1 || got[0].Suggestion != want {
+		if got := codectest.Located(t, err); len(got) != 1 || got[0].Suggestion != want {
 			t.Errorf("%s: %v, want the suggestion %s", data, got, want)
 		}
 	}
@@ -237,12 +216,12 @@ func TestBracesAreSuggested(t *testing.T) {
 
 // policyKeys are what a file can have at its top that holds one policy.
 func policyKeys() []string {
-	_, _, keys := find(reflect.TypeFor[Dependency](), "?")
+	_, _, keys := codec.Find(reflect.TypeFor[Dependency](), "?")
 	return append(keys, "version", "defaults", "dependencies", "services", "policies")
 }
 
 func breakerKeys() []string {
-	_, _, keys := find(reflect.TypeFor[breaker.Config](), "?")
+	_, _, keys := codec.Find(reflect.TypeFor[breaker.Config](), "?")
 	return keys
 }
 
@@ -259,25 +238,22 @@ func TestReadingNoFile(t *testing.T) {
 		if _, err := ReadPolicies(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("reading policies of %s: %v", path, err)
 		}
-		if _, err := ReadScenario(path); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("reading a scenario of %s: %v", path, err)
-		}
 	}
 	large := filepath.Join(t.TempDir(), "large.yaml")
-	if err := os.WriteFile(large, []byte(strings.Repeat("#\n", maxBytes)), 0o600); err != nil {
+	if err := os.WriteFile(large, []byte(strings.Repeat("#\n", codec.MaxBytes)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := ReadPolicies(large)
-	located(t, err)
+	codectest.Located(t, err)
 }
 
 // Demand of the format: ten mistakes, ten messages, one run.
 func TestTenMistakes(t *testing.T) {
 	_, err := ReadPolicyFile("testdata/ten-mistakes.yaml")
-	if n := len(located(t, err)); n != 10 {
+	if n := len(codectest.Located(t, err)); n != 10 {
 		t.Errorf("%d messages", n)
 	}
-	golden.File(t, "testdata/ten-mistakes.txt", slashed(err))
+	golden.File(t, "testdata/ten-mistakes.txt", codectest.Slashed(err))
 }
 
 // A mistake is reported where its value is, and once. Its possible consequences are left out.
@@ -312,7 +288,7 @@ func TestProblemsOfWhatIsInherited(t *testing.T) {
 		{"dependencies: {a: {preset: !x lull}}\n", `f:1:28: dependencies.a.preset is tagged "!x": want a plain value`},
 	} {
 		_, err := ParsePolicyFile("f", []byte(c.data))
-		located(t, err)
+		codectest.Located(t, err)
 		if got := fmt.Sprint(err); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.data, got, c.want)
 		}
@@ -362,14 +338,14 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 		{"services: {s: {provides: [\"\"]}}\n", `f:1:27: services.s.provides.0 is "": want the name of a dependency`},
 		// What the dependencies are is not known.
 		{"dependencies: [a]\nservices: {s: {calls: [b]}}\n", `f:1:15: dependencies is a list: want a mapping of names to dependencies, such as api: {attempts: 2}`},
-		{"services: {" + names(maxElements+1) + "}\n", `f:1:11: services is a mapping of 10001: want at most 10000`},
-		{"dependencies: {" + names(maxElements+1) + "}\n", `f:1:15: dependencies is a mapping of 10001: want at most 10000`},
-		{"dependencies: {a: {operations: {" + names(maxElements+1) + "}}}\n", `f:1:32: dependencies.a.operations is a mapping of 10001: want at most 10000`},
+		{"services: {" + names(codec.MaxElements+1) + "}\n", `f:1:11: services is a mapping of 10001: want at most 10000`},
+		{"dependencies: {" + names(codec.MaxElements+1) + "}\n", `f:1:15: dependencies is a mapping of 10001: want at most 10000`},
+		{"dependencies: {a: {operations: {" + names(codec.MaxElements+1) + "}}}\n", `f:1:32: dependencies.a.operations is a mapping of 10001: want at most 10000`},
 	} {
 		_, err := ParsePolicyFile("f", []byte(c.data))
 		got := ""
 		if err != nil {
-			located(t, err)
+			codectest.Located(t, err)
 			got = err.Error()
 		}
 		if got != c.want {

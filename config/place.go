@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 )
 
 // An Origin is where the value of a field comes from.
@@ -75,7 +76,7 @@ func (f *PolicyFile) find(path string) (Position, Origin) {
 		}
 	}
 	for path != "" {
-		path = parent(path)
+		path = codec.Parent(path)
 		if at, ok := f.places.at[path]; ok {
 			return at, Unset
 		}
@@ -109,7 +110,7 @@ func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	o := p.bases[name]
 	for _, l := range policyLeaves() {
-		if !within(l.path, rest) {
+		if !codec.Within(l.path, rest) {
 			continue
 		}
 		at, written := p.at["defaults."+l.path]

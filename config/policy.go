@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -24,7 +25,7 @@ const maxName = 100
 // ReadPolicies reads the policy file at path. The error is [Mistakes], with everything that is
 // wrong in the file, or an error of reading it.
 func ReadPolicies(path string) ([]NamedPolicy, error) {
-	data, err := readFile(path)
+	data, err := codec.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
 	if len(policies) == 0 {
 		return nil, errors.New("config: a policy file with nothing in it")
 	}
-	w := writer{}
+	w := codec.Writer{}
 	all := tree.NewMap()
 	seen := map[string]bool{}
 	for _, p := range policies {
@@ -71,7 +72,7 @@ func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
 			return nil, fmt.Errorf("config: policy name %s: want names of 1 to %d printable characters, all different", tree.Quote(p.Name), maxName)
 		}
 		seen[p.Name] = true
-		all.Set(p.Name, w.node(reflect.ValueOf(p.Policy), "policies."+p.Name, plain))
+		all.Set(p.Name, w.Node(reflect.ValueOf(p.Policy), "policies."+p.Name, codec.Plain))
 	}
-	return w.bytes(tree.NewMap().Set("policies", all))
+	return written(&w, tree.NewMap().Set("policies", all))
 }

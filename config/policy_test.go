@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
@@ -88,6 +89,28 @@ func TestPoliciesThatCannotBeWritten(t *testing.T) {
 	} {
 		if _, err := FormatPolicies(policies); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Texts with space around them, which a file has in quotes or over lines, are refused as
+// the schema refuses them; so are letters that only look like ours when they are folded.
+func TestWhatComesNearIsNotTaken(t *testing.T) {
+	for data, want := range map[string]string{
+		"attempts: ' 3'":            "3",
+		"attempts: |\n  3\n":        "3",
+		"deadline: '3s '":           "3s",
+		"deadline: ' 3 sec'":        "3s",
+		"budget: {ratio: '5% '}":    "5%",
+		"breaker: {off: ' true'}":   "true",
+		"timeouts: 'always '":       "always",
+		"timeouts: alway\u017f":     "always",
+		"throttle: {mode: a d}":     "",
+		"backoff: {base: ' 0.1ns'}": "",
+	} {
+		_, err := ParsePolicies("f", []byte(data))
+		if got := codectest.Located(t, err); len(got) != 1 || got[0].Suggestion != want || got[0].Allowed == "" {
+			t.Errorf("%q: %v, want the suggestion %q", data, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/preset"
 )
@@ -81,24 +82,24 @@ func findTemplate(name string) (template, bool) {
 	return t, ok
 }
 
-// preset reads the preset that n names.
-func (r *reader) preset(n *tree.Node, path string) (string, template) {
-	if !r.sound(n, path) {
+// readPreset reads the preset that n names.
+func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
+	if !r.Sound(n, path) {
 		return "", template{}
 	}
-	r.places[path] = r.Place(n)
+	r.Places[path] = r.Place(n)
 	if n.Scalar() {
 		if t, ok := findTemplate(n.Text); ok {
 			return n.Text, t
 		}
 		if slices.ContainsFunc(preset.All(), func(p preset.Preset) bool { return p.Name == n.Text }) {
-			r.wrong(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
+			r.WrongAt(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
 			return "", template{}
 		}
 	}
 	// Reading continues with the suggestion, to find what else is wrong.
 	near := choice.Nearest(n.Text, Presets())
-	r.wrong(n, path, n.Quoted(), allowedPreset(), near)
+	r.WrongAt(n, path, n.Quoted(), allowedPreset(), near)
 	t, _ := findTemplate(near)
 	return near, t
 }

@@ -1,6 +1,8 @@
 package config
 
-import _ "embed"
+import (
+	_ "embed"
+)
 
 // go test -run TestSchema -update writes it from the types and their comments.
 //

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
@@ -15,6 +16,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -37,7 +39,7 @@ const (
 // positive durations have not lost their unit.
 var positive = bounds{least: microseconds100}
 
-// ranges are the bounds of fields, by type and name. Module config/schematest holds them
+// ranges are the bounds of fields, by type and name. Module lab/schematest holds them
 // against the reader, on both sides of each.
 var ranges = map[reflect.Type]map[string]bounds{
 	reflect.TypeFor[lull.Policy](): {
@@ -88,12 +90,12 @@ type unit struct {
 	size    *big.Rat
 }
 
-func unitsOf(t reflect.Type, f form) []unit {
+func unitsOf(t reflect.Type, f codec.Form) []unit {
 	rat := func(text string) *big.Rat { r, _ := new(big.Rat).SetString(text); return r }
 	switch {
-	case t == durationType:
+	case t == reflect.TypeFor[time.Duration]():
 		return []unit{{"ns", rat("1")}, {"(us|µs|μs)", rat("1e3")}, {"ms", rat("1e6")}, {"s", rat("1e9")}, {"m", rat("6e10")}, {"h", rat("3.6e12")}}
-	case f == share:
+	case f == codec.Share:
 		return []unit{{"", rat("1")}, {" *%", rat("0.01")}}
 	}
 	return []unit{{"", rat("1")}, {" *k", rat("1e3")}, {" *M", rat("1e6")}, {" *G", rat("1e9")}}
@@ -101,22 +103,22 @@ func unitsOf(t reflect.Type, f form) []unit {
 
 // rangedSchema is that of a number or a duration within bounds: zero in any spelling, a value of JSON, or
 // a text that has the form and is not out of bounds.
-func rangedSchema(t reflect.Type, f form, b bounds) object {
+func rangedSchema(t reflect.Type, f codec.Form, b bounds) object {
 	number, pattern, zero := object{"type": "number"}, numberPattern, `^-?(0|0?\.0+|0\.0+)( *[kMG]|[eE][-+]?[0-9]+)?$`
 	switch {
-	case t == durationType:
+	case t == reflect.TypeFor[time.Duration]():
 		number, pattern, zero = nil, "^"+durationPattern+"$", `^[-+]?(0|((0+(\.0*)?|\.0+)(ns|us|µs|μs|ms|s|m|h))+)$`
-		if word := words[f].text; word != "" {
+		if word := f.Word(); word != "" {
 			pattern = "^(" + word + "|" + durationPattern + ")$"
 		}
 	case t.Kind() == reflect.Int:
 		number["type"], pattern = "integer", integerPattern()
-	case f == share:
+	case f == codec.Share:
 		pattern, zero = sharePattern, `^-?(0|0?\.0+|0\.0+)( *%|[eE][-+]?[0-9]+)?$`
 		number["maximum"] = 1
 	}
 	text := object{"type": "string", "pattern": pattern}
-	if out := outside(b, unitsOf(t, f), t == durationType); len(out) > 0 {
+	if out := outside(b, unitsOf(t, f), t == reflect.TypeFor[time.Duration]()); len(out) > 0 {
 		text["not"] = object{"pattern": "^(" + strings.Join(out, "|") + ")"}
 	}
 	some := []any{object{"const": 0}, text, object{"type": "string", "pattern": zero}}
@@ -125,7 +127,7 @@ func rangedSchema(t reflect.Type, f form, b bounds) object {
 			number["minimum"] = json.Number(b.least)
 		}
 		switch {
-		case b.most != "" && (f != share || b.most[0] == '0'):
+		case b.most != "" && (f != codec.Share || b.most[0] == '0'):
 			number["maximum"] = json.Number(b.most)
 		case t.Kind() == reflect.Int && b.most == "":
 			number["maximum"] = json.Number(maxInt64)

@@ -12,11 +12,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// The committed schema is the one that the types make now. The module config/schematest compares it
+// The committed schema is the one that the types make now. The module lab/schematest compares it
 // with the reader.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	g := generator{docs: map[string]map[string]string{}, definitions: object{}}
@@ -63,30 +65,30 @@ func (g *generator) root() object {
 			"properties": file, "additionalProperties": false,
 			"not": object{"required": []string{"dependencies", oldKey}},
 		},
-		"else":        g.schema(reflect.TypeFor[Dependency](), plain),
+		"else":        g.schema(reflect.TypeFor[Dependency](), codec.Plain),
 		"definitions": g.definitions,
 	}
 }
 
 // schema is that of the values of type t.
-func (g *generator) schema(t reflect.Type, f form) object {
+func (g *generator) schema(t reflect.Type, f codec.Form) object {
 	switch {
-	case t == edgeType:
+	case t == reflect.TypeFor[Edge]():
 		return object{"anyOf": []any{someName(), g.ref(t)}}
 	case t.Kind() == reflect.Struct:
 		return g.ref(t)
-	case t.Kind() == reflect.Slice && keyed[t.Elem()]:
+	case t.Kind() == reflect.Slice && codec.IsKeyed(t.Elem()):
 		name := strings.ToLower(plural(t.Elem().Name()))
 		g.definitions[name] = object{
-			"type": "object", "minProperties": 1, "maxProperties": maxElements,
+			"type": "object", "minProperties": 1, "maxProperties": codec.MaxElements,
 			"propertyNames":        object{"minLength": 1, "maxLength": maxName, "pattern": `^\S(.*\S)?$`},
 			"additionalProperties": g.ref(t.Elem()),
 		}
 		return object{"$ref": "#/definitions/" + name}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
-		return object{"type": "array", "maxItems": maxElements, "items": someName()}
+		return object{"type": "array", "maxItems": codec.MaxElements, "items": someName()}
 	case t.Kind() == reflect.Slice:
-		return object{"type": "array", "maxItems": maxElements, "items": g.schema(t.Elem(), plain)}
+		return object{"type": "array", "maxItems": codec.MaxElements, "items": g.schema(t.Elem(), codec.Plain)}
 	}
 	return scalarSchema(t, f)
 }
@@ -105,7 +107,7 @@ func (g *generator) ref(t reflect.Type) object {
 	if _, ok := g.definitions[name]; !ok {
 		g.definitions[name] = nil // in the making
 		g.definitions[name] = object{"type": []string{"object", "null"}, "properties": g.properties(t), "additionalProperties": false}
-		if t == edgeType {
+		if t == reflect.TypeFor[Edge]() {
 			g.definitions[name] = object{"type": "object", "properties": g.properties(t), "additionalProperties": false, "required": []string{"dependency"}}
 		}
 	}
@@ -115,20 +117,20 @@ func (g *generator) ref(t reflect.Type) object {
 // properties are the keys that the struct type t has in a file.
 func (g *generator) properties(t reflect.Type) object {
 	all := object{}
-	for _, m := range members(t) {
+	for _, m := range codec.Members(t) {
 		owner := t
-		if len(m.index) > 1 { // of the policy that is part of t
-			owner = t.Field(m.index[0]).Type
+		if len(m.Index) > 1 { // of the policy that is part of t
+			owner = t.Field(m.Index[0]).Type
 		}
-		f := t.FieldByIndex(m.index)
-		s := g.schema(f.Type, m.form)
+		f := t.FieldByIndex(m.Index)
+		s := g.schema(f.Type, m.Form)
 		if r, ok := ranges[owner][f.Name]; ok {
-			s = rangedSchema(f.Type, m.form, r)
+			s = rangedSchema(f.Type, m.Form, r)
 		}
 		switch {
-		case m.key == "preset":
+		case m.Key == "preset":
 			s = object{"enum": Presets()}
-		case t == edgeType && m.key == "dependency":
+		case t == reflect.TypeFor[Edge]() && m.Key == "dependency":
 			s = someName()
 		}
 		if doc := g.doc(owner, f.Name); doc != "" {
@@ -137,7 +139,7 @@ func (g *generator) properties(t reflect.Type) object {
 			}
 			s["description"] = doc
 		}
-		all[m.key] = s
+		all[m.Key] = s
 	}
 	return all
 }
@@ -155,23 +157,23 @@ const (
 func integerPattern() string {
 	pattern := digitsPattern + `(\.0+)?`
 	for _, unit := range []byte("kMG") {
-		fraction := fmt.Sprintf(`\.[0-9]{1,%d}0*`, units[unit])
+		fraction := fmt.Sprintf(`\.[0-9]{1,%d}0*`, codec.Units[unit])
 		pattern += `|(` + digitsPattern + `(` + fraction + `)?|` + fraction + `) *` + string(unit)
 	}
 	return `^-?(` + pattern + `)$`
 }
 
-func scalarSchema(t reflect.Type, f form) object {
+func scalarSchema(t reflect.Type, f codec.Form) object {
 	or := func(first object, pattern string) object {
 		return object{"anyOf": []any{first, object{"type": "string", "pattern": pattern}}}
 	}
 	switch {
-	case t == durationType, t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
+	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
 		return rangedSchema(t, f, bounds{})
-	case t == answerType, t.Kind() == reflect.Bool:
+	case t == reflect.TypeFor[Answer](), t.Kind() == reflect.Bool:
 		return object{"enum": []any{true, false, "true", "false"}}
 	case t.Kind() == reflect.Uint8:
-		names := enumNames(t)
+		names := codec.EnumNames(t)
 		return or(object{"enum": names}, anyCase(names))
 	case t.Kind() == reflect.String:
 		return anyText()

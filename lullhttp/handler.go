@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/internal/response"
 )
 

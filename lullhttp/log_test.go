@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
-	"github.com/lullgo/lull/lulltest"
+	"github.com/lullgo/lull/lullhttp/lulltest"
 )
 
 // A call that needed a retry is one line, with the ID of the answer that failed.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/attempt"
 )
 

@@ -4,14 +4,40 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/aws/aws-sdk-go-v2 v1.47.7
+	github.com/aws/aws-sdk-go-v2/config v1.33.15
+	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
+	github.com/aws/smithy-go v1.28.8
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/config v0.0.0
-	github.com/lullgo/lull/torture v0.0.0
+	github.com/lullgo/lull/integrations/lullamqp v0.0.0
+	github.com/lullgo/lull/integrations/lullnats v0.0.0
+	github.com/lullgo/lull/integrations/lullsqs v0.0.0
+	github.com/lullgo/lull/lab v0.0.0
+	github.com/nats-io/nats.go v1.55.0
+	github.com/nats-io/nuid v1.0.1
+	github.com/rabbitmq/amqp091-go v1.16.0
+	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 )
 
-require go.yaml.in/yaml/v4 v4.0.0 // indirect
+require (
+	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // indirect
+	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.10 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.10 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.10 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.10 // indirect
+	github.com/aws/aws-sdk-go-v2/service/signin v1.12.3 // indirect
+	github.com/aws/aws-sdk-go-v2/service/sso v1.39.3 // indirect
+	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.3 // indirect
+	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/nats-io/nkeys v0.4.16 // indirect
+	golang.org/x/crypto v0.59.0 // indirect
+)
 
 replace github.com/lullgo/lull => ../..
 
@@ -19,8 +45,16 @@ replace github.com/lullgo/lull/config => ../../config
 
 replace github.com/lullgo/lull/integrations/lullamqp => ../../integrations/lullamqp
 
+replace github.com/lullgo/lull/integrations/lullaws => ../../integrations/lullaws
+
+replace github.com/lullgo/lull/integrations/lullgrpc => ../../integrations/lullgrpc
+
 replace github.com/lullgo/lull/integrations/lullnats => ../../integrations/lullnats
+
+replace github.com/lullgo/lull/integrations/lullotel => ../../integrations/lullotel
+
+replace github.com/lullgo/lull/integrations/lullredis => ../../integrations/lullredis
 
 replace github.com/lullgo/lull/integrations/lullsqs => ../../integrations/lullsqs
 
-replace github.com/lullgo/lull/torture => ../../torture
+replace github.com/lullgo/lull/lab => ../../lab

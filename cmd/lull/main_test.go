@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/lab/torture"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -311,7 +311,7 @@ func TestRule24AReportThatIsWrittenInPart(t *testing.T) {
 	if err := torture.WriteJSON(&cards, []*torture.Card{{Name: "net/http", Results: []torture.Result{{Case: "once-422", Group: "must not be repeated", Verdict: torture.Pass.Because("one attempt")}}}}); err != nil || os.WriteFile(card, cards.Bytes(), 0o600) != nil {
 		t.Fatal(err)
 	}
-	const tiny = "../../examples/policies/good"
+	const tiny = "../../docs/examples/policies/good"
 	for _, args := range []string{
 		"--version", "version", "help", "help torture", "help budget", "help exit-codes", "schema", "man", "completion bash", "completion zsh", "completion fish",
 		"torture --list", "torture --from " + card, "torture --json --from " + card, "torture --from " + card + "," + card, "probe --list",

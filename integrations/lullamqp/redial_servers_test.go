@@ -17,8 +17,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/integrations/redial"
 	"github.com/lullgo/lull/internal/seed"
-	"github.com/lullgo/lull/redial"
 )
 
 // A server dies, once for both: see deathsMixNothingUp and keptUp. With LULL_QUEUETEST_ALL it is stopped, too.

@@ -49,7 +49,7 @@
 //
 // Cost: the SDK's step with a context.WithTimeout for each call makes 5 allocations more than without.
 // Beside that, this one makes 1 more for a call that succeeds, and takes 0.45 µs more (the least of 2,500
-// short rounds on a busy machine; go run ./bench -group adapters compares them). The allocation has the
+// short rounds on a busy machine; go run ./lab/bench -group adapters compares them). The allocation has the
 // call and a copy of the SDK's step, for its attempts.
 //
 // Package lullsqs makes its own calls once and needs none of this.

@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 const workers = 16

@@ -15,8 +15,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/lullgo/lull/idempotency"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // remembered returns the content of a file for its i-th key.

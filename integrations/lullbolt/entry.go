@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 	"time"
 
-	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // An instant is nanoseconds since 1970, by the store's clock.

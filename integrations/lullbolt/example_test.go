@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull/idempotency"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // A service remembers its keys across a restart.

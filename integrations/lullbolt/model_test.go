@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/idempotency"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // model is the contract of idempotency.Store, as simple as possible.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/idempotency"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // runs makes n keys and completes them with a record of that size.

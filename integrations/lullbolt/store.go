@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 var _ idempotency.Store = (*Store)(nil)

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/idempotency"
-	"github.com/lullgo/lull/idempotency/storetest"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
 // With the store's real clock, and the disk.

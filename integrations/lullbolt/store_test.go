@@ -16,9 +16,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/lullgo/lull/idempotency"
-	"github.com/lullgo/lull/idempotency/storetest"
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
 func open(t testing.TB, path string, c lullbolt.Config) *lullbolt.Store {

@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // The greatest size of one transaction, beside the first call.

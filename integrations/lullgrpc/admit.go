@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // Metadata of requests, beside grpc-previous-rpc-attempts.

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/admission"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // admitted is a server with room for one call at a time, and a connection to it.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/driver/inbound"
 )
 
 // UnaryServerInterceptor returns the server's half for unary calls. It keeps the values of

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/inbound"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/lullgo/lull/admission"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // Clients with gRPC's own health checking hold a Watch each. A Watch takes no place from calls.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/attempt"
 )
 

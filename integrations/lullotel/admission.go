@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // keyGate is the name of an admission controller.

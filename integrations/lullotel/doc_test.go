@@ -13,13 +13,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/throttle"
 )
 

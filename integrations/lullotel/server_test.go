@@ -14,10 +14,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // Three messages: one succeeds, one fails once, one never succeeds.

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/server/admission"
 )
 
 // sources are read together with the metrics.

@@ -15,8 +15,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/idempotency"
 	lullredis "github.com/lullgo/lull/integrations/lullredis"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // A dependency whose retries the whole fleet pays for. There is no Redis

@@ -63,7 +63,7 @@ const MaxDials = 4
 // Call AddTo once for a client, before its first command.
 //
 // A command that succeeds costs 0.2 µs and one allocation more than with a context.WithTimeout for each
-// command, and that costs five allocations more than without (go run ./bench -group adapters).
+// command, and that costs five allocations more than without (go run ./lab/bench -group adapters).
 func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if err := respectsDeadlines(client); err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lullgo/lull/idempotency"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/storecall"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // The defaults of zero fields.

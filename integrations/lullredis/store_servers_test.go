@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lullgo/lull/idempotency"
-	"github.com/lullgo/lull/idempotency/storetest"
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
 // storeClient returns a client for a Store.

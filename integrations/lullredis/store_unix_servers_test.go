@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // A server stands still. Calls return when their context ends, by a deadline or by a caller that

@@ -60,7 +60,7 @@
 // it takes, so that database/sql does not repeat the statement. [Tx] makes 2: one for its connection, and
 // one because database/sql derives a context from the attempt's. A Read takes 0.26 µs more, an Exec
 // 0.35, of which 0.1 are for the connection, and a Tx 0.42 (the least of 2,500 short rounds on a busy machine;
-// go run ./bench -group adapters compares them).
+// go run ./lab/bench -group adapters compares them).
 //
 // # What it does not do
 //

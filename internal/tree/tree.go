@@ -7,6 +7,7 @@ package tree
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -163,3 +164,12 @@ func ClipTo(most int, s string) string {
 
 // Quote is Clip in quotes.
 func Quote(s string) string { return strconv.Quote(Clip(s)) }
+
+// Without returns the member called key, nil if there is none, and the other members.
+func Without(members []Member, key string) (*Member, []Member) {
+	i := slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
+	if i < 0 {
+		return nil, members
+	}
+	return &members[i], slices.Concat(members[:i], members[i+1:])
+}

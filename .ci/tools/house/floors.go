@@ -11,35 +11,44 @@ import (
 	"strings"
 )
 
-// floors is the house from the cellar to the roof. An import goes down or stays on its floor; one that goes up is an arrow that should not be.
-// The program and the lab share the highest: neither is imported by the library.
-// A folder stands where the longest name that fits it stands, and with the drivers if none does.
-var floors = [][]string{
-	{"internal"}, // what two rooms share
-	{"backoff", "breaker", "budget", "bulkhead", "hedge", "outlier", "throttle"}, // leaves
-	{"engine"},
-	{"driver", "event", "inbound"},
-	{"."}, // package lull
-	{"lullhttp", "queue", "idempotency", "admission", "redial", "requeue", "every", "lulltest"}, // drivers
-	{"integrations", "config", "preset"},
-	{"cmd", "torture", "sim", "bench", "dashboards", "lab", "examples", "docs", ".ci"}, // the program and the lab
-}
-
-// drivers is the floor of what the table does not name.
-const drivers = 5
-
-// floorOf returns the floor of a folder, from 0.
-func floorOf(dir string) int {
-	for at := dir; ; at = path.Dir(at) {
-		for i, names := range floors {
-			if slices.Contains(names, at) && (at != "." || dir == ".") {
-				return i
+// readFloors returns the floors of the house from the ground up, each with its folders: those of the test that holds the walls up.
+func (h *house) readFloors() [][]string {
+	var floors [][]string
+	for _, f := range h.in(true) {
+		if f.path != "walls_test.go" {
+			continue
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), f.path, f.text, parser.SkipObjectResolution)
+		if err != nil {
+			continue // the compiler says so
+		}
+		for _, d := range syntax.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR || g.Specs[0].(*ast.ValueSpec).Names[0].Name != "floors" {
+				continue
+			}
+			for _, floor := range g.Specs[0].(*ast.ValueSpec).Values[0].(*ast.CompositeLit).Elts {
+				var folders []string
+				for _, e := range floor.(*ast.CompositeLit).Elts {
+					folder, _ := strconv.Unquote(e.(*ast.BasicLit).Value)
+					folders = append(folders, folder)
+				}
+				floors = append(floors, folders)
 			}
 		}
-		if at == "." {
-			return drivers
-		}
 	}
+	return floors
+}
+
+// floorOf returns the floor of a folder, from 0; -1 if it has none, as internal, which is below all.
+func (h *house) floorOf(dir string) int {
+	top, _, _ := strings.Cut(dir, "/")
+	return slices.IndexFunc(h.floors, func(folders []string) bool { return slices.Contains(folders, top) })
+}
+
+// inLibrary reports whether a folder stands below the lab.
+func (h *house) inLibrary(dir string) bool {
+	return dir != ".ci" && !strings.HasPrefix(dir, ".ci/") && h.floorOf(dir) < h.floorOf("lab")
 }
 
 // An arrow is an import that goes up.
@@ -60,8 +69,8 @@ func (h *house) arrows() (all []arrow) {
 		}
 		for _, spec := range syntax.Imports {
 			to, ok := h.dirOf(spec)
-			if ok && floorOf(to) > floorOf(dir) {
-				all = append(all, arrow{dir, to, floorOf(to) == len(floors)-1})
+			if ok && h.floorOf(to) > h.floorOf(dir) && !strings.HasPrefix(dir, ".ci") {
+				all = append(all, arrow{dir, to, h.inLibrary(dir) && !h.inLibrary(to)})
 			}
 		}
 	}
@@ -84,7 +93,7 @@ func (h *house) exported() int {
 	names := map[string]bool{}
 	for _, f := range h.in(false) {
 		dir := path.Dir(f.path)
-		if floorOf(dir) == len(floors)-1 || strings.Contains("/"+dir+"/", "/internal/") {
+		if !h.inLibrary(dir) || strings.Contains("/"+dir+"/", "/internal/") {
 			continue
 		}
 		syntax, err := parser.ParseFile(token.NewFileSet(), f.path, f.text, parser.SkipObjectResolution)

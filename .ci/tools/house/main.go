@@ -105,6 +105,7 @@ type house struct {
 	files   []file
 	modules int
 	folders []string // at the root, but those whose names begin with a point
+	floors  [][]string
 }
 
 // A file is one of Go.
@@ -124,7 +125,7 @@ func read(root string) (*house, error) {
 	}
 	first, _, _ := strings.Cut(string(mod), "\n")
 	h.module = strings.TrimPrefix(first, "module ")
-	return h, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -151,6 +152,8 @@ func read(root string) (*house, error) {
 		}
 		return nil
 	})
+	h.floors = h.readFloors()
+	return h, err
 }
 
 func (h *house) lines() (code, tests int) {

@@ -29,6 +29,7 @@ func TestFigures(t *testing.T) {
 		"go.mod":                    "module example.com/m\n\ngo 1.26\n",
 		"sim/go.mod":                "module example.com/m/sim\n",
 		"m.go":                      "package m\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/m/engine\"\n)\n\nvar A, b = 1, 2\n\ntype T[K any] struct{ Field K }\n\nfunc (*T[K]) M() { fmt.Println(engine.E) }\n\nfunc (T[K]) m() {}\n\nfunc F() {}\n",
+		"walls_test.go":             "package m\n\nvar floors = [][]string{{\"breaker\"}, {\"engine\"}, {\".\"}, {\"lullhttp\"}, {\"lab\", \"sim\"}, {\"cmd\"}}\n",
 		"m_test.go":                 "package m\n\nimport _ \"example.com/m/sim\"\n",
 		"engine/e.go":               "package engine\n\nimport _ \"example.com/m\"\n\nconst E = 1\n",
 		"engine/f.go":               "package engine\n\nimport (\n\t_ \"example.com/m\"\n\t_ \"example.com/m/breaker\"\n)\n",
@@ -41,7 +42,7 @@ func TestFigures(t *testing.T) {
 		"sim/node_modules/a/go.mod": "module a\n",
 	})
 	seconds := filepath.Join(root, "seconds")
-	if err := os.WriteFile(seconds, []byte("3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./sim\n8\t2026-11-27 03:01\tgo test -tags lab ./sim/shipped\n"), 0o644); err != nil {
+	if err := os.WriteFile(seconds, []byte("3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./lab/sim\n8\t2026-11-27 03:01\tgo test -tags lab ./lab/sim/shipped\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("LULL_SECONDS", seconds)
@@ -50,13 +51,14 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `     45  lines of Go outside of tests
-      3  lines of Go in tests
+      6  lines of Go in tests
       2  go.mod files
       4  folders at the root
       5  exported names of the library, with methods
-      2  imports that go up, 1 of them from the library to the program or the lab
+      3  imports that go up, 1 of them from the library to the program or the lab
          engine -> .
          lullhttp/internal/x -> sim/deep
+         sim -> cmd/tool
       0  pairs of places that share six or more lines, outside of tests
       0  pairs of places that share six or more lines, in tests
     118  seconds of go test work, on 2026-11-28 20:10

@@ -32,8 +32,8 @@ import (
 
 // What is changed, and whose tests run beside those of the changed packages.
 const (
-	changed = ". ./engine ./backoff ./breaker ./budget ./bulkhead ./hedge ./throttle ./outlier ./lullhttp ./idempotency ./queue"
-	beside  = "./admission ./preset ./queue/queuetest ./sim"
+	changed = ". ./engine ./backoff ./breaker ./budget ./bulkhead ./hedge ./throttle ./outlier ./lullhttp ./server/idempotency ./queue"
+	beside  = "./server/admission ./preset ./queue/queuetest ./lab/sim"
 )
 
 func main() {

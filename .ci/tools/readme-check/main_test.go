@@ -114,7 +114,7 @@ func TestIsGo(t *testing.T) {
 	for text, want := range map[string]bool{
 		"x := 1": true, "err = f()": true, "pkg.Do(x)": true, "pkg.Config{A: 1}   // so": true, "func f() {\n\tg(1, // one\n}": true,
 		"f(pkg.Config{\n\tA:   1,\n\tLong: 2,\n})\n...\n": true, "func f() {\n\tx   := 1\n}\n": true,
-		"L = λ × W": false, "go run ./bench": false, "retries ≤ ratio × calls": false, "a.b[0].c is \"5xx\": d": false,
+		"L = λ × W": false, "go run ./lab/bench": false, "retries ≤ ratio × calls": false, "a.b[0].c is \"5xx\": d": false,
 		"lull.Do   NewDependency(t.Options()...)   ctx := x": false, "SQLState() string   pgx, lib/pq": false,
 	} {
 		if isGo(text) != want {

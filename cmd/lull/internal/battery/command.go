@@ -17,10 +17,10 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 // Command is lull battery. Its flags are text, so that all mistakes are reported at once.

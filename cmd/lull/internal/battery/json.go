@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/internal/battery"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // An account is everything that was flown, as JSON.

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/internal/battery"
+	"github.com/lullgo/lull/lab/battery"
 )
 
 func printList(w io.Writer, worlds []battery.World) error {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/lab/torture"
 )
 
 // Output is the flags of both commands: what is printed, and where.

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/battery"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 // A Cell is one flight, and everything that its result depends on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"github.com/lullgo/lull/lab/scenario"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,11 +13,10 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 // again returns v as it comes out of JSON.
@@ -41,7 +41,7 @@ func TestCellsSurviveJSON(t *testing.T) {
 			t.Errorf("%s with %s is another:\n%+v\n%+v", c.Scenario.Name, c.Contender.Name, got, c)
 		}
 	}
-	scenarios := config.BuiltIn()
+	scenarios := scenario.BuiltIn()
 	for _, w := range battery.Worlds(battery.Quick) {
 		scenarios = append(append(scenarios, w.Scenario), w.Peace...)
 	}

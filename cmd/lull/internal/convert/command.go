@@ -1,4 +1,4 @@
-// Package convert is the command lull convert. It reads files, has package config/convert
+// Package convert is the command lull convert. It reads files, has package cmd/lull/convert
 // convert them, prints the report, and writes the result.
 package convert
 
@@ -12,10 +12,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert"
 	"github.com/lullgo/lull/internal/problem"
 )
 

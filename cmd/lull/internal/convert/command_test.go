@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
-	"github.com/lullgo/lull/config/convert"
 )
 
 // converts runs lull convert.

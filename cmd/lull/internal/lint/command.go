@@ -1,4 +1,4 @@
-// Package lint is the command lull lint. It reads files, has package config/lint check
+// Package lint is the command lull lint. It reads files, has package cmd/lull/lint check
 // them, and prints the report.
 package lint
 
@@ -13,7 +13,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/config/lint"
+	"github.com/lullgo/lull/cmd/lull/lint"
 	"github.com/lullgo/lull/internal/problem"
 )
 

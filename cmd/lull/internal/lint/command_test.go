@@ -12,7 +12,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
-	"github.com/lullgo/lull/config/lint"
+	"github.com/lullgo/lull/cmd/lull/lint"
 	"github.com/lullgo/lull/internal/golden"
 )
 
@@ -34,7 +34,7 @@ func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint s
 // The output for each example is the file beside it. A bad example is named after the rule
 // that it breaks, and all its findings are of that rule.
 func TestLintExamples(t *testing.T) {
-	t.Chdir(filepath.Join("..", "..", "..", "..", "examples", "policies"))
+	t.Chdir(filepath.Join("..", "..", "..", "..", "docs", "examples", "policies"))
 	files, err := filepath.Glob("*/*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestLintExplainsEveryRule(t *testing.T) {
 
 // Several files are checked as one system.
 func TestLintOfSeveralFiles(t *testing.T) {
-	good := filepath.Join("..", "..", "..", "..", "examples", "policies", "good")
+	good := filepath.Join("..", "..", "..", "..", "docs", "examples", "policies", "good")
 	out, errs, code := lints(t, filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))
 	if code != cli.OK || out != "nothing found in 2 files\n" || errs != "" {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)

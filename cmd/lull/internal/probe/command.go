@@ -1,5 +1,5 @@
 // Package probe is the command lull probe: it puts a server that its user owns to the cases of
-// package torture/probe, and prints a card.
+// package lab/torture/probe, and prints a card.
 package probe
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/torture"
-	"github.com/lullgo/lull/torture/probe"
+	"github.com/lullgo/lull/lab/torture"
+	"github.com/lullgo/lull/lab/torture/probe"
 )
 
 // Command is lull probe.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A column of the table: two lines of heading, a cell for each summary, and what it

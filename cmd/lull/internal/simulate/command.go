@@ -9,12 +9,12 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"github.com/lullgo/lull/lab/scenario"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -64,7 +64,7 @@ func (f Command) Check() error {
 // Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
 	values := map[string][]string{}
-	for _, s := range config.BuiltIn() {
+	for _, s := range scenario.BuiltIn() {
 		values["scenario"] = append(values["scenario"], s.Name)
 	}
 	for _, p := range preset.All() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"github.com/lullgo/lull/lab/scenario"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/preset"
 )
@@ -189,7 +189,7 @@ func TestSimulateReport(t *testing.T) {
 func TestSimulateList(t *testing.T) {
 	list := simulate(t, "--list")
 	clitest.Width(t, list, 80)
-	for _, s := range config.BuiltIn() {
+	for _, s := range scenario.BuiltIn() {
 		if !strings.Contains(list, "\n  "+s.Name+" ") {
 			t.Errorf("scenario %s is not listed", s.Name)
 		}
@@ -202,7 +202,7 @@ func TestSimulateList(t *testing.T) {
 }
 
 func TestSimulateExplain(t *testing.T) {
-	for _, s := range config.BuiltIn() {
+	for _, s := range scenario.BuiltIn() {
 		text := simulate(t, s.Name, "--explain")
 		words, file, ok := strings.Cut(text, "given to lull simulate:\n\n")
 		if !ok {
@@ -220,7 +220,7 @@ func TestSimulateExplain(t *testing.T) {
 				t.Errorf("%s: service %s is not explained", s.Name, service.Name)
 			}
 		}
-		if _, err := config.ParseScenario(s.Name, []byte(file)); err != nil {
+		if _, err := scenario.Parse(s.Name, []byte(file)); err != nil {
 			t.Errorf("%s: the file cannot be read again: %v", s.Name, err)
 		}
 	}

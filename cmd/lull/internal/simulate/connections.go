@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // pooled reports whether connections are simulated in s.

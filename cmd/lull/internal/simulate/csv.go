@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // printSeriesCSV prints a line for every point of every series: contender, seed, end of

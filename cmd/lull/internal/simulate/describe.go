@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // scenarioText describes a scenario, so that readers can judge its results.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // muchLoad is how many attempts per call are worth a finding.

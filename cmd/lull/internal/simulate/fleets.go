@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // writeFleets prints a line for each policy and fleet, if there are several fleets.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A figure is a number in a file. It has nine significant digits, fewer than a float, so

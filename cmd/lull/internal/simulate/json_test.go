@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/golden"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func TestFigures(t *testing.T) {

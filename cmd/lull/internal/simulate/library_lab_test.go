@@ -3,13 +3,12 @@
 package simulate
 
 import (
+	"github.com/lullgo/lull/lab/scenario"
 	"testing"
-
-	"github.com/lullgo/lull/config"
 )
 
 func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
-	for _, s := range config.BuiltIn() {
+	for _, s := range scenario.BuiltIn() {
 		givesTheSameBytes(t, s)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // raced is set when the race detector is on.
@@ -14,7 +14,7 @@ var raced bool
 
 // Some scenarios of the library are flown twice. The lab's suite does it with all.
 func TestScenariosGiveTheSameBytes(t *testing.T) {
-	for i, s := range config.BuiltIn() {
+	for i, s := range scenario.BuiltIn() {
 		if i%8 == 0 {
 			givesTheSameBytes(t, s)
 		}

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // linked reports whether a fleet of s keeps connections.

@@ -3,20 +3,20 @@ package simulate
 import (
 	"bufio"
 	"fmt"
+	"github.com/lullgo/lull/lab/scenario"
 	"io"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 // printList lists the built-in scenarios and the presets.
 func printList(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var scenarios, policies [][2]string
-	for _, s := range config.BuiltIn() {
+	for _, s := range scenario.BuiltIn() {
 		scenarios = append(scenarios, [2]string{s.Name, s.Title})
 	}
 	for _, p := range preset.All() {
@@ -41,7 +41,7 @@ func listed(out io.Writer, heading string, lines [][2]string) {
 
 // printExplanation prints what a scenario is, what it teaches, its source, and its file.
 func printExplanation(w io.Writer, s sim.Scenario) error {
-	file, err := config.FormatScenario(s)
+	file, err := scenario.Format(s)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func heapInWords(h sim.Heap) string {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 const mapDefinitions = `What the maps show

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"github.com/lullgo/lull/lab/scenario"
 	"os"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A reportFile is the file of the page. It is opened before the simulation, so that a
@@ -63,7 +64,7 @@ func (r reportFile) write(o outcome, command string) error {
 
 // page returns all that the report shows.
 func (o outcome) page(command string) (report.Page, error) {
-	scenario, err := config.FormatScenario(o.scenario)
+	scenario, err := scenario.Format(o.scenario)
 	if err != nil {
 		return report.Page{}, err
 	}

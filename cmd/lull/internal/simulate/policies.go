@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/preset"
-	"github.com/lullgo/lull/sim"
 )
 
 // lullName is the preset of the zero Policy, the only one that --set policy.KEY changes.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // An outcome is the result of a simulation.

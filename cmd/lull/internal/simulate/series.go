@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 const mostSparks = 64 // columns of a sparkline

@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"github.com/lullgo/lull/lab/scenario"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 const (
@@ -56,7 +57,7 @@ func (w *world) change(assignment string) error {
 	case strings.HasPrefix(path, "policy."):
 		return w.changePolicies(strings.TrimPrefix(assignment, "policy."))
 	}
-	return config.Set(&w.scenario, assignment)
+	return scenario.Set(&w.scenario, assignment)
 }
 
 func (w *world) changePolicies(assignment string) error {
@@ -227,10 +228,10 @@ func scenarioNamed(v string) (sim.Scenario, error) {
 		v = defaultScenario
 	}
 	if isPath(v) {
-		s, err := config.ReadScenario(v)
+		s, err := scenario.Read(v)
 		return s, cli.CannotRead(err)
 	}
-	s, err := config.FindBuiltIn(v)
+	s, err := scenario.Find(v)
 	if err != nil {
 		return s, badValue{"SCENARIO", fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)}
 	}

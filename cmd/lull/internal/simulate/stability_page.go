@@ -2,11 +2,11 @@ package simulate
 
 import (
 	"fmt"
+	"github.com/lullgo/lull/lab/scenario"
 	"html/template"
 	"io"
 
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A mapPicture is one map in the page.
@@ -99,7 +99,7 @@ func (m stabilityMap) writeMapPage(w io.Writer, command string) error {
 		}
 		all = append(all, p)
 	}
-	file, err := config.FormatScenario(m.scenario)
+	file, err := scenario.Format(m.scenario)
 	if err != nil {
 		return err
 	}

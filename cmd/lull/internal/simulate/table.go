@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // printComparison prints the scenario, the figures, lines through time, findings, and what

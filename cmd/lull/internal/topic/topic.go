@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert"
 	"github.com/lullgo/lull/engine"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/lab/torture"
 )
 
 // Command is lull torture.

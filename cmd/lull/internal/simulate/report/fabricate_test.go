@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // The results here look like those of a simulation. They come from a small fluid model: a

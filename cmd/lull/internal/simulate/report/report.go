@@ -27,7 +27,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A Page is the content of a report.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func written(t testing.TB, p Page) []byte {

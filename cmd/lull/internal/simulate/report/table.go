@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A table is a chart in figures.

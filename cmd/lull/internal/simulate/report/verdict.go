@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A verdict is the table at the top.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // flown returns a summary of results that recovered in so many seconds; negative: did not

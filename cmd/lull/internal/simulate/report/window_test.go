@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/sim"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func TestWindows(t *testing.T) {

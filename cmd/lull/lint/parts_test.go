@@ -1,0 +1,232 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/cmd/lull/convert"
+)
+
+func checked(t *testing.T, files ...File) Report {
+	t.Helper()
+	r, err := Check(files, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// spots are the findings of a report, without the file, in other lines and columns.
+func spots(r Report, lines, columns int) (all []string) {
+	for _, f := range r.Findings {
+		all = append(all, fmt.Sprintf("%s %d:%d %s", f.Rule, f.Line+lines, f.Column+columns, f.Message))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// movedRight is text with each line that has something in it moved to the right.
+func movedRight(text string, by int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(strings.Repeat(" ", by))
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// What is found in a policy file is found in it as a document among others, and as the text of a
+// ConfigMap, at the right places.
+func TestPoliciesInStreamsAndConfigMaps(t *testing.T) {
+	names, err := filepath.Glob("../../../docs/examples/policies/bad/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	const before = "# Source: shop/templates/deployment.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
+	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policies}\ndata:\n  other.txt: |\n    nothing\n  policies.yaml: |\n"
+	tried := 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimRight(string(data), "\n") + "\n"
+		alone := checked(t, File{Name: "x.yaml", Data: []byte(text)})
+		if strings.Contains(name, "ignore-comment") || strings.Contains(text, "\n---") || strings.HasPrefix(text, "---") || !strings.Contains(text, ":\n") || strings.Contains(text, "\t") {
+			continue // its messages have lines, it has several documents, or is none that can be indented
+		}
+		tried++
+		stream := checked(t, File{Name: "x.yaml", Data: []byte(before + "---\n" + text + "---\n" + before)})
+		lines := strings.Count(before, "\n") + 1
+		if got, want := spots(stream, -lines, 0), spots(alone, 0, 0); !slices.Equal(got, want) {
+			t.Errorf("%s in a stream:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if len(alone.Unreadable) > 0 && !slices.ContainsFunc(alone.Findings, func(f Finding) bool { return f.Rule == ruleCap }) {
+			continue // only what is known to be a policy file is read in a ConfigMap
+		}
+		within := checked(t, File{Name: "x.yaml", Data: []byte(before + "---\n" + configMap + movedRight(text, 4))})
+		lines += strings.Count(configMap, "\n")
+		if got, want := spots(within, -lines, -4), spots(alone, 0, 0); !slices.Equal(got, want) {
+			t.Errorf("%s in a ConfigMap:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d files", tried)
+	}
+}
+
+// A text in quotes is not in the file line by line: its findings are at its key.
+func TestPoliciesInQuotes(t *testing.T) {
+	for _, text := range []string{
+		"apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: \"dependencies: {a: {backoff: {jitter: none}}}\\n\"\n",
+		`{"apiVersion": "v1", "kind": "ConfigMap",` + "\n\n" + `"data":` + "\n" + `  {"a.yaml": "dependencies:\n  a: {backoff: {jitter: none}}\n"}}`,
+		"apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, data: {a.yaml: \"attempts: 3\\nbackoff: {jitter: none}\"}}\n",
+		"apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: >\n    dependencies: {a:\n      {backoff: {jitter: none}}}\n",
+	} {
+		r := checked(t, File{Name: "x", Data: []byte(text)})
+		if len(r.Findings) != 1 || r.Findings[0].Rule != "jitter-missing" || r.Findings[0].Line != 4 {
+			t.Errorf("%s\n%+v", text, r.Findings)
+		}
+	}
+}
+
+const (
+	istioRoute = `apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: shop}
+spec:
+  hosts: [shop]
+  http:
+  - route: [{destination: {host: payments}}]
+    timeout: 2s
+    retries:
+      attempts: 8
+      perTryTimeout: 1s
+      retryOn: 5xx
+`
+	shopGraph = "services:\n  shop: {slo: 1s, calls: [payments]}\n"
+)
+
+// Files of other systems are checked as policies of lull, with the places and the names of their
+// own fields.
+func TestFilesOfOtherSystems(t *testing.T) {
+	r := checked(t, File{Name: "istio.yaml", Data: []byte(istioRoute)}, File{Name: "graph.yaml", Data: []byte(shopGraph)})
+	found := map[string]Finding{}
+	for _, f := range r.Findings {
+		found[f.Rule] = f
+	}
+	if f, ok := found["budget-missing"]; ok { // a DestinationRule may have it
+		t.Errorf("%+v", f)
+	}
+	if f := found["attempt-never-made"]; f.Line != 10 || f.Column != 7 || !strings.HasPrefix(f.Fix.Text, "write retries.attempts: 1 in spec.http[0] (line 7)") {
+		t.Errorf("%+v", f)
+	}
+	if f := found["worst-case-over-slo"]; f.File != "graph.yaml" || f.Line != 2 {
+		t.Errorf("%+v", f)
+	}
+	if !slices.Equal(r.Files, []string{"istio.yaml", "graph.yaml"}) || len(r.Skipped) > 0 {
+		t.Errorf("%v %v", r.Files, r.Skipped)
+	}
+	// Routes and rules of one host belong together in whatever files they are.
+	rule := "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: x}\nspec: {host: payments, trafficPolicy: {retryBudget: {percent: 10, minRetryConcurrency: 1}}}\n"
+	r = checked(t, File{Name: "istio.yaml", Data: []byte(istioRoute)}, File{Name: "rule.yaml", Data: []byte(rule)})
+	if !slices.Equal(r.Files, []string{"istio.yaml", "rule.yaml"}) || len(r.Skipped) > 0 {
+		t.Errorf("%v %v", r.Files, r.Skipped)
+	}
+	for _, f := range r.Findings {
+		if f.Rule == "budget-missing" {
+			t.Errorf("there is a budget, and %+v", f)
+		}
+	}
+}
+
+// Comments ignore findings in files of other systems as well.
+func TestIgnoresInFilesOfOtherSystems(t *testing.T) {
+	text := strings.Replace(istioRoute, "attempts: 8", "attempts: 8 # lint:ignore attempt-never-made it is what the mesh had", 1)
+	r := checked(t, File{Name: "istio.yaml", Data: []byte("# lint:file-ignore budget-missing,breaker-cannot-trip the mesh has none\n" + text)})
+	for _, f := range r.Findings {
+		if ignored := f.Rule == "attempt-never-made" || f.Rule == "budget-missing" || f.Rule == "breaker-cannot-trip"; ignored != (f.Ignored != nil) && f.Rule != ruleDirective {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// A mistake in a file of another system is one of that file alone.
+func TestMistakesInFilesOfOtherSystems(t *testing.T) {
+	r := checked(t, File{Name: "bad.yaml", Data: []byte(strings.Replace(istioRoute, "attempts: 8", "attempts: many", 1))},
+		File{Name: "good.yaml", Data: []byte(strings.ReplaceAll(istioRoute, "payments", "stock"))})
+	if !slices.Equal(r.Unreadable, []string{"bad.yaml"}) || !slices.Equal(r.Files, []string{"bad.yaml", "good.yaml"}) {
+		t.Errorf("%v %v", r.Unreadable, r.Files)
+	}
+	if f := r.Findings[0]; f.Rule != ruleMistake || f.File != "bad.yaml" || f.Line != 10 {
+		t.Errorf("%+v", f)
+	}
+	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.File == "good.yaml" }) {
+		t.Errorf("good.yaml was not checked: %+v", r.Findings)
+	}
+}
+
+// Of files in a directory only those are read that are policies; a file that was named is taken for
+// one. What is skipped is listed.
+func TestFilesWithNothingToCheck(t *testing.T) {
+	for text, want := range map[string]struct{ found, named string }{
+		`{"name": "x", "dependencies": {"left-pad": "^1.0"}}`:                         {convert.NothingThere, "mistake"},
+		"services:\n  web: {image: nginx}\n":                                          {convert.NothingThere, "mistake"},
+		"dependencies: {flutter: {sdk: flutter}}\n":                                   {convert.NothingThere, "mistake"},
+		"dependencies: {a: {atempts: 3, deadline: 2s}}\n":                             {"mistake", "mistake"},
+		"apiVersion: v1\nkind: Service\nspec: {}\n":                                   {convert.NothingThere, convert.NothingThere},
+		"apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n":                             {convert.NothingThere, convert.NothingThere},
+		"a: {{ .Values.b }}\n  c: d\n":                                                {"it is a template", "it is a template"},
+		"a: [\n":                                                                      {"it cannot be read: line 2: ", "mistake"},
+		"# nothing\n":                                                                 {convert.NothingThere, "mistake"},
+		"apiVersion: v1\nkind: Service\n---\na: b\n":                                  {convert.NothingThere, "the document in line 3 is nothing"},
+		"apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\n":    {convert.NothingThere, convert.NothingThere},
+		"name: stall\nhorizon: 6m\nservices: [{name: api, workers: 3}]\nfleets: []\n": {convert.NothingThere, "mistake"},
+	} {
+		for _, found := range []bool{true, false} {
+			r := checked(t, File{Name: "x.yaml", Data: []byte(text), Found: found})
+			wanted := want.named
+			if found {
+				wanted = want.found
+			}
+			switch {
+			case wanted == "mistake" && (len(r.Unreadable) != 1 || len(r.Skipped) > 0):
+				t.Errorf("found %v: %q: want a mistake, got %+v", found, text, r)
+			case wanted != "mistake" && (len(r.Unreadable) > 0 || len(r.Skipped) != 1 || !strings.HasPrefix(r.Skipped[0].Why, wanted)):
+				t.Errorf("found %v: %q: want %q, got %+v", found, text, wanted, r)
+			}
+		}
+	}
+	var b strings.Builder
+	if err := checked(t, File{Name: "x.yaml", Data: []byte("a: b"), Found: true}).Text(&b); err != nil || b.String() != "nothing found in 0 files; 1 skipped\nskipped: x.yaml: nothing in it says how calls are made\n" {
+		t.Errorf("%q %v", b.String(), err)
+	}
+}
+
+// What lull convert makes of many methods with one policy has one finding for all of them.
+func TestConvertedMethodsHaveOneFinding(t *testing.T) {
+	var names []string
+	for i := range 149 {
+		names = append(names, fmt.Sprintf(`{"service": "a.B", "method": "M%d"}`, i))
+	}
+	out, err := convert.Convert([]convert.File{{Name: "x.json", Data: []byte(`{"methodConfig": [{"name": [` + strings.Join(names, ",") + `], "timeout": "60s",
+		"retryPolicy": {"initialBackoff": "0.1s", "maxBackoff": "60s", "backoffMultiplier": 1.3, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`)}}, convert.Lull, convert.Options{GAPIC: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, f := range checked(t, File{Name: "policies.yaml", Data: out.Data}).Findings {
+		if seen[f.Rule]++; seen[f.Rule] > 1 {
+			t.Errorf("%s once more: line %d, %s", f.Rule, f.Line, f.Message)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("nothing is found in policies without a budget")
+	}
+}

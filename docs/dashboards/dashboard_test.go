@@ -1,0 +1,162 @@
+package dashboards
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/lullgo/lull/internal/golden"
+)
+
+func TestDashboardIsMadeFromRows(t *testing.T) {
+	made, err := Dashboard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, "lull.json", string(made)+"\n")
+}
+
+// What Grafana needs of a dashboard: panels with ids of their own that do not overlap, each
+// with a data source and queries.
+func TestDashboardIsSound(t *testing.T) {
+	data, _ := os.ReadFile("lull.json")
+	var d struct {
+		Title, UID    string
+		SchemaVersion int
+		Templating    struct{ List []struct{ Name string } }
+		Panels        []struct {
+			ID      int
+			Type    string
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ RefID, Expr string }
+		}
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Title == "" || d.UID == "" || d.SchemaVersion == 0 || len(d.Panels) < 20 {
+		t.Fatalf("%+v", d)
+	}
+	known := []string{"__rate_interval"}
+	for _, v := range d.Templating.List {
+		known = append(known, v.Name)
+	}
+	variable := regexp.MustCompile(`\$\{?(\w+)`)
+	taken := make(map[[2]int]string)
+	ids := make(map[int]bool)
+	for _, p := range d.Panels {
+		if ids[p.ID] {
+			t.Errorf("two panels have id %d", p.ID)
+		}
+		ids[p.ID] = true
+		if p.Type != "row" && len(p.Targets) == 0 {
+			t.Errorf("%s asks for nothing", p.Title)
+		}
+		for _, q := range p.Targets {
+			for _, m := range variable.FindAllStringSubmatch(q.Expr, -1) {
+				if !slices.Contains(known, m[1]) {
+					t.Errorf("%s: there is no variable $%s", p.Title, m[1])
+				}
+			}
+		}
+		if p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("%s is beyond the edge", p.Title)
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if taken[at] != "" {
+					t.Fatalf("%s lies over %s", p.Title, taken[at])
+				}
+				taken[at] = p.Title
+			}
+		}
+	}
+}
+
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct {
+			Alert, Record, Expr string
+			Labels              map[string]string
+			Annotations         map[string]string
+		}
+	}
+}
+
+// Each alert has a severity, a paragraph in the runbook, and a test in which it fires.
+func TestAlertsAreDocumentedAndTested(t *testing.T) {
+	data, err := os.ReadFile("rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f ruleFile
+	if err := yaml.Unmarshal(data, &f); err != nil {
+		t.Fatal(err)
+	}
+	book, err := os.ReadFile("../runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile("alerts.test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, g := range f.Groups {
+		for _, r := range g.Rules {
+			if r.Alert == "" {
+				continue
+			}
+			n++
+			if !bytes.Contains(book, []byte("\n## "+r.Alert+"\n")) {
+				t.Errorf("docs/runbooks.md has no section on %s", r.Alert)
+			}
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/runbooks.md#"+strings.ToLower(r.Alert)) {
+				t.Errorf("%s leads to %q", r.Alert, r.Annotations["runbook_url"])
+			}
+			if !bytes.Contains(tests, []byte("alertname: "+r.Alert+"\n        exp_alerts:\n")) {
+				t.Errorf("no test in which %s fires", r.Alert)
+			}
+			if !bytes.Contains(tests, []byte("alertname: "+r.Alert+", exp_alerts: []")) {
+				t.Errorf("no test in which %s does not fire", r.Alert)
+			}
+			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
+				t.Errorf("%s has severity %q", r.Alert, s)
+			}
+		}
+	}
+	if n < 9 {
+		t.Errorf("%d alerts", n)
+	}
+}
+
+// docs/dashboard.md explains each panel, by its title.
+func TestEveryPanelIsExplained(t *testing.T) {
+	page, err := os.ReadFile("../dashboard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Dashboard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct{ Type, Title string }
+	}
+	if err := json.Unmarshal(made, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		if p.Type != "row" && !bytes.Contains(page, []byte("**"+p.Title+"**")) {
+			t.Errorf("docs/dashboard.md does not explain the panel %q", p.Title)
+		}
+	}
+}

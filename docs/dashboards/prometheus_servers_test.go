@@ -1,0 +1,164 @@
+//go:build servers
+
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the path of prometheus or promtool, which a test cannot do without: in the folder
+// that LULL_PROMETHEUS names, or where .ci/install-prometheus puts them.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	folder := os.Getenv("LULL_PROMETHEUS")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "lull", "prometheus")
+	}
+	path, err := exec.LookPath(filepath.Join(folder, name))
+	if err == nil {
+		return path
+	}
+	const how = "run .ci/install-prometheus, or have LULL_PROMETHEUS name a folder with prometheus and promtool: %v"
+	if os.Getenv("CI") != "" {
+		t.Fatalf(how, err)
+	}
+	t.Skipf(how, err)
+	return ""
+}
+
+func TestAlerts(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "alerts.test.yml"}} {
+		out, err := exec.Command(promtool, args...).CombinedOutput()
+		if err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// server is a Prometheus of the test's own: a child process on a free port of the loopback.
+type server struct{ url string }
+
+// startPrometheus starts one that takes OTLP, and reckons rules.yml.
+func startPrometheus(t *testing.T) *server {
+	t.Helper()
+	path := program(t, "prometheus")
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := lis.Addr().String()
+	lis.Close()
+	dir := t.TempDir()
+	rules, _ := filepath.Abs("rules.yml")
+	config := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q]\n", rules)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, "--web.enable-otlp-receiver")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("%s", text)
+		}
+	})
+	p := &server{url: "http://" + addr}
+	for range 1200 { // a minute; beside other work, ten seconds were too few
+		if resp, err := http.Get(p.url + "/-/ready"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return p
+			}
+		}
+		select {
+		case <-ended:
+			t.Fatal("prometheus has ended")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Fatal("prometheus does not get ready")
+	return nil
+}
+
+// point is a value at a time.
+type point struct{ T, V float64 }
+
+func (p *point) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &[]any{&p.T, &text}); err != nil {
+		return err
+	}
+	var err error
+	p.V, err = strconv.ParseFloat(text, 64)
+	return err
+}
+
+type answer struct {
+	Metric map[string]string
+	Value  point
+	Values []point
+}
+
+// ask is an instant query, or with start one over a range.
+func (p *server) ask(t *testing.T, expr string, at, start, step float64) []answer {
+	t.Helper()
+	v, path := url.Values{"query": {expr}}, "/api/v1/query"
+	num := func(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) }
+	if start == 0 {
+		v.Set("time", num(at))
+	} else {
+		path = "/api/v1/query_range"
+		v.Set("start", num(start))
+		v.Set("end", num(at))
+		v.Set("step", num(step))
+	}
+	resp, err := http.PostForm(p.url+path, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var body struct {
+		Status, Error string
+		Data          struct{ Result []answer }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	if body.Status != "success" {
+		t.Fatalf("%s: %s", expr, body.Error)
+	}
+	return body.Data.Result
+}

@@ -1,0 +1,252 @@
+//go:build servers
+
+package lullpgx_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+)
+
+// Several workers add to the same counter, each in a transaction that reads it and then writes
+// what it has computed. They are in each other's way all the time, and no addition is lost.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	const workers, additions = 4, 25
+	d := newDependency(t, patient)
+	pool := open(t, url(at(t)), d, lullpgx.Config{})
+	exec(t, pool, "DROP TABLE IF EXISTS counter")
+	exec(t, pool, "CREATE TABLE counter (n INTEGER)")
+	exec(t, pool, "INSERT INTO counter VALUES (0)")
+	runs := 0
+	var mu sync.Mutex
+	var wg, read sync.WaitGroup
+	read.Add(2) // the first two transactions read before either writes
+	for range workers {
+		wg.Go(func() {
+			for range additions {
+				err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(ctx context.Context, tx pgx.Tx) error {
+					mu.Lock()
+					runs++
+					first := runs <= 2
+					mu.Unlock()
+					var n int
+					err := tx.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
+					if first {
+						read.Done()
+						read.Wait()
+					}
+					if err != nil {
+						return err
+					}
+					_, err = tx.Exec(ctx, "UPDATE counter SET n = $1", n+1)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n, err := lullpgx.Read(t.Context(), d, pool, func(ctx context.Context, c *pgxpool.Conn) (n int, err error) {
+		err = c.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
+		return n, err
+	})
+	if err != nil || n != workers*additions || runs == workers*additions {
+		t.Errorf("the counter is %d after %d additions in %d transactions (%v)", n, workers*additions, runs, err)
+	}
+}
+
+// Answers end a call, and an answer that there are no rows is no failure.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	d := newDependency(t, patient)
+	pool := open(t, url(at(t)), d, lullpgx.Config{})
+	exec(t, pool, "DROP TABLE IF EXISTS answers")
+	exec(t, pool, "CREATE TABLE answers (n INTEGER CHECK (n > 0))")
+	runs := 0
+	own := errors.New("not enough money")
+	tx := func(f func(context.Context, pgx.Tx) error) error {
+		return lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error { runs++; return f(ctx, tx) }, lull.Operation("pay"))
+	}
+	for _, x := range []struct {
+		name, operation string
+		call            func() error
+		want            error
+	}{
+		{"constraint", "exec", func() error {
+			runs++
+			_, err := lullpgx.Exec(t.Context(), d, pool, "INSERT INTO answers VALUES ($1)", -1)
+			return err
+		}, lull.ErrPermanent},
+		{"the caller's own", "pay", func() error {
+			return tx(func(ctx context.Context, tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, "INSERT INTO answers VALUES (1)"); err != nil {
+					t.Error(err)
+				}
+				return own
+			})
+		}, own},
+		{"an error kept back", "pay", func() error {
+			return tx(func(ctx context.Context, tx pgx.Tx) error {
+				tx.Exec(ctx, "INSERT INTO answers VALUES (-1)")
+				return nil
+			})
+		}, pgx.ErrTxCommitRollback},
+	} {
+		runs = 0
+		err := x.call()
+		e, ok := errors.AsType[*lull.Error](err)
+		if !ok || !errors.Is(err, x.want) || errors.Is(err, lullpgx.ErrOutcomeUnknown) || runs != 1 || e.Operation != x.operation || e.Attempts != 1 {
+			t.Errorf("%s: %v after %d runs", x.name, err, runs)
+		}
+	}
+	n, err := lullpgx.Read(t.Context(), d, pool, func(ctx context.Context, c *pgxpool.Conn) (n int, err error) {
+		err = c.QueryRow(ctx, "SELECT n FROM answers").Scan(&n)
+		return n, err
+	})
+	if err != pgx.ErrNoRows {
+		t.Errorf("%d, %v, want no rows and that error as it is", n, err)
+	}
+	if err := tx(func(context.Context, pgx.Tx) error { return pgx.ErrNoRows }); err != pgx.ErrNoRows {
+		t.Errorf("%v, want that error as it is", err)
+	}
+	if s := pool.Stat(); s.AcquiredConns() != 0 || s.NewConnsCount() != 1 {
+		t.Errorf("%d connections are kept, %d were made", s.AcquiredConns(), s.NewConnsCount())
+	}
+}
+
+// cutAtCommit breaks the connection when COMMIT has been sent.
+type cutAtCommit struct {
+	net.Conn
+	cuts *atomic.Int32 // how many are to come
+}
+
+func (c cutAtCommit) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if bytes.Contains(p, []byte("commit")) && c.cuts.Add(-1) >= 0 {
+		c.Conn.Close()
+	}
+	return n, err
+}
+
+// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
+func TestACommitThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		opts []lull.CallOption
+		want error
+		runs int
+	}{
+		"once":       {nil, lullpgx.ErrOutcomeUnknown, 1},
+		"idempotent": {[]lull.CallOption{lull.Idempotent()}, nil, 2},
+	} {
+		var cuts atomic.Int32
+		cuts.Store(1)
+		d := newDependency(t, patient)
+		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			dial := c.ConnConfig.DialFunc
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				return cutAtCommit{conn, &cuts}, err
+			}
+		})
+		runs := 0
+		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+			runs++
+			_, err := tx.Exec(ctx, "SELECT 1")
+			return err
+		}, x.opts...)
+		if runs != x.runs || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v after %d runs", name, err, runs)
+		}
+	}
+}
+
+// A transaction that reaches the end of its attempt before COMMIT is not committed. A panic of op
+// gives the connection back.
+func TestTheEndOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	calm := newDependency(t, lull.Policy{})
+	pool := open(t, url(at(t)), calm, lullpgx.Config{})
+	exec(t, pool, "DROP TABLE IF EXISTS late")
+	exec(t, pool, "CREATE TABLE late (n INTEGER)")
+	short := newDependency(t, lull.Policy{AttemptTimeout: 100 * time.Millisecond, Attempts: 1})
+	err := lullpgx.Tx(t.Context(), short, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+		tx.Exec(ctx, "INSERT INTO late VALUES (1)")
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	func() {
+		defer func() { recover() }()
+		lullpgx.Tx(t.Context(), calm, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { panic("x") })
+	}()
+	var n int
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM late").Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	if s := pool.Stat(); s.AcquiredConns() != 0 {
+		t.Errorf("%d connections are kept", s.AcquiredConns())
+	}
+}
+
+// What a server answers to a dial is classified, and nothing was sent.
+func TestADialToNoDatabase(t *testing.T) {
+	_, err := pgconn.Connect(t.Context(), strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1))
+	if v := lullpgx.Classify(err); v.Kind != lull.KindUnclassified || !v.NeverSent {
+		t.Errorf("%v: %+v", err, v)
+	}
+}
+
+// The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit.
+func TestRule23ThePoolIsFull(t *testing.T) {
+	t.Parallel()
+	d := newDependency(t, lull.Policy{AttemptTimeout: 50 * time.Millisecond, Breaker: breaker.Config{Consecutive: 2}})
+	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"exec": func() error { _, err := lullpgx.Exec(t.Context(), d, pool, "CREATE TABLE never ()"); return err },
+		"read": func() error {
+			_, err := lullpgx.Read(t.Context(), d, pool, func(context.Context, *pgxpool.Conn) (int, error) { return 0, nil })
+			return err
+		},
+		"tx": func() error {
+			return lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { return nil })
+		},
+	} {
+		for range 3 {
+			e, ok := errors.AsType[*lull.Error](call())
+			if !ok || !e.Verdict.CallerSide() || e.Attempts < 2 { // nothing was sent, so it may be repeated
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+	}
+	conn.Release()
+	if d.Breaker().State(d.Now()) != breaker.Closed {
+		t.Error("the circuit is not closed")
+	}
+	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,97 @@
+//go:build servers
+
+package lullpostgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+const workers = 16
+
+// parallel runs f in 16 goroutines, and reports how often per second.
+func parallel(b *testing.B, f func() error) {
+	b.Helper()
+	jobs := make(chan struct{}, workers)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range jobs {
+				if err := f(); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	b.ResetTimer()
+	for range b.N {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")
+}
+
+// BenchmarkStore has 16 workers and 16 connections. One server waits for its disk at each commit,
+// which is the default, and one does not.
+func BenchmarkStore(b *testing.B) {
+	for _, fsync := range []string{"on", "off"} {
+		b.Run("fsync="+fsync, func(b *testing.B) {
+			at, stop, absent, err := start("-c", "fsync="+fsync)
+			if absent {
+				b.Skip(err)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer stop()
+			benchmarkStore(b, newTable(b, newPool(b, at), Config{}))
+		})
+	}
+}
+
+func benchmarkStore(b *testing.B, s *Store) {
+	record := bytes.Repeat([]byte("x"), 2048)
+	done := request()
+	if _, err := s.Claim(bg, done); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Complete(bg, done.Key, done.Token, record, time.Hour); err != nil {
+		b.Fatal(err)
+	}
+	for _, work := range []struct {
+		name string
+		f    func() error
+	}{
+		{"claim", func() error {
+			_, err := s.Claim(bg, request())
+			return err
+		}},
+		{"claim+complete", func() error {
+			c := request()
+			if _, err := s.Claim(bg, c); err != nil {
+				return err
+			}
+			return s.Complete(bg, c.Key, c.Token, record, time.Hour)
+		}},
+		{"transact", func() error {
+			_, err := s.Transact(bg, request(), func(context.Context, bool) ([]byte, bool) { return record, true })
+			return err
+		}},
+		{"replay", func() error {
+			a, err := s.Claim(bg, anew(done))
+			if err == nil && a.State != idempotency.Replay {
+				err = fmt.Errorf("%v", a.State)
+			}
+			return err
+		}},
+	} {
+		b.Run(work.name, func(b *testing.B) { parallel(b, work.f) })
+	}
+}

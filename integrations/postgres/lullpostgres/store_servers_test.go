@@ -1,0 +1,170 @@
+//go:build servers
+
+package lullpostgres
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/storetest"
+)
+
+// newTable returns a Store with a table of its own.
+func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
+	t.Helper()
+	c.Table = "t_" + strings.ToLower(rand.Text())
+	s, err := New(pool, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The contract, with each way to call the server. The ways of pgx differ in who encodes the
+// parameters and how. The way without prepared statements is for a pooler that gives each
+// transaction another connection.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	at := dsn(t)
+	for name, open := range map[string]func(t *testing.T) *Store{
+		"pgx": func(t *testing.T) *Store { return newTable(t, newPool(t, at), Config{}) },
+		"pgx, exec": func(t *testing.T) *Store {
+			return newTable(t, newPool(t, at, "default_query_exec_mode=exec"), Config{})
+		},
+		"pgx, simple": func(t *testing.T) *Store {
+			return newTable(t, newPool(t, at, "default_query_exec_mode=simple_protocol"), Config{})
+		},
+		"pgx, serializable": func(t *testing.T) *Store {
+			return newTable(t, newPool(t, at, "default_transaction_isolation=serializable"), Config{})
+		},
+		"database/sql": func(t *testing.T) *Store { return newSQL(t, at, Config{}) },
+		"database/sql, repeatable read": func(t *testing.T) *Store {
+			return newSQL(t, at, Config{Isolation: sql.LevelRepeatableRead})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t) }, storetest.Options{})
+		})
+	}
+}
+
+func newSQL(t testing.TB, at string, c Config) *Store {
+	t.Helper()
+	conf, err := pgx.ParseConfig(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*conf)
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { db.Close() })
+	c.Table = "t_" + strings.ToLower(rand.Text())
+	s, err := NewSQL(db, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// place makes the objects that the servers of a matrix need, under names of its own.
+func place(t *testing.T) string {
+	at := dsn(t) + "&search_path=s_" + strings.ToLower(rand.Text())
+	pool := newPool(t, at)
+	for _, q := range []string{
+		"CREATE SCHEMA " + pool.Config().ConnConfig.RuntimeParams["search_path"],
+		Schema,
+		"CREATE TABLE effects (name text NOT NULL)",
+	} {
+		if _, err := pool.Exec(context.Background(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+// address returns the host and port in at, and at with others.
+func address(at string) (string, func(string) string) {
+	u, err := url.Parse(at)
+	if err != nil {
+		panic(err)
+	}
+	return u.Host, func(addr string) string { return strings.Replace(at, u.Host, addr, 1) }
+}
+
+func openAt(t *testing.T, at string) idempotency.Store {
+	s, err := New(newPool(t, at), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Two processes are killed at each step. The handler's effect is outside the database. (Not beside
+// other tests: if the server is too slow to answer, a claim is made that is not answered.)
+func TestMatrix(t *testing.T) {
+	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt, Address: address})
+}
+
+func effects(t *testing.T, at, name string) int {
+	var n int
+	if err := newPool(t, at).QueryRow(context.Background(), "SELECT count(*) FROM effects WHERE name = $1", name).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The same, with the effect in the transaction of the record: it is there exactly once, always.
+func TestMatrixTransactional(t *testing.T) {
+	storetest.Matrix(t, storetest.Outliving{
+		Place: place, Open: openAt, Address: address, Transactional: true, Effects: effects,
+		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
+			_, err := TxFrom(ctx).Exec(ctx, "INSERT INTO effects SELECT $1::text FROM pg_sleep(0.05)", name)
+			return err
+		},
+	})
+}
+
+func TestMatrixTransactionalSQL(t *testing.T) {
+	storetest.Matrix(t, storetest.Outliving{
+		Place: place, Address: address, Transactional: true, Effects: effects,
+		Open: func(t *testing.T, at string) idempotency.Store {
+			s, err := NewSQL(stdlib.OpenDBFromPool(newPool(t, at)), Config{Isolation: sql.LevelReadCommitted})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
+			_, err := SQLTxFrom(ctx).ExecContext(ctx, "INSERT INTO effects SELECT $1::text FROM pg_sleep(0.05)", name)
+			return err
+		},
+	})
+}
+
+func request() idempotency.Claim {
+	c := idempotency.Claim{Key: rand.Text(), Lease: time.Minute, Retention: time.Hour}
+	rand.Read(c.Token[:])
+	return c
+}
+
+func anew(c idempotency.Claim) idempotency.Claim {
+	rand.Read(c.Token[:])
+	return c
+}

@@ -1,0 +1,246 @@
+package battery
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+func TestWorldsAreValid(t *testing.T) {
+	whole := Full
+	whole.Whole = true
+	for name, z := range map[string]Size{"full": Full, "quick": Quick, "whole": whole} {
+		seen := map[string]bool{}
+		families := map[string]int{}
+		for _, w := range Worlds(z) {
+			if seen[w.Name] {
+				t.Errorf("%s: two worlds are called %s", name, w.Name)
+			}
+			seen[w.Name] = true
+			families[w.Family]++
+			for _, s := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
+				if err := s.Validate(); err != nil {
+					t.Errorf("%s: %s: %v", name, w.Name, err)
+				}
+			}
+			if w.To > 0 && (w.From <= 0 || w.From >= w.To || w.To >= w.Scenario.Horizon) {
+				t.Errorf("%s: %s: an outage from %v to %v, and a horizon of %v", name, w.Name, w.From, w.To, w.Scenario.Horizon)
+			}
+			if !w.Stationary && len(w.Peace) == 0 {
+				t.Errorf("%s: %s is neither stationary nor has a peace", name, w.Name)
+			}
+			for _, p := range w.Peace {
+				for _, v := range p.Services {
+					if v.Faults != nil {
+						t.Errorf("%s: the peace of %s has faults", name, w.Name)
+					}
+				}
+			}
+		}
+		for _, f := range Families {
+			if families[f.Name] == 0 {
+				t.Errorf("%s: no world of the family %s", name, f.Name)
+			}
+		}
+		if name == "whole" && families["grid"] != 1000 {
+			t.Errorf("%d cells of the grid, and the package comment says a thousand", families["grid"])
+		}
+	}
+}
+
+// What is demanded follows from the scenario.
+func TestWhatAWorldIs(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		stationary, total bool
+		from, to          time.Duration
+	}{
+		{"crash60-p1", false, true, 60 * s, 120 * s},
+		{"brown30-30s-p1", false, false, 60 * s, 90 * s},
+		{"err20-180s-p1", false, false, 60 * s, 240 * s},
+		{"sick1of20-p1-at3s", false, false, 60 * s, 120 * s},
+		{"spike3x60-p1", false, false, 60 * s, 120 * s},
+		{"twostalls-p1", false, false, 60 * s, 90 * s}, // between them attempts succeed
+		{"to200ms-p1-l0.8-stall10", false, false, 60 * s, 70 * s},
+		{"flap-stall2of10-p1", true, false, 10 * s, 12 * s},
+		{"peace-err0.2-r50-p1", true, false, 0, 0},
+		{"bursts2x3s-p1", true, false, 0, 0},
+		{"diurnal-p1", true, false, 0, 0},
+		{"diurnal-p1-stall10", false, true, 60 * s, 70 * s}, // the day is no outage
+		{"choose3-p1-stall10", false, true, 60 * s, 70 * s},
+		{"low-r5-p100-errors5", false, true, 120 * s, 125 * s},  // answers take 800 ms, with the wait in line
+		{"low-r0.5-p1-errors5", false, false, 240 * s, 245 * s}, // they take 2 s: one in twelve takes more than 5 s
+	} {
+		found := false
+		for _, w := range Worlds(Full) {
+			if w.Name != c.name {
+				continue
+			}
+			found = true
+			if w.Stationary != c.stationary || w.Total != c.total || w.From != c.from || w.To != c.to {
+				t.Errorf("%s: stationary %v, total %v, from %v to %v", c.name, w.Stationary, w.Total, w.From, w.To)
+			}
+		}
+		if !found {
+			t.Errorf("no world is called %s", c.name)
+		}
+	}
+}
+
+// worldsNamed returns the named worlds, of that size.
+func worldsNamed(t *testing.T, z Size, names ...string) []World {
+	var some []World
+	for _, w := range Worlds(z) {
+		for _, name := range names {
+			if w.Name == name {
+				some = append(some, w)
+			}
+		}
+	}
+	if len(some) != len(names) {
+		t.Fatalf("%d worlds of %v", len(some), names)
+	}
+	return some
+}
+
+// The figures do not depend on how many flights there are side by side, and known flights stand
+// for those that would be flown.
+func TestFlyIsDeterministic(t *testing.T) {
+	rival, err := Preset("full-jitter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Plan{
+		Worlds: worldsNamed(t, Quick, "bh60-at10s-p1-r5-cancel", "peace-err0.2-r50-p1"),
+		Ours:   sim.Contender{Name: "lull", Policy: lull.Policy{}}, Rivals: []sim.Contender{rival}, Seeds: 2, Workers: 1,
+	}
+	one, err := Fly(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Workers = 4
+	p.Known = one
+	flown := 0
+	p.Progress = func(done, of int) { flown = done }
+	four, err := Fly(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(one, four) {
+		t.Errorf("one worker:\n%+v\nfour, with what is known:\n%+v", one, four)
+	}
+	if flown != 2+2+2*2 { // ours: both worlds, and two peaces of one of them
+		t.Errorf("%d flights, though those of the rivals are known", flown)
+	}
+}
+
+// outcome returns a world in which the zero Policy and two others had these figures.
+func outcome(w World, ours, none, rival []Figures) *Outcome {
+	return &Outcome{World: w, Flown: []Flown{
+		{Contender: "ours", Runs: ours}, {Contender: None, Runs: none}, {Contender: "rival", Runs: rival},
+	}}
+}
+
+func calls(good, calls int64) []Figures { return []Figures{{Good: good, Calls: calls}} }
+
+// limited adds what the judged policy does with the limit of the rival.
+func limited(o *Outcome, back time.Duration, peace []Figures) *Outcome {
+	o.Flown[2].Beside = &Flown{Runs: backAfter(back), Peace: [][]Figures{peace}}
+	return o
+}
+
+func backAfter(ds ...time.Duration) (all []Figures) {
+	for _, d := range ds {
+		all = append(all, Figures{Good: 1, Calls: 1, Settled: d >= 0, Back: d})
+	}
+	return all
+}
+
+const lost = -1 // it is never back
+
+func TestShortfalls(t *testing.T) {
+	peace := []sim.Scenario{{Name: "peace"}}
+	outage := World{Name: "w", From: 60 * s, To: 70 * s, Peace: peace}
+	long := World{Name: "w", From: 60 * s, To: 360 * s, Peace: peace}
+	calm := World{Name: "w", Stationary: true}
+	in := func(o *Outcome, ours, none, rival []Figures) *Outcome {
+		o.Flown[0].Peace, o.Flown[1].Peace = [][]Figures{ours}, [][]Figures{none}
+		if rival != nil {
+			o.Flown[2].Peace = [][]Figures{rival}
+		}
+		return o
+	}
+	well := calls(1000, 1000)
+	for _, c := range []struct {
+		name string
+		o    *Outcome
+		want string
+	}{
+		{"level", outcome(calm, calls(900, 1000), calls(900, 1000), nil), ""},
+		{"fewer successes than without retries", outcome(calm, calls(800, 1000), calls(900, 1000), nil), "success none"},
+		{"fewer by chance", outcome(calm, calls(895, 1000), calls(900, 1000), nil), ""},
+		{"less than a hundredth of a point", outcome(calm, calls(999_950_000, 1e9), calls(1e9, 1e9), nil), ""},
+		{"fewer in peace", in(outcome(outage, backAfter(0), backAfter(0), backAfter(0)), calls(800, 1000), calls(900, 1000), nil), "success none"},
+		{"two seconds are level", in(outcome(outage, backAfter(2*s), backAfter(0), backAfter(0)), well, well, nil), ""},
+		{"later than without retries", in(outcome(outage, backAfter(3*s), backAfter(0), backAfter(3*s)), well, well, nil), "back none"},
+		{"2 % of the outage are level", in(outcome(long, backAfter(6*s), backAfter(0), backAfter(6*s)), well, well, nil), ""},
+		{"more than that", in(outcome(long, backAfter(7*s), backAfter(0), backAfter(7*s)), well, well, nil), "back none"},
+		{"never back, nor without retries", in(outcome(outage, backAfter(lost), backAfter(lost), backAfter(lost)), well, well, nil), ""},
+		{"never back", in(outcome(outage, backAfter(lost), backAfter(90*s), backAfter(lost)), well, well, nil), "back none"},
+		{"with one seed of three", in(outcome(outage, backAfter(0, lost, 0), backAfter(0, 0, 0), backAfter(0, lost, 0)), well, well, nil), "back none"},
+		{"later by chance", in(outcome(outage, backAfter(0, 9*s, 0), backAfter(0, 0, 0), backAfter(0, 9*s, 0)), well, well, nil), ""},
+		{"later with every seed", in(outcome(outage, backAfter(9*s, 10*s, 9*s), backAfter(0, 1*s, 0), backAfter(9*s, 10*s, 9*s)), well, well, nil), "back none"},
+		{"a rival is quicker, not better", in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), well, well, calls(900, 1000)), ""},
+		{"a rival is quicker and better", in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), "undominated rival"},
+		{"a rival is quicker and better by its limit", limited(in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), 1*s, calls(900, 1000)), ""},
+		{"a rival is quicker and better, whatever its limit", limited(in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), 9*s, calls(900, 1000)), "undominated rival"},
+		{"a floor", outcome(World{Name: "w", Stationary: true, Floor: 0.99}, calls(980, 1000), calls(980, 1000), nil), "floor "},
+		{"above it", outcome(World{Name: "w", Stationary: true, Floor: 0.98}, calls(980, 1000), calls(980, 1000), nil), ""},
+		{"within", in(outcome(World{Name: "w", From: s, To: 2 * s, Within: 15 * s, Peace: peace}, backAfter(16*s), backAfter(16*s), backAfter(16*s)), well, well, nil), "within "},
+	} {
+		var got []string
+		for _, f := range c.o.Shortfalls() {
+			got = append(got, string(f.Demand)+" "+f.Rival)
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
+		}
+	}
+}
+
+func TestTotalOutagesBoundAttempts(t *testing.T) {
+	w := World{Name: "w", From: 60 * s, To: 70 * s, Total: true, Scenario: sim.Scenario{Fleets: []sim.Fleet{{Processes: 3}}}}
+	for over, want := range map[float64]int{6: 0, 7: 1} {
+		ours := backAfter(0)
+		ours[0].Over = over
+		if got := outcome(w, ours, backAfter(0), backAfter(0)).Shortfalls(); len(got) != want {
+			t.Errorf("%v attempts too many for 3 processes: %+v", over, got)
+		}
+	}
+}
+
+// A minute's attempts above the ratio are found wherever the minute begins.
+func TestWorstMinute(t *testing.T) {
+	s := sim.Series{Step: time.Second}
+	for i := range 200 {
+		s.Calls = append(s.Calls, 100)
+		s.First = append(s.First, 100)
+		retries := 10.0 // just the ratio
+		if i >= 77 && i < 87 {
+			retries = 30 // 200 more in ten seconds
+		}
+		if i == 150 {
+			retries = 0
+		}
+		s.Retries = append(s.Retries, retries)
+	}
+	if got := worstMinute(&s, 1.1); math.Abs(got-200) > 1e-6 {
+		t.Errorf("%v attempts more than 1.1 times the calls, want 200", got)
+	}
+}

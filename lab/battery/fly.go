@@ -1,0 +1,411 @@
+package battery
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/lab/sim"
+	"github.com/lullgo/lull/preset"
+)
+
+// Figures are what one flight is judged by.
+type Figures struct {
+	Good, Calls int64 // calls that ended, and those of them that succeeded
+	Attempts    int64
+	// Settled: it was back after Back, and stayed so. Few: too few calls were made to say.
+	Settled, Few bool
+	Back         time.Duration
+	// Over is how many attempts more than 1.1 × calls there were in the worst minute.
+	Over float64
+}
+
+// Share is the share of calls that succeeded, 0 if there were none.
+func (f Figures) Share() float64 {
+	if f.Calls == 0 {
+		return 0
+	}
+	return float64(f.Good) / float64(f.Calls)
+}
+
+// A Plan is what is flown.
+type Plan struct {
+	Worlds []World
+	Ours   sim.Contender   // the policy that is judged
+	Rivals []sim.Contender // those that it is held against; "none" is always among them
+	Seeds  int             // zero: 1
+	// Workers is how many flights there are side by side. Zero: GOMAXPROCS.
+	Workers int
+	// Known are flights of rivals that need not be flown again.
+	Known []Outcome
+	// Fly, if not nil, flies them instead: it calls done with the figures of each. Calls of done
+	// do not overlap.
+	Fly func(ctx context.Context, all []Flight, done func(i int, f Figures)) error
+	// Progress, if not nil, is called after each flight. Calls do not overlap.
+	Progress func(done, of int)
+}
+
+// Rivals are the presets that a policy is compared with by default.
+var Rivals = []string{
+	None, "full-jitter", "token-bucket", "aws-standard-2.1", "grpc", "breaker-5s",
+	"budget10+breaker5s", "dotnet-standard", "finagle",
+}
+
+// None is the preset that does not retry.
+const None = "none"
+
+// Preset is the contender of that name.
+func Preset(name string) (sim.Contender, error) {
+	p, err := preset.Find(name)
+	return contender(p), err
+}
+
+// Presets are all of them as contenders, the zero Policy and consumers of queues left out.
+func Presets() []sim.Contender {
+	var all []sim.Contender
+	for _, p := range preset.All() {
+		if p.Name != "lull" && !p.Messages {
+			all = append(all, contender(p))
+		}
+	}
+	return all
+}
+
+func contender(p preset.Preset) sim.Contender {
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}
+}
+
+// A Flown is what one contender did in one world: Figures for each seed.
+type Flown struct {
+	Contender string
+	Runs      []Figures
+	// Peace is that of the world without its outage, in the order of World.Peace; nil if it
+	// was not flown, since nothing depends on it.
+	Peace [][]Figures
+	// Beside is the judged policy with the limit on attempts in flight that this rival has, where
+	// the rival was quicker back; nil for rivals without one. Such a limit is a number about the
+	// server, which a zero Policy cannot know.
+	Beside *Flown
+}
+
+// An Outcome is everything that was flown in one world: ours first, then the rivals.
+type Outcome struct {
+	World World
+	Flown []Flown
+}
+
+// Ours is the policy that is judged.
+func (o *Outcome) Ours() *Flown { return &o.Flown[0] }
+
+// Of returns what the contender of that name did; nil if it did not fly.
+func (o *Outcome) Of(name string) *Flown {
+	for i := range o.Flown {
+		if o.Flown[i].Contender == name {
+			return &o.Flown[i]
+		}
+	}
+	return nil
+}
+
+// Fly flies everything of the plan. The figures do not depend on the number of workers.
+func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
+	none, err := Preset(None)
+	if err != nil {
+		return nil, err
+	}
+	contenders := []sim.Contender{p.Ours, none}
+	for _, c := range p.Rivals {
+		if c.Name != None {
+			contenders = append(contenders, c)
+		}
+	}
+	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[key]*Figures{}}
+	f.remember(p.Known)
+	var all []Outcome
+	for _, w := range p.Worlds {
+		o := Outcome{World: w}
+		for _, c := range contenders {
+			f.ask(w.Scenario, c)
+			o.Flown = append(o.Flown, Flown{Contender: c.Name})
+		}
+		for _, s := range w.Peace {
+			f.ask(s, p.Ours)
+			f.ask(s, none)
+		}
+		all = append(all, o)
+	}
+	if err := f.fly(ctx); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		o := &all[i]
+		for k, c := range contenders {
+			o.Flown[k].Runs = f.of(o.World.Scenario, c)
+		}
+		// Who is quicker back must not be better in peace. Of the others it does not matter.
+		for k, c := range contenders {
+			if k > 0 && quicker(&o.Flown[k], o.Ours(), o.World.Slack()) {
+				for _, s := range o.World.Peace {
+					f.ask(s, c)
+				}
+				if limited, ok := beside(p.Ours, c); ok {
+					f.ask(o.World.Scenario, limited)
+					for _, s := range o.World.Peace {
+						f.ask(s, limited)
+					}
+				}
+			}
+		}
+	}
+	if err := f.fly(ctx); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		o := &all[i]
+		for k, c := range contenders {
+			o.Flown[k].Peace = f.peace(o.World, c)
+			limited, ok := beside(p.Ours, c)
+			if runs := f.of(o.World.Scenario, limited); ok && k > 0 && runs != nil {
+				o.Flown[k].Beside = &Flown{Contender: limited.Name, Runs: runs, Peace: f.peace(o.World, limited)}
+			}
+		}
+	}
+	return all, nil
+}
+
+const withLimitOf = " with the limit of "
+
+// beside is ours with the limit of the rival, if it has one.
+func beside(ours, rival sim.Contender) (sim.Contender, bool) {
+	ours.Policy.Limit = rival.Policy.Limit
+	ours.Name += withLimitOf + rival.Name
+	return ours, rival.Policy.Limit.InFlight > 0
+}
+
+// peace is what a contender did in the peace of a world; nil where it was not flown.
+func (f *flights) peace(w World, c sim.Contender) (all [][]Figures) {
+	for _, s := range w.Peace {
+		if runs := f.of(s, c); runs != nil {
+			all = append(all, runs)
+		}
+	}
+	return all
+}
+
+// flights are all that are flown, each of them once.
+type flights struct {
+	plan  Plan
+	seeds int
+	known map[key]Figures
+	runs  map[key]*Figures
+	next  []flight // those that have not been flown
+	flown int
+}
+
+type key struct {
+	scenario, contender string
+	seed                int
+}
+
+// A Flight is one contender in one scenario, with one seed.
+type Flight struct {
+	Scenario  sim.Scenario
+	Contender sim.Contender
+	Named     []sim.Contender // presets that fleets of the scenario name
+	Seed      uint64
+	// Of is the name of the contender of the plan that this one was made of: the same, but for its limit.
+	Of string
+}
+
+type flight struct {
+	key
+	s sim.Scenario
+	c sim.Contender
+}
+
+// Digest tells scenarios apart by what is in them: the peace of several worlds is the same.
+func Digest(s sim.Scenario) string {
+	s.Name = ""
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
+	return hex.EncodeToString(sum[:6])
+}
+
+// remember puts the flights of rivals aside, for those who ask for the same.
+func (f *flights) remember(known []Outcome) {
+	f.known = map[key]Figures{}
+	for _, o := range known {
+		for _, c := range o.Flown {
+			if c.Contender == f.plan.Ours.Name {
+				continue
+			}
+			keep := func(s sim.Scenario, runs []Figures) {
+				digest := Digest(s)
+				for i, r := range runs {
+					f.known[key{digest, c.Contender, i + 1}] = r
+				}
+			}
+			keep(o.World.Scenario, c.Runs)
+			for i, runs := range c.Peace {
+				keep(o.World.Peace[i], runs)
+			}
+		}
+	}
+}
+
+func (f *flights) ask(s sim.Scenario, c sim.Contender) {
+	digest := Digest(s)
+	for seed := range f.seeds {
+		k := key{digest, c.Name, seed + 1}
+		if f.runs[k] == nil {
+			f.runs[k] = new(Figures)
+			if known, ok := f.known[k]; ok {
+				*f.runs[k] = known
+				continue
+			}
+			f.next = append(f.next, flight{k, s, c})
+		}
+	}
+}
+
+func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
+	var all []Figures
+	digest := Digest(s)
+	for seed := range f.seeds {
+		one := f.runs[key{digest, c.Name, seed + 1}]
+		if one == nil {
+			return nil
+		}
+		all = append(all, *one)
+	}
+	return all
+}
+
+// fly flies those that have been asked for, the longest first, so that none is alone at the end.
+func (f *flights) fly(ctx context.Context) error {
+	next := f.next
+	f.next = nil
+	slices.SortStableFunc(next, func(a, b flight) int { return cmp.Compare(work(b.s), work(a.s)) })
+	all := make([]Flight, len(next))
+	for i, n := range next {
+		of, _, _ := strings.Cut(n.c.Name, withLimitOf)
+		all[i] = Flight{n.s, n.c, named(n.s), uint64(n.seed), of}
+	}
+	fly := f.plan.Fly
+	if fly == nil {
+		fly = f.here
+	}
+	total := f.flown + len(next)
+	return fly(ctx, all, func(i int, got Figures) {
+		*f.runs[next[i].key] = got
+		f.flown++
+		if f.plan.Progress != nil {
+			f.plan.Progress(f.flown, total)
+		}
+	})
+}
+
+// here flies them in this process.
+func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures)) error {
+	errs := make([]error, len(all))
+	var counts sync.Mutex
+	Each(len(all), f.plan.Workers, func(i int) {
+		n := all[i]
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		r, err := sim.Run(ctx, n.Scenario, n.Contender, sim.Options{Seed: n.Seed, Named: n.Named})
+		if err != nil {
+			errs[i] = fmt.Errorf("%s with %s: %w", n.Scenario.Name, n.Contender.Name, err)
+			return
+		}
+		counts.Lock()
+		defer counts.Unlock()
+		done(i, FiguresOf(&r))
+	})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func work(s sim.Scenario) float64 {
+	sum := 0.0
+	for _, f := range s.Fleets {
+		sum += f.Arrivals.Rate * s.Horizon.Seconds()
+	}
+	return sum
+}
+
+// named are the policies that fleets of the scenario name.
+func named(s sim.Scenario) []sim.Contender {
+	var all []sim.Contender
+	for _, f := range s.Fleets {
+		if f.Policy == "" {
+			continue
+		}
+		if c, err := Preset(f.Policy); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
+func Each(n, workers int, work func(i int)) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var busy sync.WaitGroup
+	for range min(workers, n) {
+		busy.Go(func() {
+			for i := range next {
+				work(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	busy.Wait()
+}
+
+// FiguresOf returns the figures of a flight.
+func FiguresOf(r *sim.Result) Figures {
+	f := Figures{
+		Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio),
+		Settled: r.Recovery.Recovered, Back: r.Recovery.Time, Few: r.Recovery.Few,
+	}
+	for _, n := range r.Totals.Reasons {
+		f.Calls += n
+	}
+	return f
+}
+
+// worstMinute is by how many attempts the worst minute is above the given ratio of its calls.
+func worstMinute(s *sim.Series, ratio float64) (over float64) {
+	const minute = 60
+	var sum float64
+	for i := range s.Calls {
+		sum += (s.First[i] + s.Retries[i] - ratio*s.Calls[i]) * s.Step.Seconds()
+		if i >= minute {
+			k := i - minute
+			sum -= (s.First[k] + s.Retries[k] - ratio*s.Calls[k]) * s.Step.Seconds()
+		}
+		if over < sum || i == minute-1 {
+			over = max(sum, over)
+		}
+	}
+	return over
+}

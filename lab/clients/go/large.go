@@ -1,0 +1,84 @@
+//go:build large
+
+// Clients that take minutes to build, and so stand behind a tag that install.sh sets.
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/google/go-github/v92/github"
+	"github.com/lullgo/lull/lab/clients/internal/adapter"
+	"github.com/lullgo/lull/lab/torture"
+)
+
+func init() {
+	// go-github repeats nothing; its errors of rate limits end calls before they are made.
+	clients["go-github"] = func(base *http.Transport) (torture.Doer, error) {
+		client, err := github.NewClient(github.WithHTTPClient(&http.Client{Transport: base}))
+		if err != nil {
+			return nil, err
+		}
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
+			var v any // its methods decode what they get
+			resp, err := client.Do(r, &v)
+			if err != nil {
+				return nil, err
+			}
+			return adapter.Status(resp.StatusCode), nil
+		}), nil
+	}
+	clients["aws-sdk-go-s3"] = func(base *http.Transport) (torture.Doer, error) {
+		return s3Doer{&http.Client{Transport: base}, aws.AnonymousCredentials{}}, nil
+	}
+}
+
+// s3Doer makes a request as the operation of S3 that has its method.
+type s3Doer struct {
+	client *http.Client
+	keys   aws.CredentialsProvider
+}
+
+func (d s3Doer) Do(r *http.Request) (*http.Response, error) {
+	client := s3.New(s3.Options{BaseEndpoint: aws.String(r.URL.Scheme + "://" + r.URL.Host), Region: "us-east-1", UsePathStyle: true, Credentials: d.keys, HTTPClient: d.client,
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired})
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	ctx := r.Context()
+	var err error
+	switch r.Method {
+	case http.MethodGet:
+		var out *s3.GetObjectOutput
+		if out, err = client.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key}); err == nil {
+			defer out.Body.Close()
+			if _, err := io.Copy(io.Discard, out.Body); err != nil {
+				return nil, err
+			}
+		}
+	case http.MethodHead:
+		_, err = client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+	case http.MethodDelete:
+		_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	case http.MethodPut:
+		var body []byte
+		if body, err = io.ReadAll(r.Body); err == nil {
+			_, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(body)})
+		}
+	default:
+		err = errors.New("S3 has no " + r.Method + " of an object's key")
+	}
+	var failed *smithyhttp.ResponseError
+	if errors.As(err, &failed) {
+		return adapter.Status(failed.HTTPStatusCode()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return adapter.Status(http.StatusOK), nil
+}

@@ -1,0 +1,224 @@
+// Command outage has several consumers of one broker live through an outage of the
+// service that their handlers call, and prints what each did to the service and to its
+// messages: lull's queue.Consumer, watermill with its retry middleware, and a plain
+// loop over nats.go that calls Nak.
+//
+//	go run ./lab/outage
+//
+// The broker is an embedded NATS server with JetStream on 127.0.0.1, on disk; each
+// consumer has a stream, a service and a publisher of its own, and all live through the
+// same outage at the same time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A setting is the outage that all consumers live through.
+type setting struct {
+	rate     float64       // messages a second
+	before   time.Duration // well
+	outage   time.Duration // down
+	after    time.Duration // well again, and messages still come
+	workers  int           // handlers side by side
+	patience time.Duration // after the last message, until we give up on a consumer
+}
+
+func main() {
+	var s setting
+	flag.Float64Var(&s.rate, "rate", 50, "messages a second for each consumer")
+	flag.DurationVar(&s.before, "before", 5*time.Second, "how long the service is well at first")
+	flag.DurationVar(&s.outage, "outage", 30*time.Second, "how long it is down then")
+	flag.DurationVar(&s.after, "after", 25*time.Second, "how long messages go on after that")
+	flag.IntVar(&s.workers, "workers", 16, "handlers that each consumer runs side by side")
+	flag.DurationVar(&s.patience, "patience", 10*time.Minute, "how long to wait for the last message")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, s, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "outage:", err)
+		os.Exit(1)
+	}
+}
+
+func (s setting) validate() error {
+	var wrong []string
+	check := func(ok bool, text string) {
+		if !ok {
+			wrong = append(wrong, text)
+		}
+	}
+	check(s.rate >= 1 && s.rate <= 1000, fmt.Sprintf("-rate is %v: want 1 to 1000 messages a second", s.rate))
+	check(s.before > 0 && s.outage > 0 && s.after > 0 && s.patience > 0, "-before, -outage, -after and -patience: want positive durations")
+	check(s.workers >= 1 && s.workers <= 256, fmt.Sprintf("-workers is %d: want 1 to 256", s.workers))
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// A consumer is one of those compared.
+type consumer struct {
+	name     string
+	settings string // its settings, in a line
+	// start begins to consume the subject, calling handle for each message, and returns
+	// when it is ready. letters is how many dead letters it has made.
+	start func(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error)
+}
+
+// handler calls the service for the message with that id.
+type handler func(ctx context.Context, id string) error
+
+// place is where a consumer finds its messages.
+type place struct {
+	url     string
+	stream  string
+	subject string
+	workers int
+}
+
+func run(ctx context.Context, s setting, out, progress io.Writer) error {
+	results, err := compare(ctx, s, progress)
+	if err != nil {
+		return err
+	}
+	return report(out, s, results)
+}
+
+// compare has all consumers live through the outage, side by side.
+func compare(ctx context.Context, s setting, progress io.Writer) ([]result, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	url, shutdown, err := startServer()
+	if err != nil {
+		return nil, err
+	}
+	defer shutdown()
+	results := make([]result, len(consumers))
+	errs := make([]error, len(consumers))
+	began := time.Now().Add(time.Second) // all begin together
+	var wg sync.WaitGroup
+	for i, c := range consumers {
+		wg.Go(func() { results[i], errs[i] = live(ctx, s, c, url, i, began) })
+	}
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			return results, errors.Join(errs...)
+		case <-time.After(10 * time.Second):
+			fmt.Fprintf(progress, "%v\n", time.Since(began).Round(time.Second))
+		}
+	}
+}
+
+// live is the life of one consumer through the outage.
+func live(ctx context.Context, s setting, c consumer, url string, index int, began time.Time) (result, error) {
+	at := place{url: url, stream: fmt.Sprintf("S%d", index), subject: fmt.Sprintf("work%d.new", index), workers: s.workers}
+	conn, err := nats.Connect(url)
+	if err != nil {
+		return result{}, err
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return result{}, err
+	}
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: at.stream, Subjects: []string{at.subject}, Retention: jetstream.WorkQueuePolicy}); err != nil {
+		return result{}, err
+	}
+	v := &service{downFrom: began.Add(s.before), downUntil: began.Add(s.before + s.outage), times: map[string]int{}, first: map[string]time.Time{}}
+	letters, stop, err := c.start(ctx, at, v.call)
+	if err != nil {
+		return result{}, fmt.Errorf("%s: %w", c.name, err)
+	}
+	defer stop()
+	total := int(s.rate * (s.before + s.outage + s.after).Seconds())
+	for n := range total {
+		if err := sleepUntil(ctx, began.Add(time.Duration(float64(n)/s.rate*float64(time.Second)))); err != nil {
+			return result{}, err
+		}
+		id := fmt.Sprintf("%s-%d", at.stream, n)
+		m := nats.NewMsg(at.subject)
+		m.Header.Set("_watermill_message_uuid", id) // as watermill's own publisher would
+		m.Data = []byte(id)
+		if _, err := js.PublishMsg(ctx, m); err != nil {
+			return result{}, err
+		}
+	}
+	r := result{consumer: c, messages: total}
+	for end := time.Now().Add(s.patience); ; {
+		done, twice := v.soFar()
+		r.dead, r.twice = letters(), twice
+		r.left = total - done - r.dead
+		if r.left <= 0 || time.Now().After(end) {
+			break
+		}
+		if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
+			return result{}, err
+		}
+	}
+	r.attempts, r.during = v.counts()
+	r.backlog = v.backlog(int(s.rate * (s.before + s.outage).Seconds()))
+	return r, nil
+}
+
+func sleepUntil(ctx context.Context, at time.Time) error {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A result counts how one consumer's messages ended, and the calls of its service.
+type result struct {
+	consumer
+	messages, attempts, during int
+	dead, twice, left          int
+	backlog                    time.Duration // from the end of the outage until what came before it was handled
+}
+
+func report(out io.Writer, s setting, results []result) error {
+	fmt.Fprintf(out, "%g messages a second for %v; the service is down from %v to %v (it refuses at once),\n", s.rate, s.before+s.outage+s.after, s.before, s.before+s.outage)
+	fmt.Fprintf(out, "and takes 10 ms otherwise; %d handlers side by side.\n\n", s.workers)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "consumer\tattempts\tin the outage\tdead letters\thandled twice\tnot handled\tcaught up after\t")
+	for _, r := range results {
+		caught := fmt.Sprintf("%.1f s", r.backlog.Seconds())
+		if r.left > 0 {
+			caught = "never"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t\n", r.name, r.attempts, r.during, r.dead, r.twice, max(r.left, 0), caught)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d messages each. Caught up: from the end of the outage until the last message that came\n"+
+		"before that end was handled (dead letters not counted).\n\n", results[0].messages)
+	for _, r := range results {
+		fmt.Fprintf(out, "%s: %s\n", r.name, r.settings)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/lab/sim/internal/draw"
+)
+
+// A stream is the arrivals of one fleet, in the order of time. It holds no event
+// for each, so that 25 million clients cost nothing while they do not call.
+type stream struct {
+	o   *origin
+	a   *Arrivals
+	key uint64
+	n   uint64 // arrivals so far
+	at  time.Duration
+	cut float64 // the fraction of a nanosecond by which at was rounded
+
+	// Of AtOnce and Periodic: the arrivals of this round that are left, its beginning, where in it the
+	// last of those ahead comes, and the next ones, in the opposite order.
+	left  uint64
+	round time.Duration
+	phase float64 // in nanoseconds, whose fractions add up over millions
+	ahead []time.Duration
+
+	ramp []RampPoint
+}
+
+// startArrivals finds the first arrival of each stream.
+func (w *world) startArrivals() {
+	for _, s := range w.streams {
+		s.findFirst()
+	}
+	w.pickStream()
+}
+
+// findFirst sets the stream to its first arrival.
+func (s *stream) findFirst() {
+	switch s.a.Kind {
+	case Poisson, Constant:
+		s.findNext(s.a.At)
+	case AtOnce, Periodic:
+		s.beginRound(s.a.At)
+	case Closed:
+		s.at = never // its callers have events of their own
+	}
+}
+
+// arrive begins the call whose time has come, and finds the next.
+func (s *stream) arrive(w *world) {
+	key := draw.Mix(s.key, s.n)
+	var p uint32
+	switch n := uint64(s.o.processes); {
+	case n == 1:
+	case s.a.Kind == Poisson:
+		src := draw.From(^key)
+		p = uint32(src.Below(n))
+	default:
+		p = uint32(s.n % n)
+	}
+	s.n++
+	at := w.now
+	s.findNext(at)
+	w.pickStream()
+	w.newCall(s.o, p, key, w.patience(s.o))
+}
+
+// pickStream finds the stream whose arrival comes first.
+func (w *world) pickStream() {
+	w.next = nil
+	for _, s := range w.streams {
+		if s.at != never && (w.next == nil || s.at < w.next.at) {
+			w.next = s
+		}
+	}
+}
+
+// findNext finds the arrival after the one at the given time.
+func (s *stream) findNext(at time.Duration) {
+	switch s.a.Kind {
+	case Poisson:
+		s.at = s.timeAfter(at, draw.Exponential(draw.Mix(s.key, ^s.n)))
+	case Constant:
+		s.at = s.timeAfter(at, 1)
+	default:
+		if s.left > 0 {
+			s.nextOfRound()
+			return
+		}
+		s.at = never
+		if s.a.Kind == Periodic {
+			s.beginRound(saturating.Add(s.round, s.a.Every))
+		}
+	}
+}
+
+// beginRound begins a round in which every process calls.
+func (s *stream) beginRound(at time.Duration) {
+	s.round, s.phase = at, 0
+	s.left = uint64(s.o.processes)
+	if s.a.Kind == AtOnce {
+		s.left *= uint64(max(s.a.Each, 1))
+	}
+	if s.left == 0 { // of a fleet whose policy has a mistake
+		s.at = never
+		return
+	}
+	s.nextOfRound()
+}
+
+// nextOfRound finds the next arrival of a round.
+func (s *stream) nextOfRound() {
+	if len(s.ahead) == 0 {
+		s.fillAhead()
+	}
+	last := len(s.ahead) - 1
+	s.at, s.ahead = s.ahead[last], s.ahead[:last]
+	s.left--
+}
+
+// lookahead is how many arrivals of a round are found at a time. Found one after the other, those of many
+// clients take half the time that they take between the events.
+const mostAhead = 256
+
+// fillAhead finds the next arrivals of a round. With k to come in what is left of
+// the round, the next of them is the smallest of k uniform draws; the randomness
+// is that of the place in the round, so that a process calls at the same phase
+// in every round.
+func (s *stream) fillAhead() {
+	n := int(min(s.left, mostAhead))
+	if cap(s.ahead) < n {
+		s.ahead = make([]time.Duration, n)
+	}
+	s.ahead = s.ahead[:n]
+	within := float64(s.a.Within)
+	if s.a.Kind == Periodic && within == 0 {
+		within = float64(s.a.Every)
+	}
+	phase, left := s.phase, s.left
+	for i := n - 1; i >= 0; i-- {
+		if within > 0 {
+			x := draw.Exponential(draw.Mix(s.key, 1<<63|left)) / float64(left)
+			share := x - float64(x*x)/2 // 1 - exp(-x), to the last nanosecond of an hour
+			if x > 1e-4 {
+				share = 1 - draw.Exp(-x)
+			}
+			phase += float64((within - phase) * share)
+		}
+		left--
+		s.ahead[i] = saturating.Add(s.round, duration(phase))
+	}
+	s.phase = phase
+}
+
+// timeAfter is when the integral of the rate, from t on, has reached mass.
+func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
+	rate := s.a.Rate / float64(time.Second) // per nanosecond
+	if len(s.ramp) == 0 {
+		return s.addRounded(t, mass/rate)
+	}
+	if first := s.ramp[0]; t < first.At {
+		all := float64(float64(first.At-t)*rate) * first.Factor
+		if mass <= all {
+			return s.addRounded(t, mass/float64(rate*first.Factor))
+		}
+		mass -= all
+		t = first.At
+	}
+	for i := range len(s.ramp) - 1 {
+		a, b := s.ramp[i], s.ramp[i+1]
+		if t >= b.At {
+			continue
+		}
+		width, left := float64(b.At-a.At), float64(b.At-t)
+		slope := float64(rate*(b.Factor-a.Factor)) / width
+		from := float64(rate*b.Factor) - float64(slope*left)
+		all := float64((from+float64(rate*b.Factor))/2) * left
+		if mass <= all {
+			return s.addRounded(t, 2*mass/(from+math.Sqrt(max(float64(from*from)+float64(2*slope*mass), 0))))
+		}
+		mass -= all
+		t = b.At
+	}
+	last := float64(rate * s.ramp[len(s.ramp)-1].Factor)
+	if last == 0 {
+		return never
+	}
+	return s.addRounded(t, mass/last)
+}
+
+// addRounded is t and so many nanoseconds, saturating. What is rounded off goes into the
+// next step: at millions of calls a second it would make them more, or fewer.
+func (s *stream) addRounded(t time.Duration, ns float64) time.Duration {
+	ns += s.cut
+	if !(ns < math.MaxInt64/2) {
+		return never
+	}
+	whole := math.Floor(ns + 0.5)
+	s.cut = ns - whole
+	return saturating.Add(t, time.Duration(whole))
+}

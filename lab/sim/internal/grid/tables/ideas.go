@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
+	"github.com/lullgo/lull/lab/sim/internal/grid"
+)
+
+const second = time.Second
+
+// stall is the outage of the tables of ideas.
+const stall = 10 * second
+
+var zero = sim.Contender{Name: "the zero Policy"}
+
+// none is a client without retries.
+func none() sim.Contender {
+	c, err := battery.Preset("none")
+	if err != nil {
+		panic(err)
+	}
+	c.Name = "no retry"
+	return c
+}
+
+// idea is the zero Policy with one thing changed.
+func idea(name string, change func(*lull.Policy)) sim.Contender {
+	c := sim.Contender{Name: name}
+	change(&c.Policy)
+	return c
+}
+
+// compare prints what each of cs takes to recover, and how it does in peace.
+func compare(p *printer, cs []sim.Contender) error {
+	err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Stall, stall), p.recovery)
+	if err != nil {
+		return err
+	}
+	return rows(p, "% of calls that succeed at 1 % / 10 % errors; processes:", cs, shares(grid.Fleets, 0.01, 0.1), p.success)
+}
+
+func stocks(name string, change func(*lull.Policy)) []sim.Contender {
+	var cs []sim.Contender
+	for _, n := range []float64{1, 2, 5, 10} {
+		cs = append(cs, idea(fmt.Sprintf("stock %v%s", n, name), func(p *lull.Policy) {
+			p.Budget.Stock = n
+			change(p)
+		}))
+	}
+	return cs
+}
+
+func budgets(p *printer) error {
+	cs := []sim.Contender{none()}
+	cs = append(cs, stocks(", time-outs as any failure", func(p *lull.Policy) {
+		p.Breaker.Off = true
+		p.Timeouts = lull.TimeoutsAlways
+	})...)
+	cs = append(cs, stocks(", the rule", func(p *lull.Policy) { p.Breaker.Off = true })...)
+	return compare(p, cs)
+}
+
+// edge has outages about as long as an attempt may take, at a load that leaves little
+// capacity to drain a queue. The longest time of all flights counts.
+func edge(p *printer) error {
+	cs := []sim.Contender{none()}
+	for _, a := range []allowance{
+		{name: "answered since it began"},
+		{name: "and 1 in 20 successes, stock 1", size: 1, earn: 0.05},
+		{name: "and 1 in 50 successes, stock 2", size: 2, earn: 0.02},
+		{name: "and 1 in 50 successes, stock 1", size: 1, earn: 0.02},
+	} {
+		c := idea(a.name, func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways })
+		c.Options = append(c.Options, lull.WithBudget(a.open))
+		cs = append(cs, c)
+	}
+	cs = append(cs, zero, idea("TimeoutsNever", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }))
+	for _, load := range []float64{0.8, 0.95} {
+		var columns []column[grid.Cell]
+		for _, n := range []int{1, 100, 1000} {
+			c := column[grid.Cell]{head: count(n)}
+			for _, d := range []time.Duration{800 * time.Millisecond, second, 1200 * time.Millisecond, 1500 * time.Millisecond} {
+				c.cells = append(c.cells, grid.Cell{Load: load, Processes: n, Outage: grid.Stall, Length: d})
+			}
+			columns = append(columns, c)
+		}
+		fmt.Fprintf(p.out, "\nLoad %v, the longest of %d flights:\n", load, max(p.seeds, edgeSeeds))
+		if err := rows(p, "seconds to recover from stalls of 0.8 / 1 / 1.2 / 1.5 s; processes:", cs, columns, p.longest); err != nil {
+			return err
+		}
+	}
+	return rows(p, "% of calls that succeed when 0.1 % / 1 % of attempts hang; processes:", cs, hanging(), p.success)
+}
+
+func prices(p *printer) error {
+	cs := []sim.Contender{none()}
+	for _, n := range []float64{1, 5, 10} {
+		c := idea(fmt.Sprintf("a time-out costs %v", n), func(p *lull.Policy) {
+			p.Breaker.Off = true
+			p.Timeouts = lull.TimeoutsAlways
+		})
+		c.Options = append(c.Options, lull.WithBudget(func() budget.Budget { return newPriced(n) }))
+		cs = append(cs, c)
+	}
+	cs = append(cs, idea("the rule", func(p *lull.Policy) { p.Breaker.Off = true }))
+	return compare(p, cs)
+}
+
+func breakers(p *printer) error {
+	var cs []sim.Contender
+	add := func(name string, b breaker.Config) {
+		cs = append(cs, sim.Contender{Name: name, Policy: lull.Policy{Breaker: b}})
+	}
+	add("none", breaker.Config{Off: true})
+	add("50 % of 20 in 10 s, open 5 s doubling to 30 s", breaker.Config{Consecutive: -1, FailureRate: 0.5, MinCalls: 20, Window: 10 * second, OpenFor: 5 * second, OpenMax: 30 * second})
+	add("3 in a row over 1 s", breaker.Config{ConsecutiveFor: second})
+	add("3 in a row over 2 s: **the zero Policy**", breaker.Config{})
+	add("3 in a row over 5 s", breaker.Config{ConsecutiveFor: 5 * second})
+	add("as the zero Policy, open 1 s", breaker.Config{OpenFor: second, OpenMax: 1500 * time.Millisecond})
+	add("as the zero Policy, open 1 s doubling to 30 s", breaker.Config{OpenFor: second})
+	add("as the zero Policy, open 5 s doubling to 30 s", breaker.Config{OpenFor: 5 * second})
+	for _, d := range []time.Duration{10 * second, 30 * second} {
+		fmt.Fprintf(p.out, "\nA stall of %v:\n", d)
+		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Stall, d), p.recovery); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.out, "\n2,500 calls/s, for %v:\n", 30*second)
+	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Spike, 30*second), p.recovery); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "\nErrors that return at once, for %v:\n", 30*second)
+	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Errors, 30*second), p.recovery); err != nil {
+		return err
+	}
+	return rows(p, "% of calls that succeed at 1 % / 10 % / 30 % errors; processes:", cs, shares(grid.Fleets, 0.01, 0.1, 0.3), p.success)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
+	"github.com/lullgo/lull/lab/sim/internal/grid"
+)
+
+// short is where lull is slower than others: stalls of some seconds.
+func short(p *printer) error {
+	lengths := []time.Duration{second, 2 * second, 3 * second, 5 * second, 6 * second, 8 * second, 10 * second, 30 * second}
+	aws, err := named("aws-standard-2.1")
+	if err != nil {
+		return err
+	}
+	cs := append([]sim.Contender{none(), zero}, aws...)
+	for _, n := range []int{1, 100, 10_000} {
+		fmt.Fprintf(p.out, "\n%s processes:\n", count(n))
+		var columns []column[grid.Cell]
+		for _, d := range lengths {
+			c := column[grid.Cell]{head: d.String()}
+			for _, load := range someLoads {
+				c.cells = append(c.cells, grid.Cell{Load: load, Processes: n, Outage: grid.Stall, Length: d})
+			}
+			columns = append(columns, c)
+		}
+		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; stall of:", cs, columns, p.recovery); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func presets(p *printer) error {
+	cs := append([]sim.Contender{zero}, battery.Presets()...)
+	err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages([]int{100, 10_000}, grid.Stall, stall), p.recovery)
+	if err != nil {
+		return err
+	}
+	return rows(p, "% of calls that succeed at 1 % / 10 % errors; processes:", cs, shares([]int{100, 10_000}, 0.01, 0.1), p.success)
+}
+
+// A cure is something that the server does.
+type cure struct {
+	name  string
+	apply func(*sim.Service)
+}
+
+var cures = []cure{
+	{"10,000, first in, first out", func(*sim.Service) {}},
+	{"500", func(s *sim.Service) { s.Queue.Limit = 500 }},
+	{"500; refusals ask to wait 10 s", func(s *sim.Service) { s.Queue.Limit, s.Queue.RetryAfter = 500, 10*second }},
+	{"500; refusals ask not to retry", func(s *sim.Service) { s.Queue.Limit, s.Queue.DontRetry = 500, true }},
+	{"10,000, last in, first out", func(s *sim.Service) { s.Queue.Order = sim.LIFO }},
+	{"10,000; deadlines are carried along, what has expired is dropped", func(s *sim.Service) { s.Queue.DropExpired = true }},
+	{"10,000; work for callers who have gone is stopped", func(s *sim.Service) { s.CancelWork = true }},
+}
+
+// server compares measures of the server, for 100,000 processes that call once in two minutes.
+func server(p *printer) error {
+	cs, err := named("full-jitter")
+	if err != nil {
+		return err
+	}
+	cs = append([]sim.Contender{none(), zero}, cs...)
+	names := make([]string, len(cures))
+	for i, c := range cures {
+		names[i] = c.name
+	}
+	for _, load := range someLoads[1:] {
+		cell := grid.Cell{Load: load, Processes: 100_000, Outage: grid.Stall, Length: stall}
+		var columns []column[sim.Contender]
+		for _, c := range cs {
+			columns = append(columns, column[sim.Contender]{c.Name, []sim.Contender{c}})
+		}
+		fmt.Fprintf(p.out, "\nLoad %v; seconds to recover, and %% of the calls of the first minute after the stall that succeed:\n", load)
+		err := lines(p, "the service's queue", names, cures, columns, func(cure cure, c sim.Contender) (string, error) { return p.recoveryWith(c, cell, cure) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoveryWith returns the time to recover with a cure, and the share of calls that succeed
+// in the minute after the outage.
+func (p *printer) recoveryWith(c sim.Contender, cell grid.Cell, cure cure) (string, error) {
+	var sum time.Duration
+	var succeeded, calls float64
+	for seed := range p.seeds {
+		s := cell.Scenario(grid.After)
+		cure.apply(&s.Services[0])
+		r, err := sim.Run(p.ctx, s, c, sim.Options{Seed: uint64(seed + 1)})
+		if err != nil {
+			return "", err
+		}
+		if !r.Recovery.Recovered {
+			return "never", nil
+		}
+		sum += r.Recovery.Time
+		from := int((grid.Before + cell.Length) / r.Series.Step)
+		for i := from; i < from+int(time.Minute/r.Series.Step); i++ {
+			calls += r.Series.Calls[i]
+			succeeded += r.Series.Good[i] * r.Series.Calls[i]
+		}
+	}
+	return fmt.Sprintf("%.0f s, %.0f %%", (sum / time.Duration(p.seeds)).Seconds(), 100*succeeded/calls), nil
+}

@@ -1,0 +1,55 @@
+package shipped
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// If a scenario has something that play does not have, play must refuse it. Without it the
+// experiment would be another one.
+func TestPlayRefusesWhatItDoesNotPlay(t *testing.T) {
+	plain := func() sim.Scenario { return world(time.Second, 2*time.Second, 10, sim.Service{}, sim.Fleet{}) }
+	if err := plays(plain(), sim.Contender{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*sim.Scenario, *sim.Contender){
+		"hosts":              func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Hosts = 2 },
+		"last in, first out": func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Queue.Order = sim.LIFO },
+		"cancelled work":     func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].CancelWork = true },
+		"contention":         func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Contention = true },
+		"lognormal": func(s *sim.Scenario, _ *sim.Contender) {
+			s.Services[0].Time = sim.Distribution{Kind: sim.LogNormal, Mean: ms, Sigma: 1}
+		},
+		"rate without burst": func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Rate.PerSecond = 1 },
+		"crash": func(s *sim.Scenario, _ *sim.Contender) {
+			s.Services[0].Faults = []sim.Fault{{Kind: sim.Crash, For: ms}}
+		},
+		"fault that repeats": func(s *sim.Scenario, _ *sim.Contender) {
+			s.Services[0].Faults = []sim.Fault{{Kind: sim.Errors, For: ms, Every: 2 * ms}}
+		},
+		"network":             func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].Network.Loss = 0.1 },
+		"unsafe operation":    func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].NotIdempotent = true },
+		"users who come back": func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].Reload.Share = 1 },
+		"closed loop": func(s *sim.Scenario, _ *sim.Contender) {
+			s.Fleets[0].Arrivals = sim.Arrivals{Kind: sim.Closed, Think: sim.Distribution{Mean: ms}}
+		},
+		"clockwork on a ramp": func(s *sim.Scenario, _ *sim.Contender) {
+			s.Fleets[0].Arrivals = sim.Arrivals{Kind: sim.Constant, Rate: 1, Ramp: []sim.RampPoint{{Factor: 1}, {At: time.Second, Factor: 2}}}
+		},
+		"second fleet":  func(s *sim.Scenario, _ *sim.Contender) { s.Fleets = append(s.Fleets, s.Fleets[0]) },
+		"warm-up":       func(s *sim.Scenario, _ *sim.Contender) { s.Warmup = ms },
+		"other verdict": func(_ *sim.Scenario, c *sim.Contender) { c.Verdict = func(v lull.Verdict) lull.Verdict { return v } },
+	} {
+		s, c := plain(), sim.Contender{}
+		change(&s, &c)
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if plays(s, c) == nil {
+			t.Errorf("%s: play would leave it out", name)
+		}
+	}
+}

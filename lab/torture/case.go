@@ -1,0 +1,189 @@
+package torture
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/lab/torture/internal/words"
+)
+
+// A Case is one thing that the server does to a client, what the client ought to do then, and
+// the source of that.
+type Case struct {
+	Name   string // such as status-503, part of the address
+	Group  string // one of Groups
+	Does   string // what the server does
+	Right  string // what a client may do, and the grade that it gets for it; the rest of a sentence that begins with "the client"
+	Source string // where that stands
+
+	method string
+	key    bool // the call has an Idempotency-Key
+	body   int  // bytes of the request's body
+	// timeout is how long the client is given for the call. Zero leaves it its own.
+	timeout time.Duration
+	plan    plan
+	// limit is the time from the client's first connection on after which it is ended; defaultLimit if zero.
+	limit  time.Duration
+	door   door
+	doors  []arrival     // what becomes of the first connections
+	script []answer      // the answers to the attempts of a call, in order; the last one repeats
+	alone  bool          // it measures short times: no other case runs beside it
+	usual  time.Duration // how long a good answer takes that is not in the script
+	// reported: what the client made of it shows in its own report alone.
+	reported bool
+	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
+	judge func(*Seen) finding
+	rules rules
+	field string // of the response, which only some clients claim to read; empty if the case has none
+	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
+	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
+	// there is no verdict, unless it stands.
+	hidden func(*Seen) bool
+	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
+	stands bool
+	// longer: where nothing arrived in time, or where the usual was slow, the times of the next try are
+	// twice as long.
+	longer bool
+	times  int // how many times as long they are; 0 is 1
+}
+
+// longerTimes returns the case with times that are so many times as long: those that the caller and the
+// server have chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
+// They are as they were where the client's own waits decide what is seen: it would make another number of
+// attempts.
+func (c Case) longerTimes(times int) Case {
+	if times == 1 {
+		return c
+	}
+	if c.limit == 0 {
+		c.limit = defaultLimit
+	}
+	by := time.Duration(times)
+	c.times, c.timeout, c.limit = times, by*c.timeout, by*c.limit
+	c.script = slices.Clone(c.script)
+	for i := range c.script {
+		c.script[i].delay *= by
+	}
+	return c
+}
+
+// generous returns what an upper bound of the case is generous by, where d is that of the first try.
+func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+
+// mostTries is how often a case is tried, if a busy machine may have spoilt it.
+const mostTries = 3
+
+// defaultLimit is longer than the common clients need to give up: go-retryablehttp's waits
+// are 15 s together.
+const defaultLimit = 24 * time.Second
+
+// Groups are the lines of a card, in order.
+var Groups = []string{
+	"statuses", "connections that break", "must not be repeated", "bodies", "hints", "waits",
+	"deadlines", "volume", "recovery", "hedging", "connections", "keys",
+}
+
+// A plan is how many calls are made, and when. The zero plan is one call.
+type plan struct {
+	calls    int
+	together bool          // all at once; otherwise one after the other
+	every    time.Duration // one in each interval, however long they take
+	rounds   int           // all at once, but in so many rounds, one after the other
+	fresh    bool          // each as by a process of its own
+	layers   int           // each call passes through that many services before the last one
+}
+
+func (p plan) count() int { return max(1, p.calls) }
+
+// shared reports whether the calls must come from one process that stays up.
+func (p plan) shared() bool { return p.count() > 1 && !p.fresh || p.layers > 0 }
+
+// A door is the kind of address that a case has.
+type door string
+
+const (
+	doorPlain   door = ""            // HTTP/1.1 and, with prior knowledge, HTTP/2
+	doorTLS     door = "tls"         // both over TLS, with a certificate of the client's CA
+	doorWrong   door = "tls-wrong"   // the certificate is for another name
+	doorExpired door = "tls-expired" // it expired yesterday
+	doorUnknown door = "tls-unknown" // nobody knows who signed it
+	doorFrames  door = "frames"      // HTTP/2 alone, over TLS, frame by frame
+	doorClosed  door = "closed"      // nobody listens
+)
+
+// An arrival is what becomes of a connection that has just been accepted.
+type arrival string
+
+const (
+	arriveReset arrival = "reset" // it is reset
+	arriveClose arrival = "close" // it is closed
+	arriveHello arrival = "hello" // it is reset when the first bytes of TLS have come
+)
+
+// An answer is what becomes of a request.
+type answer struct {
+	status int
+	header []string // "Name: value"; {imf+3} and its like are a date in three seconds
+	body   int      // bytes of the response's body
+	fault  fault
+	delay  time.Duration // before the answer
+	// wait is the least time that the header asks for. Dates in the header set it by
+	// themselves.
+	wait time.Duration
+	// gather holds the answer back until so many calls have come, and then answers all of them.
+	gather int
+	// only is the number of the only call that gets this answer, counted from 1; the others get
+	// a 200. Zero means all.
+	only int
+	// share of the calls get this answer; the others get a 200. Zero means all.
+	share float64
+	// until is how long after the beginning of the case the answer is given, and from is when
+	// it begins. Outside of that the answer is 200. Zero means always.
+	from, until time.Duration
+}
+
+// A fault is what is wrong with the bytes of a response.
+type fault string
+
+const (
+	faultNone        fault = ""
+	faultReset       fault = "reset"         // the connection is reset when the request has been read
+	faultClose       fault = "close"         // it is closed instead
+	faultInStatus    fault = "in-status"     // reset within the status line
+	faultInHeader    fault = "in-header"     // closed within the header
+	faultAfterHeader fault = "after-header"  // reset after the header
+	faultCutBody     fault = "cut-body"      // closed in the middle of a body of known length
+	faultCutChunk    fault = "cut-chunk"     // closed in the middle of a chunked body
+	faultGarbage     fault = "garbage"       // bytes that are no HTTP
+	faultSilent      fault = "silent"        // nothing, until the client goes
+	faultEarly       fault = "early"         // the answer comes before the body was read, and the connection closes
+	faultMidBody     fault = "mid-body"      // reset in the middle of the request's body
+	faultIdle        fault = "idle"          // a good answer; then the idle connection is reset
+	faultTrickle     fault = "trickle"       // a body of which a byte comes now and then
+	faultHints       fault = "early-hints"   // 103 before the answer
+	frameRefuse      fault = "refuse-stream" // RST_STREAM(REFUSED_STREAM)
+	frameGoaway      fault = "goaway"        // GOAWAY whose last stream is below the request's
+	frameInternal    fault = "internal"      // RST_STREAM(INTERNAL_ERROR)
+	frameProcessed   fault = "goaway-after"  // GOAWAY that counts the request as seen, and then the end
+)
+
+// Cases returns all cases, in the order of Groups.
+func Cases() []Case {
+	all := slices.Concat(statusCases(), brokenCases(), forbiddenCases(), bodyCases(), hintCases(), waitCases(),
+		deadlineCases(), volumeCases(), recoveryCases(), hedgingCases(), connectionCases(), keyCases())
+	for i := range all {
+		all[i].Right = all[i].rules.text()
+	}
+	return all
+}
+
+// Select returns the cases that the patterns name: names of cases or of groups, or the beginning
+// of a name followed by "*". Without patterns it returns all.
+func Select(patterns []string) ([]Case, error) {
+	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
+	if unused != "" {
+		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", unused)
+	}
+	return picked, nil
+}

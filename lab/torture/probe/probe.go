@@ -1,0 +1,525 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull/lab/torture"
+	"github.com/lullgo/lull/lab/torture/internal/words"
+)
+
+// A Case is one thing that the client does, what the server ought to do then, and the source of
+// that.
+type Case struct {
+	Name   string // such as key-again
+	Group  string
+	Does   string // what the client does
+	Right  string // what the server ought to do
+	Source string // where that stands
+
+	survey string // what it is judged by
+	judge  func(*seen) torture.Verdict
+}
+
+// Select returns the cases that the patterns name: names of cases or of groups, or the beginning
+// of a name followed by "*". Without patterns it returns all.
+func Select(patterns []string) ([]Case, error) {
+	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
+	if unused != "" {
+		return nil, fmt.Errorf("no case is named %q: lull probe --list has the names of cases and of groups, and key-* is all that begin like that", unused)
+	}
+	return picked, nil
+}
+
+// A survey makes requests for several cases.
+type survey struct {
+	name string
+	// needs is an earlier survey that it depends on, which is made first.
+	needs string
+	run   func(*prober, context.Context) error
+}
+
+// surveys are made in this order.
+var surveys = []survey{
+	{"calls", "", (*prober).calls},
+	{"keys", "", (*prober).keys},
+	{"at-once", "keys", (*prober).atOnce},
+	{"error", "keys", (*prober).afterError},
+	{"expect", "", (*prober).expect},
+	{"old", "", (*prober).old},
+	{"late", "", (*prober).late},
+	{"short", "", (*prober).short},
+	{"busy", "", (*prober).busy},
+	{"attempts", "busy", (*prober).attempts},
+	{"left", "busy", (*prober).abandon},
+}
+
+// seen is what was seen of a server.
+type seen struct {
+	target Target
+	by     map[string][]exchange
+	not    map[string]string // why a survey saw nothing
+	took   map[string]time.Duration
+}
+
+// all returns the exchanges of all surveys.
+func (s *seen) all() []exchange {
+	var list []exchange
+	for _, survey := range surveys {
+		list = append(list, s.by[survey.name]...)
+	}
+	return list
+}
+
+// named returns the first exchange of a survey that is for something.
+func (s *seen) named(survey, what string) (*exchange, bool) {
+	i := slices.IndexFunc(s.by[survey], func(x exchange) bool { return x.what == what })
+	if i < 0 {
+		return nil, false
+	}
+	return &s.by[survey][i], true
+}
+
+// announces reports whether the server declares that it reads what lull's clients send.
+func (s *seen) announces() bool {
+	return slices.ContainsFunc(s.all(), func(x exchange) bool { return x.header.Get("Lull") != "" })
+}
+
+// notSeen is why a survey could not see what it is for.
+type notSeen string
+
+func (n notSeen) Error() string { return string(n) }
+
+type prober struct {
+	*wire
+	seen
+	together int
+	requests int
+
+	survey string
+	start  time.Time
+}
+
+// Run runs the cases against a server, and returns its card. It returns an error if the target or
+// the options are wrong, if the server cannot be reached at all, and if ctx ends. If the server goes away in the midst,
+// Run returns an error and a card with the cases that were graded before.
+func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
+	t, u, o, err := check(t, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &prober{wire: newWire(t, u, o), together: o.Together, requests: o.Requests,
+		seen: seen{target: t, by: map[string][]exchange{}, not: map[string]string{}, took: map[string]time.Duration{}}}
+	defer p.close()
+	card := &torture.Card{Name: u.Host, Server: true, Began: time.Now()}
+	made := map[string]bool{}
+	var make func(string) error
+	make = func(name string) error {
+		if name == "" || made[name] {
+			return nil
+		}
+		made[name] = true
+		s := surveys[slices.IndexFunc(surveys, func(s survey) bool { return s.name == name })]
+		if err := make(s.needs); err != nil {
+			return err
+		}
+		p.survey, p.start = name, time.Now()
+		err := s.run(p, ctx)
+		p.took[name] = time.Since(p.start)
+		var not notSeen
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &not):
+			p.not[name] = string(not)
+		case errors.Is(err, errBound):
+			p.not[name] = fmt.Sprintf("not seen: %v, which is %d", err, o.Requests)
+		}
+		return p.gone(ctx, name)
+	}
+	if err := make("calls"); err != nil {
+		return nil, err
+	}
+	if calls := p.by["calls"]; !slices.ContainsFunc(calls, func(x exchange) bool { return x.status > 0 }) && len(calls) > 0 {
+		return nil, fmt.Errorf("%s does not answer: %s", t.URL, calls[0].err)
+	}
+	for i, c := range o.Cases {
+		if err := make(c.survey); errors.As(err, new(goneError)) {
+			card.Took = time.Since(card.Began)
+			return card, fmt.Errorf("%d of %d cases were graded: %w", i, len(o.Cases), err)
+		} else if err != nil {
+			return nil, err
+		}
+		r := torture.Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Calls: 1, Attempts: len(p.by[c.survey]), Took: p.took[c.survey]}
+		if why := p.not[c.survey]; why != "" {
+			r.Verdict = torture.NotApplicable.Because("%s", why)
+		} else {
+			r.Verdict = c.judge(&p.seen)
+		}
+		for _, x := range p.by[c.survey] {
+			r.Events = append(r.Events, torture.Event{At: x.began, Text: x.String()})
+		}
+		card.Results = append(card.Results, r)
+		if o.Progress != nil {
+			o.Progress(i+1, len(o.Cases), r)
+		}
+	}
+	card.Took = time.Since(card.Began)
+	return card, nil
+}
+
+// goneError is the error of a server that answered, and does not any more.
+type goneError string
+
+func (g goneError) Error() string { return string(g) }
+
+// gone returns an error if the server has not answered the last request of a survey, and does not answer at all. A server
+// that is gone gives no verdict on how it answers.
+func (p *prober) gone(ctx context.Context, survey string) error {
+	done := p.by[survey]
+	if survey == "calls" || len(done) == 0 || done[len(done)-1].status > 0 || done[len(done)-1].cancelled {
+		return nil
+	}
+	why := ""
+	for range 3 {
+		if p.take(ctx, 1) != nil {
+			return ctx.Err()
+		}
+		x := p.send(ctx, p.start, exchange{method: "GET", path: p.base.RequestURI()}, nil)
+		if x.status > 0 {
+			return nil
+		}
+		why = x.err
+		sleep(ctx, time.Second)
+	}
+	return goneError("the server does not answer any more: " + why)
+}
+
+// one makes a request and records it.
+func (p *prober) one(ctx context.Context, x exchange, body []byte, header ...string) (*exchange, error) {
+	if err := p.take(ctx, 1); err != nil {
+		return nil, err
+	}
+	y := p.send(ctx, p.start, x, body, header...)
+	p.by[p.survey] = append(p.by[p.survey], y)
+	return &p.by[p.survey][len(p.by[p.survey])-1], ctx.Err()
+}
+
+// round makes requests at once, each over a lane of its own, and records them.
+func (p *prober) round(ctx context.Context, list []exchange, body []byte) error {
+	if err := p.take(ctx, len(list)); err != nil {
+		return err
+	}
+	results := make(chan exchange, len(list))
+	for i := range list {
+		go func() {
+			x := list[i]
+			x.lane = i
+			results <- p.send(ctx, p.start, x, body)
+		}()
+	}
+	got := make([]exchange, 0, len(list))
+	for range list {
+		got = append(got, <-results)
+	}
+	slices.SortFunc(got, func(a, b exchange) int { return a.lane - b.lane })
+	p.by[p.survey] = append(p.by[p.survey], got...)
+	return ctx.Err()
+}
+
+// calls is what the server does at peace.
+func (p *prober) calls(ctx context.Context) error {
+	path := p.base.RequestURI()
+	for range 10 {
+		x, err := p.one(ctx, exchange{method: "GET", path: path}, nil)
+		if err != nil || x.status == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// post is a POST with a key.
+func (p *prober) post(what, key string) exchange {
+	return exchange{what: what, method: "POST", path: p.target.Post, key: key}
+}
+
+// keys makes the POSTs of the draft's table, one after the other. The new key is between the
+// two requests with the same: what an answer has of a clock does not make them the same.
+func (p *prober) keys(ctx context.Context) error {
+	if p.target.NoPost {
+		return notSeen("not seen: no POST was allowed")
+	}
+	key := newKey()
+	first, err := p.one(ctx, p.post("the first", key), p.target.Body)
+	if err != nil {
+		return err
+	}
+	if !first.ok() {
+		what := "no answer"
+		if first.status > 0 {
+			what = strconv.Itoa(first.status) + " (" + http.StatusText(first.status) + ")"
+		}
+		return notSeen(fmt.Sprintf("not seen: a POST with a key to %s gets %s; name a path that takes it, its body and what authorizes it", p.target.Post, what))
+	}
+	for _, x := range []struct {
+		what, key string
+		body      []byte
+	}{
+		{"another key", newKey(), p.target.Body},
+		{"the same again", key, p.target.Body},
+		{"the same key, another body", key, p.target.Other},
+		{"the same, a third time", key, p.target.Body},
+		{"without a key", "", p.target.Body},
+	} {
+		if x.body == nil {
+			continue
+		}
+		if _, err := p.one(ctx, p.post(x.what, x.key), x.body); err != nil {
+			return err
+		}
+	}
+	if why, claimed := claimsKeys(&p.seen); !claimed {
+		return notSeen(why)
+	}
+	return nil
+}
+
+// rounds of requests with the same key at once: a race may be won a few times.
+const (
+	rounds = 5
+	atOnce = 8
+)
+
+func (p *prober) atOnce(ctx context.Context) error {
+	if why := p.not["keys"]; why != "" {
+		return notSeen(why)
+	}
+	for range rounds {
+		key := newKey()
+		list := make([]exchange, min(atOnce, p.together))
+		for i := range list {
+			list[i] = p.post("", key)
+		}
+		if err := p.round(ctx, list, p.target.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *prober) afterError(ctx context.Context) error {
+	switch why := p.not["keys"]; {
+	case why != "":
+		return notSeen(why)
+	case p.target.Fail == "":
+		return notSeen("not seen: no path is known whose POST fails")
+	}
+	key := newKey()
+	for _, what := range []string{"the first", "the same again"} {
+		x := p.post(what, key)
+		x.path = p.target.Fail
+		if _, err := p.one(ctx, x, p.target.Body); err != nil {
+			return err
+		}
+	}
+	if first := p.by["error"][0]; first.status < 500 {
+		return notSeen(fmt.Sprintf("not seen: a POST to %s gets %d, and not 500 or above", p.target.Fail, first.status))
+	}
+	return nil
+}
+
+func (p *prober) expect(ctx context.Context) error {
+	if p.target.NoPost {
+		return notSeen("not seen: no POST was allowed")
+	}
+	_, err := p.one(ctx, p.post("", newKey()), p.target.Body, "Expect: 100-continue")
+	return err
+}
+
+func (p *prober) old(ctx context.Context) error {
+	if err := p.take(ctx, 1); err != nil {
+		return err
+	}
+	x, body := exchange{method: "GET", path: p.base.RequestURI()}, []byte(nil)
+	var header []string
+	if !p.target.NoPost {
+		x, body = p.post("", newKey()), p.target.Body
+		header = []string{"Expect: 100-continue"}
+	}
+	p.by["old"] = []exchange{p.wire.old(ctx, p.start, x, body, header...)}
+	return nil
+}
+
+func (p *prober) late(ctx context.Context) error {
+	x, err := p.one(ctx, exchange{what: "at peace", method: "GET", path: p.base.RequestURI()}, nil)
+	if err != nil {
+		return err
+	}
+	if !x.ok() {
+		return notSeen(fmt.Sprintf("not seen: a GET at peace gets %s", x.short()))
+	}
+	_, err = p.one(ctx, exchange{what: "no time left", method: "GET", path: p.base.RequestURI()}, nil, "Lull-Timeout: 0")
+	return err
+}
+
+// leastSlow is how long a path takes that is slow: long enough for what a busy machine adds.
+const leastSlow = time.Second
+
+// slow asks the slow path, and returns how long it takes.
+func (p *prober) slow(ctx context.Context, x exchange, header ...string) (*exchange, error) {
+	if p.target.Slow == "" {
+		return nil, notSeen("not seen: no path is known that takes a second or longer")
+	}
+	x.method, x.path = "GET", p.target.Slow
+	return p.one(ctx, x, nil, header...)
+}
+
+func (p *prober) baseline(ctx context.Context) (*exchange, error) {
+	x, err := p.slow(ctx, exchange{what: "at peace"})
+	switch {
+	case err != nil:
+		return nil, err
+	case !x.ok():
+		return nil, notSeen(fmt.Sprintf("not seen: a GET of %s gets %s", p.target.Slow, x.short()))
+	case x.took < leastSlow:
+		return nil, notSeen(fmt.Sprintf("not seen: %s takes %s, and a second is needed", p.target.Slow, words.Rounded(x.took)))
+	}
+	return x, nil
+}
+
+func (p *prober) short(ctx context.Context) error {
+	peace, err := p.baseline(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = p.slow(ctx, exchange{what: "a quarter of that time"}, "Lull-Timeout: "+strconv.FormatInt((peace.took/4).Milliseconds(), 10))
+	return err
+}
+
+// enough is how many refusals are looked for, and mostRounds bounds how often.
+const (
+	enough     = 50
+	mostRounds = 12
+)
+
+func (p *prober) busy(ctx context.Context) error {
+	refused := 0
+	for n := 0; n < mostRounds; n++ {
+		list := make([]exchange, p.together)
+		for i := range list {
+			list[i] = exchange{method: "GET", path: p.target.Busy}
+		}
+		if n > 0 && int(p.left.Load()) < len(list)+p.requests/3 { // the rest is for others
+			break
+		}
+		if err := p.round(ctx, list, nil); err != nil {
+			return err
+		}
+		refused = 0
+		for _, x := range p.by["busy"] {
+			if x.refused() {
+				refused++
+			}
+		}
+		if n > 0 && refused >= enough || n == 3 && refused == 0 {
+			break
+		}
+	}
+	if refused == 0 {
+		bad := 0
+		for _, x := range p.by["busy"] {
+			if !x.ok() {
+				bad++
+			}
+		}
+		if bad == 0 {
+			return notSeen(fmt.Sprintf("not seen: none of %s to %s, %d at once, was refused; name a path that refuses, or send more at once", words.Plural(len(p.by["busy"]), "request"), p.target.Busy, p.together))
+		}
+	}
+	return nil
+}
+
+// attemptRounds and the share of retries in each: every other request, and in the next round
+// the others, so that neither kind comes first.
+const attemptRounds = 6
+
+func (p *prober) attempts(ctx context.Context) error {
+	if why := p.not["busy"]; why != "" {
+		return notSeen(why)
+	}
+	for n := range attemptRounds {
+		list := make([]exchange, p.together)
+		for i := range list {
+			list[i] = exchange{method: "GET", path: p.target.Busy}
+			if (i+n)%2 == 0 {
+				list[i].attempt = 2
+			}
+		}
+		if n > 1 && int(p.left.Load()) < 2*len(list) {
+			break
+		}
+		if err := p.round(ctx, list, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon fills the server with slow work, goes away, and asks whether there is room again before
+// that work would have been done.
+func (p *prober) abandon(ctx context.Context) error {
+	peace, err := p.baseline(ctx)
+	if err != nil {
+		return err
+	}
+	whole := peace.took
+	if err := p.take(ctx, p.together); err != nil {
+		return err
+	}
+	fill, leave := context.WithCancelCause(ctx)
+	defer leave(errLeft)
+	results := make(chan exchange, p.together)
+	start := time.Now()
+	for i := range p.together {
+		go func() {
+			results <- p.send(fill, p.start, exchange{what: "fill", method: "GET", path: p.target.Slow, lane: i}, nil)
+		}()
+	}
+	if err := sleep(ctx, whole/4); err != nil {
+		return err
+	}
+	leave(errLeft)
+	for range p.together {
+		p.by["left"] = append(p.by["left"], <-results)
+	}
+	for range 2 {
+		if err := sleep(ctx, whole/8); err != nil {
+			return err
+		}
+		if time.Since(start) > whole*7/10 {
+			break
+		}
+		x, err := p.slow(ctx, exchange{what: "afterwards", lane: p.together})
+		if err != nil {
+			return err
+		}
+		if x.ok() {
+			break
+		}
+	}
+	return nil
+}
+
+// short is what came of an exchange, for a sentence.
+func (x *exchange) short() string {
+	if x.status == 0 {
+		return "no answer"
+	}
+	return strconv.Itoa(x.status)
+}

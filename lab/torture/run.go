@@ -1,0 +1,429 @@
+package torture
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/lab/torture/internal/words"
+)
+
+// Options are how a client is graded. The zero Options are the recommended ones.
+type Options struct {
+	Cases []Case // nil means all
+	// Together is how many cases run at the same time. They wait more than they work. Zero
+	// means 16.
+	Together int
+	// Limit is the most time that a case gives the client, from its first connection on. It is also the
+	// most until that connection, but three times as long on a busy machine. Zero means what each case
+	// has chosen, which is 24 seconds for most.
+	Limit time.Duration
+	// Progress is called when a case is over, one call at a time.
+	Progress func(done, all int, last Result)
+}
+
+// Run runs the cases with a client, and returns its card. If ctx ends, Run returns the error of
+// ctx and a card without the cases that were not over. If the client did not start for a case, or the case could not
+// listen, the card has the reason, and Run returns an error, too.
+func Run(ctx context.Context, client Client, o Options) (*Card, error) {
+	if o.Cases == nil {
+		o.Cases = Cases()
+	}
+	if o.Together <= 0 {
+		o.Together = 16
+	}
+	g, err := newGrader(client)
+	if err != nil {
+		return nil, err
+	}
+	defer g.close()
+	g.limit = o.Limit
+	card := &Card{Name: client.Name(), Began: time.Now()}
+
+	// Some cases come first: what does this client do at all? Only what the others need is asked.
+	known := map[string]Result{}
+	cases, err := Select(basics(o.Cases))
+	if err != nil {
+		return nil, err
+	}
+	runs, seen := make([]Result, len(cases)), make([]*Seen, len(cases))
+	for _, alone := range []bool{false, true} {
+		var first sync.WaitGroup
+		for i, c := range cases {
+			if c.alone == alone {
+				first.Go(func() { runs[i], seen[i] = g.surely(ctx, c) })
+			}
+		}
+		first.Wait()
+	}
+	for i := range cases {
+		g.traits = g.traits.learn(seen[i])
+	}
+	for i, c := range cases {
+		runs[i].Verdict = seen[i].verdict(g.traits)
+		known[c.Name] = runs[i]
+	}
+
+	results := make([]Result, len(o.Cases))
+	finished, cut := make([]bool, len(o.Cases)), make([]bool, len(o.Cases))
+	var done int
+	var mu sync.Mutex
+	var next atomic.Int64
+	work := func(alone bool) {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(o.Cases) {
+				return
+			}
+			if o.Cases[i].alone != alone {
+				continue
+			}
+			var of *Seen
+			r, ok := known[o.Cases[i].Name]
+			if ok {
+				of = seen[slices.IndexFunc(cases, func(c Case) bool { return c.Name == r.Case })]
+			} else {
+				r, of = g.surely(ctx, o.Cases[i])
+				r.Verdict = of.verdict(g.traits)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			mu.Lock()
+			results[i], finished[i], cut[i] = r, true, of.cut
+			done++
+			if o.Progress != nil {
+				o.Progress(done, len(o.Cases), r)
+			}
+			mu.Unlock()
+		}
+	}
+	var workers sync.WaitGroup
+	for range o.Together {
+		workers.Go(func() { work(false) })
+	}
+	workers.Wait()
+	next.Store(0)
+	work(true)
+	for i, r := range results {
+		if finished[i] {
+			card.Results = append(card.Results, r)
+		}
+	}
+	card.Took = time.Since(card.Began)
+	if i := slices.Index(cut, true); i >= 0 && ctx.Err() == nil {
+		return card, fmt.Errorf("cases were not graded, the first is %s: %s", results[i].Case, results[i].Why)
+	}
+	return card, ctx.Err()
+}
+
+// basics returns the names of the cases that show what a client does at all, as far as others
+// need to know.
+func basics(cases []Case) []string {
+	asks := func(groups ...string) bool {
+		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(groups, c.Group) })
+	}
+	names := []string{"status-503"}
+	if asks("hints", "deadlines") {
+		names = append(names, "hint-seconds-503")
+	}
+	if asks("waits", "hedging") {
+		names = append(names, "hedge-get")
+	}
+	if asks("waits", "hedging") || slices.ContainsFunc(cases, func(c Case) bool { return c.Name == "hint-overflow" }) {
+		names = append(names, "wait-first")
+	}
+	return names
+}
+
+type grader struct {
+	client    Client
+	name      string // of its own among all that run on this machine
+	authority *authority
+	folder    string
+	env       Env
+	most      int // mostOf
+	limit     time.Duration
+	traits    traits
+	watch     *watch
+	runs      atomic.Int64
+}
+
+func newGrader(client Client) (*grader, error) {
+	a, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "lull-torture-")
+	if err != nil {
+		return nil, err
+	}
+	g := &grader{client: client, name: strings.Trim(newKey(), `"`)[:8], most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
+		os.RemoveAll(folder)
+		return nil, err
+	}
+	g.watch = newWatch()
+	return g, nil
+}
+
+func (g *grader) close() {
+	g.watch.close()
+	os.RemoveAll(g.folder)
+}
+
+// mostOf is how many attempts a case may see before its client is ended.
+const mostOf = 5_000
+
+// settle listens for a while after the last call has ended, and longer while an attempt is
+// open: that it was cancelled may arrive late.
+func (g *grader) settle(ctx context.Context, l *log) {
+	const least, poll = 150 * time.Millisecond, 20 * time.Millisecond
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for waited := time.Duration(0); waited < least || waited < patience && l.open(); waited += poll {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tooBusy begins the reason why there is no verdict.
+const tooBusy = "the machine was too busy"
+
+// surely runs one case, and again if what was seen may be the doing of a busy machine.
+func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
+	times := 1
+	for try := 1; ; try++ {
+		r, seen := g.one(ctx, c.longerTimes(times))
+		seen.traits = g.traits
+		if c.hidden != nil && seen.Without == "" && seen.died == "" && ctx.Err() == nil && c.hidden(seen) {
+			if try < mostTries {
+				if c.longer && (len(seen.Attempts) == 0 || c.usual > 0) {
+					times *= 2
+				}
+				continue
+			}
+			if seen.Late > punctual && !c.stands {
+				seen.Without = fmt.Sprintf("%s to show it, in %d tries: one of ten timers was more than %s late", tooBusy, try, words.Rounded(seen.Late))
+			}
+		}
+		if try > 1 {
+			text := fmt.Sprintf("try %d: what was seen before may have been a busy machine", try)
+			if times > 1 {
+				text += fmt.Sprintf("; times are %d times as long", times)
+			}
+			r.Events = append([]Event{{Text: text}}, r.Events...)
+		}
+		return r, seen
+	}
+}
+
+// one runs one case. The result is without its verdict.
+func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
+	limit := c.limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	if g.limit > 0 {
+		limit = min(limit, g.limit)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := newLog(g.most+20*c.plan.count(), func() { cancel(errFlood) })
+	result := Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+	s, err := openSite(c, g.authority, l)
+	if err != nil {
+		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error(), cut: true}
+	}
+	s.run = fmt.Sprintf("%s-%d", g.name, g.runs.Add(1))
+	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
+	if err != nil {
+		s.close()
+		return result, &Seen{Case: c, Without: "the client does not start: " + err.Error(), cut: true}
+	}
+	single := false
+	if one, ok := session.(interface{ single() bool }); ok {
+		single = one.single()
+	}
+	if single && c.plan.shared() {
+		session.Close()
+		s.close()
+		return result, &Seen{Case: c, Without: "each call is a process of its own, and they share nothing"}
+	}
+	l.began = time.Now()
+	timer := g.limited(c, l, limit, func() { cancel(errLimit) })
+	finished := g.calls(ctx, c, s, session, single)
+	l.mu.Lock()
+	timer.Stop()
+	l.came = nil
+	l.mu.Unlock()
+	g.settle(ctx, l)
+	seen, events := l.seen(c)
+	seen.Late = g.watch.late(l.began)
+	if one, ok := session.(interface{ died() string }); ok {
+		seen.died = one.died()
+	}
+	if note := session.Close(); note != "" {
+		result.Note = note
+		events = append(events, Event{l.now(), 0, note})
+	}
+	s.close()
+	seen.Finished, seen.Single = finished, single
+	result.Attempts, result.Took, result.Events = l.arrived, seen.Took, events
+	result.Calls = len(finished)
+	return result, seen
+}
+
+// limited returns a timer that ends a case. The time of the case begins when the client comes. A client
+// that has not come yet has three times as long on a busy machine.
+func (g *grader) limited(c Case, l *log, limit time.Duration, end func()) *time.Timer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	longer := c.door != doorClosed // there nobody is seen to come
+	var timer *time.Timer
+	timer = time.AfterFunc(limit, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if longer && l.came != nil && g.watch.late(l.began) > punctual {
+			longer = false
+			timer.Reset(2 * limit)
+			return
+		}
+		end()
+	})
+	l.came = func() { timer.Reset(limit) }
+	return timer
+}
+
+// calls makes the calls of a case, and returns how they ended.
+func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
+	n := c.plan.count()
+	if single && c.plan.rounds == 0 {
+		n = min(n, mostProcesses)
+	}
+	body, file := g.body(c)
+	finished := make([]Finished, n)
+	var mu sync.Mutex
+	extra := n
+	make1 := func(call, depth int) Outcome {
+		mu.Lock()
+		id := call
+		if depth > 0 {
+			id, extra = extra, extra+1
+		}
+		mu.Unlock()
+		k := Call{ID: id, Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
+		if c.plan.fresh {
+			k.Client = call
+		}
+		if c.key {
+			k.Key = newKey()
+		}
+		return session.Call(ctx, k)
+	}
+	s.deeper = func(_ context.Context, call, depth int) bool { return make1(call, depth).OK }
+	call := func(i int) {
+		f := Finished{Call: i, Start: s.log.now()}
+		s.log.note(i, "the call begins")
+		o := make1(i, 0)
+		f.OK, f.Status, f.Text, f.Ended, f.End = o.OK, o.Status, o.Text, o.Ended, s.log.now()
+		if cause := context.Cause(ctx); cause != nil {
+			f.Ended = cause.Error()
+		}
+		switch {
+		case f.Ended != "":
+			s.log.note(i, "the client is ended: %s", f.Ended)
+		case f.OK:
+			s.log.note(i, "the call has succeeded")
+		default:
+			s.log.note(i, "the call has failed: %s", words.Short(f.Text))
+		}
+		finished[i] = f
+	}
+	var group sync.WaitGroup
+	switch {
+	case c.plan.rounds > 0:
+		size := n / c.plan.rounds
+		for i := 0; i+size <= n && ctx.Err() == nil; i += size {
+			for j := range size {
+				group.Go(func() { call(i + j) })
+			}
+			group.Wait()
+		}
+	case c.plan.together || c.plan.every > 0:
+		// Processes are started a few at a time: they all take their time to begin.
+		room := make(chan struct{}, n)
+		if single && !c.plan.together {
+			room = make(chan struct{}, 8)
+		}
+		ticker := time.NewTicker(max(c.plan.every, time.Nanosecond))
+		defer ticker.Stop()
+		for i := range n {
+			if c.plan.every > 0 && i > 0 {
+				select {
+				case <-ticker.C:
+				case <-ctx.Done():
+				}
+			}
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				finished = finished[:i]
+				break
+			}
+			group.Go(func() { call(i); <-room })
+		}
+	default:
+		for i := range n {
+			if ctx.Err() != nil {
+				finished = finished[:i]
+				break
+			}
+			call(i)
+		}
+	}
+	group.Wait()
+	return finished
+}
+
+// mostProcesses is how many processes stand for many calls, where each is one.
+const mostProcesses = 100
+
+// body returns the body of a case, and a file with it.
+func (g *grader) body(c Case) ([]byte, string) {
+	if c.body == 0 {
+		return nil, ""
+	}
+	b := make([]byte, c.body)
+	for i := range b {
+		b[i] = byte('a' + (i*7+i/251)%26)
+	}
+	file := filepath.Join(g.folder, fmt.Sprintf("body-%d", c.body))
+	if _, err := os.Stat(file); err != nil {
+		other := fmt.Sprintf("%s.%d", file, g.runs.Add(1))
+		if os.WriteFile(other, b, 0o600) == nil {
+			os.Rename(other, file)
+		}
+	}
+	return b, file
+}
+
+// newKey returns an Idempotency-Key: a string of Structured Fields, as the draft wants it.
+func newKey() string {
+	var b [12]byte
+	rand.Read(b[:])
+	return `"` + hex.EncodeToString(b[:]) + `"`
+}

@@ -1,0 +1,90 @@
+package lull
+
+import (
+	"context"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/attempt"
+)
+
+// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one.
+type Policy = engine.Policy
+
+// A Verdict is a classifier's judgement on the end of one attempt. The zero Verdict is
+// unclassified, never a success.
+type Verdict = engine.Verdict
+
+// A Reason is why a call ended. Its values are in package engine; those that users ask for
+// are errors here.
+type Reason = engine.Reason
+
+// The kinds of verdicts. See package engine for what each means.
+const (
+	KindUnclassified = engine.KindUnclassified
+	KindSuccess      = engine.KindSuccess
+	KindTransient    = engine.KindTransient
+	KindRateLimited  = engine.KindRateLimited
+	KindOverloaded   = engine.KindOverloaded
+	KindPermanent    = engine.KindPermanent
+	KindCanceled     = engine.KindCanceled
+)
+
+// NoTimeout switches a timeout off: Policy.AttemptTimeout, Policy.Deadline.
+const NoTimeout time.Duration = engine.NoTimeout
+
+// Values of Policy.Timeouts and Policy.Nested beside their zero values.
+const (
+	TimeoutsAlways = engine.TimeoutsAlways // repeat an attempt that timed out as any other
+	TimeoutsNever  = engine.TimeoutsNever  // a timeout is final
+	NestedAlways   = engine.NestedAlways   // retry also what is done for a request that is itself a retry
+)
+
+// An Event is something that happened to a call or a dependency. Its kinds are in package
+// event.
+type Event = event.Event
+
+// An Observer learns of events as they happen.
+type Observer = event.Observer
+
+// observers are several, which learn of each event in order.
+type observers []Observer
+
+func (o observers) Observe(ctx context.Context, e Event) {
+	for _, each := range o {
+		each.Observe(ctx, e)
+	}
+}
+
+// An Attempt describes the attempt that an operation runs as. The operation gets it from its
+// context.
+type Attempt struct {
+	Dependency string
+	Operation  string
+	Number     int  // from 1
+	Of         int  // the most that the policy allows
+	Hedge      bool // it began while another attempt of the call was under way
+}
+
+// AttemptFrom returns which attempt the context belongs to. A first attempt whose
+// timeout is no nearer than its caller's deadline runs in the caller's own
+// context, so as to cost nothing: then ok is false, and Number is 1.
+func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
+	if c := attempt.From(ctx); c != nil {
+		return Attempt{Dependency: *c.Dependency, Operation: c.Operation, Number: int(c.Number), Of: c.State.Plan().Attempts(), Hedge: c.Hedge}, true
+	}
+	return Attempt{Number: 1}, false
+}
+
+// Progress notes that the attempt whose context ctx is makes progress: its
+// AttemptTimeout starts anew, up to the call's deadline. An operation that sends a
+// long stream calls it for each piece that was taken, so that an upload is bounded
+// by how long it stands still, not by its length. It does nothing for a context that
+// has ended, was detached, or has no timeout of its own. It may be called
+// concurrently, and costs a clock read.
+func Progress(ctx context.Context) {
+	if c := attempt.From(ctx); c != nil {
+		c.Extend(c.State.Plan().AttemptTimeout())
+	}
+}

@@ -1,0 +1,122 @@
+package admission_test
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/server/admission"
+)
+
+// A server that is overloaded by two crowds of equal size, of which one calls itself
+// critical-plus: the other gets its share, unless the first is trusted.
+func TestForgedCriticalityTakesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts     []admission.MiddlewareOption
+		believed bool
+	}{
+		"no option":      {nil, false},
+		"nobody":         {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustNobody)}, false},
+		"the other half": {[]admission.MiddlewareOption{admission.WithTrust(func(r *http.Request) bool { return r.Header.Get("Lull-Criticality") == "" })}, false},
+		"everybody":      {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustEverybody)}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := middleware(t, admission.Config{Limit: 10}, c.opts...).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(20 * ms) }))
+			var served [2][]int
+			done := make(chan struct{})
+			const clients = 40
+			for crowd, header := range [2][]string{{"Lull-Criticality", "critical-plus"}, nil} {
+				served[crowd] = make([]int, clients)
+				for i := range clients {
+					go func() {
+						defer func() { done <- struct{}{} }()
+						for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+							if get(h, header...).StatusCode == 200 {
+								served[crowd][i]++
+								continue
+							}
+							time.Sleep(20 * ms)
+						}
+					}()
+				}
+			}
+			for range 2 * clients {
+				<-done
+			}
+			var sum [2]int
+			for crowd := range served {
+				for _, n := range served[crowd] {
+					sum[crowd] += n
+				}
+			}
+			if forged, honest := sum[0], sum[1]; honest*2 < forged != c.believed {
+				t.Errorf("%s: %d of those who call themselves critical-plus were served, and %d of the others", name, forged, honest)
+			}
+		})
+	}
+}
+
+// Who is not believed is a first attempt whose caller waits for ever.
+func TestTrust(t *testing.T) {
+	type seen struct {
+		class    admission.Class
+		priority admission.Priority
+	}
+	header := []string{"Lull-Criticality", "sheddable", "Lull-Attempt", "2", "Lull-Timeout", "10"}
+	for name, c := range map[string]struct {
+		opts   []admission.MiddlewareOption
+		status int // the client does not wait for as long as requests take
+		want   seen
+	}{
+		"no option": {nil, 503, seen{admission.Retry, admission.Critical}},
+		"nobody":    {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustNobody)}, 200, seen{admission.First, admission.Critical}},
+		"everybody": {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustEverybody)}, 503, seen{admission.Retry, admission.Sheddable}},
+		"everybody, but the server knows better": {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustEverybody),
+			admission.WithPriority(func(*http.Request) admission.Priority { return admission.SheddablePlus })}, 503, seen{admission.Retry, admission.SheddablePlus}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got []seen
+			a, err := admission.New(admission.Config{}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
+				if e.Kind != admission.Departure {
+					got = append(got, seen{e.Class, e.Priority})
+				}
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := admission.NewGate(a).Middleware(c.opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * ms) }))
+			for range 20 {
+				get(h)
+			}
+			got = nil
+			resp := get(h, header...)
+			if resp.StatusCode != c.status || fmt.Sprint(got) != fmt.Sprint([]seen{c.want}) {
+				t.Errorf("%s: %d, seen as %v; want %d, %v", name, resp.StatusCode, got, c.status, c.want)
+			}
+		})
+	}
+}
+
+// Requests with a client certificate that the server has verified may state their own
+// criticality. Others may not.
+func ExampleWithTrust() {
+	m, err := admission.NewMiddleware(admission.Config{}, admission.WithTrust(lullhttp.TrustMutualTLS))
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Println(w.Body)
+	// Output: served
+}

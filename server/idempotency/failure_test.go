@@ -1,0 +1,604 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+// faulty is a store some of whose calls fail, before or after they took effect.
+type faulty struct {
+	idempotency.Store
+	mu     sync.Mutex
+	before map[string]error // by method: nothing happens
+	after  map[string]error // it happens, and the answer is lost
+	calls  map[string]int
+}
+
+func newFaulty(s idempotency.Store) *faulty {
+	return &faulty{Store: s, before: map[string]error{}, after: map[string]error{}, calls: map[string]int{}}
+}
+
+func (f *faulty) fail(when map[string]error, method string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	when[method] = err
+}
+
+func (f *faulty) called(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+func (f *faulty) call(method string, do func() error) error {
+	f.mu.Lock()
+	f.calls[method]++
+	before, after := f.before[method], f.after[method]
+	f.mu.Unlock()
+	if before != nil {
+		return before
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return after
+}
+
+func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+	err = f.call("Claim", func() (err error) {
+		a, err = f.Store.Claim(ctx, c)
+		return err
+	})
+	if err != nil {
+		a = idempotency.Answer{}
+	}
+	return a, err
+}
+
+func (f *faulty) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+	return f.call("Extend", func() error { return f.Store.Extend(ctx, key, token, lease, retention) })
+}
+
+func (f *faulty) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	return f.call("Complete", func() error { return f.Store.Complete(ctx, key, token, record, retention) })
+}
+
+func (f *faulty) Release(ctx context.Context, key string, token idempotency.Token) error {
+	return f.call("Release", func() error { return f.Store.Release(ctx, key, token) })
+}
+
+var errDown = errors.New("the store is down")
+
+// A store that is down: 503, and nothing is run. When it is back, all works again, and
+// keys that were claimed by calls whose answers were lost are free.
+func TestStoreDown(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("answers lost ", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+				r := newRig(t, store, idempotency.Config{})
+				c := &counter{}
+				h := r.m.Wrap(c)
+				when := store.before
+				if lost {
+					when = store.after
+				}
+				store.fail(when, "Claim", errDown)
+				got := send(t, h, request("k"))
+				got.is(t, 503, "store-unavailable")
+				if ra := got.header.Get("Retry-After"); ra != "2" {
+					t.Errorf("Retry-After is %q, want 2", ra)
+				}
+				c.times(t, 0)
+				if n := store.called("Claim"); n < 2 {
+					t.Errorf("the store was called %d times: it is called under a policy that retries", n)
+				}
+				r.saw("store-failed")
+				if err := r.m.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				store.fail(when, "Claim", nil)
+				send(t, h, request("k")).ran(t, 201, "receipt 1")
+			})
+		})
+	}
+}
+
+// A claim whose answer was lost is taken back, and the key is left as it was found. Whoever comes
+// next learns of nobody who never began: neither that the outcome is unknown, nor that it resumes.
+func TestLostClaimsAreTakenBack(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		for _, began := range []bool{false, true} { // somebody did, and was interrupted
+			synctest.Test(t, func(t *testing.T) {
+				memory := newMemory(t, idempotency.MemoryConfig{})
+				if began {
+					interrupt(t, memory, request("k"))
+				}
+				store := newFaulty(memory)
+				store.fail(store.after, "Claim", errDown)
+				r := newRig(t, store, idempotency.Config{Resume: resume})
+				c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+					fmt.Fprint(w, "resumed ", idempotency.AttemptFrom(r.Context()).Resumed)
+				}}
+				send(t, r.m.Wrap(c), request("k")).is(t, 503, "store-unavailable")
+				c.times(t, 0)
+				store.fail(store.after, "Claim", nil)
+				if err := r.m.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				r.saw("store-failed")
+				got := send(t, newRig(t, memory, idempotency.Config{Resume: resume}).m.Wrap(c), request("k"))
+				if began && !resume {
+					got.is(t, 409, "outcome-unknown")
+				} else {
+					got.ran(t, 200, fmt.Sprint("resumed ", began))
+				}
+			})
+		}
+	}
+}
+
+// A process that has still to tell its store that nothing was done calls no outcome unknown, though
+// the lease is over: the store stood still for longer.
+func TestNothingDoneIsNotUnknown(t *testing.T) {
+	for _, method := range []string{"Claim", "Release"} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			r := newRig(t, store, idempotency.Config{Lease: 2 * time.Second})
+			c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+				if method == "Release" && n == 1 {
+					idempotency.NoEffect(r.Context())
+				}
+				fmt.Fprint(w, "time ", n)
+			}}
+			h := r.m.Wrap(c)
+			store.fail(map[string]map[string]error{"Claim": store.after, "Release": store.before}[method], method, errDown)
+			store.fail(store.before, "Release", errDown)
+			send(t, h, request("k"))
+			store.fail(store.after, "Claim", nil)
+			time.Sleep(10 * time.Second)
+			send(t, h, request("k")).is(t, 409, "in-flight")
+			store.fail(store.before, "Release", nil)
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			send(t, h, request("k")).ran(t, 200, map[string]string{"Claim": "time 1", "Release": "time 2"}[method])
+		})
+	}
+}
+
+// A handler that had no effect frees its key only when no claim of the request can be carried out
+// any more: such a claim would take the key again, and nobody would work on it.
+func TestReleaseWaitsForLateClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		store := &belated{Store: memory}
+		r := newRig(t, store, idempotency.Config{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+		r.saw("released", "ran")
+	})
+}
+
+// A request whose first claim was lost, and whose second one was refused, has no handler either.
+func TestLostClaimOfARequestThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				time.Sleep(500 * time.Millisecond)
+				idempotency.NoEffect(r.Context())
+			}
+			fmt.Fprint(w, "time ", n)
+		}}
+		first := begin(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request("k"))
+		r := newRig(t, &belated{Store: memory}, idempotency.Config{})
+		send(t, r.m.Wrap(c), request("k")).is(t, 409, "in-flight")
+		(<-first).ran(t, 200, "time 1")
+		time.Sleep(time.Minute)
+		send(t, r.m.Wrap(c), request("k")).ran(t, 200, "time 2")
+	})
+}
+
+// belated is a store whose first claim seems to fail at once, and is carried out at the last moment.
+type belated struct {
+	idempotency.Store
+	once sync.Once
+}
+
+func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+	b.once.Do(func() {
+		end, _ := ctx.Deadline()
+		time.AfterFunc(time.Until(end)-1, func() { b.Store.Claim(context.WithoutCancel(ctx), c) })
+		err = errDown
+	})
+	if err != nil {
+		return a, err
+	}
+	return b.Store.Claim(ctx, c)
+}
+
+// However often the answer to a claim is lost, it is taken back.
+func TestClaimsAreLostAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		store := newFaulty(memory)
+		r := newRig(t, store, idempotency.Config{})
+		c := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "paid") })
+		for i := range 100 {
+			key := fmt.Sprint("k", i)
+			store.fail(store.after, "Claim", errDown)
+			send(t, r.m.Wrap(c), request(key)).is(t, 503, "store-unavailable")
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			store.fail(store.after, "Claim", nil)
+			time.Sleep(time.Minute) // the circuit closes
+			send(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request(key)).ran(t, 200, "paid")
+		}
+	})
+}
+
+// A store without room for a single byte more still records that a request was carried
+// out.
+func TestShortRecordsAlwaysFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
+		const receipt = "a receipt that is longer than the shortest records"
+		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		send(t, h, request("k")).ran(t, 200, receipt)
+		send(t, h, request("k")).is(t, 409, "response-not-kept")
+		c.times(t, 1)
+	})
+}
+
+// While the store has been down for some time, nobody waits for it.
+func TestStoreDownForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		c := &counter{}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		for range 40 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			time.Sleep(100 * time.Millisecond)
+		}
+		before := store.called("Claim")
+		for range 10 {
+			began := time.Now()
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("a request waited %v", waited)
+			}
+		}
+		if n := store.called("Claim") - before; n > 2 {
+			t.Errorf("the circuit is not open: %d calls", n)
+		}
+		store.fail(store.before, "Claim", nil)
+		time.Sleep(time.Minute)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		c.times(t, 1)
+	})
+}
+
+// A hung store holds a request no longer than the policy allows.
+func TestStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		h := newRig(t, hung{}, idempotency.Config{}).m.Wrap(c)
+		began := time.Now()
+		send(t, h, request("k")).is(t, 503, "store-unavailable")
+		if waited := time.Since(began); waited > idempotency.StorePolicy().WorstCase() {
+			t.Errorf("the request waited %v, more than %v", waited, idempotency.StorePolicy().WorstCase())
+		}
+		c.times(t, 0)
+		time.Sleep(time.Hour) // the claims that are taken back
+	})
+}
+
+// A response waits for a store that hangs as long as one call of the policy may take, or a lease
+// if the policy does not bound it; it is stored later.
+func TestStoreHangsWhenAllIsDone(t *testing.T) {
+	unbounded := idempotency.StorePolicy()
+	unbounded.AttemptTimeout = lull.NoTimeout
+	for _, c := range []struct {
+		policy lull.Policy
+		want   time.Duration
+	}{{lull.Policy{}, time.Second}, {unbounded, 10 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &hungAtTheEnd{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			store.on.Store(true)
+			r := newRig(t, store, idempotency.Config{Store: c.policy, Lease: 10 * time.Second})
+			h := r.m.Wrap(&counter{})
+			began := time.Now()
+			send(t, h, request("k"))
+			if waited := time.Since(began); waited != c.want {
+				t.Errorf("the response waited %v, want %v", waited, c.want)
+			}
+			store.on.Store(false)
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			r.saw("save-failed", "ran")
+		})
+	}
+}
+
+// hungAtTheEnd is a store in which Complete hangs while it is on.
+type hungAtTheEnd struct {
+	*idempotency.Memory
+	on atomic.Bool
+}
+
+func (s *hungAtTheEnd) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	if s.on.Load() {
+		return hung{}.Complete(ctx, key, token, record, retention)
+	}
+	return s.Memory.Complete(ctx, key, token, record, retention)
+}
+
+type hung struct{}
+
+func (hung) Claim(ctx context.Context, _ idempotency.Claim) (idempotency.Answer, error) {
+	<-ctx.Done()
+	return idempotency.Answer{}, ctx.Err()
+}
+func (hung) Extend(ctx context.Context, _ string, _ idempotency.Token, _, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (hung) Complete(ctx context.Context, _ string, _ idempotency.Token, _ []byte, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (hung) Release(ctx context.Context, _ string, _ idempotency.Token) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestFailOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			b := make([]byte, 10)
+			k, _ := r.Body.Read(b)
+			fmt.Fprintf(w, "%s, time %d", b[:k], n)
+		}}
+		h := newRig(t, store, idempotency.Config{FailOpen: true}).m.Wrap(c)
+		send(t, h, request("k")).ran(t, 200, "100, time 1")
+		send(t, h, request("k")).ran(t, 200, "100, time 2")
+		time.Sleep(time.Hour)
+	})
+}
+
+// A store that answers nonsense has not given the key to anybody.
+func TestStoreAnswersNonsense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, state := range []idempotency.State{0, idempotency.Unknown + 1, 255} {
+			c := &counter{}
+			h := newRig(t, nonsense{state: state}, idempotency.Config{}).m.Wrap(c)
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			c.times(t, 0)
+			time.Sleep(time.Hour) // the claims that are taken back
+		}
+	})
+}
+
+type nonsense struct {
+	idempotency.Store
+	state  idempotency.State
+	record []byte
+}
+
+func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.Answer, error) {
+	return idempotency.Answer{State: n.state, Record: n.record}, nil
+}
+func (n nonsense) Release(context.Context, string, idempotency.Token) error { return nil }
+
+// A record that cannot be read is still the record of something that was done.
+func TestDamagedRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, record := range [][]byte{nil, {}, {0}, {2, 0, 0}, []byte("HTTP/1.1 200 OK"), {1, 0, 0, 0, 0}} {
+			c := &counter{}
+			r := newRig(t, nonsense{state: idempotency.Replay, record: record}, idempotency.Config{})
+			send(t, r.m.Wrap(c), request("k")).is(t, 409, "response-not-kept")
+			c.times(t, 0)
+			r.saw("refused-not-kept")
+		}
+	})
+}
+
+// The outcome cannot be stored at once: the client gets its response nevertheless, and
+// it is stored as soon as that is possible.
+func TestSaveIsTriedAgain(t *testing.T) {
+	for _, method := range []string{"Complete", "Release", "Extend"} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprint(method, "/answers lost ", lost), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+					when := store.before
+					if lost {
+						when = store.after
+					}
+					store.fail(when, method, errDown)
+					r := newRig(t, store, idempotency.Config{})
+					c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+						switch {
+						case method == "Extend" && n == 1:
+							panic("boom")
+						case method == "Release":
+							idempotency.NoEffect(r.Context())
+						}
+						fmt.Fprint(w, "time ", n)
+					}}
+					h := r.m.Wrap(c)
+					func() {
+						defer func() { recover() }()
+						send(t, h, request("k")).ran(t, 200, "time 1")
+					}()
+					released := method == "Release" && lost // the try in the background finds that at once
+					if !released {
+						r.saw("save-failed")
+					}
+					if !lost {
+						send(t, h, request("k")).is(t, 409, "in-flight")
+						r.happened()
+					}
+					time.Sleep(20 * time.Second)
+					store.fail(when, method, nil)
+					if err := r.m.Wait(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if released {
+						r.saw("save-failed", "fenced")
+					} else {
+						r.saw(map[string]string{"Complete": "ran", "Release": "released", "Extend": "abandoned"}[method])
+					}
+					switch got := send(t, h, request("k")); method {
+					case "Complete":
+						got.replays(t, 200, "time 1")
+					case "Release":
+						got.ran(t, 200, "time 2")
+					case "Extend":
+						got.is(t, 409, "outcome-unknown")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The response cannot be stored at all: when the lease has ended, the key's outcome is unknown.
+func TestSaveIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Complete", errDown)
+		r := newRig(t, store, idempotency.Config{})
+		c := &counter{}
+		h := r.m.Wrap(c)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		time.Sleep(31 * time.Second)
+		send(t, h, request("k")).is(t, 409, "outcome-unknown")
+		if err := r.m.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.saw("save-failed", "refused-unknown", "save-lost")
+		c.times(t, 1)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		send(t, h, request("l")).ran(t, 201, "receipt 2")
+		if err := r.m.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait while something is being saved: %v", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// A record that the store refuses for its length is not a reason to forget that the
+// request was carried out.
+func TestRecordTooLargeForStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Bytes: 1000})
+		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		if got := send(t, h, request("k")); got.status != 200 || len(got.body) != 2000 {
+			t.Errorf("%d, %d bytes", got.status, len(got.body))
+		}
+		got := send(t, h, request("k"))
+		got.is(t, 409, "response-not-kept")
+		if got.details["original_status"] != 200.0 {
+			t.Errorf("%v", got.details)
+		}
+		c.times(t, 1)
+	})
+}
+
+// A store takes records until its bytes are used up, and no byte more.
+func TestMemoryTakesWhatFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := make([]byte, 100)
+		for room, want := range map[int]error{100: nil, 99: idempotency.ErrTooLarge} {
+			key := idempotency.StoreKey("", "k")
+			store := newMemory(t, idempotency.MemoryConfig{Bytes: len(key) + room})
+			claim := idempotency.Claim{Key: key, Lease: time.Minute, Retention: time.Hour}
+			if _, err := store.Claim(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Complete(t.Context(), key, claim.Token, record, time.Hour); !errors.Is(err, want) {
+				t.Errorf("a record of 100 bytes where %d are left: %v, want %v", room, err, want)
+			}
+		}
+	})
+}
+
+// A full store refuses new keys, at once, and forgets none.
+func TestMemoryIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
+		advance := idempotency.WithClock(store)
+		h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
+		send(t, h, request("a")).ran(t, 201, "receipt 1")
+		send(t, h, request("b")).ran(t, 201, "receipt 2")
+		send(t, h, request("c")).is(t, 503, "store-unavailable")
+		send(t, h, request("a")).replays(t, 201, "receipt 1")
+		send(t, h, request("b")).replays(t, 201, "receipt 2")
+		advance(time.Hour)
+		send(t, h, request("c")).ran(t, 201, "receipt 3")
+		if n := store.Len(); n != 1 {
+			t.Errorf("%d keys are remembered, want 1", n)
+		}
+	})
+}
+
+// The caller's policy for the store is the one that is used.
+func TestStorePolicyIsTheCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		h := newRig(t, store, idempotency.Config{Store: lull.Policy{Attempts: 1}}).m.Wrap(&counter{})
+		send(t, h, request("k")).is(t, 503, "store-unavailable")
+		if n := store.called("Claim"); n != 1 {
+			t.Errorf("the store was called %d times under a policy of one attempt", n)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// The lease of a handler that panicked is not extended any more: its successor under
+// Resume need not wait for a process that is alive.
+func TestTheLeaseEndsWithAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panic("boom") }})
+		func() {
+			defer func() { recover() }()
+			send(t, h, request("k"))
+		}()
+		given := store.called("Extend") // the outcome is given up by an Extend of zero
+		time.Sleep(time.Hour)
+		if n := store.called("Extend"); n != given {
+			t.Errorf("the lease was extended %d times after the panic", n-given)
+		}
+		send(t, h, request("k")).is(t, 409, "outcome-unknown")
+	})
+}

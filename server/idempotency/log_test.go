@@ -1,0 +1,168 @@
+package idempotency_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+// logged has slog.Default write to the result.
+func logged(t *testing.T) *bytes.Buffer {
+	var b bytes.Buffer
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&b, nil)))
+	t.Cleanup(func() { slog.SetDefault(was) })
+	return &b
+}
+
+// By default, a panic is one line of level error, with its stack and the key that it
+// leaves unknown; the panic goes up.
+func TestRule21APanicIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := logged(t)
+		m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range []any{"boom", http.ErrAbortHandler} {
+			out.Reset()
+			h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
+			func() {
+				defer func() {
+					if got := recover(); got != v {
+						t.Errorf("recovered %v, want %v", got, v)
+					}
+				}()
+				send(t, h, request(fmt.Sprint("k", i)))
+			}()
+			line := out.String()
+			for _, want := range []string{"level=ERROR", "event=abandoned", idempotency.StoreKey("Bearer alice", "")[:22]} {
+				if strings.Count(line, "\n") != 1 || !strings.Contains(line, want) {
+					t.Errorf("panic(%v): no %s in %q", v, want, line)
+				}
+			}
+			if strings.Contains(line, "panicsHere") != (v != http.ErrAbortHandler) {
+				t.Errorf("panic(%v): the stack in %q", v, line)
+			}
+		}
+	})
+}
+
+func panicsHere(v any) { panic(v) }
+
+// A wrong wiring is a line a minute, not one for each request; what is as it should be
+// is none. A LogObserver has them all.
+func TestRule21WhatTheDefaultLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := logged(t)
+		m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := m.Wrap(&counter{})
+		nobody := func() {
+			req := request("k")
+			req.Header.Del("Authorization")
+			send(t, h, req)
+		}
+		send(t, h, request("k"))
+		send(t, h, request("k"))
+		if out.Len() > 0 {
+			t.Errorf("a request and its replay: %s", out)
+		}
+		for range 100 {
+			nobody()
+		}
+		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.Contains(out.String(), "level=WARN") || !strings.Contains(out.String(), "WithScope") {
+			t.Errorf("100 requests without a caller: %d lines\n%s", n, out)
+		}
+		time.Sleep(time.Minute)
+		nobody()
+		if n := strings.Count(out.String(), "\n"); n != 2 {
+			t.Errorf("a minute later: %d lines", n)
+		}
+		var all bytes.Buffer
+		l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		h = newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
+		for range 2 {
+			send(t, h, request("k"))
+		}
+		send(t, h, requestOf("POST", "/pay", "k", "200"))
+		for _, want := range []string{"event=ran", "event=replayed", "level=INFO", "event=refused-reused", "status=201"} {
+			if !strings.Contains(all.String(), want) {
+				t.Errorf("no %s in %s", want, &all)
+			}
+		}
+	})
+}
+
+// A response that was not kept is as it should be; one that cannot be read is not.
+func TestLevelsOfWhatIsNotReplayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for err, want := range map[error]string{nil: "level=INFO", errDown: "level=ERROR"} {
+			var out bytes.Buffer
+			idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: %s, want %s", err, &out, want)
+			}
+		}
+	})
+}
+
+// What was replayed, too, and to a logger of one's own.
+func ExampleNewLog() {
+	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { // for this output
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "paid") }))
+	pay(handler, "k1", "100")
+	pay(handler, "k1", "100")
+	// Output:
+	// level=DEBUG msg="idempotency: carried out" event=ran key=nXzORh5LLwkKPWhrSuctJQ:k1 status=200
+	// 200 paid
+	// level=DEBUG msg="idempotency: replayed" event=replayed key=nXzORh5LLwkKPWhrSuctJQ:k1 status=200
+	// 200 paid (replayed)
+}
+
+// A line has what is known of the event, and nothing else.
+func TestLogHasWhatIsKnown(t *testing.T) {
+	out := logged(t)
+	o := idempotency.NewLog(nil)
+	for _, c := range []struct {
+		e    idempotency.Event
+		want string
+	}{
+		{idempotency.Event{What: idempotency.StoreFailed, Err: io.ErrUnexpectedEOF}, "error"},
+		{idempotency.Event{What: idempotency.StoreFailed, Key: "k", Status: 503}, "key status"},
+	} {
+		out.Reset()
+		o(context.Background(), c.e)
+		for _, key := range []string{"key", "status", "error"} {
+			if got, want := strings.Contains(out.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
+				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, out, got, want)
+			}
+		}
+	}
+}

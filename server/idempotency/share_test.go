@@ -1,0 +1,154 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+// One caller that takes all it can get, in entries or in bytes, is refused in its turn,
+// and all others go on.
+func TestOneCallerCannotFillTheStore(t *testing.T) {
+	for name, body := range map[string]string{"entries": "", "bytes": strings.Repeat("x", 10_000)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 1000, Bytes: 2_000_000}), idempotency.Config{})
+				h := r.m.Wrap(&counter{do: func(_ int, w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }})
+				by := func(caller string, i int) result {
+					req := requestOf(http.MethodPost, "/pay", fmt.Sprint("k", i), body)
+					req.Header.Set("Authorization", caller)
+					return send(t, h, req)
+				}
+				served := 0
+				var refusal result
+				for i := range 1000 {
+					got := by("evil", i)
+					switch got.status {
+					case 200:
+						served++
+					case 429:
+						refusal = got
+					default:
+						t.Fatalf("request %d: %d %s", i, got.status, got.body)
+					}
+				}
+				refusal.is(t, 429, "too-many-keys")
+				if refusal.header.Get("X-Should-Retry") != "false" || !strings.Contains(refusal.body, "24 hours") {
+					t.Errorf("a refusal: %v %s", refusal.header, refusal.body)
+				}
+				if got := by("evil", 0); got.status != 200 || !got.replayed {
+					t.Errorf("a caller over its share asks for an old key: %d, replayed %v", got.status, got.replayed)
+				}
+				for i := range 50 {
+					if got := by(fmt.Sprint("honest", i%10), i); got.status != 200 || got.replayed || got.body != body {
+						t.Fatalf("after %d requests of another caller: %d %.200s", served, got.status, got.body)
+					}
+					if got := by(fmt.Sprint("honest", i%10), i); !got.replayed {
+						t.Errorf("the record of an honest caller was not kept: %d %.200s", got.status, got.body)
+					}
+				}
+				saw := map[string]int{}
+				for _, e := range r.happened() {
+					saw[e]++
+				}
+				if saw["refused-share"] != 1000-served {
+					t.Errorf("events: %v, want %d refused-share", saw, 1000-served)
+				}
+			})
+		})
+	}
+}
+
+// Callers that share their keys have all of the store.
+func TestSharedScopeHasNoShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 10}), idempotency.Config{}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
+		for i := range 10 {
+			if got := send(t, h, request(fmt.Sprint("k", i))); got.status != 201 {
+				t.Fatalf("key %d of 10: %d %s", i, got.status, got.body)
+			}
+		}
+		send(t, h, request("more")).is(t, 503, "store-unavailable")
+	})
+}
+
+// Random callers, claims, records and ends: a caller gets more exactly if what it then
+// holds is no more than what was left, and nothing is counted that is gone.
+func TestSharesAgainstModel(t *testing.T) {
+	type mine struct{ entries, bytes int }
+	type kept struct {
+		claim idempotency.Claim
+		bytes int
+		ends  time.Duration
+	}
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 30))
+		const maxEntries, maxBytes = 40, 4000
+		store := newMemory(t, idempotency.MemoryConfig{Entries: maxEntries, Bytes: maxBytes})
+		set := idempotency.SetClock(store)
+		ctx := context.Background()
+		var now time.Duration
+		entries := map[string]*kept{}
+		holds := func(caller string) (m, all mine) {
+			for _, e := range entries {
+				if now >= e.ends {
+					continue
+				}
+				all.entries, all.bytes = all.entries+1, all.bytes+e.bytes
+				if e.claim.Caller == caller {
+					m.entries, m.bytes = m.entries+1, m.bytes+e.bytes
+				}
+			}
+			return m, all
+		}
+		for step := range 400 {
+			now += time.Duration(r.IntN(3)) * time.Second
+			set(now)
+			caller := []string{"", "a", "a", "a", "a", "b", "b", "c"}[r.IntN(8)]
+			key := fmt.Sprintf("%s:%d", caller, step)
+			c := idempotency.Claim{Key: key, Caller: caller, Token: idempotency.Token{1}, Lease: time.Second, Retention: time.Duration(1+r.IntN(60)) * time.Second}
+			have, all := holds(caller)
+			_, err := store.Claim(ctx, c)
+			full := all.entries >= maxEntries || len(key) > maxBytes-all.bytes
+			over := !full && caller != "" && (have.entries+1 > maxEntries-all.entries || have.bytes+len(key) > maxBytes-all.bytes)
+			if errors.Is(err, idempotency.ErrFull) != (full || over) || errors.Is(err, idempotency.ErrShare) != over || err != nil && !full && !over {
+				t.Fatalf("seed %d, step %d: caller %q holds %+v of %+v: %v", seed, step, caller, have, all, err)
+			}
+			if err != nil {
+				continue
+			}
+			entries[key] = &kept{claim: c, bytes: len(key), ends: now + c.Retention}
+			have, all = holds(caller)
+			switch r.IntN(4) {
+			case 0:
+				if err := store.Release(ctx, key, c.Token); err != nil {
+					t.Fatal(err)
+				}
+				delete(entries, key)
+			case 1, 2:
+				n := 17 + r.IntN(400)
+				err := store.Complete(ctx, key, c.Token, make([]byte, n), c.Retention)
+				large := n > maxBytes-all.bytes || caller != "" && have.bytes+n > maxBytes-all.bytes
+				if errors.Is(err, idempotency.ErrTooLarge) != large || err != nil && !large {
+					t.Fatalf("seed %d, step %d: a record of %d bytes, caller %q holds %+v of %+v: %v", seed, step, n, caller, have, all, err)
+				}
+				if err == nil {
+					entries[key].bytes += n
+				}
+			}
+		}
+		set(now + time.Hour)
+		if n := store.Len(); n != 0 || idempotency.Bytes(store) != 0 || idempotency.Holders(store) != 0 {
+			t.Fatalf("seed %d: in the end %d entries, %d bytes and %d callers are counted", seed, n, idempotency.Bytes(store), idempotency.Holders(store))
+		}
+	}
+}

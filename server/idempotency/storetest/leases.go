@@ -1,0 +1,177 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+func (t *tester) leaseEnds() {
+	c, d, e := lasting(request(), short, long), lasting(request(), short, long), lasting(request(), short, long)
+	t.claimed(c, false)
+	t.claimed(d, false)
+	t.claimed(e, false)
+	t.o.Advance(past)
+	for range 2 { // to ask changes nothing
+		t.wants(lasting(again(c), long, 2*long), idempotency.Unknown)
+	}
+	t.extends(c, long, 2*long) // nobody has taken over: the owner was only slow
+	t.wants(again(c), idempotency.InFlight)
+	t.completes(d, []byte("late"), long)
+	t.replays(again(d), []byte("late"))
+	t.claimed(lasting(e, long, 2*long), false) // the same claim once more
+	t.wants(again(e), idempotency.InFlight)
+}
+
+func (t *tester) extend() {
+	c := lasting(request(), short, long)
+	t.claimed(c, false)
+	t.extends(c, long, 2*long)
+	t.o.Advance(past)
+	if a := t.wants(again(c), idempotency.InFlight); a.Remaining > long || a.Remaining < long-time.Minute {
+		t.Errorf("what remains of a lease extended to %v is %v", long, a.Remaining)
+	}
+	t.extends(c, short, 2*long) // shorter than it was
+	t.o.Advance(past)
+	t.wants(again(c), idempotency.Unknown)
+}
+
+func (t *tester) giveUp() {
+	c, d := request(), request()
+	t.claimed(c, false)
+	t.extends(c, 0, long)
+	t.wants(again(c), idempotency.Unknown)
+	t.completes(c, []byte("after all"), long)
+	t.replays(again(c), []byte("after all"))
+
+	t.claimed(d, false)
+	t.extends(d, 0, long)
+	t.claimed(resume(d), true)
+	t.fenced(d)
+}
+
+func (t *tester) takeOver() {
+	c := lasting(request(), short, long)
+	t.claimed(c, false)
+	t.o.Advance(past)
+	t.wants(again(c), idempotency.Unknown)
+	d := lasting(resume(c), long, 2*long)
+	t.claimed(d, true)
+	t.fenced(c)
+	t.wants(c, idempotency.InFlight) // it is not the owner any more
+	t.wants(again(c), idempotency.InFlight)
+	t.wants(resume(c), idempotency.InFlight)
+	t.claimed(d, true) // asked again, it learns again that it was resumed
+	d.Resume = false
+	t.claimed(d, true)
+	t.fenced(c)
+
+	t.extends(d, 0, long)
+	e := resume(c)
+	t.claimed(e, true)
+	t.fenced(d)
+	t.fenced(c)
+	t.completes(e, []byte("by the third"), long)
+	t.fenced(c)
+	t.fenced(d)
+	t.replays(again(c), []byte("by the third"))
+
+	f := request()
+	t.claimed(f, false)
+	t.extends(f, 0, long)
+	g := resume(f)
+	t.claimed(g, true)
+	t.must("Release", t.s.Release(t.ctx, g.Key, g.Token))
+	t.fenced(f)
+	t.claimed(again(f), false) // nothing is left of what was before
+}
+
+func (t *tester) recordForgotten() {
+	c, e := request(), request()
+	t.claimed(c, false)
+	t.completes(c, []byte("soon forgotten"), short)
+	d := t.before(func(d idempotency.Claim) error {
+		return t.s.Complete(t.ctx, d.Key, d.Token, []byte("longer than its claim"), long)
+	})
+	t.claimed(e, false)
+	t.completes(e, []byte("asked for"), short)
+	t.o.Advance(short / 3)
+	if a, err := t.s.Claim(t.ctx, again(e)); err != nil {
+		t.Fatal(err)
+	} else if a.State == idempotency.Replay { // otherwise the machine was too slow to see it
+		t.o.Advance(past)
+		t.claimed(other(e), false) // to ask does not prolong its life
+	}
+	t.o.Advance(past)
+	t.fenced(c)
+	f := other(c)
+	t.claimed(f, false)
+	t.fenced(c)
+	t.wants(again(f), idempotency.InFlight)
+	t.replays(again(d), []byte("longer than its claim"))
+}
+
+// before returns a claim that would be forgotten soon, for which act was called before. A machine may be too slow for
+// that; then it is another claim.
+func (t *tester) before(act func(c idempotency.Claim) error) idempotency.Claim {
+	t.Helper()
+	for {
+		c := lasting(request(), short, short)
+		began := time.Now()
+		t.claimed(c, false)
+		if err := act(c); err == nil || time.Since(began) < short {
+			t.must("with a claim that lasts", err)
+			return c
+		}
+	}
+}
+
+func (t *tester) ownerForgotten() {
+	c := lasting(request(), short, short)
+	t.claimed(c, false)
+	extended := func(lease, retention time.Duration) idempotency.Claim {
+		return t.before(func(c idempotency.Claim) error { return t.s.Extend(t.ctx, c.Key, c.Token, lease, retention) })
+	}
+	d, e := extended(long, 2*long), extended(0, long)
+	t.o.Advance(past)
+	t.fenced(c)
+	f := lasting(other(c), long, 2*long)
+	t.claimed(f, false)
+	t.fenced(c)
+	t.wants(again(f), idempotency.InFlight)
+	t.wants(again(d), idempotency.InFlight)
+	t.wants(again(e), idempotency.Unknown)
+}
+
+// A key that was released by one and claimed by another is not the first one's, even
+// if that never noticed: numbering owners from one for each entry would make it so.
+func (t *tester) tokens() {
+	c := request()
+	t.claimed(c, false)
+	t.extends(c, 0, long)
+	d := resume(c)
+	t.claimed(d, true)
+	t.must("Release", t.s.Release(t.ctx, d.Key, d.Token))
+	e := again(c)
+	t.claimed(e, false)
+	t.fenced(c)
+	t.fenced(d)
+	t.completes(e, []byte("the third's"), long)
+	t.fenced(c)
+	t.fenced(d)
+	t.replays(again(c), []byte("the third's"))
+}
+
+func (t *tester) longTimes() {
+	const decade = 10 * 365 * 24 * time.Hour
+	c := lasting(request(), long, decade)
+	t.claimed(c, false)
+	t.extends(c, long, decade)
+	t.wants(again(c), idempotency.InFlight)
+	t.completes(c, []byte("kept"), decade)
+	t.replays(again(c), []byte("kept"))
+	d := lasting(request(), time.Nanosecond, long) // shorter than any clock's step
+	t.claimed(d, false)
+	t.o.Advance(10 * time.Millisecond)
+	t.wants(again(d), idempotency.Unknown)
+}

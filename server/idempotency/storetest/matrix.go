@@ -1,0 +1,321 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/internal/step"
+)
+
+// Outliving is a store that outlives the processes that use it.
+type Outliving struct {
+	// Place makes or starts what the store is kept in, and returns by what a process
+	// finds it: a path, an address. It is called once, and in the process of the test
+	// only. Whatever else the test needs must be done in it too: what stands before
+	// the call of Matrix is executed by the servers as well.
+	Place func(t *testing.T) string
+	// Open opens the store there. It is called by each server.
+	Open func(t *testing.T, place string) idempotency.Store
+
+	// Address returns the host and port in a place, and the place with another in its stead, by which
+	// Matrix comes between. Nil: the store is not on a network.
+	Address func(place string) (addr string, through func(addr string) string)
+
+	// Exclusive: one process at a time may have it open.
+	Exclusive bool
+
+	// Transactional: the servers have Config.Transactional set. Effect then carries
+	// out something in the transaction of ctx, under a name that is new for each key,
+	// and Effects counts how often that is there to be seen by others.
+	Transactional bool
+	Effect        func(ctx context.Context, s idempotency.Store, name string) error
+	Effects       func(t *testing.T, place, name string) int
+}
+
+// Where the handler may be killed, beside what the middleware has.
+const (
+	beforeEffect step.Point = "before effect"
+	afterEffect  step.Point = "after effect"
+)
+
+// Matrix starts the test binary again as a server with the middleware, the store, and
+// a handler whose effect can be counted, kills it (SIGKILL) at each step of the
+// protocol in turn, and sends the same requests to a second server, with and without
+// Config.Resume. There must never be two effects, and none that is denied. Then it
+// sends 200 requests with one key to two servers at once: one is carried out, and the
+// others get its response. With Address it also lets the store stand still at each packet
+// of a request, and then answer: no outcome is unknown. It logs what happened (go test -v).
+func Matrix(t *testing.T, o Outliving) {
+	if o.Effect == nil {
+		if o.Transactional {
+			t.Fatal("storetest: Transactional needs an Effect and Effects")
+		}
+		o.Effects = countLines
+	}
+	if in := os.Getenv(childEnv); in != "" {
+		serveChild(t, o, in) // does not return
+	}
+	if testing.Short() {
+		t.Skip("storetest: the matrix of killed processes is not short")
+	}
+	place, dir := o.Place(t), t.TempDir()
+
+	m := matrix{T: t, o: o, place: place, dir: dir}
+	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
+	points := []step.Point{step.BeforeClaim, step.AfterClaim, beforeEffect, afterEffect, step.AfterHandler, step.AfterComplete, step.AfterResponse}
+	for _, resume := range []bool{false, true} {
+		var all []killed // their leases end beside each other
+		for _, at := range points {
+			all = append(all, m.kill(at, resume))
+		}
+		second := m.start("", resume, idempotency.DefaultLease)
+		for _, k := range all {
+			m.row(second, k)
+		}
+		second.stop(t)
+	}
+	m.w.Flush()
+	t.Logf("killed at each step:\n%s", m.out.String())
+	m.many()
+	if o.Address != nil {
+		m.out.Reset()
+		m.stalls()
+		t.Logf("the store stood still at each packet:\n%s", m.out.String())
+	}
+}
+
+func newName() string { return rand.Text() }
+
+type matrix struct {
+	*testing.T
+	o     Outliving
+	place string
+	dir   string
+	out   bytes.Buffer
+	w     *tabwriter.Writer
+}
+
+func (m *matrix) table() io.Writer {
+	m.w = tabwriter.NewWriter(&m.out, 0, 0, 2, ' ', 0)
+	return m.w
+}
+
+// deadLease is the lease of servers that are killed; that of those that are not is the
+// default, so that a slow machine does not make them look dead.
+const deadLease = 500 * time.Millisecond
+
+func (m *matrix) start(kill step.Point, resume bool, lease time.Duration) *child {
+	m.Helper()
+	return startChild(m.T, childConfig{Place: m.place, Dir: m.dir, Kill: kill, Resume: resume, Lease: lease})
+}
+
+func (m *matrix) effects(name string) int {
+	if m.o.Effect == nil {
+		return m.o.Effects(m.T, m.dir, name)
+	}
+	return m.o.Effects(m.T, m.place, name)
+}
+
+// killed is a server that was killed while it worked on a request.
+type killed struct {
+	at     step.Point
+	resume bool
+	name   string // the request's key
+	before int    // how many effects the request had by then
+}
+
+// kill starts a server, sends it a request, and waits until it has killed itself.
+func (m *matrix) kill(at step.Point, resume bool) killed {
+	m.Helper()
+	first := m.start(at, resume, deadLease)
+	var name string
+	for deadline := time.Now().Add(time.Minute); ; {
+		name = rand.Text()
+		got, err := post(first.url, name, name)
+		if err == nil && got.asksToWait() && time.Now().Before(deadline) {
+			continue // the store was too slow for it, so it has not come that far
+		}
+		if err == nil && at != step.AfterResponse {
+			m.Errorf("killed %s: there is a response nevertheless: %v", at, got)
+		}
+		break
+	}
+	first.wait(m.T, true)
+	return killed{at, resume, name, m.effects(name)}
+}
+
+// row asks another server.
+func (m *matrix) row(second *child, k killed) {
+	m.Helper()
+	got := m.final(second.url, k.name)
+	after := m.effects(k.name)
+	more := m.final(second.url, k.name)
+	again := m.effects(k.name)
+	fmt.Fprintf(m.w, "%s\t%v\t%d\t%v\t%d\t%v\n", k.at, k.resume, k.before, got, after, more)
+
+	if after > 1 || again > 1 {
+		m.Errorf("killed %s, resume %v: %d effects after the retry, %d after another", k.at, k.resume, after, again)
+	}
+	// What each must come to.
+	var want, wantMore string
+	const ran, resumed, replayed, unknown = "201 ran", "201 resumed", "201 replayed", "409 outcome-unknown"
+	effects := 1
+	switch {
+	case k.at == step.AfterComplete || k.at == step.AfterResponse:
+		want, wantMore = replayed, replayed
+	case k.at == step.BeforeClaim || m.o.Transactional:
+		want, wantMore = ran, replayed
+	case k.resume:
+		want, wantMore = resumed, replayed
+	default:
+		want, wantMore = unknown, unknown
+		effects = k.before
+	}
+	if m.o.Transactional && want == ran && k.before != 0 {
+		m.Errorf("killed %s: the effect of a transaction that was not committed is to be seen", k.at)
+	}
+	if got.String() != want || more.String() != wantMore || again != effects {
+		m.Errorf("killed %s, resume %v: the retry gets %v and another %v, with %d effects; want %s, %s, %d", k.at, k.resume, got, more, again, want, wantMore, effects)
+	}
+}
+
+// many sends requests with one key to two servers at once.
+func (m *matrix) many() {
+	const n = 200
+	servers := []*child{m.start("", false, idempotency.DefaultLease)}
+	if !m.o.Exclusive {
+		servers = append(servers, m.start("", false, idempotency.DefaultLease))
+	}
+	name := rand.Text()
+	var mu sync.Mutex
+	counts := map[string]int{}
+	conflicts := 0
+	var wg sync.WaitGroup
+	for i := range n {
+		url := servers[i%len(servers)].url
+		wg.Go(func() {
+			var a answer
+			busy := 0
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				var err error
+				if a, err = post(url, name, name); err == nil && !a.asksToWait() {
+					break
+				}
+				busy++
+				time.Sleep(20 * time.Millisecond)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts[a.String()]++
+			conflicts += busy
+		})
+	}
+	wg.Wait()
+	effects := m.effects(name)
+	other, err := post(servers[0].url, name, name+" and more")
+	for _, s := range servers {
+		s.stop(m.T)
+	}
+	m.Logf("%d requests with one key to %d processes: %v after %d answers of 409 in flight or 503; %d effect; with another body: %v", n, len(servers), counts, conflicts, effects, other)
+	if counts["201 ran"] != 1 || counts["201 replayed"] != n-1 || effects != 1 {
+		m.Errorf("%d requests with one key: %v, and %d effects; want one that ran, the others replayed, and one effect", n, counts, effects)
+	}
+	if err != nil || other.String() != "422 key-reused" {
+		m.Errorf("with another body: %v, %v; want 422 key-reused", other, err)
+	}
+}
+
+// final is the answer to a request that is sent again for as long as the answers ask for it.
+func (m *matrix) final(url, name string) answer {
+	m.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		a, err := post(url, name, name)
+		if err == nil && !a.asksToWait() {
+			return a
+		}
+		if time.Now().After(deadline) {
+			m.Fatalf("after a minute still %v, %v", a, err)
+		}
+	}
+}
+
+// answer is the part of a response that the test looks at.
+type answer struct {
+	status   int
+	kind     string // last part of the problem type, "ran" or "resumed"
+	replayed bool
+}
+
+// asksToWait reports whether the server asks to come again.
+func (a answer) asksToWait() bool {
+	return a.kind == "in-flight" || a.status == http.StatusServiceUnavailable
+}
+
+func (a answer) String() string {
+	if a.replayed {
+		return fmt.Sprint(a.status, " replayed")
+	}
+	return fmt.Sprint(a.status, " ", a.kind)
+}
+
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+func post(url, key, body string) (answer, error) {
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	resp, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{status: resp.StatusCode, kind: string(b), replayed: resp.Header.Get("Idempotency-Replayed") == "true"}
+	if resp.Header.Get("Content-Type") == "application/problem+json" {
+		var p struct{ Type string }
+		if err := json.Unmarshal(b, &p); err != nil {
+			return answer{}, err
+		}
+		_, a.kind, _ = strings.Cut(p.Type, "idempotency-")
+	}
+	return a, nil
+}
+
+// countLines is how many lines have been appended to the file of that name.
+func countLines(t *testing.T, dir, name string) int {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return bytes.Count(b, []byte("\n"))
+}
+
+func appendLine(dir, name string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("done\n")
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	return err
+}

@@ -1,0 +1,187 @@
+package storetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/internal/step"
+)
+
+// childEnv is the variable that makes a process a server, and its value is which one.
+const childEnv = "LULL_IDEMPOTENCY_STORETEST"
+
+// ready is what a server prints before its address.
+const ready = "storetest: listening on "
+
+type childConfig struct {
+	Place  string
+	Dir    string // of files for effects
+	Kill   step.Point
+	Resume bool
+	Lease  time.Duration
+}
+
+// serveChild is a server, until its standard input ends or it kills itself.
+func serveChild(t *testing.T, o Outliving, in string) {
+	var c childConfig
+	if err := json.Unmarshal([]byte(in), &c); err != nil {
+		t.Fatal(err)
+	}
+	kill := func(p step.Point) {
+		if p == c.Kill {
+			self, err := os.FindProcess(os.Getpid())
+			if err == nil {
+				err = self.Kill()
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "storetest: cannot kill myself:", err)
+				os.Exit(3)
+			}
+			select {} // until the signal is there
+		}
+	}
+	step.Set(kill)
+	store := o.Open(t, c.Place)
+	m, err := idempotency.New(store, idempotency.Config{
+		Lease:         c.Lease,
+		Resume:        c.Resume,
+		Transactional: o.Transactional,
+	}, idempotency.WithScope(idempotency.SharedScope))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		name, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		kill(beforeEffect)
+		outcome := "ran"
+		a := idempotency.AttemptFrom(r.Context())
+		if a.Resumed {
+			outcome = "resumed"
+		}
+		if c.Kill == "" {
+			time.Sleep(50 * time.Millisecond) // for others to come meanwhile
+		}
+		switch {
+		case o.Effect != nil:
+			err = o.Effect(r.Context(), store, string(name))
+		case !a.Resumed || countLines(t, c.Dir, string(name)) == 0: // resumed: look first
+			err = appendLine(c.Dir, string(name))
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		kill(afterEffect)
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, outcome)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go http.Serve(l, m.Wrap(http.HandlerFunc(handler)))
+	fmt.Printf("\n%s%s\n", ready, l.Addr())
+	io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// child is a server in a process of its own.
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	url   string
+	rest  chan string // what it printed on after it was ready
+}
+
+func startChild(t *testing.T, c childConfig) *child {
+	t.Helper()
+	env, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pattern []string
+	for part := range strings.SplitSeq(t.Name(), "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	cmd := exec.Command(self, "-test.run="+strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), childEnv+"="+string(env))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &child{cmd: cmd, stdin: stdin, rest: make(chan string, 1)}
+	t.Cleanup(func() { cmd.Process.Kill() }) // nothing, if it has ended
+	lines := bufio.NewScanner(stdout)
+	var printed strings.Builder
+	for lines.Scan() {
+		if addr, ok := strings.CutPrefix(lines.Text(), ready); ok {
+			p.url = "http://" + addr + "/effects"
+			break
+		}
+		printed.WriteString(lines.Text() + "\n")
+	}
+	if p.url == "" {
+		t.Fatalf("the server did not start: %v\n%s", cmd.Wait(), printed.String())
+	}
+	go func() {
+		b, _ := io.ReadAll(stdout)
+		p.rest <- string(b)
+	}()
+	return p
+}
+
+// wait is for a server that kills itself.
+func (p *child) wait(t *testing.T, killed bool) {
+	t.Helper()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			t.Errorf("the server has not ended by itself")
+			p.cmd.Process.Kill()
+		}
+	}()
+	rest := <-p.rest
+	err := p.cmd.Wait()
+	// A process that was killed by a signal has no exit code, but on Windows.
+	if signalled := p.cmd.ProcessState.ExitCode() == -1; killed != (err != nil) || killed && !signalled && runtime.GOOS != "windows" {
+		t.Errorf("the server ended with %v, and printed %q", err, rest)
+	}
+}
+
+// stop ends a server that is well.
+func (p *child) stop(t *testing.T) {
+	t.Helper()
+	p.stdin.Close()
+	p.wait(t, false)
+}

@@ -1,0 +1,116 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/server/idempotency/internal/panicked"
+	"github.com/lullgo/lull/server/idempotency/internal/step"
+)
+
+// transact runs the request in a transaction of the store.
+func (x *exchange) transact(t Transactor) {
+	m := x.m
+	p := newResponse(x.w, m.config.MaxResponse)
+	var a *Attempt
+	ran, kept, returned := false, false, false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil { // all is rolled back; it is raised again
+			x.event(Event{What: Released, Err: panicked.New(v)})
+			panic(v)
+		}
+	}()
+	answer, err := x.claimed(func(ctx context.Context, claimed func()) (Answer, error) {
+		answer, err := t.Transact(ctx, x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
+			ran = true
+			claimed()
+			step.At(step.AfterClaim)
+			a = x.attempt(resumed)
+			x.next.ServeHTTP(p, x.request(handlerContext{x.r.Context(), ctx}, a))
+			p.end()
+			step.At(step.AfterHandler)
+			if kept = a.commits(p.status, p.header, m.config.Strict); !kept {
+				return nil, false
+			}
+			return encode(p.record(true)), true
+		})
+		if err == nil && (answer.State < Claimed || answer.State > Unknown || ran != (answer.State == Claimed)) {
+			err = errors.New("idempotency: the store's transaction ended with state " + answer.State.String())
+		}
+		return answer, err
+	})
+	returned = true
+	switch {
+	case err != nil && p.passing, err != nil && p.hijacked:
+		// The client has a response to what was, perhaps, rolled back. Broken off, it
+		// is none, and the client will ask again.
+		x.event(Event{What: StoreFailed, Status: p.status, Err: err})
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		p.discard()
+		x.event(Event{What: StoreFailed, Err: err})
+		m.problem(x.w, m.storeUnavailable())
+	case !ran:
+		x.refuse(answer)
+	default:
+		what := Released
+		if kept {
+			what = Ran
+		}
+		x.event(Event{What: what, Status: p.status})
+		step.At(step.AfterComplete)
+		p.pass()
+		step.At(step.AfterResponse)
+	}
+}
+
+// claimed calls transact under the policy for the store, until it has returned an answer, or has
+// called claimed: from then on it is not called again, and none of its time counts. Its context
+// bounds the claim. The goroutine is the caller's: the policy's call runs as a coroutine.
+func (x *exchange) claimed(transact func(ctx context.Context, claimed func()) (Answer, error)) (answer Answer, err error) {
+	begun := false
+	next, stop := iter.Pull(func(attempt func(context.Context) bool) {
+		_, failed := lull.Do(x.r.Context(), x.m.claims, func(ctx context.Context) (struct{}, error) {
+			if !attempt(ctx) {
+				return struct{}{}, lull.Permanent(errors.New("idempotency: the store has panicked"))
+			}
+			if begun {
+				return struct{}{}, nil
+			}
+			return struct{}{}, err
+		}, lull.Operation("claim"))
+		if !begun {
+			err = failed
+		}
+	})
+	defer stop()
+	for attempt, more := next(); more && !begun; {
+		// Not derived from the attempt's context: the handler is no part of that call.
+		ctx, cancel := context.WithDeadline(x.r.Context(), x.claimEnd(attempt, time.Now()))
+		answer, err = transact(ctx, func() {
+			begun = true
+			next()
+		})
+		cancel()
+		if !begun {
+			attempt, more = next()
+		}
+	}
+	return answer, err
+}
+
+// handlerContext is the request's context, with the values of the one that the store has made for
+// the handler.
+type handlerContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c handlerContext) Value(key any) any { return c.values.Value(key) }

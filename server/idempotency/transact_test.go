@@ -1,0 +1,366 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/server/idempotency"
+	"github.com/lullgo/lull/server/idempotency/storetest"
+)
+
+// ledger is a Memory with something to be written in transactions: lines.
+type ledger struct {
+	*idempotency.Memory
+	lines  []string
+	commit error // of every commit, if not nil: nothing is written
+	lost   error // of every commit, after it was made
+	hangs  int   // so many claims get no answer
+	claims atomic.Int64
+	bound  atomic.Int64 // Claim.Commit of the last that was claimed
+}
+
+type ledgerTx struct{ lines []string }
+
+type ledgerKey struct{}
+
+// write is called by handlers.
+func write(ctx context.Context, line string) {
+	tx := ctx.Value(ledgerKey{}).(*ledgerTx)
+	tx.lines = append(tx.lines, line)
+}
+
+func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if l.claims.Add(1) <= int64(l.hangs) {
+		<-ctx.Done()
+		return idempotency.Answer{}, ctx.Err()
+	}
+	a, err := l.Claim(ctx, c)
+	if err != nil || a.State != idempotency.Claimed {
+		return a, err
+	}
+	l.bound.Store(int64(c.Commit))
+	always := context.WithoutCancel(ctx)
+	rollback := func() {
+		if a.Resumed {
+			l.Extend(always, c.Key, c.Token, 0, c.Retention)
+		} else {
+			l.Release(always, c.Key, c.Token)
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			rollback()
+		}
+	}()
+	tx := new(ledgerTx)
+	record, keep := run(context.WithValue(ctx, ledgerKey{}, tx), a.Resumed)
+	returned = true
+	if !keep {
+		rollback()
+		return a, nil
+	}
+	if l.commit != nil {
+		rollback()
+		return idempotency.Answer{}, l.commit
+	}
+	if err := l.Complete(always, c.Key, c.Token, record, c.Retention); err != nil {
+		return idempotency.Answer{}, err
+	}
+	l.lines = append(l.lines, tx.lines...)
+	return a, l.lost
+}
+
+func TestLedgerIsATransactor(t *testing.T) {
+	var advance func(time.Duration)
+	storetest.Run(t, func(t *testing.T) idempotency.Store {
+		m := newMemory(t, idempotency.MemoryConfig{})
+		advance = idempotency.WithClock(m)
+		return &ledger{Memory: m}
+	}, storetest.Options{Advance: func(d time.Duration) { advance(d) }})
+}
+
+func TestTransactional(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		status  int
+		strict  bool
+		declare func(context.Context)
+		kept    bool
+	}{
+		{"200", 200, false, nil, true},
+		{"422", 422, false, nil, true},
+		{"500", 500, false, nil, false},
+		{"503", 503, false, nil, false},
+		{"503, strict", 503, true, nil, false},
+		{"429", 429, false, nil, true},
+		{"408", 408, false, nil, false},
+		{"408, strict", 408, true, nil, true},
+		{"500, committed", 500, false, idempotency.Committed, true},
+		{"503, committed", 503, false, idempotency.Committed, true},
+		{"200, no effect", 200, false, idempotency.NoEffect, false},
+		{"panic", 0, false, nil, false},
+		{"panic, committed", 0, false, idempotency.Committed, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+				r := newRig(t, l, idempotency.Config{Transactional: true, Strict: test.strict})
+				c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+					write(r.Context(), "paid")
+					if test.declare != nil {
+						test.declare(r.Context())
+					}
+					if test.status == 0 {
+						panic("boom")
+					}
+					w.WriteHeader(test.status)
+				}}
+				try := func() (got result) {
+					defer func() {
+						if v := recover(); v != nil && (v != "boom" || test.status != 0) {
+							panic(v)
+						}
+					}()
+					return send(t, r.m.Wrap(c), request("k"))
+				}
+				if got := try(); got.status != test.status || got.replayed {
+					t.Errorf("first: %d, replayed %v", got.status, got.replayed)
+				}
+				if got := try(); got.status != test.status || got.replayed != test.kept {
+					t.Errorf("second: %d, replayed %v", got.status, got.replayed)
+				}
+				want := 0
+				if test.kept {
+					want = 1
+				}
+				if len(l.lines) != want {
+					t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
+				}
+				c.times(t, 2-want)
+				if test.kept {
+					r.saw("ran", "replayed")
+				} else {
+					r.saw("released", "released") // rolled back, both times
+				}
+			})
+		})
+	}
+}
+
+// A commit that fails: the answer does not claim that anything was done, has nothing of
+// the response, and the client may try again, whether it was done or not.
+func TestCommitFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, lost := range []bool{false, true} {
+			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			down := errors.New("connection lost")
+			if lost {
+				l.lost = down
+			} else {
+				l.commit = down
+			}
+			r := newRig(t, l, idempotency.Config{Transactional: true})
+			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+				write(r.Context(), "paid")
+				w.Header().Set("Location", "/receipts/1")
+				w.WriteHeader(201)
+				io.WriteString(w, "receipt")
+			}}
+			h := r.m.Wrap(c)
+			got := send(t, h, request("k"))
+			got.is(t, 503, "store-unavailable")
+			if got.header.Get("Location") != "" {
+				t.Errorf("the response that was taken back has left: %v", got.header)
+			}
+			if err := r.events[0].Err; !errors.Is(err, down) {
+				t.Errorf("the event has %v, want what the store returned", err)
+			}
+			r.saw("store-failed")
+			l.commit, l.lost = nil, nil
+			if got := send(t, h, request("k")); got.status != 201 || got.body != "receipt" || got.replayed != lost {
+				t.Errorf("after a commit that failed (answer lost: %v): %+v", lost, got)
+			}
+			if len(l.lines) != 1 {
+				t.Errorf("in the ledger: %q, want one line", l.lines)
+			}
+		}
+	})
+}
+
+// A response that was passed on before the commit failed is broken off: the client must
+// not take it for the end.
+func TestCommitFailsAfterFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), commit: errors.New("connection lost")}
+		rig := newRig(t, l, idempotency.Config{Transactional: true})
+		h := rig.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			write(r.Context(), "paid")
+			io.WriteString(w, "receipt")
+			w.(http.Flusher).Flush()
+		}))
+		s := memnet.NewServer(t, h)
+		defer func() {
+			s.Close()
+			rig.saw("store-failed")
+		}()
+		req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
+		req.Header.Set("Authorization", "x")
+		req.Header.Set("Idempotency-Key", "k")
+		resp, err := s.Client().Do(req)
+		if err == nil {
+			var b []byte
+			if b, err = io.ReadAll(resp.Body); err == nil {
+				t.Errorf("the client has a whole response: %d %q", resp.StatusCode, b)
+			}
+		}
+		if len(l.lines) != 0 {
+			t.Errorf("in the ledger: %q", l.lines)
+		}
+	})
+}
+
+// A transaction obeys Config.Store, too: each attempt at its claim has a bound, another follows, and
+// all of them together have one. So has the commit. The handler has none of these, and what it
+// calls is no part of the call to the store.
+func TestTransactionsAreBounded(t *testing.T) {
+	patient := idempotency.StorePolicy()
+	patient.Attempts, patient.AttemptTimeout, patient.Deadline, patient.Timeouts = 2, 10*time.Second, 15*time.Second, lull.TimeoutsAlways
+	for _, test := range []struct {
+		policy lull.Policy
+		hangs  int
+		runs   int
+	}{
+		{lull.Policy{}, 0, 1},
+		{lull.Policy{}, 100, 0},
+		{patient, 1, 1},
+		{patient, 2, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: test.hangs}
+			config := idempotency.Config{Transactional: true, Store: test.policy}
+			r := newRig(t, l, config)
+			policy := config.WithDefaults().Store
+			begun := time.Now()
+			var claimed time.Duration
+			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+				claimed = time.Since(begun)
+				if _, has := r.Context().Deadline(); has {
+					t.Error("the handler has a deadline")
+				}
+				if in, ok := lull.AttemptFrom(r.Context()); ok {
+					t.Errorf("the handler is a part of %+v", in)
+				}
+				time.Sleep(time.Hour)
+				if err := r.Context().Err(); err != nil {
+					t.Errorf("the handler's context has ended: %v", err)
+				}
+				write(r.Context(), "paid")
+			}}
+			got := send(t, r.m.Wrap(c), request("k"))
+			c.times(t, test.runs)
+			if test.runs == 0 {
+				claimed = time.Since(begun)
+				got.is(t, 503, "store-unavailable")
+				r.saw("store-failed")
+			} else {
+				got.ran(t, 200, "")
+				r.saw("ran")
+				if bound := time.Duration(l.bound.Load()); bound != policy.WithDefaults().AttemptTimeout {
+					t.Errorf("the commit may take %v", bound)
+				}
+			}
+			if claimed > policy.WorstCase() {
+				t.Errorf("%d claims without an answer: %v passed, more than %v", test.hangs, claimed, policy.WorstCase())
+			}
+			if len(l.lines) != test.runs {
+				t.Errorf("in the ledger: %q", l.lines)
+			}
+		})
+	}
+}
+
+// While the store has been down for some time, no transaction is begun.
+func TestTransactionsObeyTheCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: 1 << 30}
+		c := &counter{}
+		h := newRig(t, l, idempotency.Config{Transactional: true}).m.Wrap(c)
+		for range 10 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+		}
+		before := l.claims.Load()
+		for range 10 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+		}
+		if n := l.claims.Load() - before; n > 2 {
+			t.Errorf("the circuit is not open: %d transactions", n)
+		}
+		l.hangs = 0
+		time.Sleep(time.Minute)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		c.times(t, 1)
+	})
+}
+
+// fickle is a Transactor that answers what it likes, whether it ran the handler or not.
+type fickle struct {
+	*ledger
+	runs  bool
+	state idempotency.State
+}
+
+func (f fickle) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if f.runs {
+		run(context.WithValue(ctx, ledgerKey{}, new(ledgerTx)), false)
+	}
+	return idempotency.Answer{State: f.state}, nil
+}
+
+// A store whose answer cannot be has committed nothing.
+func TestTransactionsThatAnswerNonsense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, f := range []fickle{
+			{runs: false, state: 0}, {runs: false, state: idempotency.Claimed}, {runs: false, state: idempotency.Unknown + 1},
+			{runs: true, state: 0}, {runs: true, state: idempotency.Replay}, {runs: true, state: 255},
+		} {
+			f.ledger = &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			r := newRig(t, f, idempotency.Config{Transactional: true})
+			send(t, r.m.Wrap(&counter{}), request("k")).is(t, 503, "store-unavailable")
+			r.saw("store-failed")
+		}
+	})
+}
+
+func TestTransactionsRefuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+		r := newRig(t, l, idempotency.Config{Transactional: true})
+		h := r.m.Wrap(&counter{})
+		inside := make(chan bool)
+		first := make(chan result)
+		go func() {
+			first <- send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				inside <- true
+				<-inside
+			})), request("k"))
+		}()
+		<-inside
+		send(t, h, request("k")).is(t, 409, "in-flight")
+		send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
+		inside <- true
+		(<-first).ran(t, 200, "")
+		send(t, h, request("k")).replays(t, 200, "")
+		interrupt(t, l, request("l"))
+		send(t, h, request("l")).is(t, 409, "outcome-unknown")
+	})
+}
