@@ -33,8 +33,8 @@ list heimdall "$(go_version github.com/gojek/heimdall/v7)" "$to/go-clients heimd
 list go-github "$(go_version github.com/google/go-github/v92)" "$to/go-clients go-github"
 list aws-sdk-go-s3 "$(go_version github.com/aws/aws-sdk-go-v2/service/s3)" "$to/go-clients aws-sdk-go-s3"
 
-GOWORK=off go -C "$here/.." build -modfile=clients/newer.mod -tags newer -o "$to/go-newer-clients" ./clients/go-newer >&2
-newer_version() { GOWORK=off go -C "$here/.." list -modfile=clients/newer.mod -m -f '{{.Version}}' "$1"; }
+GOWORK=off go -C "$here/.." build -modfile=clients/_newer/newer.mod -o "$to/go-newer-clients" ./clients/_newer >&2
+newer_version() { GOWORK=off go -C "$here/.." list -modfile=clients/_newer/newer.mod -m -f '{{.Version}}' "$1"; }
 list client-go "$(newer_version k8s.io/client-go)" "$to/go-newer-clients client-go"
 list google-api-go "$(newer_version google.golang.org/api)" "$to/go-newer-clients google-api-go"
 

@@ -1,4 +1,4 @@
-// It stands in for the lab's go.mod when clients/go-newer is built (go build -modfile), whose clients need newer modules
+// It stands in for the lab's go.mod when clients/_newer is built (go build -modfile), whose clients need newer modules
 // than lull is built with.
 module github.com/lullgo/lull/lab
 

@@ -1,7 +1,6 @@
-//go:build newer
-
-// Command go-newer is the adapter of lull torture for clients in Go that need newer modules
-// than lull is built with: those of clients/newer.mod. It is built only with that, and with the tag newer. Its argument is
+// Command newer is the adapter of lull torture for clients in Go that need newer modules
+// than lull is built with: those of newer.mod, which stands in for the go.mod of the lab. The go command passes over the folder
+// (its name begins with _), so that nothing of it comes into the lab. Its argument is
 // the name of the client.
 package main
 
