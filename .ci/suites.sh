@@ -12,6 +12,17 @@ servers() {
     testreport "$tmp/skipped.servers"
 }
 
+# each_other_release COMMAND... runs it with each supported release of Go but that of the toolchain that runs this, whatever its patch.
+each_other_release() {
+  local release
+  for release in $(<.ci/toolchains); do
+    [[ $(go env GOVERSION). != "${release%.*}".* ]] || continue
+    GOTOOLCHAIN=$release go version ||
+      die "$release, which is supported, too, cannot be had. It is fetched like a module: the first time this needs a module proxy (go env GOPROXY)"
+    GOTOOLCHAIN=$release "$@"
+  done
+}
+
 # fuzz TIME fuzzes every target of the workspace. TIME is a duration, or a number of inputs, such as 500x. With a number each
 # target begins with its seeds alone, so that it takes as long each time; with a duration, with all that was found on this machine before.
 # Three packages at a time: two are fuzzed while one is linked.
