@@ -144,8 +144,7 @@ func (p *twins) fly() {
 // Rule 15: hedged or not, a retry passes the same gates and pays the same price. A hedged
 // call of which no two attempts overlap is a plain one whose retries follow at once.
 func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
-	// The 413th world (seed 1912) leaves 2 and 3 in the budgets; whether the model or the engine is wrong is not known yet.
-	worlds, callsEach := min(seed.Runs(40), 400), 1000
+	worlds, callsEach := seed.Runs(40), 1000
 	const base = 1500
 	calls, retries := 0, 0
 	for i := range uint64(worlds) {
@@ -165,6 +164,7 @@ func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
 		var of [2]*lull.Dependency
 		for j, p := range []lull.Policy{plain, hedged} {
 			of[j] = newDependency(t, p, lull.WithBudget(budgetOfKind(kind)))
+			of[j].Budget() // Without a hedge a state makes its budget when it is needed: the first call earns nothing.
 		}
 		gap := time.Duration(1+r.IntN(20)) * ms
 		left := callsEach
