@@ -187,3 +187,15 @@ func Select(patterns []string) ([]Case, error) {
 	}
 	return picked, nil
 }
+
+// good is the answer that ends a script.
+var good = answer{status: 200}
+
+// failing is a script: those statuses, and then 200.
+func failing(statuses ...int) []answer {
+	var script []answer
+	for _, status := range statuses {
+		script = append(script, answer{status: status})
+	}
+	return append(script, good)
+}

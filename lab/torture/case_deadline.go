@@ -1,0 +1,186 @@
+package torture
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/lab/torture/internal/words"
+)
+
+func deadlineCases() []Case {
+	const group = "deadlines"
+	const source = "SRE book, Addressing Cascading Failures: deadlines; gRFC A6: the deadline covers all attempts"
+	silent := []answer{{fault: faultSilent}}
+	inItsTime := rules{Pass: {endedInTime}, Warn: {endedLate}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}}
+	inAShareOfIt := rules{Pass: {endedInAShare}, Warn: {endedOverAShare}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}}
+	notAfterwards := rules{Pass: {noneAfterwards}, Warn: {cameAfterwards}, NotApplicable: {nothingCame}}
+	cases := []Case{
+		{Name: "deadline-silent", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Source: source, script: silent, judge: inTime, rules: inItsTime},
+		{Name: "deadline-cancel", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second",
+			Source: source, script: silent, judge: cancelled, rules: rules{Pass: {cancelledIt}, Fail: {leftOpen, didNotEnd}, NotApplicable: {nothingCame}}},
+		{Name: "deadline-attempts", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Source: source, script: silent, judge: wholeCall, rules: notAfterwards},
+		{Name: "deadline-retries", Group: group, method: "GET", timeout: 2 * time.Second, Does: "answers every GET with 503; the call has two seconds", Source: source,
+			script: []answer{{status: 503}}, judge: wholeCall, rules: notAfterwards},
+		{Name: "deadline-share", Group: group, method: "GET", timeout: 5 * time.Second, Does: "does not answer; the call has five seconds", Source: source, script: silent, judge: inAShare, rules: inAShareOfIt, limit: time.Minute},
+		{Name: "deadline-share-503", Group: group, method: "GET", timeout: 5 * time.Second, Does: "answers every GET with 503 after a second; the call has five seconds", Source: source,
+			script: []answer{{status: 503, delay: time.Second}}, judge: inAShare, rules: inAShareOfIt, limit: time.Minute},
+		{Name: "deadline-body", Group: group, method: "GET", timeout: 2 * time.Second, Does: "sends a body without an end, a byte at a time; the call has two seconds", Source: source,
+			script: []answer{{status: 200, fault: faultTrickle}}, judge: inTime, rules: inItsTime},
+		{Name: "deadline-hint", Group: group, method: "GET", timeout: 4 * time.Second, Does: "answers with 503 and Retry-After: 30; the call has four seconds",
+			Source: "AWS SDKs, retry behaviour; gRFC A6", script: []answer{{status: 503, header: []string{"Retry-After: 30"}, wait: 30 * time.Second}, good}, judge: noSleep,
+			rules: rules{Pass: {gaveUpAtOnce}, Warn: {slept, endedLate}, Fail: {cameTooEarly, didNotEnd}, NotApplicable: {ignoredHint, noRetries, nothingCame}}},
+		{Name: "deadline-none", Group: group, method: "GET", Does: "does not answer; the caller has set no timeout",
+			Source: "AWS Builders' Library: set a timeout on any remote call", script: silent, judge: ownTimeout, rules: rules{Pass: {gaveUp}, Warn: {stillWaited}}},
+	}
+	for i := range cases {
+		c := &cases[i]
+		if c.timeout > 0 {
+			c.hidden, c.stands, c.longer = mayHideThatItIsInTime, true, true
+		}
+		if c.Name == "deadline-hint" {
+			c.hidden = mayHideWhetherItSleeps
+		}
+	}
+	return cases
+}
+
+// What clients do in these cases.
+const (
+	endedInTime     outcome = "ends at most four seconds after its time is up"
+	endedLate       outcome = "ends more than four seconds after its time is up"
+	endedInAShare   outcome = "ends at most a tenth of its time after it is up"
+	endedOverAShare outcome = "ends more than a tenth of its time after it is up"
+	noneAfterwards  outcome = "makes no attempt after its time is up"
+	cameAfterwards  outcome = "makes an attempt after its time is up"
+	gaveUpAtOnce    outcome = "gives up soon after the answer"
+	slept           outcome = "waits until its time is nearly up for a retry that could only come later"
+	cancelledIt     outcome = "cancels the attempt so that the server learns that nobody waits"
+	leftOpen        outcome = "leaves an attempt open at the server"
+)
+
+// A caller's time begins in the client, before its first request arrives. How long the client had needed
+// until then, such as a process to start, is no matter: all is judged from the first arrival on.
+
+// mayHideThatItIsInTime reports whether a busy machine can be why a client with a timeout is
+// warned: it ended or came late, or its time was up before its request arrived. After the latter the next try
+// has twice the time, and is twice as generous.
+func mayHideThatItIsInTime(s *Seen) bool {
+	if s.call().Ended != "" {
+		return false
+	}
+	return len(s.first()) == 0 || s.Late > punctual && s.graded().Grade == Warn
+}
+
+// inTime is the judge of a timeout that the caller has set.
+func inTime(s *Seen) finding {
+	return endsBy(s, s.Case.timeout+s.Case.generous(patience), endedInTime, endedLate)
+}
+
+// inAShare is inTime for a timeout that is so long that a share of it is more than what a busy machine adds.
+func inAShare(s *Seen) finding {
+	return endsBy(s, s.Case.timeout+s.Case.timeout/10, endedInAShare, endedOverAShare)
+}
+
+// endsBy judges by the time from the first arrival on until which a call must have ended.
+func endsBy(s *Seen, most time.Duration, punctually, tooLate outcome) finding {
+	call, list := s.call(), s.first()
+	if len(list) == 0 {
+		return did(nothingCame, "nothing arrived: %s", words.Short(call.Text))
+	}
+	took := call.End - list[0].Arrived
+	switch {
+	case call.OK:
+		return did(reportedSuccess, "it reported success")
+	case call.Ended != "":
+		return did(didNotEnd, "the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
+	case took > most:
+		return did(tooLate, "the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
+	}
+	return did(punctually, "the call had %s and ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
+}
+
+// late returns the first attempt that came when the caller's time was surely up.
+func late(s *Seen) (Attempt, bool) {
+	list := s.first()
+	for _, a := range list[1:] {
+		if a.Arrived > list[0].Arrived+s.Case.timeout+s.Case.generous(500*time.Millisecond) {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+// wholeCall is the judge of a timeout that is for the call, not for each attempt.
+func wholeCall(s *Seen) finding {
+	list := s.first()
+	if len(list) == 0 {
+		return did(nothingCame, "nothing arrived")
+	}
+	if a, found := late(s); found {
+		return did(cameAfterwards, "attempt %d came %s after the first; the caller had set %s", a.Number, words.Rounded(a.Arrived-list[0].Arrived), words.Rounded(s.Case.timeout))
+	}
+	return did(noneAfterwards, "%s, none after the %s that the caller had set", words.Plural(len(list), "attempt"), words.Rounded(s.Case.timeout))
+}
+
+// noSleep is the judge of a wait that would end after the deadline.
+func noSleep(s *Seen) finding {
+	call, list := s.call(), s.first()
+	switch {
+	case len(list) == 0:
+		return did(nothingCame, "nothing arrived")
+	case len(list) > 1 && !s.hints:
+		return did(ignoredHint, "the client does not read Retry-After")
+	case len(list) > 1:
+		_, a, _ := early(list)
+		return did(cameTooEarly, "attempt %d came after %s; the server had asked for longer", a.Number, words.Rounded(a.Arrived-list[0].Answered))
+	case call.Ended != "":
+		return did(didNotEnd, "the call had %s, and had not ended %s after its attempt", words.Rounded(s.Case.timeout), words.Rounded(call.End-list[0].Arrived))
+	case !s.retries:
+		return did(noRetries, "one attempt: the client makes no retries")
+	}
+	took := s.sleptAfterTheAnswer()
+	switch {
+	case took > s.Case.timeout+s.Case.generous(patience):
+		return did(endedLate, "the call had %s, and ended %s after the answer", words.Rounded(s.Case.timeout), words.Rounded(took))
+	case took >= s.Case.timeout*3/4:
+		return did(slept, "it ended %s after the answer: it waited until its %s were over, for a retry that could only come later", words.Rounded(took), words.Rounded(s.Case.timeout))
+	}
+	return did(gaveUpAtOnce, "it gave up %s after the server's answer", words.Rounded(took))
+}
+
+// sleptAfterTheAnswer returns how long the call went on after its first attempt was answered. The time that
+// a client needs to start, connect and send is no part of it.
+func (s *Seen) sleptAfterTheAnswer() time.Duration { return s.call().End - s.first()[0].Answered }
+
+// mayHideWhetherItSleeps reports whether a busy machine can be why a client seems to sleep until its time is
+// up (it ended late), or not to sleep so (its time had begun long before its request arrived).
+func mayHideWhetherItSleeps(s *Seen) bool {
+	if mayHideThatItIsInTime(s) {
+		return true
+	}
+	return s.Late > punctual && noSleep(s).outcome == gaveUpAtOnce && s.sleptAfterTheAnswer() > s.Case.timeout/4
+}
+
+// cancelled is the judge of attempts that nobody waits for.
+func cancelled(s *Seen) finding {
+	list := s.first()
+	if len(list) == 0 {
+		return did(nothingCame, "nothing arrived")
+	}
+	if s.call().Ended != "" {
+		return did(didNotEnd, "the call had %s and was ended after %s", words.Rounded(s.Case.timeout), words.Rounded(s.Took))
+	}
+	for _, a := range list {
+		if a.Gone == 0 {
+			return did(leftOpen, "attempt %d was left open at the server", a.Number)
+		}
+	}
+	return did(cancelledIt, "the server learned %s after the attempt arrived that nobody waits for it", words.Rounded(list[0].Gone-list[0].Arrived))
+}
+
+// ownTimeout is the judge of a client to which its caller has given no timeout.
+func ownTimeout(s *Seen) finding {
+	if s.call().Ended != "" {
+		return did(stillWaited, "no timeout of its own: it still waited after %s", words.Rounded(s.Took))
+	}
+	return did(gaveUp, "it gave up after %s", words.Rounded(s.call().End-s.call().Start))
+}
