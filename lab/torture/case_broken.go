@@ -1,80 +1,54 @@
 package torture
 
-import (
-	"github.com/lullgo/lull/lab/torture/internal/words"
-)
+import "github.com/lullgo/lull/lab/torture/internal/words"
 
 func brokenCases() []Case {
-	const group = "connections that break"
-	broken := func(name, does string, f fault, r rules, source string) Case {
-		return Case{Name: "broken-" + name, Group: group, method: "GET", Does: does + ", and answers the next attempt with 200",
-			Source: source, script: []answer{{fault: f}, good}, judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true}
-	}
 	const nine = "RFC 9112, 9.5: a client may repeat idempotent requests of a connection that was closed"
 	const incomplete = "RFC 9112, 8: an incomplete response"
-	cases := []Case{
+	broken := func(name, does string, f *fault, r rules, source string) Case {
+		return Case{Name: "broken-" + name, Does: does + ", and answers the next attempt with 200", Source: source,
+			script: []answer{{fault: f}, good}, judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true}
+	}
+	cut := func(name, does string, f *fault) Case {
+		return Case{Name: "broken-" + name, Does: does + ", and answers the next attempt with 200", Source: incomplete,
+			script: []answer{{fault: f}, good}, judge: cutOff, rules: rules{Pass: {reportedFailure, again, againInVain}, Fail: {tookHalf, didNotEnd}}, reported: true, stands: true}
+	}
+	accept := func(name, does string, d door, a arrival) Case {
+		return Case{Name: "broken-" + name, Does: does + "; the next one is good", Source: nine, door: d, doors: []arrival{a},
+			script: []answer{good}, judge: connectsAgain, rules: oughtToRepeat, hidden: mayOnlyBeBusy, stands: true}
+	}
+	return []Case{
 		broken("reset", "reads a GET and resets the connection", faultReset, oughtToRepeat, nine),
 		broken("close", "reads a GET and closes the connection", faultClose, oughtToRepeat, nine),
 		broken("in-status", "resets the connection within the status line", faultInStatus, mayRepeat, nine),
 		broken("in-header", "closes the connection within the header", faultInHeader, mayRepeat, incomplete),
 		broken("garbage", "answers with bytes that are no HTTP", faultGarbage, mayRepeat, "RFC 9112, 4"),
-	}
-	for _, c := range []Case{
-		broken("after-header", "resets the connection after the header", faultAfterHeader, mayRepeat, incomplete),
-		broken("body", "closes the connection in the middle of a body of known length", faultCutBody, mayRepeat, incomplete),
-		broken("chunk", "closes the connection in the middle of a chunked body", faultCutChunk, mayRepeat, incomplete),
-	} {
-		c.rules = rules{Pass: {reportedFailure, again, againInVain}, Fail: {tookHalf, didNotEnd}}
-		c.judge, c.reported, c.hidden = cutOff, true, nil
-		cases = append(cases, c)
-	}
-	accept := func(name, does string, d door, a arrival) Case {
-		return Case{Name: "broken-" + name, Group: group, method: "GET", door: d, doors: []arrival{a}, Does: does + "; the next one is good",
-			Source: nine, script: []answer{good}, judge: connectsAgain, rules: oughtToRepeat, hidden: mayOnlyBeBusy, stands: true}
-	}
-	cases = append(cases,
+		cut("after-header", "resets the connection after the header", faultAfterHeader),
+		cut("body", "closes the connection in the middle of a body of known length", faultCutBody),
+		cut("chunk", "closes the connection in the middle of a chunked body", faultCutChunk),
 		accept("accept-reset", "resets the first connection as soon as it is accepted", doorPlain, arriveReset),
 		accept("accept-close", "closes the first connection as soon as it is accepted", doorPlain, arriveClose),
 		accept("handshake", "resets the first connection within the handshake of TLS", doorTLS, arriveHello),
-		Case{Name: "broken-idle", Group: group, method: "GET", plan: plan{calls: 2}, Does: "answers a GET, and resets the connection when the next GET comes on it",
-			Source: "RFC 9112, 9.5 and 9.3.1: idle connections may be closed at any time",
-			script: []answer{{status: 200, fault: faultIdle}}, judge: idle, rules: rules{Pass: {again}, Warn: {callFailed}, NotApplicable: {ownConnection, nothingCame}}, hidden: mayHideAnIdleConnection, stands: true},
-		Case{Name: "broken-refused", Group: group, method: "GET", door: doorClosed, Does: "does not listen", script: []answer{good},
-			Source: "SRE book, Addressing Cascading Failures: limit retries a request", judge: failsSafely, reported: true,
-			rules: rules{Pass: {reportedFailure}, Warn: {stillTried}, Fail: {reportedSuccess}}},
-	)
-	notOver2 := rules{NotApplicable: {noHTTP2, nothingCame, couldNotUseIt}}
-	unprocessed := notOver2.and(rules{Pass: {again}, Warn: {againInVain, single}, Fail: oughtToRepeat[Fail]})
-	processed := notOver2.and(rules{Pass: {again, single}, Warn: {againInVain}, Fail: oughtToRepeat[Fail]})
-	frames := func(name, does, method string, f fault, r rules, source string) Case {
-		c := Case{Name: "h2-" + name, Group: group, method: method, door: doorFrames, Does: does, Source: source,
-			script: []answer{{fault: f}, good}, judge: repetitionHTTP2, rules: r, hidden: mayOnlyBeBusy, stands: true}
-		if method == "POST" {
-			c.body = 100
-		}
-		return c
+		{Name: "broken-idle", Does: "answers a GET, and resets the connection when the next GET comes on it", Source: "RFC 9112, 9.5 and 9.3.1: idle connections may be closed at any time",
+			plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, judge: idle, hidden: mayHideAnIdleConnection, stands: true,
+			rules: rules{Pass: {again}, Warn: {callFailed}, NotApplicable: {ownConnection, nothingCame}}},
+		{Name: "broken-refused", Does: "does not listen", Source: "SRE book, Addressing Cascading Failures: limit retries a request", door: doorClosed,
+			script: []answer{good}, judge: failsSafely, rules: rules{Pass: {reportedFailure}, Warn: {stillTried}, Fail: {reportedSuccess}}, reported: true},
 	}
-	const safe = "RFC 9113, 8.7: REFUSED_STREAM and a lower last stream guarantee that the request was not processed"
-	cases = append(cases,
-		frames("refused", "refuses the stream of a GET (REFUSED_STREAM), and takes the next", "GET", frameRefuse, unprocessed, safe),
-		frames("refused-post", "refuses the stream of a POST (REFUSED_STREAM), and takes the next", "POST", frameRefuse, processed, safe),
-		frames("goaway", "answers a GET with GOAWAY whose last stream is 0, and takes the next connection", "GET", frameGoaway, unprocessed, safe),
-		frames("goaway-post", "answers a POST with GOAWAY whose last stream is 0", "POST", frameGoaway, processed, safe),
-		frames("internal", "resets the stream of a GET (INTERNAL_ERROR), and takes the next", "GET", frameInternal, processed, sourceMethods),
-	)
-	for _, c := range []struct {
-		name string
-		d    door
-		does string
-	}{
-		{"wrong-name", doorWrong, "for another name"}, {"expired", doorExpired, "that has expired"}, {"unknown", doorUnknown, "that nobody known has signed"},
-	} {
-		cases = append(cases, Case{Name: "tls-" + c.name, Group: group, method: "GET", door: c.d, Does: "shows a certificate " + c.does,
-			Source: "RFC 9110, 4.3.4; RFC 9325, 6.1", script: []answer{good}, judge: untrusted,
-			rules: rules{Pass: {sentNothing}, Warn: {connectedAgain}, Fail: {sentIt, reportedSuccess, didNotEnd}}})
-	}
-	return cases
 }
+
+// What the server plays over HTTP/1.1: it breaks off in a response, or before it.
+var (
+	faultReset       = &fault{name: "reset", reset: true}
+	faultClose       = &fault{name: "close"}
+	faultInStatus    = &fault{name: "in-status", part: "HTTP/1.1 20", reset: true}
+	faultInHeader    = &fault{name: "in-header", part: "HTTP/1.1 200 OK\r\nContent-Type: appl"}
+	faultAfterHeader = &fault{name: "after-header", part: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n", reset: true}
+	faultCutBody     = &fault{name: "cut-body", part: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"half\":"}
+	faultCutChunk    = &fault{name: "cut-chunk", part: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{\"half\":"}
+	faultGarbage     = &fault{name: "garbage", part: "\x00\x01 this is no HTTP\r\n\r\n"}
+	faultIdle        = &fault{name: "idle", reset: true} // a good answer; then the idle connection is reset
+)
 
 // What clients do in these cases.
 const (

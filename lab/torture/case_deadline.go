@@ -1,46 +1,65 @@
 package torture
 
 import (
+	"io"
+	"net/http"
 	"time"
 
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
 func deadlineCases() []Case {
-	const group = "deadlines"
 	const source = "SRE book, Addressing Cascading Failures: deadlines; gRFC A6: the deadline covers all attempts"
-	silent := []answer{{fault: faultSilent}}
+	within := func(timeout time.Duration, name, does string, plays answer, judge func(*Seen) finding, r rules) Case {
+		return Case{Name: "deadline-" + name, Does: does, Source: source, timeout: timeout,
+			script: []answer{plays}, judge: judge, rules: r, hidden: mayHideThatItIsInTime, stands: true, longer: true}
+	}
+	share := func(name, does string, plays answer) Case {
+		c := within(5*time.Second, name, does, plays, inAShare, rules{Pass: {endedInAShare}, Warn: {endedOverAShare}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}})
+		c.limit = time.Minute
+		return c
+	}
+	silent := answer{fault: faultSilent}
 	inItsTime := rules{Pass: {endedInTime}, Warn: {endedLate}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}}
-	inAShareOfIt := rules{Pass: {endedInAShare}, Warn: {endedOverAShare}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}}
 	notAfterwards := rules{Pass: {noneAfterwards}, Warn: {cameAfterwards}, NotApplicable: {nothingCame}}
-	cases := []Case{
-		{Name: "deadline-silent", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Source: source, script: silent, judge: inTime, rules: inItsTime},
-		{Name: "deadline-cancel", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second",
-			Source: source, script: silent, judge: cancelled, rules: rules{Pass: {cancelledIt}, Fail: {leftOpen, didNotEnd}, NotApplicable: {nothingCame}}},
-		{Name: "deadline-attempts", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Source: source, script: silent, judge: wholeCall, rules: notAfterwards},
-		{Name: "deadline-retries", Group: group, method: "GET", timeout: 2 * time.Second, Does: "answers every GET with 503; the call has two seconds", Source: source,
-			script: []answer{{status: 503}}, judge: wholeCall, rules: notAfterwards},
-		{Name: "deadline-share", Group: group, method: "GET", timeout: 5 * time.Second, Does: "does not answer; the call has five seconds", Source: source, script: silent, judge: inAShare, rules: inAShareOfIt, limit: time.Minute},
-		{Name: "deadline-share-503", Group: group, method: "GET", timeout: 5 * time.Second, Does: "answers every GET with 503 after a second; the call has five seconds", Source: source,
-			script: []answer{{status: 503, delay: time.Second}}, judge: inAShare, rules: inAShareOfIt, limit: time.Minute},
-		{Name: "deadline-body", Group: group, method: "GET", timeout: 2 * time.Second, Does: "sends a body without an end, a byte at a time; the call has two seconds", Source: source,
-			script: []answer{{status: 200, fault: faultTrickle}}, judge: inTime, rules: inItsTime},
-		{Name: "deadline-hint", Group: group, method: "GET", timeout: 4 * time.Second, Does: "answers with 503 and Retry-After: 30; the call has four seconds",
-			Source: "AWS SDKs, retry behaviour; gRFC A6", script: []answer{{status: 503, header: []string{"Retry-After: 30"}, wait: 30 * time.Second}, good}, judge: noSleep,
+	return []Case{
+		within(time.Second, "silent", "does not answer; the call has one second", silent, inTime, inItsTime),
+		within(time.Second, "cancel", "does not answer; the call has one second", silent, cancelled, rules{Pass: {cancelledIt}, Fail: {leftOpen, didNotEnd}, NotApplicable: {nothingCame}}),
+		within(time.Second, "attempts", "does not answer; the call has one second", silent, wholeCall, notAfterwards),
+		within(2*time.Second, "retries", "answers every GET with 503; the call has two seconds", answer{status: 503}, wholeCall, notAfterwards),
+		share("share", "does not answer; the call has five seconds", silent),
+		share("share-503", "answers every GET with 503 after a second; the call has five seconds", answer{status: 503, delay: time.Second}),
+		within(2*time.Second, "body", "sends a body without an end, a byte at a time; the call has two seconds", answer{status: 200, fault: faultTrickle}, inTime, inItsTime),
+		{Name: "deadline-hint", Does: "answers with 503 and Retry-After: 30; the call has four seconds", Source: "AWS SDKs, retry behaviour; gRFC A6", timeout: 4 * time.Second,
+			script: []answer{{status: 503, header: []string{"Retry-After: 30"}, wait: 30 * time.Second}, good}, judge: noSleep, hidden: mayHideWhetherItSleeps, stands: true, longer: true,
 			rules: rules{Pass: {gaveUpAtOnce}, Warn: {slept, endedLate}, Fail: {cameTooEarly, didNotEnd}, NotApplicable: {ignoredHint, noRetries, nothingCame}}},
-		{Name: "deadline-none", Group: group, method: "GET", Does: "does not answer; the caller has set no timeout",
-			Source: "AWS Builders' Library: set a timeout on any remote call", script: silent, judge: ownTimeout, rules: rules{Pass: {gaveUp}, Warn: {stillWaited}}},
+		{Name: "deadline-none", Does: "does not answer; the caller has set no timeout", Source: "AWS Builders' Library: set a timeout on any remote call",
+			script: []answer{silent}, judge: ownTimeout, rules: rules{Pass: {gaveUp}, Warn: {stillWaited}}},
 	}
-	for i := range cases {
-		c := &cases[i]
-		if c.timeout > 0 {
-			c.hidden, c.stands, c.longer = mayHideThatItIsInTime, true, true
+}
+
+// What the server plays.
+var (
+	faultSilent  = &fault{name: "silent"}  // nothing, until the client goes
+	faultTrickle = &fault{name: "trickle"} // a body of which a byte comes now and then
+)
+
+// trickle writes a body without an end, a byte at a time.
+func (s *site) trickle(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusOK)
+	flush := http.NewResponseController(w)
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if _, err := io.WriteString(w, "x"); err != nil || flush.Flush() != nil {
+			return
 		}
-		if c.Name == "deadline-hint" {
-			c.hidden = mayHideWhetherItSleeps
+		select {
+		case <-ticker.C:
+		case <-s.over:
+			panic(http.ErrAbortHandler)
 		}
 	}
-	return cases
 }
 
 // What clients do in these cases.

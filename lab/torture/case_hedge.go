@@ -7,19 +7,21 @@ import (
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
-func hedgingCases() []Case {
+func hedgeCases() []Case {
 	const source = "Dean and Barroso, The Tail at Scale; gRFC A6 (hedging)"
 	slow := answer{status: 200, delay: 3 * time.Second, only: hedgedCall + 1}
 	const usual = 20 * time.Millisecond // longer than a busy machine adds
 	p := plan{calls: hedgedCall + 1}
 	return []Case{
-		{Name: "hedge-get", Group: "hedging", method: "GET", plan: p, usual: usual, Does: "answers a hundred and twenty GETs after 20 ms each; then the first attempt of a GET after three seconds, and others at once",
-			Source: source, script: []answer{slow, good}, judge: hedge, rules: rules{Pass: {hedgedWell}, Fail: {leftOpen, callFailed}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
-		{Name: "hedge-post", Group: "hedging", method: "POST", body: 100, plan: p, usual: usual, Does: "the same with POST",
-			Source: source, script: []answer{slow, good}, judge: hedgedPost, rules: rules{Pass: {sentOnce}, Fail: {hedgedPOST}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
-		{Name: "hedge-slow", Group: "hedging", method: "GET", plan: plan{calls: 220, every: 20 * time.Millisecond}, usual: usual, Does: "takes fifty calls a second, and from the third second on answers all attempts after two seconds",
-			Source: source, script: []answer{{status: 200, delay: 2 * time.Second, from: 2500 * time.Millisecond, until: time.Minute}}, judge: hedgedSlow,
-			rules: rules{Pass: {didNotDouble}, Warn: {doubled}, NotApplicable: {noHedge, tooFewCalls}}},
+		{Name: "hedge-get", Does: "answers a hundred and twenty GETs after 20 ms each; then the first attempt of a GET after three seconds, and others at once", Source: source,
+			plan: p, usual: usual, script: []answer{slow, good},
+			judge: hedge, rules: rules{Pass: {hedgedWell}, Fail: {leftOpen, callFailed}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
+		{Name: "hedge-post", Does: "the same with POST", Source: source,
+			method: "POST", body: 100, plan: p, usual: usual, script: []answer{slow, good},
+			judge: hedgedPost, rules: rules{Pass: {sentOnce}, Fail: {hedgedPOST}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
+		{Name: "hedge-slow", Does: "takes fifty calls a second, and from the third second on answers all attempts after two seconds", Source: source,
+			plan: plan{calls: 220, every: 20 * time.Millisecond}, usual: usual, script: []answer{{status: 200, delay: 2 * time.Second, from: 2500 * time.Millisecond, until: time.Minute}},
+			judge: hedgedSlow, rules: rules{Pass: {didNotDouble}, Warn: {doubled}, NotApplicable: {noHedge, tooFewCalls}}},
 	}
 }
 

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/torture/internal/words"
@@ -10,67 +9,60 @@ import (
 
 func hintCases() []Case {
 	const field = "RFC 9110, 10.2.3 (Retry-After)"
-	hinted := func(name, does string, status int, wait time.Duration, source string, judge func(*Seen) finding, r rules, header ...string) Case {
-		return Case{Name: "hint-" + name, Group: "hints", method: "GET", Does: does, Source: source,
-			script: []answer{{status: status, header: header, wait: wait}, good}, judge: judge, rules: r}
-	}
-	odd := func(name, value string, judge func(*Seen) finding, r rules) Case {
-		return hinted(name, "answers with 503 and Retry-After: "+value, 503, 0, field, judge, r, "Retry-After: "+value)
+	const forms = "RFC 9110, 5.6.7: recipients must accept all three forms"
+	const limits = "draft-ietf-httpapi-ratelimit-headers-10"
+	// A busy machine can be why a client seems to have waited.
+	hinted := func(name, does string, status int, wait time.Duration, source string, r rules, header ...string) Case {
+		return Case{Name: "hint-" + name, Does: does, Source: source,
+			script: []answer{{status: status, header: header, wait: wait}, good}, judge: hint, rules: r, hidden: mayHideThatItReadsNoHint, stands: true}
 	}
 	// heeds are the rules of a Retry-After; early is the grade of a client that reads it and comes back earlier.
 	// Who reads none is warned once, by the first case.
 	heeds := func(early Grade) rules {
 		return rules{Pass: {keptHint, stayedAway}, Warn: {stillWaited}, NotApplicable: {ignoredHint, noRetries}}.and(rules{early: {cameTooEarly}})
 	}
-	read := func(header string, c Case) Case { // a field that only some clients claim to read
-		c.judge, c.field, c.rules = dialect, header, rules{Pass: {keptHint}, NotApplicable: {ignoredField, oneAttempt}}
+	read := func(field, name, does string, status int, wait time.Duration, source string, header ...string) Case { // a field that only some clients claim to read
+		c := hinted(name, does, status, wait, source, rules{Pass: {keptHint}, NotApplicable: {ignoredField, oneAttempt}}, header...)
+		c.judge, c.field = dialect, field
 		return c
 	}
+	odd := func(name, value string, judge func(*Seen) finding, r rules) Case {
+		return Case{Name: "hint-" + name, Does: "answers with 503 and Retry-After: " + value, Source: field,
+			script: []answer{{status: 503, header: []string{"Retry-After: " + value}}, good}, judge: judge, rules: r}
+	}
 	comesBack := rules{Pass: {cameBack}, Warn: {stayedAway}, Fail: {stillWaited}, NotApplicable: {noRetries}}
-	tooLong := rules{Pass: {stayedAway}, Warn: {stillWaited}, Fail: {cameTooEarly}, NotApplicable: {ignoredHint, noRetries}}
-	// A busy machine can be why a client seems to have waited.
-	waited := []string{"hint-seconds-503", "hint-seconds-429", "hint-date", "hint-date-429", "hint-date-rfc850", "hint-date-asctime", "hint-twice", "hint-both",
-		"hint-ratelimit", "hint-x-ratelimit", "hint-ms", "hint-413"}
-	overflow := odd("overflow", "99999999999999999999", overflowHint, rules{Pass: {stayedAway, cameBack}, Warn: {stillWaited}, Fail: {overflowed}, NotApplicable: {noRetries}})
-	overflow.Does += "; forty clients" // one that came back soon could have drawn a short wait
-	overflow.plan = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
-	overflow.hidden, overflow.stands = mayHideAnOverflow, true
-	base := hinted("seconds-503", "answers with 503 and Retry-After: 2", 503, 2*time.Second, field, hint,
-		rules{Pass: {keptHint, stayedAway}, Warn: {ignoredHint, stillWaited}, NotApplicable: {noRetries}}, "Retry-After: 2")
-	cases := []Case{
-		base,
-		hinted("seconds-429", "answers with 429 and Retry-After: 2", 429, 2*time.Second, "RFC 6585, 4", hint, heeds(Fail), "Retry-After: 2"),
-		hinted("date", "answers with 503 and a Retry-After that is a date in two to three seconds", 503, 0, field, hint, heeds(Fail), "Retry-After: {imf+3}"),
-		hinted("date-429", "answers with 429 and a Retry-After that is a date in two to three seconds", 429, 0, field, hint, heeds(Fail), "Retry-After: {imf+3}"),
-		hinted("date-rfc850", "the same, with a date in the form of RFC 850", 503, 0, "RFC 9110, 5.6.7: recipients must accept all three forms", hint, heeds(Warn), "Retry-After: {rfc850+3}"),
-		hinted("date-asctime", "the same, with a date in the form of asctime", 503, 0, "RFC 9110, 5.6.7: recipients must accept all three forms", hint, heeds(Warn), "Retry-After: {asctime+3}"),
+	return []Case{
+		hinted("seconds-503", "answers with 503 and Retry-After: 2", 503, 2*time.Second, field,
+			rules{Pass: {keptHint, stayedAway}, Warn: {ignoredHint, stillWaited}, NotApplicable: {noRetries}}, "Retry-After: 2"),
+		hinted("seconds-429", "answers with 429 and Retry-After: 2", 429, 2*time.Second, "RFC 6585, 4", heeds(Fail), "Retry-After: 2"),
+		hinted("date", "answers with 503 and a Retry-After that is a date in two to three seconds", 503, 0, field, heeds(Fail), "Retry-After: {imf+3}"),
+		hinted("date-429", "answers with 429 and a Retry-After that is a date in two to three seconds", 429, 0, field, heeds(Fail), "Retry-After: {imf+3}"),
+		hinted("date-rfc850", "the same, with a date in the form of RFC 850", 503, 0, forms, heeds(Warn), "Retry-After: {rfc850+3}"),
+		hinted("date-asctime", "the same, with a date in the form of asctime", 503, 0, forms, heeds(Warn), "Retry-After: {asctime+3}"),
 		odd("past", "{imf-60}", oddHint, comesBack),
 		odd("zero", "0", oddHint, comesBack),
 		odd("negative", "-5", oddHint, comesBack),
 		odd("fraction", "0.5", oddHint, comesBack),
 		odd("words", "soon", oddHint, comesBack),
-		odd("day", "86400", hugeHint, tooLong),
-		overflow,
-		hinted("twice", "answers with 503 and two fields, Retry-After: 1 and Retry-After: 2", 503, time.Second, "RFC 9110, 5.3: the field is not a list; waiting for either will do", hint, heeds(Warn), "Retry-After: 1", "Retry-After: 2"),
-		hinted("both", "answers with 429, Retry-After: 2 and a RateLimit field that would allow it at once", 429, 2*time.Second, "draft-ietf-httpapi-ratelimit-headers-10: Retry-After takes precedence", hint, heeds(Fail),
+		odd("day", "86400", hugeHint, rules{Pass: {stayedAway}, Warn: {stillWaited}, Fail: {cameTooEarly}, NotApplicable: {ignoredHint, noRetries}}),
+		{Name: "hint-overflow", Does: "answers with 503 and Retry-After: 99999999999999999999; forty clients", Source: field, plan: fortyClients,
+			script: []answer{{status: 503, header: []string{"Retry-After: 99999999999999999999"}}, good}, judge: overflowHint,
+			rules: rules{Pass: {stayedAway, cameBack}, Warn: {stillWaited}, Fail: {overflowed}, NotApplicable: {noRetries}}, hidden: mayHideAnOverflow, stands: true},
+		hinted("twice", "answers with 503 and two fields, Retry-After: 1 and Retry-After: 2", 503, time.Second, "RFC 9110, 5.3: the field is not a list; waiting for either will do", heeds(Warn),
+			"Retry-After: 1", "Retry-After: 2"),
+		hinted("both", "answers with 429, Retry-After: 2 and a RateLimit field that would allow it at once", 429, 2*time.Second, limits+": Retry-After takes precedence", heeds(Fail),
 			"Retry-After: 2", `RateLimit: "default";r=0;t=0`),
-		read("RateLimit", hinted("ratelimit", "answers with 429 and RateLimit: \"default\";r=0;t=2", 429, 2*time.Second, "draft-ietf-httpapi-ratelimit-headers-10", nil, nil,
-			`RateLimit-Policy: "default";q=10;w=2`, `RateLimit: "default";r=0;t=2`)),
-		read("X-RateLimit-Reset", hinted("x-ratelimit", "answers with 429, X-RateLimit-Remaining: 0 and an X-RateLimit-Reset in two to three seconds", 429, 0, "docs.github.com: rate limits for the REST API", nil, nil,
-			"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: {epoch+3}")),
-		read("retry-after-ms", hinted("ms", "answers with 503 and retry-after-ms: 2000", 503, 2*time.Second, "the SDKs of OpenAI, and Azure's services", nil, nil, "Retry-After-Ms: 2000")),
-		hinted("404", "answers with 404 and Retry-After: 1", 404, time.Second, "RFC 9110, 15.5.5: the hint makes no failure of the server of it", once, rules{Pass: {sentOnce}, Warn: {sentAgain}, Fail: {didNotEnd}}, "Retry-After: 1"),
-		hinted("413", "answers with 413 and Retry-After: 2", 413, 2*time.Second, "RFC 9110, 15.5.14: the client may try again after that time", hint, heeds(Fail), "Retry-After: 2"),
+		read("RateLimit", "ratelimit", "answers with 429 and RateLimit: \"default\";r=0;t=2", 429, 2*time.Second, limits, `RateLimit-Policy: "default";q=10;w=2`, `RateLimit: "default";r=0;t=2`),
+		read("X-RateLimit-Reset", "x-ratelimit", "answers with 429, X-RateLimit-Remaining: 0 and an X-RateLimit-Reset in two to three seconds", 429, 0, "docs.github.com: rate limits for the REST API",
+			"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: {epoch+3}"),
+		read("retry-after-ms", "ms", "answers with 503 and retry-after-ms: 2000", 503, 2*time.Second, "the SDKs of OpenAI, and Azure's services", "Retry-After-Ms: 2000"),
+		{Name: "hint-404", Does: "answers with 404 and Retry-After: 1", Source: "RFC 9110, 15.5.5: the hint makes no failure of the server of it",
+			script: []answer{{status: 404, header: []string{"Retry-After: 1"}, wait: time.Second}, good}, judge: once, rules: rules{Pass: {sentOnce}, Warn: {sentAgain}, Fail: {didNotEnd}}},
+		hinted("413", "answers with 413 and Retry-After: 2", 413, 2*time.Second, "RFC 9110, 15.5.14: the client may try again after that time", heeds(Fail), "Retry-After: 2"),
+		{Name: "hint-200", Does: "answers with 200 and Retry-After: 1", Source: field,
+			script: []answer{{status: 200, header: []string{"Retry-After: 1"}}, good}, judge: unrequested, rules: rules{Pass: {tookTheAnswer}, Fail: {sentAgain, callFailed}}},
+		read("Retry-After of a redirect", "301", "answers with 301 and Retry-After: 2", 301, 2*time.Second, "RFC 9110, 10.2.3: the minimum wait before the redirected request", "Retry-After: 2", "Location: ?moved"),
 	}
-	for i := range cases {
-		if slices.Contains(waited, cases[i].Name) {
-			cases[i].hidden, cases[i].stands = mayHideThatItReadsNoHint, true
-		}
-	}
-	ok := hinted("200", "answers with 200 and Retry-After: 1", 200, 0, field, unrequested, rules{Pass: {tookTheAnswer}, Fail: {sentAgain, callFailed}}, "Retry-After: 1")
-	moved := read("Retry-After of a redirect", hinted("301", "answers with 301 and Retry-After: 2", 301, 2*time.Second, "RFC 9110, 10.2.3: the minimum wait before the redirected request", nil, nil, "Retry-After: 2", "Location: ?moved"))
-	moved.hidden, moved.stands = mayHideThatItReadsNoHint, true
-	return append(cases, ok, moved)
 }
 
 // What clients do in these cases.

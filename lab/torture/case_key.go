@@ -11,19 +11,18 @@ import (
 func keyCases() []Case {
 	const source = "draft-ietf-httpapi-idempotency-key-header-06, 2"
 	key := func(name, does string, judge func(*Seen) finding, r rules, script ...answer) Case {
-		return Case{Name: "key-" + name, Group: "keys", method: "POST", body: 100, key: true, Does: does, Source: source, script: append(script, good), judge: judge, rules: r}
+		return Case{Name: "key-" + name, Does: does, Source: source, method: "POST", body: 100, key: true,
+			script: append(script, good), judge: judge, rules: r}
 	}
 	same := rules{Pass: {sameKeys, sentOnce}, Fail: {severalKeys}, NotApplicable: {noKey, noRetries}}
-	own := key("own", "answers two POSTs to which the caller gave no key with 503, and then with 200", ownKeys,
-		rules{Pass: {keyForEach}, Fail: {severalKeys, sharedKey}, NotApplicable: {noKey, nothingCame}}, answer{status: 503})
-	own.key, own.plan = false, plan{calls: 2}
 	return []Case{
 		key("503", "answers a POST with a key twice with 503", sameKey, same, answer{status: 503}, answer{status: 503}),
 		key("reset", "reads a POST with a key and resets the connection", sameKey, same, answer{fault: faultReset}),
 		key("429", "answers a POST with a key with 429 and Retry-After: 1", sameKey, same, answer{status: 429, header: []string{"Retry-After: 1"}, wait: time.Second}),
 		key("409", "answers a POST with a key with 409: the first request is still at work", sameKey, same, answer{status: 409}),
 		key("422", "answers a POST with a key with 422: the key was used with another body", once, rules{Pass: {sentOnce}, Fail: {sentAgain, didNotEnd}}, answer{status: 422}),
-		own,
+		{Name: "key-own", Does: "answers two POSTs to which the caller gave no key with 503, and then with 200", Source: source, method: "POST", body: 100, plan: plan{calls: 2},
+			script: failing(503), judge: ownKeys, rules: rules{Pass: {keyForEach}, Fail: {severalKeys, sharedKey}, NotApplicable: {noKey, nothingCame}}},
 	}
 }
 

@@ -3,75 +3,79 @@ package torture
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
-func forbiddenCases() []Case {
-	const group = "must not be repeated"
-	var cases []Case
-	// onlyOnce are the rules of what must come once; more is the grade of those who repeat it.
-	onlyOnce := func(more Grade) rules {
-		return rules{Pass: {sentOnce}, Fail: {didNotEnd}}.and(rules{more: {sentAgain}})
-	}
-	withoutKey := func(more Grade) rules { return onlyOnce(more).and(rules{Pass: {ownKey}}) }
-	unsafe := func(name, method, does string, a answer, more Grade, source string) {
-		cases = append(cases, Case{Name: "once-" + name, Group: group, method: method, body: 100, Does: does + ", and would answer the next with 200",
-			Source: source, script: []answer{a, good}, judge: onceWithoutKey, rules: withoutKey(more)})
-	}
-	const not = "RFC 9110, 9.2.2: a client should not automatically retry a request with a non-idempotent method"
-	for _, status := range []int{500, 502, 503, 504} {
-		unsafe(fmt.Sprintf("post-%d", status), "POST", fmt.Sprintf("answers a POST without a key with %d", status), answer{status: status}, Fail, not)
-	}
-	unsafe("post-408", "POST", "answers a POST without a key with 408", answer{status: 408}, Warn, "RFC 9110, 15.5.9 with 9.2.2")
-	unsafe("patch-503", "PATCH", "answers a PATCH without a key with 503", answer{status: 503}, Fail, not)
-	unsafe("post-reset", "POST", "reads a POST without a key and resets the connection", answer{fault: faultReset}, Fail, not)
-	unsafe("post-close", "POST", "reads a POST without a key and closes the connection", answer{fault: faultClose}, Fail, not)
-	unsafe("post-in-header", "POST", "reads a POST without a key and breaks off within the header of its answer", answer{fault: faultInHeader}, Fail, not)
-	unsafe("post-body", "POST", "reads a POST without a key and breaks off within the body of its answer", answer{fault: faultCutBody}, Fail, not)
-	c := Case{Name: "once-post-timeout", Group: group, method: "POST", body: 100, timeout: 3 * time.Second,
-		Does:   "reads a POST without a key and does not answer; the call has three seconds",
-		Source: not, script: []answer{{fault: faultSilent}}, judge: onceWithoutKey, rules: withoutKey(Fail), hidden: mayHideThatItIsInTime, stands: true, longer: true}
-	cases = append(cases, c, Case{Name: "once-post-idle", Group: group, method: "POST", body: 100, plan: plan{calls: 2},
-		Does:   "answers a POST without a key, reads the next one whole on the same connection, resets it, and would answer a third with 200",
-		Source: not,
-		script: []answer{{status: 200, fault: faultIdle}}, judge: idleOnce, rules: withoutKey(Fail).and(rules{NotApplicable: {ownConnection, nothingCame}}),
-		hidden: mayHideAnIdleConnection, stands: true})
+const sourceNotAgain = "RFC 9110, 9.2.2: a client should not automatically retry a request with a non-idempotent method"
 
+// onlyOnce are the rules of what must come once; more is the grade of those who repeat it.
+func onlyOnce(more Grade) rules {
+	return rules{Pass: {sentOnce}, Fail: {didNotEnd}}.and(rules{more: {sentAgain}})
+}
+
+func onceCases() []Case {
 	const their = "RFC 9110, 15.5: the client seems to have erred; the same request gets the same answer"
-	for _, s := range []struct {
-		status int
-		more   Grade
-		source string
-	}{
-		{400, Fail, their}, {401, Warn, "RFC 9110, 15.5.2: may be repeated with other credentials"}, {403, Fail, "RFC 9110, 15.5.4: should not be repeated with the same credentials"},
-		{404, Warn, their}, {405, Fail, their}, {406, Fail, their}, {409, Warn, "RFC 9110, 15.5.10: the user might resolve the conflict"}, {410, Fail, "RFC 9110, 15.5.11"},
-		{412, Warn, "RFC 9110, 15.5.13"}, {413, Fail, "RFC 9110, 15.5.14: may be tried again only if there is a Retry-After"}, {414, Fail, their}, {415, Fail, their},
-		{422, Fail, "RFC 9110, 15.5.21"}, {423, Warn, "RFC 4918, 11.3"}, {428, Fail, "RFC 6585, 3"}, {431, Warn, "RFC 6585, 5: may be sent again after the fields are made smaller"}, {451, Fail, "RFC 7725, 3"},
-		{501, Warn, "RFC 9110, 15.6.2: the method is not supported, which the next attempt does not change"}, {505, Warn, "RFC 9110, 15.6.6: the same of the version"}, {507, Fail, "RFC 4918, 11.5: must not be repeated until a user asks for it"},
-		{508, Warn, "RFC 5842, 7.2"}, {511, Warn, "RFC 6585, 6"},
-	} {
-		what := http.StatusText(s.status)
-		cases = append(cases, Case{Name: "once-" + strconv.Itoa(s.status), Group: group, method: "GET", Does: fmt.Sprintf("answers a GET with %d (%s), and would answer the next with 200", s.status, what),
-			Source: s.source, script: failing(s.status), judge: once, rules: onlyOnce(s.more)})
+	withoutKey := func(more Grade) rules { return onlyOnce(more).and(rules{Pass: {ownKey}}) }
+	unsafe := func(name, method, does string, a answer, more Grade, source string) Case {
+		return Case{Name: "once-" + name, Does: does + ", and would answer the next with 200", Source: source, method: method, body: 100,
+			script: []answer{a, good}, judge: onceWithoutKey, rules: withoutKey(more)}
 	}
-	vendor := func(name, header, who, source string) {
-		cases = append(cases, Case{Name: "once-" + name, Group: group, method: "GET", Does: "answers a GET with 503 and " + header + ", and would answer the next with 200",
-			Source: source, script: []answer{{status: 503, header: []string{header}}, good}, judge: dontRetry, field: who, rules: rules{Pass: {sentOnce}, NotApplicable: {repeatedUnread, noRetries}}})
+	get := func(status int, more Grade, source string) Case {
+		return Case{Name: "once-" + strconv.Itoa(status), Does: fmt.Sprintf("answers a GET with %d (%s), and would answer the next with 200", status, http.StatusText(status)), Source: source,
+			script: failing(status), judge: once, rules: onlyOnce(more)}
 	}
-	vendor("should-retry", "X-Should-Retry: false", "X-Should-Retry", "the SDKs of OpenAI and Anthropic (Stainless)")
-	vendor("stripe-should-retry", "Stripe-Should-Retry: false", "Stripe-Should-Retry", "docs.stripe.com/error-low-level")
-	vendor("grpc-pushback", "Grpc-Retry-Pushback-Ms: -1", "Grpc-Retry-Pushback-Ms", "gRFC A6: a negative pushback asks for no retry")
-	cases = append(cases,
-		Case{Name: "once-h2-internal-post", Group: group, method: "POST", body: 100, door: doorFrames, Does: "reads a POST and resets its stream (INTERNAL_ERROR)",
-			Source: not, script: []answer{{fault: frameInternal}, good}, judge: onceHTTP2, rules: onlyOnce(Fail).and(rules{NotApplicable: {noHTTP2, nothingCame}})},
-		Case{Name: "once-h2-goaway-post", Group: group, method: "POST", body: 100, door: doorFrames, Does: "reads a POST, and closes the connection with a GOAWAY that counts it among the processed",
-			Source: "RFC 9113, 6.8: such a request may have been processed", script: []answer{{fault: frameProcessed}, good}, judge: onceHTTP2, rules: onlyOnce(Fail).and(rules{NotApplicable: {noHTTP2, nothingCame}})},
-		Case{Name: "once-success", Group: group, method: "POST", body: 100, Does: "answers a POST with 200", Source: not, script: []answer{good}, judge: once, rules: onlyOnce(Fail)},
-	)
-	return cases
+	vendor := func(name, field, value, source string) Case {
+		return Case{Name: "once-" + name, Does: "answers a GET with 503 and " + field + ": " + value + ", and would answer the next with 200", Source: source,
+			script: []answer{{status: 503, header: []string{field + ": " + value}}, good}, judge: dontRetry, field: field, rules: rules{Pass: {sentOnce}, NotApplicable: {repeatedUnread, noRetries}}}
+	}
+	return slices.Concat([]Case{
+		unsafe("post-500", "POST", "answers a POST without a key with 500", answer{status: 500}, Fail, sourceNotAgain),
+		unsafe("post-502", "POST", "answers a POST without a key with 502", answer{status: 502}, Fail, sourceNotAgain),
+		unsafe("post-503", "POST", "answers a POST without a key with 503", answer{status: 503}, Fail, sourceNotAgain),
+		unsafe("post-504", "POST", "answers a POST without a key with 504", answer{status: 504}, Fail, sourceNotAgain),
+		unsafe("post-408", "POST", "answers a POST without a key with 408", answer{status: 408}, Warn, "RFC 9110, 15.5.9 with 9.2.2"),
+		unsafe("patch-503", "PATCH", "answers a PATCH without a key with 503", answer{status: 503}, Fail, sourceNotAgain),
+		unsafe("post-reset", "POST", "reads a POST without a key and resets the connection", answer{fault: faultReset}, Fail, sourceNotAgain),
+		unsafe("post-close", "POST", "reads a POST without a key and closes the connection", answer{fault: faultClose}, Fail, sourceNotAgain),
+		unsafe("post-in-header", "POST", "reads a POST without a key and breaks off within the header of its answer", answer{fault: faultInHeader}, Fail, sourceNotAgain),
+		unsafe("post-body", "POST", "reads a POST without a key and breaks off within the body of its answer", answer{fault: faultCutBody}, Fail, sourceNotAgain),
+		{Name: "once-post-timeout", Does: "reads a POST without a key and does not answer; the call has three seconds", Source: sourceNotAgain, method: "POST", body: 100, timeout: 3 * time.Second,
+			script: []answer{{fault: faultSilent}}, judge: onceWithoutKey, rules: withoutKey(Fail), hidden: mayHideThatItIsInTime, stands: true, longer: true},
+		{Name: "once-post-idle", Does: "answers a POST without a key, reads the next one whole on the same connection, resets it, and would answer a third with 200", Source: sourceNotAgain,
+			method: "POST", body: 100, plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, judge: idleOnce,
+			rules: withoutKey(Fail).and(rules{NotApplicable: {ownConnection, nothingCame}}), hidden: mayHideAnIdleConnection, stands: true},
+		get(400, Fail, their),
+		get(401, Warn, "RFC 9110, 15.5.2: may be repeated with other credentials"),
+		get(403, Fail, "RFC 9110, 15.5.4: should not be repeated with the same credentials"),
+		get(404, Warn, their),
+		get(405, Fail, their),
+		get(406, Fail, their),
+		get(409, Warn, "RFC 9110, 15.5.10: the user might resolve the conflict"),
+		get(410, Fail, "RFC 9110, 15.5.11"),
+		get(412, Warn, "RFC 9110, 15.5.13"),
+		get(413, Fail, "RFC 9110, 15.5.14: may be tried again only if there is a Retry-After"),
+		get(414, Fail, their),
+		get(415, Fail, their),
+		get(422, Fail, "RFC 9110, 15.5.21"),
+		get(423, Warn, "RFC 4918, 11.3"),
+		get(428, Fail, "RFC 6585, 3"),
+		get(431, Warn, "RFC 6585, 5: may be sent again after the fields are made smaller"),
+		get(451, Fail, "RFC 7725, 3"),
+		get(501, Warn, "RFC 9110, 15.6.2: the method is not supported, which the next attempt does not change"),
+		get(505, Warn, "RFC 9110, 15.6.6: the same of the version"),
+		get(507, Fail, "RFC 4918, 11.5: must not be repeated until a user asks for it"),
+		get(508, Warn, "RFC 5842, 7.2"),
+		get(511, Warn, "RFC 6585, 6"),
+		vendor("should-retry", "X-Should-Retry", "false", "the SDKs of OpenAI and Anthropic (Stainless)"),
+		vendor("stripe-should-retry", "Stripe-Should-Retry", "false", "docs.stripe.com/error-low-level"),
+		vendor("grpc-pushback", "Grpc-Retry-Pushback-Ms", "-1", "gRFC A6: a negative pushback asks for no retry"),
+	}, http2OnceCases(), []Case{
+		{Name: "once-success", Does: "answers a POST with 200", Source: sourceNotAgain, method: "POST", body: 100, script: []answer{good}, judge: once, rules: onlyOnce(Fail)},
+	})
 }
 
 // What clients do in these cases.

@@ -10,10 +10,12 @@ func recoveryCases() []Case {
 	outage := answer{status: 503, from: time.Second, until: 3 * time.Second}
 	p := plan{calls: 400, every: 20 * time.Millisecond}
 	return []Case{
-		{Name: "recovery-back", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third",
-			Source: "Nygard, Release It!, Circuit Breaker: the half-open state", script: []answer{outage}, judge: back, rules: rules{Pass: {isBack}, Fail: {staysDown}, NotApplicable: {tooFewCalls}}, hidden: mayHideThatItIsBack, limit: 30 * time.Second, reported: true},
-		{Name: "recovery-herd", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third",
-			Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)", script: []answer{outage}, judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, hidden: mayOnlyBeBusy, stands: true, limit: 30 * time.Second},
+		{Name: "recovery-back", Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Source: "Nygard, Release It!, Circuit Breaker: the half-open state",
+			plan: p, limit: 30 * time.Second, script: []answer{outage},
+			judge: back, rules: rules{Pass: {isBack}, Fail: {staysDown}, NotApplicable: {tooFewCalls}}, hidden: mayHideThatItIsBack, reported: true},
+		{Name: "recovery-herd", Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)",
+			plan: p, limit: 30 * time.Second, script: []answer{outage},
+			judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, hidden: mayOnlyBeBusy, stands: true},
 	}
 }
 

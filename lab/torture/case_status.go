@@ -2,7 +2,9 @@ package torture
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull/lab/torture/internal/words"
@@ -18,46 +20,46 @@ var (
 
 func statusCases() []Case {
 	get := func(status int, r rules, source string) Case {
-		return Case{
-			Name: "status-" + strconv.Itoa(status), Group: "statuses", method: "GET",
-			Does:   fmt.Sprintf("answers a GET with %d, and then with 200", status),
-			Source: source, script: failing(status), judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true,
-		}
+		return Case{Name: "status-" + strconv.Itoa(status), Does: fmt.Sprintf("answers a GET with %d, and then with 200", status), Source: source,
+			script: failing(status), judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true}
 	}
-	limited := get(429, rules{Pass: {again, againInVain, single}, Warn: {noWait}, Fail: mayRepeat[Fail], NotApplicable: {noRetries, couldNotUseIt, tooFew}}, "RFC 6585, 4; AWS Builders' Library, Timeouts, retries and backoff with jitter")
-	limited.Does += "; forty clients" // one that came back soon could have drawn a short wait
-	limited.judge, limited.hidden, limited.plan = repetitionAfterAWait, mayHideThatThereWasNoWait, plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
-	cases := []Case{
+	other := func(method string, body int) Case {
+		return Case{Name: "status-503-" + strings.ToLower(method), Does: "answers a " + method + " with 503, and then with 200", Source: sourceMethods,
+			method: method, body: body, script: failing(503), judge: repetition, rules: mayRepeat}
+	}
+	return []Case{
 		get(503, oughtToRepeat, "RFC 9110, 15.6.4; gRPC status UNAVAILABLE"),
 		get(502, oughtToRepeat, "RFC 9110, 15.6.3; GEP-1731 lists 500, 502, 503 and 504"),
 		get(504, oughtToRepeat, "RFC 9110, 15.6.5; GEP-1731"),
-		limited,
+		{Name: "status-429", Does: "answers a GET with 429, and then with 200; forty clients", Source: "RFC 6585, 4; AWS Builders' Library, Timeouts, retries and backoff with jitter",
+			plan: fortyClients, script: failing(429), judge: repetitionAfterAWait, hidden: mayHideThatThereWasNoWait, stands: true,
+			rules: rules{Pass: {again, againInVain, single}, Warn: {noWait}, Fail: mayRepeat[Fail], NotApplicable: {noRetries, couldNotUseIt, tooFew}}},
 		get(500, mayRepeat, "RFC 9110, 15.6.1 with 9.2.2"),
 		get(408, mayRepeat, "RFC 9110, 15.5.9: the client may repeat the request"),
 		get(425, mayRepeat, "RFC 8470, 5.2: the client may repeat the request"),
 		get(421, mayRepeat, "RFC 9110, 15.5.20: may repeat it over another connection"),
 		get(520, mayRepeat, "RFC 9110, 15, third paragraph: an unknown 5xx is a 500"),
+		other("PUT", 200),
+		other("DELETE", 0),
+		other("HEAD", 0),
+		{Name: "status-mixed", Does: "answers a GET with 503, then 502, then 200", Source: sourceMethods, script: failing(503, 502), judge: repetition, rules: mayRepeat},
+		{Name: "status-always", Does: "answers every GET with 503", Source: "RFC 9110, 9.2.2; SRE book, Handling Overload: three attempts a request",
+			script: []answer{{status: 503}}, judge: bounded, rules: rules{Pass: {fewAttempts}, Warn: {manyAttempts, stillTried}, Fail: {reportedSuccess}}},
+		{Name: "status-early-hints", Does: "sends 103 before its 200", Source: "RFC 9110, 15.2: a client must be able to parse 1xx",
+			script: []answer{{status: 200, fault: faultHints}}, judge: works, rules: mustWork, reported: true},
 	}
-	for _, method := range []string{"PUT", "DELETE", "HEAD"} {
-		c := Case{
-			Name: "status-503-" + lower(method), Group: "statuses", method: method,
-			Does:   "answers a " + method + " with 503, and then with 200",
-			Source: sourceMethods, script: failing(503), judge: repetition, rules: mayRepeat,
-		}
-		if method == "PUT" {
-			c.body = 200
-		}
-		cases = append(cases, c)
-	}
-	return append(cases,
-		Case{Name: "status-mixed", Group: "statuses", method: "GET", Does: "answers a GET with 503, then 502, then 200",
-			Source: sourceMethods, script: failing(503, 502), judge: repetition, rules: mayRepeat},
-		Case{Name: "status-always", Group: "statuses", method: "GET", Does: "answers every GET with 503",
-			Source: "RFC 9110, 9.2.2; SRE book, Handling Overload: three attempts a request", script: []answer{{status: 503}}, judge: bounded,
-			rules: rules{Pass: {fewAttempts}, Warn: {manyAttempts, stillTried}, Fail: {reportedSuccess}}},
-		Case{Name: "status-early-hints", Group: "statuses", method: "GET", Does: "sends 103 before its 200",
-			Source: "RFC 9110, 15.2: a client must be able to parse 1xx", script: []answer{{status: 200, fault: faultHints}}, judge: works, rules: mustWork, reported: true},
-	)
+}
+
+// fortyClients are enough to see whether there is a wait: one that came back soon could have drawn a short one.
+var fortyClients = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
+
+// faultHints is a 103 before the answer.
+var faultHints = &fault{name: "early-hints"}
+
+func writeHints(w http.ResponseWriter) {
+	w.Header().Set("Link", "</style.css>; rel=preload")
+	w.WriteHeader(http.StatusEarlyHints)
+	w.Header().Del("Link")
 }
 
 // What clients do in these cases.
@@ -71,10 +73,6 @@ const (
 	fewAttempts   outcome = "gives up after at most ten attempts"
 	manyAttempts  outcome = "makes more than ten attempts"
 )
-
-func lower(method string) string {
-	return map[string]string{"PUT": "put", "DELETE": "delete", "HEAD": "head", "POST": "post", "PATCH": "patch", "GET": "get"}[method]
-}
 
 // lost is the finding about a first call that failed although an attempt of it had a good answer. A client of one service
 // may not be able to use the answer of another: only who goes on after it has lost it.

@@ -1,8 +1,19 @@
 package torture
 
-import (
-	"github.com/lullgo/lull/lab/torture/internal/words"
-)
+import "github.com/lullgo/lull/lab/torture/internal/words"
+
+// tlsCases are connections over TLS that must not be made.
+func tlsCases() []Case {
+	shows := func(name, which string, d door) Case {
+		return Case{Name: "tls-" + name, Does: "shows a certificate " + which, Source: "RFC 9110, 4.3.4; RFC 9325, 6.1", door: d,
+			script: []answer{good}, judge: untrusted, rules: rules{Pass: {sentNothing}, Warn: {connectedAgain}, Fail: {sentIt, reportedSuccess, didNotEnd}}}
+	}
+	return []Case{
+		shows("wrong-name", "for another name", doorWrong),
+		shows("expired", "that has expired", doorExpired),
+		shows("unknown", "that nobody known has signed", doorUnknown),
+	}
+}
 
 // What clients do in these cases.
 const (

@@ -1,21 +1,22 @@
 package torture
 
-import (
-	"time"
-)
+import "time"
 
 func volumeCases() []Case {
 	const budget = "SRE book, Handling Overload: a retry budget of 10 % for each client"
 	return []Case{
-		{Name: "volume-outage", Group: "volume", method: "GET", plan: plan{calls: 1000, every: 5 * time.Millisecond}, Does: "answers a thousand calls of one process with 503", Source: budget,
-			script: []answer{{status: 503}}, judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}, limit: 45 * time.Second},
-		{Name: "volume-brown-out", Group: "volume", method: "GET", plan: plan{calls: 300, every: 10 * time.Millisecond}, Does: "answers a third of all requests with 503", Source: budget,
-			script: []answer{{status: 503, share: 1. / 3}}, judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}, limit: 45 * time.Second},
-		{Name: "volume-layers", Group: "volume", method: "GET", plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, Does: "is the last of three services that call each other with the client, and answers with 503",
-			Source: "SRE book, Addressing Cascading Failures: retry at one level", script: []answer{{status: 503}}, judge: layered,
-			rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, limit: 45 * time.Second, reported: true},
-		{Name: "volume-breaker", Group: "volume", method: "GET", plan: plan{calls: 120, every: 50 * time.Millisecond}, Does: "answers all requests with 503, after 300 ms each, for six seconds",
-			Source: "Nygard, Release It!, Circuit Breaker", script: []answer{{status: 503, delay: 300 * time.Millisecond}}, judge: sheds, rules: rules{Pass: {breaks}, NotApplicable: {noBreaker, tooFewCalls}}, hidden: mayHideABreaker, limit: 30 * time.Second, reported: true},
+		{Name: "volume-outage", Does: "answers a thousand calls of one process with 503", Source: budget,
+			plan: plan{calls: 1000, every: 5 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503}},
+			judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}},
+		{Name: "volume-brown-out", Does: "answers a third of all requests with 503", Source: budget,
+			plan: plan{calls: 300, every: 10 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503, share: 1. / 3}},
+			judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}},
+		{Name: "volume-layers", Does: "is the last of three services that call each other with the client, and answers with 503", Source: "SRE book, Addressing Cascading Failures: retry at one level",
+			plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, limit: 45 * time.Second, script: []answer{{status: 503}},
+			judge: layered, rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, reported: true},
+		{Name: "volume-breaker", Does: "answers all requests with 503, after 300 ms each, for six seconds", Source: "Nygard, Release It!, Circuit Breaker",
+			plan: plan{calls: 120, every: 50 * time.Millisecond}, limit: 30 * time.Second, script: []answer{{status: 503, delay: 300 * time.Millisecond}},
+			judge: sheds, rules: rules{Pass: {breaks}, NotApplicable: {noBreaker, tooFewCalls}}, hidden: mayHideABreaker, reported: true},
 	}
 }
 
