@@ -13,20 +13,16 @@ func connectionCases() []Case {
 		{Name: "connection-retries", Does: "answers a GET twice with 503 and a small body, and then with 200", Source: source,
 			script: failing(503, 503), judge: reuse, rules: onOne, hidden: mayOnlyBeBusy, stands: true},
 		{Name: "connection-large", Does: "answers a GET with 503 and a body of 32 KB, and then with 200", Source: source,
-			script: []answer{{status: 503, body: 32 << 10}, good},
-			judge:  reuse, rules: onOne, hidden: mayOnlyBeBusy, stands: true},
+			script: []answer{{status: 503, body: 32 << 10}, good}, judge: reuse, rules: onOne, hidden: mayOnlyBeBusy, stands: true},
 		{Name: "connection-calls", Does: "takes ten calls of one process, one after the other", Source: source,
-			plan: plan{calls: 10}, script: []answer{good},
-			judge: reuseByCalls, rules: rules{Pass: {fewForCalls}, Warn: {manyForCalls}}},
+			plan: plan{calls: 10}, script: []answer{good}, judge: reuseByCalls, rules: rules{Pass: {fewForCalls}, Warn: {manyForCalls}}},
 		{Name: "connection-close", Does: "answers with 200 and Connection: close", Source: "RFC 9112, 9.6",
-			script: []answer{{status: 200, header: []string{"Connection: close"}}},
-			judge:  works, rules: mustWork, reported: true},
+			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works, rules: mustWork, reported: true},
 		{Name: "connection-storm", Does: "answers twenty calls of one process over TLS, all at once, twice with 503", Source: source,
 			door: doorTLS, plan: plan{calls: 20, together: true}, limit: 40 * time.Second, script: failing(503, 503),
 			judge: handshakes, rules: rules{Pass: {fewHandshakes}, Warn: {manyHandshakes}, NotApplicable: {nothingCame}}, hidden: mayOnlyBeBusy, stands: true},
 		{Name: "connection-tls", Does: "answers with 200, over TLS", Source: "RFC 9110, 4.3.4",
-			door: doorTLS, script: []answer{good},
-			judge: overTLS, rules: mustWork.and(rules{NotApplicable: {unknownCA}}), reported: true},
+			door: doorTLS, script: []answer{good}, judge: overTLS, rules: mustWork.and(rules{NotApplicable: {unknownCA}}), reported: true},
 	}
 }
 
@@ -66,11 +62,7 @@ func reuse(s *Seen) finding {
 // connection may not be back in its pool when the next call begins, so a few more than one are no sign.
 func reuseByCalls(s *Seen) finding {
 	n, calls := connectionsOf(s.Attempts), len(s.Finished)
-	o := fewForCalls
-	if 2*n > calls {
-		o = manyForCalls
-	}
-	return did(o, "%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(calls, "call"))
+	return did(either(2*n > calls, manyForCalls, fewForCalls), "%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(calls, "call"))
 }
 
 // handshakes is the judge of TLS while many calls fail. A pool may have no room for the connections of all
@@ -81,10 +73,8 @@ func handshakes(s *Seen) finding {
 	if len(s.Attempts) == 0 {
 		return did(nothingCame, "no request: %s", words.Short(s.call().Text))
 	}
-	if s.Accepted > calls+max(calls/4, (len(s.Attempts)-calls)/2) {
-		return did(manyHandshakes, "%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
-	}
-	return did(fewHandshakes, "%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
+	many := s.Accepted > calls+max(calls/4, (len(s.Attempts)-calls)/2)
+	return did(either(many, manyHandshakes, fewHandshakes), "%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 }
 
 // overTLS is the judge of whether the client knows the certificate at all.

@@ -108,8 +108,5 @@ func hedgedSlow(s *Seen) finding {
 		requests += n
 	}
 	ratio := float64(requests) / float64(len(slow))
-	if ratio > 1.5 {
-		return did(doubled, "%.2f requests a call where all are slow", ratio)
-	}
-	return did(didNotDouble, "%.2f requests a call where all are slow", ratio)
+	return did(either(ratio > 1.5, doubled, didNotDouble), "%.2f requests a call where all are slow", ratio)
 }

@@ -119,46 +119,44 @@ func hint(s *Seen) finding {
 		}
 		return did(cameTooEarly, "%s", why)
 	}
-	switch {
-	case len(list) > 1 && list[0].NotBefore > 0:
+	if len(list) > 1 && list[0].NotBefore > 0 {
 		return did(keptHint, "it came back after %s; the server had asked for %s", words.Rounded(list[1].Arrived-list[0].Answered), words.Rounded(list[0].NotBefore-list[0].Answered))
-	case s.call().Ended != "":
-		return did(stillWaited, "it was still waiting after %s", words.Rounded(s.Took))
+	}
+	return s.stayed("", "it did not come back, and so not too early")
+}
+
+// stayed is the finding about a client that did not come back. The end of what is said of one that still waits, and
+// what is said of one that gave up, are those of the case.
+func (s *Seen) stayed(still, away string) finding {
+	switch call := s.call(); {
+	case call.Ended != "":
+		return did(stillWaited, "it was still waiting after %s%s", words.Rounded(s.Took), still)
 	case !s.retries:
 		return did(noRetries, "one attempt: the client makes no retries")
+	case away == "":
+		return did(stayedAway, "it gave up after %s", words.Rounded(call.End-call.Start))
 	}
-	return did(stayedAway, "it did not come back, and so not too early")
+	return did(stayedAway, "%s", away)
 }
 
 // oddHint is the judge of values that ask for nothing sensible: the client neither hangs nor
 // fails over them.
 func oddHint(s *Seen) finding {
-	list, call := s.first(), s.call()
-	switch {
-	case call.Ended != "":
-		return did(stillWaited, "it was still waiting after %s", words.Rounded(s.Took))
-	case len(list) > 1:
+	if list := s.first(); len(list) > 1 && s.call().Ended == "" {
 		return did(cameBack, "it came back after %s", words.Rounded(list[1].Arrived-list[0].Answered))
-	case !s.retries:
-		return did(noRetries, "one attempt: the client makes no retries")
 	}
-	return did(stayedAway, "one attempt: the value kept it from coming back")
+	return s.stayed("", "one attempt: the value kept it from coming back")
 }
 
 // hugeHint is the judge of a wait that nobody can make.
 func hugeHint(s *Seen) finding {
-	list, call := s.first(), s.call()
-	switch {
+	switch list := s.first(); {
 	case len(list) > 1 && !s.hints:
 		return did(ignoredHint, "the client does not read Retry-After: it came back after %s", words.Rounded(list[1].Arrived-list[0].Answered))
 	case len(list) > 1:
 		return did(cameTooEarly, "it came back after %s; the server had asked for much longer", words.Rounded(list[1].Arrived-list[0].Answered))
-	case call.Ended != "":
-		return did(stillWaited, "it was still waiting after %s, and would have for long", words.Rounded(s.Took))
-	case !s.retries:
-		return did(noRetries, "one attempt: the client makes no retries")
 	}
-	return did(stayedAway, "it gave up after %s", words.Rounded(call.End-call.Start))
+	return s.stayed(", and would have for long", "")
 }
 
 // dialect is the judge of a field that only some claim to read: whoever comes earlier does not read it.
@@ -191,16 +189,11 @@ func mayHideAnOverflow(s *Seen) bool {
 
 // overflowHint is the judge of a number that no machine can hold.
 func overflowHint(s *Seen) finding {
-	list, call := s.first(), s.call()
-	switch {
+	switch list := s.first(); {
 	case s.hints && !s.atOnce && instantly(s):
 		return did(overflowed, "it came back after %s: the number overflowed", words.Rounded(list[1].Arrived-list[0].Answered))
 	case len(list) > 1:
 		return did(cameBack, "it came back after %s, as if there were no hint", words.Rounded(list[1].Arrived-list[0].Answered))
-	case call.Ended != "":
-		return did(stillWaited, "it was still waiting after %s, and would have for ever", words.Rounded(s.Took))
-	case !s.retries:
-		return did(noRetries, "one attempt: the client makes no retries")
 	}
-	return did(stayedAway, "it gave up after %s", words.Rounded(call.End-call.Start))
+	return s.stayed(", and would have for ever", "")
 }

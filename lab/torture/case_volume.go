@@ -53,10 +53,7 @@ func volume(s *Seen) finding {
 	}
 	n := len(s.Finished)
 	ratio := float64(len(s.Attempts)) / float64(n)
-	if ratio > 1.3 {
-		return did(manyMore, "%.2f attempts a call, of %d calls", ratio, n)
-	}
-	return did(fewMore, "%.2f attempts a call, of %d calls", ratio, n)
+	return did(either(ratio > 1.3, manyMore, fewMore), "%.2f attempts a call, of %d calls", ratio, n)
 }
 
 // brownOut is the judge of a service of which a part fails.
@@ -65,12 +62,9 @@ func brownOut(s *Seen) finding {
 		return did(noRetries, "the client makes no retries")
 	}
 	_, ok := s.finishedCalls()
-	n := len(s.Finished)
-	ratio, good := float64(len(s.Attempts))/float64(n), float64(ok)/float64(n)
-	if ratio > 2 {
-		return did(moreThanTwice, "%.2f attempts a call; %.0f %% of the calls succeeded", ratio, good*100)
-	}
-	return did(atMostTwice, "%.2f attempts a call; %.0f %% of the calls succeeded", ratio, good*100)
+	n := float64(len(s.Finished))
+	ratio := float64(len(s.Attempts)) / n
+	return did(either(ratio > 2, moreThanTwice, atMostTwice), "%.2f attempts a call; %.0f %% of the calls succeeded", ratio, float64(ok)/n*100)
 }
 
 // layered is the judge of retries that multiply.
@@ -83,10 +77,7 @@ func layered(s *Seen) finding {
 		return did(oneAtATime, "the client does not make a call while another waits")
 	}
 	ratio := float64(len(s.Attempts)) / float64(len(s.Finished))
-	if ratio > 3 {
-		return did(multiplied, "%.1f attempts at the last service for each call", ratio)
-	}
-	return did(didNotMultiply, "%.1f attempts at the last service for each call", ratio)
+	return did(either(ratio > 3, multiplied, didNotMultiply), "%.1f attempts at the last service for each call", ratio)
 }
 
 // count returns how many attempts, retries alone if so asked, arrived in a time.

@@ -30,8 +30,7 @@ func waitCases() []Case {
 			plan: plan{calls: 120, fresh: true, rounds: 6}, alone: true, limit: 60 * time.Second, script: []answer{{status: 503, gather: 20}, good},
 			judge: herd(20), rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart(20)},
 		{Name: "wait-refused", Does: "resets twenty connections as soon as they are accepted", Source: "SRE book, Addressing Cascading Failures",
-			doors: slices.Repeat([]arrival{arriveReset}, 20), script: []answer{good},
-			judge: fewConnections, rules: rules{Pass: {fewConnectionsMade}, Warn: {manyConnections, stillTried}}},
+			doors: slices.Repeat([]arrival{arriveReset}, 20), script: []answer{good}, judge: fewConnections, rules: rules{Pass: {fewConnectionsMade}, Warn: {manyConnections, stillTried}}},
 	}
 }
 

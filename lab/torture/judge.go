@@ -21,6 +21,13 @@ func did(o outcome, format string, args ...any) finding {
 	return finding{o, fmt.Sprintf(format, args...)}
 }
 
+func either(is bool, then, otherwise outcome) outcome {
+	if is {
+		return then
+	}
+	return otherwise
+}
+
 // verdict judges what was seen.
 func (s *Seen) verdict(t traits) Verdict {
 	s.traits = t
