@@ -52,8 +52,9 @@ var (
 
 // What clients do in these cases.
 const (
-	tookHalf      outcome = "takes half an answer for a whole one"
-	ownConnection outcome = "makes its second call on a new connection"
+	reportedFailure outcome = "reports the failure"
+	tookHalf        outcome = "takes half an answer for a whole one"
+	ownConnection   outcome = "makes its second call on a new connection"
 )
 
 // failsSafely is the judge of what can never succeed: the client reports that, in time.

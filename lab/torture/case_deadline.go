@@ -70,6 +70,7 @@ const (
 	endedOverAShare outcome = "ends more than a tenth of its time after it is up"
 	noneAfterwards  outcome = "makes no attempt after its time is up"
 	cameAfterwards  outcome = "makes an attempt after its time is up"
+	gaveUp          outcome = "gives up by itself"
 	gaveUpAtOnce    outcome = "gives up soon after the answer"
 	slept           outcome = "waits until its time is nearly up for a retry that could only come later"
 	cancelledIt     outcome = "cancels the attempt so that the server learns that nobody waits"

@@ -67,20 +67,14 @@ func hintCases() []Case {
 
 // What clients do in these cases.
 const (
-	keptHint       outcome = "comes back no earlier than asked"
-	stayedAway     outcome = "does not come back"
-	cameTooEarly   outcome = "comes back earlier than asked although it reads a Retry-After of seconds"
-	ignoredHint    outcome = "comes back earlier than asked since it reads no Retry-After"
-	repeatedUnread outcome = "repeats it since it does not read that field"
-	ignoredField   outcome = "comes back earlier than asked since it does not read that field"
-	cameBack       outcome = "comes back"
-	overflowed     outcome = "comes back at once although it waits where there is no such field"
+	keptHint     outcome = "comes back no earlier than asked"
+	stayedAway   outcome = "does not come back"
+	cameTooEarly outcome = "comes back earlier than asked although it reads a Retry-After of seconds"
+	ignoredHint  outcome = "comes back earlier than asked since it reads no Retry-After"
+	ignoredField outcome = "comes back earlier than asked since it does not read that field"
+	cameBack     outcome = "comes back"
+	overflowed   outcome = "comes back at once although it waits where there is no such field"
 )
-
-// Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
-// whatever machine. An upper bound is generous, since the machine may be busy. A fail is for
-// what breaks a specification or does harm (a request carried out twice, an answer lost, a
-// server that is not left alone); a warning for what is allowed but not recommended.
 
 // timerSlack is how much too early a timer may be: those of JavaScript count whole
 // milliseconds.

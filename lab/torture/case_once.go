@@ -80,9 +80,10 @@ func onceCases() []Case {
 
 // What clients do in these cases.
 const (
-	sentOnce  outcome = "sends it once"
-	sentAgain outcome = "sends it again"
-	ownKey    outcome = "sends it again with an Idempotency-Key that it made and that all attempts share"
+	sentOnce       outcome = "sends it once"
+	sentAgain      outcome = "sends it again"
+	repeatedUnread outcome = "repeats it since it does not read that field"
+	ownKey         outcome = "sends it again with an Idempotency-Key that it made and that all attempts share"
 )
 
 // once is the judge of what must come once.

@@ -8,6 +8,11 @@ import (
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
+// Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
+// whatever machine. An upper bound is generous, since the machine may be busy. A fail is for
+// what breaks a specification or does harm (a request carried out twice, an answer lost, a
+// server that is not left alone); a warning for what is allowed but not recommended.
+
 // patience is what an upper bound is generous by.
 const patience = 4 * time.Second
 

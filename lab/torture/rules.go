@@ -65,6 +65,4 @@ const (
 	callFailed      outcome = "reports a failure"
 	tookTheAnswer   outcome = "takes the 200"
 	reportedSuccess outcome = "reports success without a good answer"
-	reportedFailure outcome = "reports the failure"
-	gaveUp          outcome = "gives up by itself"
 )
