@@ -34,6 +34,8 @@ type Case struct {
 	usual  time.Duration // how long a good answer takes that is not in the script
 	// reported: what the client made of it shows in its own report alone.
 	reported bool
+	// unless finds out that the client is one to whom the question does not apply; nil if it applies to all.
+	unless func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
 	judge func(*Seen) finding
 	rules rules

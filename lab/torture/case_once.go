@@ -46,7 +46,7 @@ func onceCases() []Case {
 		{Name: "once-post-timeout", Does: "reads a POST without a key and does not answer; the call has three seconds", Source: sourceNotAgain, method: "POST", body: 100, timeout: 3 * time.Second,
 			script: []answer{{fault: faultSilent}}, judge: onceWithoutKey, rules: withoutKey(Fail), hidden: mayHideThatItIsInTime, stands: true, longer: true},
 		{Name: "once-post-idle", Does: "answers a POST without a key, reads the next one whole on the same connection, resets it, and would answer a third with 200", Source: sourceNotAgain,
-			method: "POST", body: 100, plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, judge: idleOnce,
+			method: "POST", body: 100, plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, unless: (*Seen).notIdle, judge: idleOnce,
 			rules: withoutKey(Fail).and(rules{NotApplicable: {ownConnection, nothingCame}}), hidden: mayHideAnIdleConnection, stands: true},
 		get(400, Fail, their),
 		get(401, Warn, "RFC 9110, 15.5.2: may be repeated with other credentials"),
@@ -125,9 +125,4 @@ func dontRetry(s *Seen) finding {
 }
 
 // idleOnce is the judge of a request that was read whole on a connection that had been idle, and must come once.
-func idleOnce(s *Seen) finding {
-	if f, ok := s.notIdle(); ok {
-		return f
-	}
-	return s.onceWithoutKeyOf(1)
-}
+func idleOnce(s *Seen) finding { return s.onceWithoutKeyOf(1) }

@@ -15,7 +15,7 @@ func recoveryCases() []Case {
 			judge: back, rules: rules{Pass: {isBack}, Fail: {staysDown}, NotApplicable: {tooFewCalls}}, hidden: mayHideThatItIsBack, reported: true},
 		{Name: "recovery-herd", Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)",
 			plan: p, limit: 30 * time.Second, script: []answer{outage},
-			judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, hidden: mayOnlyBeBusy, stands: true},
+			unless: (*Seen).noRetry, judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, hidden: mayOnlyBeBusy, stands: true},
 	}
 }
 
@@ -65,9 +65,6 @@ func mayHideThatItIsBack(s *Seen) bool { return s.Late > punctual && back(s).out
 // has no time catches up later, with retries and with the first attempts of its calls alike: where those
 // come in a crowd, too, that is no herd of retries.
 func afterwards(s *Seen) finding {
-	if !s.retries {
-		return did(noRetries, "the client makes no retries")
-	}
 	end := s.Case.script[0].until
 	const window = 500 * time.Millisecond
 	usual := int(window / s.Case.plan.every)

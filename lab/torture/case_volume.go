@@ -7,13 +7,13 @@ func volumeCases() []Case {
 	return []Case{
 		{Name: "volume-outage", Does: "answers a thousand calls of one process with 503", Source: budget,
 			plan: plan{calls: 1000, every: 5 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503}},
-			judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}},
+			unless: (*Seen).noRetry, judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}},
 		{Name: "volume-brown-out", Does: "answers a third of all requests with 503", Source: budget,
 			plan: plan{calls: 300, every: 10 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503, share: 1. / 3}},
-			judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}},
+			unless: (*Seen).noRetry, judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}},
 		{Name: "volume-layers", Does: "is the last of three services that call each other with the client, and answers with 503", Source: "SRE book, Addressing Cascading Failures: retry at one level",
 			plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, limit: 45 * time.Second, script: []answer{{status: 503}},
-			judge: layered, rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, reported: true},
+			unless: (*Seen).noRetry, judge: layered, rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, reported: true},
 		{Name: "volume-breaker", Does: "answers all requests with 503, after 300 ms each, for six seconds", Source: "Nygard, Release It!, Circuit Breaker",
 			plan: plan{calls: 120, every: 50 * time.Millisecond}, limit: 30 * time.Second, script: []answer{{status: 503, delay: 300 * time.Millisecond}},
 			judge: sheds, rules: rules{Pass: {breaks}, NotApplicable: {noBreaker, tooFewCalls}}, hidden: mayHideABreaker, reported: true},
@@ -48,9 +48,6 @@ func (s *Seen) finishedCalls() (ended, ok int) {
 
 // volume is the judge of how many attempts a call costs in an outage.
 func volume(s *Seen) finding {
-	if !s.retries {
-		return did(noRetries, "the client makes no retries")
-	}
 	n := len(s.Finished)
 	ratio := float64(len(s.Attempts)) / float64(n)
 	return did(either(ratio > 1.3, manyMore, fewMore), "%.2f attempts a call, of %d calls", ratio, n)
@@ -58,9 +55,6 @@ func volume(s *Seen) finding {
 
 // brownOut is the judge of a service of which a part fails.
 func brownOut(s *Seen) finding {
-	if !s.retries {
-		return did(noRetries, "the client makes no retries")
-	}
 	_, ok := s.finishedCalls()
 	n := float64(len(s.Finished))
 	ratio := float64(len(s.Attempts)) / n
@@ -69,9 +63,6 @@ func brownOut(s *Seen) finding {
 
 // layered is the judge of retries that multiply.
 func layered(s *Seen) finding {
-	if !s.retries {
-		return did(noRetries, "the client makes no retries")
-	}
 	ended, _ := s.finishedCalls()
 	if ended < len(s.Finished) && len(s.Attempts) < len(s.Finished) {
 		return did(oneAtATime, "the client does not make a call while another waits")

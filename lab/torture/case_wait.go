@@ -19,16 +19,16 @@ func waitCases() []Case {
 			judge: brokenWait, rules: rules{Pass: {waited}, Warn: {onlyFirstAtOnce}, Fail: {noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNoRetryWaits},
 		{Name: "wait-growth", Does: "answers every GET of a hundred clients with 503", Source: backoff + "; gRFC A6",
 			plan: plan{calls: 100, fresh: true, every: 20 * time.Millisecond}, limit: 40 * time.Second, script: []answer{{status: 503}},
-			judge: growth, rules: rules{Pass: {grew}, Warn: {didNotGrow, noWait}, NotApplicable: {tooFew, oneRetry, hedges}}, hidden: mayHideThatTheyGrow},
+			unless: (*Seen).noWaits, judge: growth, rules: rules{Pass: {grew}, Warn: {didNotGrow, noWait}, NotApplicable: {tooFew, oneRetry, hedges}}, hidden: mayHideThatTheyGrow},
 		{Name: "wait-cap", Does: "answers every GET of two hundred clients with 503, for forty seconds", Source: backoff + ": the cap must not end the jitter",
 			plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, limit: 40 * time.Second, script: []answer{{status: 503}},
-			judge: capped, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, stillGrows, didNotGrow, hedges}}, hidden: mayHideThatTheLongestAreConstant, stands: true},
+			unless: (*Seen).noWaits, judge: capped, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, stillGrows, didNotGrow, hedges}}, hidden: mayHideThatTheLongestAreConstant, stands: true},
 		{Name: "wait-jitter", Does: "answers a GET with 503, and then with 200; two hundred clients", Source: backoff + "; gRFC A6: ±20 %",
 			plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, alone: true, script: failing(503),
-			judge: jitter, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNothingIsRandom},
+			unless: (*Seen).noWaits, judge: jitter, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNothingIsRandom},
 		{Name: "wait-herd", Does: "fails twenty clients at the same moment with 503, six times", Source: backoff,
 			plan: plan{calls: 120, fresh: true, rounds: 6}, alone: true, limit: 60 * time.Second, script: []answer{{status: 503, gather: 20}, good},
-			judge: herd(20), rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart(20)},
+			unless: (*Seen).noWaits, judge: herd(20), rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart(20)},
 		{Name: "wait-refused", Does: "resets twenty connections as soon as they are accepted", Source: "SRE book, Addressing Cascading Failures",
 			doors: slices.Repeat([]arrival{arriveReset}, 20), script: []answer{good}, judge: fewConnections, rules: rules{Pass: {fewConnectionsMade}, Warn: {manyConnections, stillTried}}},
 	}
@@ -169,9 +169,6 @@ func brokenWait(s *Seen) finding {
 // growth is the judge of waits that get longer. A busy machine moves a mean, and hardly a
 // median.
 func growth(s *Seen) finding {
-	if v, ok := s.noWaits(); ok {
-		return v
-	}
 	first, last, retry := s.medians()
 	switch {
 	case first == 0:
@@ -215,9 +212,6 @@ func mayHideThatTheyGrow(s *Seen) bool {
 // later they are not 1.7 times as long: waits that double are eight times as long then, and
 // those that grow by half are 3.4 times. Where they are, randomness is decided as by constant.
 func capped(s *Seen) finding {
-	if v, ok := s.noWaits(); ok {
-		return v
-	}
 	const apart = 3
 	lists := s.waitsOfMost()
 	n := len(lists)
@@ -258,7 +252,7 @@ func constant(waits []time.Duration) bool {
 // mayHideThatTheLongestAreConstant reports whether a busy machine can be why the longest waits seem to be
 // random.
 func mayHideThatTheLongestAreConstant(s *Seen) bool {
-	if s.Late <= punctual || capped(s).outcome != random {
+	if s.Late <= punctual || s.finding().outcome != random {
 		return false
 	}
 	lists := s.waitsOfMost()
@@ -288,9 +282,6 @@ func mayHideThatNothingIsRandom(s *Seen) bool {
 // chance that two hundred waits drawn evenly from at least ±10 % look constant is below 1 in
 // 10,000.
 func jitter(s *Seen) finding {
-	if v, ok := s.noWaits(); ok {
-		return v
-	}
 	waits := s.waits(1)
 	if len(waits) < fewest {
 		return did(tooFew, "%s: too few to judge", words.Plural(len(waits), "retry"))
@@ -345,9 +336,6 @@ func (s *Seen) roundsOf(size int) []round {
 // drawn evenly from ±20 % look like a herd in five of six rounds is below 1 in 100,000.
 func herd(size int) func(*Seen) finding {
 	return func(s *Seen) finding {
-		if v, ok := s.noWaits(); ok {
-			return v
-		}
 		herds, of := s.herds(size)
 		worst := round{}
 		for _, r := range s.roundsOf(size) {

@@ -55,8 +55,23 @@ func (s *Seen) verdict(t traits) Verdict {
 
 // graded is the verdict by the rules of the case.
 func (s *Seen) graded() Verdict {
-	f := s.Case.judge(s)
+	f := s.finding()
 	return Verdict{s.Case.rules.grade(f.outcome), f.why}
+}
+
+// finding is what the client did.
+func (s *Seen) finding() finding {
+	if s.Case.unless != nil {
+		if f, ok := s.Case.unless(s); ok {
+			return f
+		}
+	}
+	return s.Case.judge(s)
+}
+
+// noRetry is the finding about a client that makes no retries at all.
+func (s *Seen) noRetry() (finding, bool) {
+	return did(noRetries, "the client makes no retries"), !s.retries
 }
 
 // answered reports whether an attempt of the first call had a good answer.
