@@ -1,7 +1,9 @@
 package torture
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -9,17 +11,17 @@ import (
 )
 
 // A Case is one thing that the server does to a client, what the client ought to do then, and
-// the source of that.
+// the source of that. It stands in the file of its topic, such as case_hint.go.
 type Case struct {
 	Name   string // such as status-503, part of the address
-	Group  string // one of Groups
+	Group  string // one of Groups: that of its topic
 	Does   string // what the server does
 	Right  string // what a client may do, and the grade that it gets for it; the rest of a sentence that begins with "the client"
 	Source string // where that stands
 
-	method string
-	key    bool // the call has an Idempotency-Key
-	body   int  // bytes of the request's body
+	method string // GET if its topic names none
+	key    bool   // the call has an Idempotency-Key
+	body   int    // bytes of the request's body
 	// timeout is how long the client is given for the call. Zero leaves it its own.
 	timeout time.Duration
 	plan    plan
@@ -32,6 +34,8 @@ type Case struct {
 	usual  time.Duration // how long a good answer takes that is not in the script
 	// reported: what the client made of it shows in its own report alone.
 	reported bool
+	// unless finds out that the client is one to whom the question does not apply; nil if it applies to all.
+	unless func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
 	judge func(*Seen) finding
 	rules rules
@@ -78,10 +82,37 @@ const mostTries = 3
 // are 15 s together.
 const defaultLimit = 24 * time.Second
 
+// The topics, in the order of the cases. Those of hintCases stand in case_hint.go, with all that belongs to them,
+// and so on. A group may have several topics.
+var topics = []struct {
+	group string
+	cases func() []Case
+}{
+	{"statuses", statusCases},
+	{"connections that break", brokenCases},
+	{"connections that break", http2Cases},
+	{"connections that break", tlsCases},
+	{"must not be repeated", onceCases},
+	{"bodies", bodyCases},
+	{"hints", hintCases},
+	{"waits", waitCases},
+	{"deadlines", deadlineCases},
+	{"volume", volumeCases},
+	{"recovery", recoveryCases},
+	{"hedging", hedgeCases},
+	{"connections", connectionCases},
+	{"keys", keyCases},
+}
+
 // Groups are the lines of a card, in order.
-var Groups = []string{
-	"statuses", "connections that break", "must not be repeated", "bodies", "hints", "waits",
-	"deadlines", "volume", "recovery", "hedging", "connections", "keys",
+var Groups = groups()
+
+func groups() []string {
+	var list []string
+	for _, t := range topics {
+		list = append(list, t.group)
+	}
+	return slices.Compact(list)
 }
 
 // A plan is how many calls are made, and when. The zero plan is one call.
@@ -124,9 +155,9 @@ const (
 // An answer is what becomes of a request.
 type answer struct {
 	status int
-	header []string // "Name: value"; {imf+3} and its like are a date in three seconds
-	body   int      // bytes of the response's body
-	fault  fault
+	header []string      // "Name: value"; {imf+3} and its like are a date in three seconds
+	body   int           // bytes of the response's body
+	fault  *fault        // nil if nothing is wrong with it
 	delay  time.Duration // before the answer
 	// wait is the least time that the header asks for. Dates in the header set it by
 	// themselves.
@@ -143,37 +174,24 @@ type answer struct {
 	from, until time.Duration
 }
 
-// A fault is what is wrong with the bytes of a response.
-type fault string
-
-const (
-	faultNone        fault = ""
-	faultReset       fault = "reset"         // the connection is reset when the request has been read
-	faultClose       fault = "close"         // it is closed instead
-	faultInStatus    fault = "in-status"     // reset within the status line
-	faultInHeader    fault = "in-header"     // closed within the header
-	faultAfterHeader fault = "after-header"  // reset after the header
-	faultCutBody     fault = "cut-body"      // closed in the middle of a body of known length
-	faultCutChunk    fault = "cut-chunk"     // closed in the middle of a chunked body
-	faultGarbage     fault = "garbage"       // bytes that are no HTTP
-	faultSilent      fault = "silent"        // nothing, until the client goes
-	faultEarly       fault = "early"         // the answer comes before the body was read, and the connection closes
-	faultMidBody     fault = "mid-body"      // reset in the middle of the request's body
-	faultIdle        fault = "idle"          // a good answer; then the idle connection is reset
-	faultTrickle     fault = "trickle"       // a body of which a byte comes now and then
-	faultHints       fault = "early-hints"   // 103 before the answer
-	frameRefuse      fault = "refuse-stream" // RST_STREAM(REFUSED_STREAM)
-	frameGoaway      fault = "goaway"        // GOAWAY whose last stream is below the request's
-	frameInternal    fault = "internal"      // RST_STREAM(INTERNAL_ERROR)
-	frameProcessed   fault = "goaway-after"  // GOAWAY that counts the request as seen, and then the end
-)
+// A fault is what is wrong with a response. It stands in the file of its topic.
+type fault struct {
+	name string // in the time line
+	// Over HTTP/1.1 the connection ends after a part of a response, with RST if it is reset, and else with FIN.
+	part  string
+	reset bool
+	// frames plays it over HTTP/2, on a stream, and reports whether the connection goes on.
+	frames func(f *framer, stream uint32) bool
+}
 
 // Cases returns all cases, in the order of Groups.
 func Cases() []Case {
-	all := slices.Concat(statusCases(), brokenCases(), forbiddenCases(), bodyCases(), hintCases(), waitCases(),
-		deadlineCases(), volumeCases(), recoveryCases(), hedgingCases(), connectionCases(), keyCases())
-	for i := range all {
-		all[i].Right = all[i].rules.text()
+	var all []Case
+	for _, t := range topics {
+		for _, c := range t.cases() {
+			c.Group, c.Right, c.method = t.group, c.rules.text(), cmp.Or(c.method, http.MethodGet)
+			all = append(all, c)
+		}
 	}
 	return all
 }
@@ -186,4 +204,16 @@ func Select(patterns []string) ([]Case, error) {
 		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", unused)
 	}
 	return picked, nil
+}
+
+// good is the answer that ends a script.
+var good = answer{status: 200}
+
+// failing is a script: those statuses, and then 200.
+func failing(statuses ...int) []answer {
+	var script []answer
+	for _, status := range statuses {
+		script = append(script, answer{status: status})
+	}
+	return append(script, good)
 }

@@ -13,6 +13,12 @@
 // calls, with all their retries, and reports whether each call succeeded. Each case starts a new
 // client.
 //
+// # Where a case is
+//
+// Each topic has a file: case_hint.go has the cases of Retry-After, what the server plays in them, what clients do
+// then, and the judges that find it out. What all share stands elsewhere: site.go and frames.go play, seen.go
+// records, judge.go and rules.go grade.
+//
 // # Grades
 //
 // A client fails a case if it breaks a specification or does harm: it repeats a request that may

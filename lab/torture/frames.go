@@ -185,28 +185,28 @@ func (f *framer) respond(id uint32) bool {
 	ans := f.site.answer(0, st.number)
 	f.site.log.change(st.index, func(a *Attempt) {
 		a.Answered, a.Length, a.Whole = f.site.log.now(), st.length, true
-		a.Status, a.Good = ans.status, ans.fault == faultNone
+		a.Status, a.Good = ans.status, ans.fault == nil
 		f.site.log.noteLocked(0, "attempt %d is answered: %s", st.number, ans.describe(nil))
 	})
-	var last [4]byte
-	binary.BigEndian.PutUint32(last[:], id)
-	switch ans.fault {
-	case frameRefuse:
-		return f.send(frameRST, 0, id, 0, 0, 0, 7) == nil
-	case frameInternal:
-		return f.send(frameRST, 0, id, 0, 0, 0, 2) == nil
-	case frameGoaway:
-		f.send(frameGone, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-		return f.leave()
-	case frameProcessed:
-		f.send(frameGone, 0, 0, append(last[:], 0, 0, 0, 2)...)
-		return f.leave()
+	if ans.fault != nil {
+		return ans.fault.frames(f, id)
 	}
 	// The same answer as over HTTP/1.1: some clients take nothing for a success but what they can decode. In HPACK that is
 	// the status 200, and a literal with the name of index 31.
 	const jsonType = "application/json"
 	fields := append([]byte{0x88, 0x0f, 31 - 15, byte(len(jsonType))}, jsonType...)
 	return f.send(frameHeaders, flagEndHeaders, id, fields...) == nil && f.send(frameData, flagEndStream, id, []byte("{}\n")...) == nil
+}
+
+// reset ends a stream with an error of RFC 9113, 7.
+func (f *framer) reset(stream, code uint32) bool {
+	return f.send(frameRST, 0, stream, binary.BigEndian.AppendUint32(nil, code)...) == nil
+}
+
+// goaway ends the connection, with the last stream that may have been processed.
+func (f *framer) goaway(last, code uint32) bool {
+	f.send(frameGone, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, last), code)...)
+	return f.leave()
 }
 
 // leave closes the connection so that what was sent last is read: a close while the client

@@ -58,7 +58,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte(begin+"\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"), uint8(0))
 	f.Add([]byte(begin+"\x00\x00\x01\x01\x04\x00\x00\x00\x01\x82\x00\x00\x02\x00\x01\x00\x00\x00\x01ab"), uint8(1))
 	f.Add([]byte(begin+"\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x08"), uint8(2))
-	faults := []fault{faultNone, frameRefuse, frameInternal}
+	faults := []*fault{nil, frameRefuse, frameInternal}
 	f.Fuzz(func(t *testing.T, b []byte, which uint8) {
 		client, server := net.Pipe()
 		s := &site{c: Case{script: []answer{{status: 200, fault: faults[int(which)%len(faults)]}}}, log: newLog(100, func() {})}

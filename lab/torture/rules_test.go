@@ -432,7 +432,7 @@ func TestRules(t *testing.T) {
 			if s.Case.judge == nil {
 				t.Fatalf("situation %d: no case is named %q", i, name)
 			}
-			f := s.Case.judge(&s)
+			f := s.finding()
 			if !strings.Contains(string(f.outcome), x.says) {
 				t.Errorf("situation %d, %s: the client %s (%s), want that it %s", i, name, f.outcome, f.why, x.says)
 				continue

@@ -128,18 +128,11 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 // basics returns the names of the cases that show what a client does at all, as far as others
 // need to know.
 func basics(cases []Case) []string {
-	asks := func(groups ...string) bool {
-		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(groups, c.Group) })
-	}
-	names := []string{"status-503"}
-	if asks("hints", "deadlines") {
-		names = append(names, "hint-seconds-503")
-	}
-	if asks("waits", "hedging") {
-		names = append(names, "hedge-get")
-	}
-	if asks("waits", "hedging") || slices.ContainsFunc(cases, func(c Case) bool { return c.Name == "hint-overflow" }) {
-		names = append(names, "wait-first")
+	var names []string
+	for _, b := range basic {
+		if b.asked == nil || slices.ContainsFunc(cases, b.asked) {
+			names = append(names, b.name)
+		}
 	}
 	return names
 }

@@ -70,36 +70,37 @@ type traits struct {
 	hedges  bool // it sends a second request beside one that is slow
 }
 
+// basic are the cases that show what a client does at all, and of which others that is asked.
+var basic = []struct {
+	name  string
+	trait func(*traits) *bool
+	shows func(*Seen) bool
+	asked func(Case) bool // nil: of all
+}{
+	{"status-503", func(t *traits) *bool { return &t.retries }, func(s *Seen) bool { return len(s.first()) > 1 }, nil},
+	{"hint-seconds-503", func(t *traits) *bool { return &t.hints }, obeyed, func(c Case) bool { return c.Group == "hints" || c.Group == "deadlines" }},
+	{"hedge-get", func(t *traits) *bool { return &t.hedges }, hedged, func(c Case) bool { return c.Group == "waits" || c.Group == "hedging" }},
+	{"wait-first", func(t *traits) *bool { return &t.atOnce }, instantly, func(c Case) bool {
+		return c.Group == "waits" || c.Group == "hedging" || c.Name == "hint-overflow"
+	}},
+}
+
 // learn returns t with what a basic case shows.
 func (t traits) learn(s *Seen) traits {
-	shows := false
-	switch s.Case.Name {
-	case "status-503":
-		shows = len(s.first()) > 1
-	case "hint-seconds-503":
-		shows = obeyed(s)
-	case "hedge-get":
-		shows = hedged(s)
-	case "wait-first":
-		shows = instantly(s)
-	}
-	if shows {
-		return t.with(s.Case.Name)
+	for _, b := range basic {
+		if b.name == s.Case.Name && b.shows(s) {
+			*b.trait(&t) = true
+		}
 	}
 	return t
 }
 
 // with returns t with the trait that a basic case is for.
-func (t traits) with(basic string) traits {
-	switch basic {
-	case "status-503":
-		t.retries = true
-	case "hint-seconds-503":
-		t.hints = true
-	case "hedge-get":
-		t.hedges = true
-	case "wait-first":
-		t.atOnce = true
+func (t traits) with(name string) traits {
+	for _, b := range basic {
+		if b.name == name {
+			*b.trait(&t) = true
+		}
 	}
 	return t
 }

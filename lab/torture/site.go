@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	stdlog "log"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -252,7 +253,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log.change(index, func(a *Attempt) {
 		a.Answered, a.Status = s.log.now(), ans.status
-		a.Good = ans.status/100 == 2 && (ans.fault == faultNone || ans.fault == faultHints || ans.fault == faultIdle && !reused)
+		a.Good = ans.status/100 == 2 && (ans.fault == nil || ans.fault == faultHints || ans.fault == faultIdle && !reused)
 		switch {
 		case until != 0:
 			a.NotBefore = until
@@ -261,22 +262,19 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.log.noteLocked(call, "attempt %d is answered: %s", number, ans.describe(header))
 	})
-	if ans.fault == faultIdle && reused {
-		ans.fault = faultReset
-	}
-	s.write(w, header, ans)
+	s.write(w, header, ans, reused)
 }
 
 // describe returns what an answer is, for the time line.
 func (a answer) describe(header http.Header) string {
 	var b strings.Builder
 	switch a.fault {
-	case faultNone, faultIdle, faultHints, faultTrickle:
+	case nil, faultIdle, faultHints, faultTrickle:
 		fmt.Fprintf(&b, "%d", a.status)
 	case faultEarly:
 		fmt.Fprintf(&b, "%d, before its body was read", a.status)
 	default:
-		fmt.Fprintf(&b, "with a fault (%s)", a.fault)
+		fmt.Fprintf(&b, "with a fault (%s)", a.fault.name)
 	}
 	for _, line := range a.header {
 		name, _, _ := strings.Cut(line, ": ")
@@ -369,23 +367,17 @@ func (s *site) answer(call, number int) answer {
 	return ans
 }
 
-// write writes an answer with its fault.
-func (s *site) write(w http.ResponseWriter, header http.Header, ans answer) {
+// write writes an answer with its fault, on a connection that may have carried another.
+func (s *site) write(w http.ResponseWriter, header http.Header, ans answer, reused bool) {
 	body := "{}\n"
 	if ans.body > 0 {
 		body = strings.Repeat("x", ans.body)
 	}
-	h, hijack := w.(http.Hijacker)
-	switch ans.fault {
-	case faultNone, faultIdle, faultHints, faultTrickle:
+	if ans.fault == nil || ans.fault == faultHints || ans.fault == faultTrickle || ans.fault == faultIdle && !reused {
 		if ans.fault == faultHints {
-			w.Header().Set("Link", "</style.css>; rel=preload")
-			w.WriteHeader(http.StatusEarlyHints)
-			w.Header().Del("Link")
+			writeHints(w)
 		}
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		if ans.fault == faultTrickle {
 			s.trickle(w)
 			return
@@ -393,72 +385,31 @@ func (s *site) write(w http.ResponseWriter, header http.Header, ans answer) {
 		w.WriteHeader(ans.status)
 		io.WriteString(w, body)
 		return
-	default:
-		if !hijack {
-			panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
-		}
+	}
+	h, ok := w.(http.Hijacker)
+	if !ok {
+		panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
 	}
 	conn, _, err := h.Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
-	switch ans.fault {
-	case faultReset, faultMidBody:
-		reset(conn)
-	case faultInStatus:
-		io.WriteString(conn, "HTTP/1.1 20")
-		pause()
-		reset(conn)
-	case faultInHeader:
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: appl")
-		conn.Close()
-	case faultAfterHeader:
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
-		pause()
-		reset(conn)
-	case faultCutBody:
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"half\":")
-		conn.Close()
-	case faultCutChunk:
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{\"half\":")
-		conn.Close()
-	case faultGarbage:
-		io.WriteString(conn, "\x00\x01 this is no HTTP\r\n\r\n")
-		conn.Close()
-	case faultEarly:
-		fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\n", ans.status, http.StatusText(ans.status), len(body))
-		header.Write(conn)
-		io.WriteString(conn, "\r\n"+body)
-		if c, ok := conn.(*counted); ok {
-			c.CloseWrite()
-		}
-		// What still comes is read for a while: closing with unread bytes would reset the
-		// connection, and the client could lose the answer (RFC 9112, 9.6).
-		conn.SetDeadline(time.Now().Add(time.Second))
-		io.Copy(io.Discard, conn)
-		conn.Close()
-	default:
-		conn.Close()
+	if ans.fault == faultEarly {
+		writeEarly(conn, ans.status, header, body)
+		return
 	}
-}
-
-// trickle writes a body without an end, a byte at a time.
-func (s *site) trickle(w http.ResponseWriter) {
-	w.WriteHeader(http.StatusOK)
-	flush := http.NewResponseController(w)
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if _, err := io.WriteString(w, "x"); err != nil || flush.Flush() != nil {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-s.over:
-			panic(http.ErrAbortHandler)
+	if ans.fault.part != "" {
+		io.WriteString(conn, ans.fault.part)
+		if ans.fault.reset {
+			pause()
 		}
 	}
+	if ans.fault.reset {
+		reset(conn)
+		return
+	}
+	conn.Close()
 }
 
 // pause lets bytes be read before a reset discards them.
