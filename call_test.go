@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/internal/budgettest"
 )
 
 var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
@@ -92,8 +92,8 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 
 // A budget of concurrent retries is notified when each of them has ended.
 func TestRetriesAreSettled(t *testing.T) {
-	envoy := preset.Budget{Envoy: preset.EnvoyConfig{MinConcurrency: 1}}.New()
-	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return envoy }))
+	one := &budgettest.Budget{AtMost: 1}
+	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return one }))
 	for call := range 3 {
 		c := waiting(t, d, engine.Spec{})
 		if other, _ := d.State().Start(0, engine.Spec{}); !other.Attempt(0, nil).Done && !other.Next(0, transient, nil).Done {

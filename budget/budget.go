@@ -36,7 +36,7 @@
 // earned. It is zero unless set.
 //
 // [GRPCThrottle] has gRPC's published rules, and is tested with their published cases. Its
-// configuration means what it means there: a zero is a zero, not a default. Package preset
+// configuration means what it means there: a zero is a zero, not a default. Package lab/rivals
 // has the budgets of the AWS SDKs, Envoy and Finagle, for comparison.
 //
 // # Order of use
@@ -72,7 +72,7 @@ import (
 )
 
 // Class is why a retry is wanted. The quota of the AWS SDKs charges by it (package
-// preset); the budgets of this package charge the same for all.
+// lab/rivals); the budgets of this package charge the same for all.
 type Class uint8
 
 const (

@@ -32,6 +32,9 @@
 //	  maps:
 //	    preset: external-api
 //
+// A preset is a policy of package preset. The program lull also knows other clients, to examine them; see
+// [Presets].
+//
 // docs/files.md has the rest: how values are written, operations and services, how defaults, presets
 // and overrides are put together, and scenario files. [PolicyFile] has the result, and knows where
 // each value comes from ([PolicyFile.Position], [PolicyFile.Origin]).

@@ -183,11 +183,11 @@ func ExampleLive_FollowEach() {
 
 func ExamplePresets() {
 	fmt.Println(config.Presets()[:5])
-	p, ok := config.PresetPolicy("go-retryablehttp")
+	p, ok := config.PresetPolicy("edge")
 	fmt.Println(p.Attempts, ok)
 	// Output:
 	// [internal-service external-api background-worker command-line edge]
-	// 5 true
+	// 2 true
 }
 
 func ExamplePolicySchema() {

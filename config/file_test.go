@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/clients"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
@@ -240,7 +240,7 @@ func TestDefaultsAndPresets(t *testing.T) {
 		{"a client is whole", "{attempts: 9, limit: {in_flight: 5}, nested: always}", "{preset: lull}", lull.Policy{}},
 		{"a client and its own fields", "{attempts: 9}", "{preset: none, deadline: 1s}",
 			with(preset1("none"), func(p *lull.Policy) { p.Deadline = s })},
-		{"clients as defaults give way", "{preset: naive-3, attempts: 2}", "{preset: internal-service}",
+		{"clients as defaults give way", "{preset: none, attempts: 2}", "{preset: internal-service}",
 			preset.InternalService()},
 	} {
 		parts := []string{"defaults: " + c.defaults + "\n", "dependencies: {api: " + c.own + "}\n"}
@@ -311,20 +311,6 @@ func TestEveryPresetIsWrittenByName(t *testing.T) {
 	}
 }
 
-// What a client does not repeat its policy does not.
-func TestPresetsOfClients(t *testing.T) {
-	for name, want := range map[string]engine.TimeoutRetries{"istio": lull.TimeoutsNever, "go-retryablehttp": lull.TimeoutsAlways} {
-		if got := preset1(name).Timeouts; got != want {
-			t.Errorf("%s repeats timeouts: %v", name, got)
-		}
-	}
-	for _, name := range []string{"aws-standard-2.1", "cenkalti", "external", ""} {
-		if p, ok := PresetPolicy(name); ok {
-			t.Errorf("%s is %+v", name, p)
-		}
-	}
-}
-
 // Names may have dots in them, and be the beginning of others.
 func TestPositionsOfNamesWithDots(t *testing.T) {
 	f, err := ParsePolicyFile("f", []byte("defaults:\n  attempts: 2\ndependencies:\n  a.b:\n  a: {attempts: 3}\n  a.budget: {preset: external-api}\n"))
@@ -353,8 +339,8 @@ func TestPolicyFilesThatCannotBeWritten(t *testing.T) {
 		{PolicyFile{}, "config: a policy file with nothing in it"},
 		{PolicyFile{Version: 2}, "config: version is 2: want 1"},
 		{PolicyFile{Defaults: Defaults{Policy: nan}}, "config: defaults.budget.ratio is NaN, which a file cannot hold"},
-		{PolicyFile{Defaults: Defaults{Preset: "x"}}, `config: defaults.preset is "x": want ` + allowedPreset()},
-		{PolicyFile{Dependencies: []Dependency{{Name: "a", Preset: "grpc"}}}, `config: dependencies.a.preset is "grpc": want ` + allowedPreset()},
+		{PolicyFile{Defaults: Defaults{Preset: "x"}}, `config: defaults.preset is "x": want ` + allowedPreset(clients.All())},
+		{PolicyFile{Dependencies: []Dependency{{Name: "a", Preset: "grpc"}}}, `config: dependencies.a.preset is "grpc": want ` + allowedPreset(clients.All())},
 		{PolicyFile{Defaults: Defaults{Policy: preset.ExternalAPI()}, Dependencies: []Dependency{{Name: "a", Policy: nan}}},
 			"config: dependencies.a.budget.ratio is NaN, which a file cannot hold"},
 		{PolicyFile{Dependencies: []Dependency{{Name: "a"}, {Name: "a"}}}, `config: the name "a" under dependencies: want names of 1 to 100 printable characters, all different`},

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/clients"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -92,7 +93,7 @@ func (w *fileWriter) preset(n *tree.Node, name, path string) {
 		return
 	}
 	if _, ok := findTemplate(name); !ok {
-		w.fail("%s.preset is %s: want %s", path, tree.Quote(name), allowedPreset())
+		w.fail("%s.preset is %s: want %s", path, tree.Quote(name), allowedPreset(clients.All()))
 	}
 	n.Set("preset", tree.String(name))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/clients"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
@@ -276,15 +277,15 @@ func TestProblemsOfWhatIsInherited(t *testing.T) {
 		{"defaults: {backoff: {base: 1 sec}}\ndependencies: {a: {backoff: {floor: 500ms}}}\n",
 			`f:1:28: defaults.backoff.base is "1 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 1s?`},
 		{"defaults: {preset: internal}\ndependencies: {a: {limit: {max_wait: 1s}}}\n",
-			`f:1:20: defaults.preset is "internal": want ` + allowedPreset() + `; did you mean internal-service?`},
+			`f:1:20: defaults.preset is "internal": want ` + allowedPreset(clients.All()) + `; did you mean internal-service?`},
 		// But one in what does not.
 		{"defaults: {backoff: {base: 1 sec}}\ndependencies: {a: {backoff: {base: 1s, floor: 5s}}}\n",
 			`f:1:28: defaults.backoff.base is "1 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 1s?` + "\n" +
 				`f:2:47: dependencies.a.backoff.floor is 5s: want zero or less than Base (1s), so that jitter has room above it`},
 		{"dependencies: {a: {preset: grpc}}\n",
-			`f:1:28: dependencies.a.preset is "grpc", which has a budget or a jitter that no policy can have: want ` + allowedPreset()},
-		{"dependencies: {a: {preset: {}}}\n", `f:1:28: dependencies.a.preset is a mapping: want ` + allowedPreset()},
-		{"dependencies: {a: {preset: }}\n", `f:1:28: dependencies.a.preset is empty: want ` + allowedPreset()},
+			`f:1:28: dependencies.a.preset is "grpc", which has a budget or a jitter that no policy can have: want ` + allowedPreset(clients.All())},
+		{"dependencies: {a: {preset: {}}}\n", `f:1:28: dependencies.a.preset is a mapping: want ` + allowedPreset(clients.All())},
+		{"dependencies: {a: {preset: }}\n", `f:1:28: dependencies.a.preset is empty: want ` + allowedPreset(clients.All())},
 		{"dependencies: {a: {preset: !x lull}}\n", `f:1:28: dependencies.a.preset is tagged "!x": want a plain value`},
 	} {
 		_, err := ParsePolicyFile("f", []byte(c.data))

@@ -6,12 +6,13 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/clients"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/preset"
 )
 
-// own are the presets of package lull, in the order in which messages list them.
+// own are those of package preset, in the order in which messages list them.
 var own = []struct {
 	name   string
 	policy func() lull.Policy
@@ -23,27 +24,25 @@ var own = []struct {
 	{"edge", preset.Edge},
 }
 
-// Presets are the names that "preset" can have in a file. First come the presets of package lull,
-// which are meant to begin with. Then come the clients of package preset that a policy can describe
+// Presets are the names that "preset" can have in a file. They are the five of package preset, which
+// are meant to begin with. In the program lull the clients of others follow that a policy can describe
 // completely; they are for looking at what a team has today.
 func Presets() []string {
-	var names []string
-	for _, p := range own {
-		names = append(names, p.name)
-	}
-	for _, p := range preset.All() {
-		if expressible(p) {
-			names = append(names, p.Name)
+	names := ownNames()
+	for _, c := range clients.All() {
+		if !c.Partial {
+			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// expressible reports whether a policy describes all of p. Other presets have a budget or a jitter that
-// no policy can have; without it they would be another client, and most of them one without a
-// budget. Others are consumers of queues.
-func expressible(p preset.Preset) bool {
-	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{} && !p.Messages
+func ownNames() []string {
+	names := make([]string, len(own))
+	for i, p := range own {
+		names[i] = p.name
+	}
+	return names
 }
 
 // A template is the policy of a preset.
@@ -62,14 +61,10 @@ func PresetPolicy(name string) (lull.Policy, bool) {
 // templates are those of all presets, by their names.
 var templates = sync.OnceValue(func() map[string]template {
 	all := map[string]template{}
-	for _, p := range preset.All() {
-		if !expressible(p) {
-			continue
+	for _, c := range clients.All() {
+		if !c.Partial {
+			all[c.Name] = template{c.Policy, true}
 		}
-		if !p.Reads.Timeouts {
-			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation the driver decides
-		}
-		all[p.Name] = template{p.Policy, true}
 	}
 	for _, p := range own {
 		all[p.name] = template{policy: p.policy()}
@@ -92,22 +87,22 @@ func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
 		if t, ok := findTemplate(n.Text); ok {
 			return n.Text, t
 		}
-		if slices.ContainsFunc(preset.All(), func(p preset.Preset) bool { return p.Name == n.Text }) {
-			r.WrongAt(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
+		if slices.ContainsFunc(clients.All(), func(c clients.Client) bool { return c.Name == n.Text }) {
+			r.WrongAt(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(clients.All()), "")
 			return "", template{}
 		}
 	}
 	// Reading continues with the suggestion, to find what else is wrong.
 	near := choice.Nearest(n.Text, Presets())
-	r.WrongAt(n, path, n.Quoted(), allowedPreset(), near)
+	r.WrongAt(n, path, n.Quoted(), allowedPreset(clients.All()), near)
 	t, _ := findTemplate(near)
 	return near, t
 }
 
-func allowedPreset() string {
-	var names []string
-	for _, p := range own {
-		names = append(names, p.name)
+func allowedPreset(others []clients.Client) string {
+	names := ownNames()
+	if len(others) > 0 {
+		names = append(names, "a client that is all policy, such as go-retryablehttp")
 	}
-	return choice.List(append(names, "a client that is all policy, such as go-retryablehttp"))
+	return choice.List(names)
 }

@@ -21,7 +21,7 @@ import (
 // The committed schema is the one that the types make now. The module lab/schematest compares it
 // with the reader.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
-	g := generator{docs: map[string]map[string]string{}, definitions: object{}}
+	g := generator{docs: map[string]map[string]string{}, definitions: object{}, clients: clientNames(t)}
 	root := g.root()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -40,6 +40,7 @@ type object = map[string]any
 type generator struct {
 	docs        map[string]map[string]string // by package and type, by field
 	definitions object
+	clients     []string // that a preset can be, beside those of package preset
 }
 
 // root is the schema of a policy file: the fields of a PolicyFile, or else those of one
@@ -129,7 +130,7 @@ func (g *generator) properties(t reflect.Type) object {
 		}
 		switch {
 		case m.Key == "preset":
-			s = object{"enum": Presets()}
+			s = object{"enum": append(ownNames(), g.clients...)}
 		case t == reflect.TypeFor[Edge]() && m.Key == "dependency":
 			s = someName()
 		}

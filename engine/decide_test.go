@@ -13,8 +13,8 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/budgettest"
 	"github.com/lullgo/lull/internal/seed"
-	"github.com/lullgo/lull/preset"
 )
 
 // twins is one call, made on two dependencies: as a plain call on one, and on the other as
@@ -196,16 +196,12 @@ func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
 func budgetOfKind(kind int) func() budget.Budget {
 	return [...]func() budget.Budget{
 		nil,
-		func() budget.Budget {
-			return preset.Budget{AWS: preset.AWSConfig{Capacity: 50, RetryCost: 3, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}.New()
-		},
+		func() budget.Budget { return &budgettest.Budget{Stock: 50} },
 		func() budget.Budget {
 			return must(budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.5}))
 		},
-		func() budget.Budget {
-			return preset.Budget{Finagle: preset.FinagleConfig{TTL: 10 * time.Second, Percent: 0.2}}.New()
-		},
-		func() budget.Budget { return preset.Budget{Envoy: preset.EnvoyDefault()}.New() },
+		func() budget.Budget { return &budgettest.Budget{AtMost: 4, Stock: 200} },
+		func() budget.Budget { return &budgettest.Budget{AtMost: 3} },
 	}[kind]
 }
 

@@ -1,57 +1,12 @@
-// Package preset holds the retry policies of clients that are in use, as data:
-// the AWS SDKs, gRPC, Envoy, Istio, Linkerd, Finagle, Polly, resilience4j,
-// tenacity, several Go libraries, loops written by hand, and single mechanisms.
-// So a team can simulate its present clients in an outage before it changes
-// anything.
+// Package preset holds policies to start from: [InternalService], [ExternalAPI],
+// [BackgroundWorker], [CommandLine] and [Edge]. docs/which-policy.md chooses among them, and says
+// when the zero policy is the right one.
 //
-//	p, err := preset.Find(name) // such as "aws-standard-2.1"
-//	...
-//	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
+// Each is a function that returns plain data. Change what you need:
 //
-// [InternalService], [ExternalAPI], [BackgroundWorker] and [Edge] are not of other
-// clients. They are policies of lull's own, to start from. docs/which-policy.md chooses
-// among them.
+//	policy := preset.ExternalAPI()
+//	policy.Attempts = 3
 //
-// Presets run on the same engine as every other policy. The preset's Note has the
-// differences between that engine and the client.
-//
-// # What a preset is
-//
-// A preset has the number of attempts, the waits between them and their jitter, what
-// pays for retries, and what stops calls. These are the client's documented defaults,
-// unless the title has others. Source names the version and the place. If a client has
-// no default, the preset is the example of its documentation.
-//
-// Reads has what the client makes of a failure. Most of the clients ignore Retry-After.
-// None of the libraries knows "don't retry". Some do not repeat an attempt that timed
-// out. The driver classifies failures, and [Reads.Verdict] does it as the client would.
-//
-// # What a preset is not
-//
-// The timeout of an attempt is not part of a preset, because hardly any of these
-// clients has one. With NoTimeout the scenario, or the caller's deadline, decides. The
-// scenario also decides which status codes are worth a retry. If a client has a list of
-// them, the preset is that client with the list of the scenario. Connection pools, host
-// selection, outlier ejection and hedging are not part of it either. A concurrency
-// limit is part of it only if the client sets one by default.
-//
-// # What the engine keeps to itself
-//
-// Some differences are the same for all presets, and are not repeated in each
-// Note:
-//
-//   - A wait that would cross the call's deadline ends the call at once. Most of
-//     these clients sleep until the deadline.
-//   - A wait that the server asked for gets jitter upwards, and is never cut short.
-//     Clients that obey Retry-After mostly come back at exactly that time, in one wave.
-//   - The budget is asked before the wait.
-//   - A circuit breaker stands around the retries and counts the results of calls.
-//     Those of Polly and resilience4j mostly stand inside and count the results of
-//     attempts. The engine's breaker counts a call when it starts. When it opens, it
-//     stops the retries of calls in flight.
-//
-// # Cost
-//
-// A Preset is plain, comparable data. It may be changed before use, for example to try
-// three attempts instead of four. All makes a new slice at each call.
+// Policy files (package config) name them as internal-service, external-api, background-worker,
+// command-line and edge.
 package preset

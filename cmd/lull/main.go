@@ -39,6 +39,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
+	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
 
 // commands is the command line.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // Figures are what one flight is judged by.
@@ -64,14 +64,14 @@ const None = "none"
 
 // Preset is the contender of that name.
 func Preset(name string) (sim.Contender, error) {
-	p, err := preset.Find(name)
+	p, err := rivals.Find(name)
 	return contender(p), err
 }
 
 // Presets are all of them as contenders, the zero Policy and consumers of queues left out.
 func Presets() []sim.Contender {
 	var all []sim.Contender
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		if p.Name != "lull" && !p.Messages {
 			all = append(all, contender(p))
 		}
@@ -79,7 +79,7 @@ func Presets() []sim.Contender {
 	return all
 }
 
-func contender(p preset.Preset) sim.Contender {
+func contender(p rivals.Preset) sim.Contender {
 	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}
 }
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 func main() {
@@ -70,7 +70,7 @@ const (
 func draw(ctx context.Context) (string, error) {
 	var results []sim.Result
 	for _, l := range lines {
-		p, err := preset.Find(l.preset)
+		p, err := rivals.Find(l.preset)
 		if err != nil {
 			return "", err
 		}

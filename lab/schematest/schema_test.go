@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/seed"
+	_ "github.com/lullgo/lull/lab/rivals" // whose names the program lull takes, and so the schema
 	"github.com/lullgo/lull/preset"
 )
 

@@ -33,7 +33,7 @@ import (
 // What is changed, and whose tests run beside those of the changed packages.
 const (
 	changed = ". ./engine ./backoff ./breaker ./budget ./bulkhead ./hedge ./throttle ./outlier ./lullhttp ./server/idempotency ./queue"
-	beside  = "./server/admission ./preset ./queue/queuetest ./lab/sim"
+	beside  = "./server/admission ./lab/rivals ./queue/queuetest ./lab/sim"
 )
 
 func main() {

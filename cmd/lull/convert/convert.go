@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
-	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/lab/rivals"
 )
 
 type code = serviceconfig.Code
@@ -243,9 +243,9 @@ func standard(f Format) (lull.Policy, string) {
 	}
 }
 
-// presetPolicy is the policy of a client in package preset, which must exist.
+// presetPolicy is the policy of a client in package rivals, which must exist.
 func presetPolicy(name string) lull.Policy {
-	p, err := preset.Find(name)
+	p, err := rivals.Find(name)
 	if err != nil {
 		panic(err) // TestTheBasesAreThere keeps it from happening
 	}

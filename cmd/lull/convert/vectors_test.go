@@ -555,7 +555,7 @@ func TestPublishedGatewayLimits(t *testing.T) {
 	}
 }
 
-// The figures of package preset are those that unsaid fields have.
+// The figures of package rivals are those that unsaid fields have.
 func TestTheBasesAreThere(t *testing.T) {
 	for _, f := range []Format{GRPC, Istio, Envoy, Gateway} {
 		p, _ := base{}.of(f)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/config"
+	_ "github.com/lullgo/lull/lab/rivals" // config.Presets has their names
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/queue"
 )

@@ -19,8 +19,8 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // Command is lull battery. Its flags are text, so that all mistakes are reported at once.
@@ -82,7 +82,7 @@ func (Command) Complete() map[string][]string {
 	for _, f := range battery.Families {
 		values["family"] = append(values["family"], f.Name)
 	}
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		if p.Name != "lull" {
 			values["policy"] = append(values["policy"], p.Name)
 			values["rivals"] = append(values["rivals"], p.Name)

@@ -20,8 +20,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // A Cell is one flight, and everything that its result depends on.
@@ -60,7 +60,7 @@ func ContenderOf(c sim.Contender, preset string) Contender {
 func (c Contender) contender() (sim.Contender, error) {
 	of := sim.Contender{Name: c.Name, Policy: c.Policy, Holds: c.Holds}
 	if c.Preset != "" {
-		p, err := preset.Find(c.Preset)
+		p, err := rivals.Find(c.Preset)
 		if err != nil {
 			return of, err
 		}

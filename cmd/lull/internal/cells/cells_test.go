@@ -15,8 +15,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // again returns v as it comes out of JSON.
@@ -48,7 +48,7 @@ func TestCellsSurviveJSON(t *testing.T) {
 	for _, s := range scenarios {
 		same(Cell{Wanted: Run, Scenario: s})
 	}
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		same(Cell{Wanted: Figures, Contender: ContenderOf(sim.Contender{Name: p.Name, Policy: p.Policy, Holds: p.Holds}, p.Name), Named: []Contender{{Name: "other"}}, Seed: 1<<64 - 1, Relief: time.Minute})
 	}
 }

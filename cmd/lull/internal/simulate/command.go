@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/lab/rivals"
 )
 
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
@@ -67,7 +67,7 @@ func (Command) Complete() map[string][]string {
 	for _, s := range scenario.BuiltIn() {
 		values["scenario"] = append(values["scenario"], s.Name)
 	}
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		values["policy"] = append(values["policy"], p.Name)
 	}
 	return values

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/internal/golden"
-	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/lab/rivals"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -194,7 +194,7 @@ func TestSimulateList(t *testing.T) {
 			t.Errorf("scenario %s is not listed", s.Name)
 		}
 	}
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		if !strings.Contains(list, "\n  "+p.Name+" ") {
 			t.Errorf("preset %s is not listed", p.Name)
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // printList lists the built-in scenarios and the presets.
@@ -19,7 +19,7 @@ func printList(w io.Writer) error {
 	for _, s := range scenario.BuiltIn() {
 		scenarios = append(scenarios, [2]string{s.Name, s.Title})
 	}
-	for _, p := range preset.All() {
+	for _, p := range rivals.All() {
 		policies = append(policies, [2]string{p.Name, p.Title})
 	}
 	listed(out, "Scenarios (lull simulate NAME --explain describes it)", scenarios)

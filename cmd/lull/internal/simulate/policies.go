@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/preset"
 )
 
 // lullName is the preset of the zero Policy, the only one that --set policy.KEY changes.
@@ -88,7 +88,7 @@ func contendersNamed(v string) ([]contender, error) {
 }
 
 func presetContender(name string) (sim.Contender, error) {
-	p, err := preset.Find(name)
+	p, err := rivals.Find(name)
 	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
 }
 

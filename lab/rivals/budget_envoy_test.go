@@ -1,0 +1,65 @@
+package rivals
+
+import (
+	"testing"
+
+	"github.com/lullgo/lull/budget"
+)
+
+func TestEnvoyConcurrencyCases(t *testing.T) {
+	var v struct {
+		Cases []struct {
+			Pct                               float64
+			Min, Active, Pending, Outstanding int
+			Allow                             bool
+		}
+	}
+	vectors(t, "testdata/envoy_retry_budget.json", &v)
+	if len(v.Cases) != 6 {
+		t.Fatalf("%d cases, want 6", len(v.Cases))
+	}
+	for i, c := range v.Cases {
+		b, err := newEnvoyConcurrency(EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range c.Active + c.Pending {
+			b.Begin(0)
+		}
+		for n := range c.Outstanding {
+			if !b.Withdraw(0, budget.Transient, never).OK {
+				t.Errorf("case %d: refused with %d retries outstanding of %d", i, n, c.Outstanding)
+			}
+		}
+		if got := b.Withdraw(0, budget.Transient, never).OK; got != c.Allow {
+			t.Errorf("case %d %+v: %v", i, c, got)
+		}
+	}
+}
+
+// The percentage is cut off, not rounded; and what ends makes room, or takes it.
+func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
+	b, _ := newEnvoyConcurrency(EnvoyConfig{Percent: 25})
+	for range 7 { // 1.75
+		b.Begin(0)
+	}
+	g := b.Withdraw(0, budget.Transient, never)
+	if !g.OK || b.Withdraw(0, budget.Transient, never).OK {
+		t.Error("want exactly one retry at a limit of 1.75")
+	}
+	b.Begin(0)
+	if !b.Withdraw(0, budget.Transient, never).OK {
+		t.Error("want a second retry at a limit of 2")
+	}
+	b.End(0, true, 0, 0)
+	b.Settle(0, 0) // nothing was paid: nothing is over
+	b.Settle(0, g.Receipt)
+	if got := b.Balance(0); got != 0 {
+		t.Errorf("balance %v with one retry at a limit of 1.75, want 0", got)
+	}
+	b.Settle(0, g.Receipt)
+	b.Settle(0, g.Receipt) // once too often
+	if got := b.Balance(0); got != 1 {
+		t.Errorf("balance %v, want 1", got)
+	}
+}

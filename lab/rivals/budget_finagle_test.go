@@ -1,0 +1,236 @@
+package rivals
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+)
+
+type finagleVectors struct {
+	Tower []struct {
+		TTL       string
+		MinPerSec int
+		Pct       float64
+		Script    [][]any
+	}
+	Finagle struct {
+		Pcts    []float64
+		Invalid []struct {
+			TTL              *string
+			MinRetriesPerSec *int
+			Pct              *float64
+		}
+	}
+}
+
+func (v *finagleVectors) read(t *testing.T) *finagleVectors {
+	vectors(t, "testdata/tower_finagle.json", v)
+	return v
+}
+
+// tower's scripts use ratios at which its coarser arithmetic is Finagle's. A
+// deposit is a call that begins or, OnSuccess, one that succeeds.
+func TestFinagleTowerScripts(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	if len(v.Tower) != 4 {
+		t.Fatalf("%d scripts, want 4", len(v.Tower))
+	}
+	for i, s := range v.Tower {
+		ttl, _ := time.ParseDuration(s.TTL)
+		for _, epoch := range []time.Duration{0, time.Hour} {
+			onSuccess := epoch != 0
+			b, err := newFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: onSuccess})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := epoch
+			for j, step := range s.Script {
+				switch step[0] {
+				case "deposit":
+					b.Begin(now)
+					b.End(now, false, 0, 0)
+					if onSuccess {
+						b.End(now, true, 0, 0)
+					}
+				case "advance":
+					d, _ := time.ParseDuration(step[1].(string))
+					now += d
+				case "withdraw":
+					if got := b.Withdraw(now, budget.Transient, never).OK; got != step[1].(bool) {
+						t.Errorf("script %d from %v, step %d: %v, want %v", i, epoch, j, got, step[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Finagle's property: of n times deposit and withdraw, n × pct + the reserve
+// are granted, or one more or less.
+func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	const n = 10_000
+	if len(v.Finagle.Pcts) != 10 {
+		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
+	}
+	for _, pct := range v.Finagle.Pcts {
+		for _, perSecond := range []int{0, 1, 10} {
+			b, err := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct})
+			if err != nil {
+				t.Fatal(err)
+			}
+			granted := 0
+			for i := range n {
+				now := time.Duration(i) * time.Millisecond // all within the TTL
+				b.Begin(now)
+				if b.Withdraw(now, budget.Transient, never).OK {
+					granted++
+				}
+			}
+			want := min(int(n*pct)+60*perSecond, n)
+			if math.Abs(float64(granted-want)) > 1 {
+				t.Errorf("%v and %d/s: %d granted, want %d ± 1", pct, perSecond, granted, want)
+			}
+		}
+	}
+}
+
+// Which calls deposit: the ones that begin, or the ones that succeed.
+func TestFinagleOnSuccess(t *testing.T) {
+	for _, c := range []struct {
+		onSuccess     bool
+		begun, failed float64
+	}{{false, 10, 10}, {true, 0, 0}} {
+		b, err := newFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: c.onSuccess})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			b.Begin(0)
+		}
+		if got := b.Balance(0); got != c.begun {
+			t.Errorf("on success %v: balance %v after ten calls began, want %v", c.onSuccess, got, c.begun)
+		}
+		for range 10 {
+			b.Failed(0)
+			b.End(0, false, 0, 0)
+		}
+		if got := b.Balance(0); got != c.failed {
+			t.Errorf("on success %v: balance %v after they failed, want %v", c.onSuccess, got, c.failed)
+		}
+		for range 10 {
+			b.End(0, true, 0, 0)
+		}
+		if got := b.Balance(0); got != 10 {
+			t.Errorf("on success %v: balance %v after ten successes, want 10", c.onSuccess, got)
+		}
+	}
+}
+
+func TestFinagleInvalid(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	if len(v.Finagle.Invalid) != 5 {
+		t.Fatalf("%d invalid settings, want 5", len(v.Finagle.Invalid))
+	}
+	for i, bad := range v.Finagle.Invalid {
+		c := FinagleDefault()
+		if bad.TTL != nil {
+			c.TTL, _ = time.ParseDuration(*bad.TTL)
+		}
+		if bad.MinRetriesPerSec != nil {
+			c.MinPerSecond = *bad.MinRetriesPerSec
+		}
+		if bad.Pct != nil {
+			c.Percent = *bad.Pct
+		}
+		if _, err := newFinagleBucket(c); err == nil {
+			t.Errorf("setting %d: %+v was accepted", i, c)
+		}
+	}
+	if _, err := newFinagleBucket(FinagleDefault()); err != nil {
+		t.Error(err)
+	}
+}
+
+// With no percentage and no reserve it is Finagle's Empty: nothing is granted.
+func TestFinagleEmpty(t *testing.T) {
+	b, err := newFinagleBucket(FinagleConfig{TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		b.Begin(0)
+		if b.Withdraw(0, budget.Transient, never).OK {
+			t.Fatal("granted")
+		}
+	}
+}
+
+// The reserve, and whatever was deposited, return and leave by the TTL; a
+// caller that is late or a very long rest changes nothing of that.
+func TestFinagleExpiry(t *testing.T) {
+	b, _ := newFinagleBucket(FinagleDefault())
+	if got := b.Balance(0); got != 100 {
+		t.Errorf("balance %v, want the reserve of 100", got)
+	}
+	for range 500 {
+		b.Begin(time.Second)
+	}
+	if got := b.Balance(0); got != 200 {
+		t.Errorf("balance %v, want 200", got)
+	}
+	for n := range 200 {
+		if !b.Withdraw(5*time.Second, budget.Transient, never).OK {
+			t.Fatalf("retry %d refused, want 200", n)
+		}
+	}
+	for _, now := range []time.Duration{10 * time.Second, 11 * time.Second, 9 * time.Second, 15*time.Second - 1} {
+		if got := b.Balance(now); got != 0 {
+			t.Errorf("at %v: balance %v, want 0", now, got)
+		}
+	}
+	if got := b.Balance(15 * time.Second); got != 100 {
+		t.Errorf("balance %v, want the reserve back", got)
+	}
+	if got := b.Balance(math.MaxInt64); got != 100 {
+		t.Errorf("balance %v after 292 years, want the reserve", got)
+	}
+}
+
+// The smallest percentages saturate like Scala's toInt, and nothing overflows.
+func TestFinagleExtremes(t *testing.T) {
+	for _, pct := range []float64{5e-324, 1e-9, 1000} {
+		b, err := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: math.MaxInt, Percent: pct})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			if !b.Withdraw(0, budget.Transient, never).OK {
+				t.Fatalf("%v: refused within an enormous reserve", pct)
+			}
+		}
+	}
+}
+
+// A deposit lasts for the TTL, however often it was looked at, and wherever the clock began.
+func TestFinagleDepositsLastForTheTTL(t *testing.T) {
+	for _, start := range []time.Duration{0, 100 * time.Second, time.Hour} {
+		b, err := newFinagleBucket(FinagleConfig{TTL: 10 * time.Second, Percent: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Begin(start)
+		b.Begin(start)
+		b.Begin(start + time.Second - 1)
+		for now, want := range map[time.Duration]float64{0: 3, 9 * time.Second: 3, 10*time.Second - 1: 3} {
+			if got := b.Balance(start + now); got != want {
+				t.Errorf("from %v, after %v: %v, want %v", start, now, got, want)
+			}
+		}
+		if got := b.Balance(start + 10*time.Second); got != 0 {
+			t.Errorf("from %v, after the TTL: %v", start, got)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package rivals
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+)
+
+// retries counts those of n calls, one a millisecond from start on, all of whose
+// attempts fail.
+func retries(t *testing.T, p Preset, d *lull.Dependency, start time.Duration, n int, v lull.Verdict) (total int) {
+	t.Helper()
+	for i := range n {
+		waits, _ := fail(t, p, d, start+time.Duration(i)*time.Millisecond, v, lowest, -1)
+		total += len(waits)
+	}
+	return total
+}
+
+// 10 % of calls, rounded down: nine calls have nothing, ten have one retry. A
+// call that fails is one of them, and its retries are in the window as well.
+func TestRatioIsStrict(t *testing.T) {
+	p := find(t, "ratio-10")
+	for calls, want := range map[int]int{1: 0, 9: 0, 10: 1, 19: 1, 20: 2, 1000: 100} {
+		if got := retries(t, p, dependency(t, p), 0, calls, transient); got != want {
+			t.Errorf("%d failing calls: %d retries, want %d", calls, got, want)
+		}
+	}
+	d := dependency(t, p)
+	for range 100 {
+		succeed(t, d, 0)
+	}
+	if got := retries(t, p, d, 10*time.Second, 9, transient); got != 0 {
+		t.Errorf("%d retries earned more than 10 s ago", got)
+	}
+}
+
+func TestWarmupIsPerProcess(t *testing.T) {
+	for name, calls := range map[string]int{"ratio-10-warmup-10": 10, "ratio-10-warmup-100": 100} {
+		p := find(t, name)
+		d := dependency(t, p)
+		if got := retries(t, p, d, 0, calls, transient); got != 3*calls {
+			t.Errorf("%s: %d retries of the first %d calls, want all %d", name, got, calls, 3*calls)
+		}
+		// From then on one in ten. The warm-up's calls have earned theirs.
+		if got := retries(t, p, d, time.Second, 20, transient); got != 2+calls/10 {
+			t.Errorf("%s: %d retries of the next 20 calls, want %d", name, got, 2+calls/10)
+		}
+	}
+}
+
+// Ten tokens, full at the start, one a retry, 0.1 for each success, no more than
+// ten; a success gives nothing back of what its retries cost.
+func TestTokenBucket(t *testing.T) {
+	p := find(t, "token-bucket")
+	d := dependency(t, p)
+	if got := retries(t, p, d, 0, 100, transient); got != 10 {
+		t.Errorf("%d retries to begin with, want 10", got)
+	}
+	for range 9 {
+		succeed(t, d, 0)
+	}
+	if got := retries(t, p, d, 0, 1, transient); got != 0 {
+		t.Errorf("%d retries for 9 successes", got)
+	}
+	succeed(t, d, 0)
+	c, _ := d.State().Start(0, engine.Spec{})
+	c.Attempt(0, nil)
+	if step := c.Next(0, transient, lowest); step.Done {
+		t.Fatalf("no retry for 10 successes: %v", step.Reason)
+	}
+	c.Attempt(0, nil)
+	c.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil)
+	if got := d.Budget().Balance(0); got != 0 {
+		t.Errorf("%v tokens after a retry that succeeded, want 0", got)
+	}
+	for range 1000 {
+		succeed(t, d, 0)
+	}
+	if got := retries(t, p, d, 0, 100, transient); got != 10 {
+		t.Errorf("%d retries when full, want 10", got)
+	}
+}
+
+// Earned by arrivals, it still pays for one retry in ten calls when all fail.
+func TestTokenBucketArrivals(t *testing.T) {
+	p := find(t, "token-bucket-arrivals")
+	if got := retries(t, p, dependency(t, p), 0, 1000, transient); got < 109 || got > 110 {
+		t.Errorf("%d retries of 1000 failing calls, want the stock of 10 and 100", got)
+	}
+}
+
+// 500 tokens: 100 retries at 5, or 50 after timeouts, at 10; in 2.1 35 at 14
+// (and 10 tokens left), 100 when rate-limited, at 5.
+func TestAWSQuotas(t *testing.T) {
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
+	rateLimited := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
+	for _, c := range []struct {
+		name string
+		v    lull.Verdict
+		want int
+	}{
+		{"aws-legacy-standard", transient, 100}, {"aws-legacy-standard", timeout, 50}, {"aws-legacy-standard", rateLimited, 100},
+		{"aws-go-v2", transient, 100}, {"aws-go-v2", timeout, 50},
+		{"aws-standard-2.1", transient, 35}, {"aws-standard-2.1", timeout, 35}, {"aws-standard-2.1", rateLimited, 100},
+		{"budget-aws-legacy", timeout, 50}, {"budget-aws-2.1", timeout, 35},
+	} {
+		p := find(t, c.name)
+		if got := retries(t, p, dependency(t, p), 0, 1000, c.v); got != c.want {
+			t.Errorf("%s, %s: %d retries, want %d", c.name, c.v.Code, got, c.want)
+		}
+	}
+}
+
+// A reserve of ten a second for ten seconds, whatever earns; then one in five.
+func TestFloors(t *testing.T) {
+	for name, want := range map[string]int{"budget-finagle": 100 + 200, "finagle": 100 + 200, "linkerd": 100} {
+		p := find(t, name)
+		if got := retries(t, p, dependency(t, p), 0, 1000, transient); got != want {
+			t.Errorf("%s: %d retries of 1000 failing calls, want %d", name, got, want)
+		}
+		d := dependency(t, p)
+		retries(t, p, d, 0, 1000, transient)
+		for range 100 {
+			succeed(t, d, time.Second)
+		}
+		if got := retries(t, p, d, time.Second, 100, transient); name == "linkerd" && got != 20 {
+			t.Errorf("%s: %d retries for 100 successes, want 20", name, got)
+		}
+	}
+}
+
+// Half of at least 20 calls within 10 s; open for the same time each time.
+func TestBreakersOpenForAFixedTime(t *testing.T) {
+	for name, open := range map[string]time.Duration{
+		"breaker-5s": 5 * time.Second, "breaker-30s": 30 * time.Second, "budget10+breaker5s": 5 * time.Second,
+	} {
+		p := find(t, name)
+		d := dependency(t, p)
+		now := time.Duration(0)
+		for range 10 {
+			succeed(t, d, now)
+		}
+		for i := range 10 {
+			if s := d.Breaker().State(now); s != breaker.Closed {
+				t.Fatalf("%s: %v after %d calls", name, s, 10+i)
+			}
+			fail(t, p, d, now, transient, lowest, -1)
+		}
+		for opening := range 3 {
+			if s := d.Breaker().State(now); s != breaker.Open {
+				t.Fatalf("%s: %v when half of 20 calls, or the probe, have failed", name, s)
+			}
+			if _, why := fail(t, p, d, now+open-1, transient, highest, -1); why != engine.CircuitOpen {
+				t.Errorf("%s: opening %d: %v before %v", name, opening, why, open)
+			}
+			now += open
+			probe, step := d.State().Start(now, engine.Spec{})
+			if step.Done {
+				t.Fatalf("%s: opening %d: %v after %v", name, opening, step.Reason, open)
+			}
+			probe.Attempt(now, nil)
+			probe.Next(now, transient, highest)
+		}
+	}
+}
+
+// The single mechanisms are those that were simulated first, to the letter: all of
+// them three retries with full jitter from 100 ms to 10 s, also after timeouts.
+func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
+	loop := lull.Policy{
+		Attempts:        4,
+		AttemptTimeout:  lull.NoTimeout, // the scenario's second
+		Deadline:        lull.NoTimeout,
+		Backoff:         backoff.Schedule{Base: 100 * time.Millisecond, Cap: 10 * time.Second},
+		RateLimitedBase: time.Nanosecond,
+		Timeouts:        lull.TimeoutsAlways,
+		Nested:          lull.NestedAlways,
+		HintLimit:       math.MaxInt64,
+		Budget:          budget.Config{Unlimited: true},
+		Breaker:         breaker.Config{Off: true},
+	}
+	cut := func(open time.Duration) lull.Policy {
+		p := loop
+		p.Breaker = breaker.Config{
+			Consecutive: -1,
+			FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second,
+			OpenFor: open, OpenMax: open, OpenJitter: -1,
+			Probes: 1, ProbeTimeout: 365 * 24 * time.Hour,
+		}
+		return p
+	}
+	tenth := Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, Percent: 0.1}}
+	faster := loop
+	faster.Backoff.Base = 50 * time.Millisecond
+	for name, want := range map[string]Preset{
+		"full-jitter":           {Policy: loop},
+		"ratio-10":              {Policy: loop, Budget: tenth},
+		"budget-finagle":        {Policy: loop, Budget: Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}}},
+		"token-bucket":          {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10}}},
+		"token-bucket-arrivals": {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10, Earn: budget.Arrivals}}},
+		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}},
+		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}}},
+		"breaker-5s":            {Policy: cut(5 * time.Second)},
+		"breaker-30s":           {Policy: cut(30 * time.Second)},
+		"budget10+breaker5s":    {Policy: cut(5 * time.Second), Budget: tenth},
+	} {
+		got := find(t, name)
+		if got.Policy != want.Policy || got.Budget != want.Budget || got.Jitter != (Jitter{}) || got.Reads != everything {
+			t.Errorf("%s is\n%+v\nwant\n%+v", name, got, want)
+		}
+	}
+}
+
+// The measure of them all remembers nothing.
+func TestNoneHasNoMemory(t *testing.T) {
+	d := dependency(t, find(t, "none"))
+	if fail(t, find(t, "none"), d, 0, transient, nil, -1); d.Budget() != nil || d.Breaker() != nil || d.Limiter() != nil {
+		t.Errorf("it has a budget %v, a breaker %v, a limiter %v", d.Budget(), d.Breaker(), d.Limiter())
+	}
+}
+
+// A rate needs its number of calls: a process with one a second is never cut off,
+// however long nothing succeeds. Failures in a row are no rule of these clients.
+func TestARateCutsNoQuietProcessOff(t *testing.T) {
+	for _, name := range []string{"breaker-5s", "breaker-30s", "budget10+breaker5s", "dotnet-standard", "resilience4j-breaker"} {
+		p := find(t, name)
+		d := dependency(t, p)
+		for now := time.Duration(0); now < 30*time.Second; now += time.Second {
+			fail(t, p, d, now, transient, lowest, -1)
+			if got := d.Breaker().State(now); got != breaker.Closed {
+				t.Fatalf("%s: %v after %v", name, got, now)
+			}
+		}
+	}
+}
+
+// What a preset without a budget lets through when everything fails, and what it
+// lets through with one.
+func TestAttemptsInATotalOutage(t *testing.T) {
+	for name, want := range map[string]float64{
+		"none": 1, "naive-3": 4, "fixed-100ms": 4, "full-jitter": 4, "polly": 4, "resilience4j": 3, "tenacity": 7,
+		"go-retryablehttp": 5, "istio": 3, "grpc-no-throttling": 5, "linkerd-route": 2,
+		"ratio-10": 1.1, "token-bucket": 1.001, "aws-legacy-standard": 1.01, "aws-standard-2.1": 1.0035,
+		"budget-finagle": 1.21, "grpc": 1.0004, "grpc-throttling-100": 1.0037,
+	} {
+		const calls = 10_000
+		p := find(t, name)
+		if got := 1 + float64(retries(t, p, dependency(t, p), 0, calls, transient))/calls; got < want-0.0005 || got > want+0.0005 {
+			t.Errorf("%s: %.4f attempts a call, want %v", name, got, want)
+		}
+	}
+}

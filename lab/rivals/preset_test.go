@@ -1,0 +1,198 @@
+package rivals
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func lowest() uint64  { return 0 }
+func highest() uint64 { return math.MaxUint64 }
+
+// find is Find for names that exist.
+func find(t testing.TB, name string) Preset {
+	t.Helper()
+	p, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// dependency is one under p, as a user would make it.
+func dependency(t testing.TB, p Preset) *lull.Dependency {
+	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	d, err := lull.NewDependency(p.Name, p.Policy, p.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// fail makes a call whose attempts all fail at once with v, and returns the waits
+// and why it ended. No more than most retries are made.
+func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.Verdict, random func() uint64, most int) (waits []time.Duration, why lull.Reason) {
+	t.Helper()
+	v = p.Reads.Verdict(v)
+	c, step := d.State().Start(now, engine.Spec{})
+	for !step.Done {
+		if step = c.Attempt(now, random); step.Wait > 0 { // held back by the throttle
+			now += step.Wait
+			step = c.Attempt(now, random)
+		}
+		if step.Done {
+			break
+		}
+		if step = c.Next(now, v, random); step.Done {
+			break
+		}
+		if len(waits) == most {
+			return waits, c.Stop(now, engine.Canceled, random).Reason
+		}
+		waits = append(waits, step.Wait)
+		now += step.Wait
+	}
+	return waits, step.Reason
+}
+
+// succeed makes a call that succeeds at once.
+func succeed(t testing.TB, d *lull.Dependency, now time.Duration) {
+	t.Helper()
+	c, step := d.State().Start(now, engine.Spec{})
+	if step.Done {
+		t.Fatalf("refused: %v", step.Reason)
+	}
+	c.Attempt(now, nil)
+	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != engine.Success {
+		t.Fatalf("ended with %v", step.Reason)
+	}
+}
+
+var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+
+func TestEveryPresetIsComplete(t *testing.T) {
+	names := map[string]bool{}
+	name := regexp.MustCompile(`^[a-z0-9]+([-+.][a-z0-9]+)*$`)
+	for _, p := range All() {
+		if !name.MatchString(p.Name) || names[p.Name] {
+			t.Errorf("%q is no name, or given twice", p.Name)
+		}
+		names[p.Name] = true
+		for field, s := range map[string]string{"Title": p.Title, "Source": p.Source} {
+			if s == "" || len(s) > 300 || strings.Contains(s, "\n") {
+				t.Errorf("%s: %s %q, want one line", p.Name, field, s)
+			}
+		}
+		if s := p.Note; strings.TrimSpace(s) != s || s != "" && !strings.HasSuffix(s, ".") {
+			t.Errorf("%s: Note %q, want sentences", p.Name, s)
+		}
+		d := dependency(t, p)
+		if _, why := fail(t, p, d, 0, lull.Verdict{Kind: lull.KindPermanent}, nil, 0); why != engine.Permanent {
+			t.Errorf("%s: a permanent failure ends with %v", p.Name, why)
+		}
+		succeed(t, d, time.Second)
+	}
+	for _, want := range strings.Fields(`lull none naive-3 fixed-100ms full-jitter ratio-10 token-bucket breaker-5s
+		breaker-30s budget10+breaker5s budget-finagle budget-aws-legacy budget-aws-2.1 token-bucket-arrivals
+		hedged aws-legacy-standard aws-standard-2.1 aws-adaptive grpc grpc-no-throttling envoy istio finagle linkerd polly resilience4j
+		tenacity cenkalti go-retryablehttp failsafe-go queue nack watermill spring-kafka`) {
+		if !names[want] {
+			t.Errorf("there is no %s", want)
+		}
+	}
+}
+
+func TestLullIsTheZeroPolicy(t *testing.T) {
+	if p := find(t, "lull"); p.Policy != (lull.Policy{}) || p.Options() != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAllIsTheCallersOwn(t *testing.T) {
+	a, b := All(), All()
+	a[0].Name = "changed"
+	if b[0].Name == "changed" || All()[0].Name == "changed" {
+		t.Error("a change shows elsewhere")
+	}
+	for i := range b {
+		if c := All()[i]; c != b[i] {
+			t.Errorf("place %d: %s, then %s", i, b[i].Name, c.Name)
+		}
+	}
+}
+
+// Processes that share a preset share no budget, however they were made.
+func TestBudgetsArePerDependency(t *testing.T) {
+	for _, p := range All() {
+		if p.Budget == (Budget{}) {
+			continue
+		}
+		opts := p.Options()
+		first, err := lull.NewDependency("first", p.Policy, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, _ := lull.NewDependency("second", p.Policy, opts...)
+		third := first.Clone("third")
+		if first.Budget() == second.Budget() || first.Budget() == third.Budget() || second.Budget() == third.Budget() {
+			t.Errorf("%s: a budget is shared", p.Name)
+		}
+		want := second.Budget().Balance(0)
+		for range 2000 {
+			first.Budget().Failed(0)
+			first.Budget().Withdraw(0, budget.Transient, nil)
+		}
+		if got := second.Budget().Balance(0); got != want {
+			t.Errorf("%s: balance %v became %v through another's retries", p.Name, want, got)
+		}
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	base := find(t, "full-jitter")
+	for _, c := range []struct {
+		change func(*Preset)
+		want   string
+	}{
+		{func(p *Preset) { p.Policy.Attempts = -1 }, "Policy.Attempts"},
+		{func(p *Preset) { p.Budget.AWS.Capacity = 1 }, "Budget.AWS.RetryCost"},
+		{func(p *Preset) { p.Budget.GRPC.TokenRatio = 1 }, "Budget.GRPC.MaxTokens"},
+		{func(p *Preset) { p.Budget.Envoy.Percent = 101 }, "Budget.Envoy.Percent"},
+		{func(p *Preset) { p.Budget.Finagle.Percent = 1 }, "Budget.Finagle.TTL"},
+		{func(p *Preset) { p.Budget.Bucket.Ratio = 11 }, "Budget.Bucket.Ratio"},
+		{func(p *Preset) { p.Budget.Bucket = budget.Config{Stock: math.NaN()} }, "Budget.Bucket.Stock"},
+		{func(p *Preset) { p.Budget.Bucket.Window = second }, "Budget.Bucket.Window"},
+		{func(p *Preset) { p.Budget.Running.Ratio = 2 }, "Budget.Running.Ratio"},
+		{func(p *Preset) { p.Budget.Running.Min = -1 }, "Budget.Running.Min"},
+		{func(p *Preset) { p.Budget.Running.Delay = -1 }, "Budget.Running.Delay"},
+		{func(p *Preset) { p.Budget.Warmup = 1 }, "Budget.Warmup"},
+		{func(p *Preset) { p.Budget.Bucket.Stock = 1; p.Budget.Warmup = -1 }, "Budget.Warmup"},
+		{func(p *Preset) { p.Budget.Bucket.Stock = 1; p.Budget.Running.Min = 1 }, "Budget.Running"},
+		{func(p *Preset) { p.Jitter.Low = 1 }, "Jitter.Low"},
+		{func(p *Preset) { p.Jitter.High = 11 }, "Jitter.High"},
+		{func(p *Preset) { p.Jitter = Jitter{Low: math.NaN(), High: 1} }, "Jitter.Low"},
+		{func(p *Preset) { p.Jitter = Jitter{High: 1, Smooth: true} }, "Jitter.Smooth"},
+	} {
+		p := base
+		c.change(&p)
+		fields := problem.Fields(p.Validate())
+		if len(fields) == 0 || fields[0] != c.want {
+			t.Errorf("complains of %v, want %s", fields, c.want)
+		}
+		if strings.HasPrefix(c.want, "Budget.") {
+			if b := p.Budget.New(); b.Balance(0) != 0 || b.Withdraw(0, budget.Transient, nil).OK {
+				t.Errorf("%s: what does not validate pays for retries", c.want)
+			}
+		}
+	}
+}
