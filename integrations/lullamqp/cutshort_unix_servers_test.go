@@ -86,52 +86,76 @@ func halfCut(t *testing.T, to string, cut *atomic.Bool) (address string) {
 }
 
 // Whatever happens to the server or the network during a reading: all letters are read, or an error says that they are not.
-func TestRule24ReadingsThatAreCutShort(t *testing.T) {
+func TestRule24ServerStandsStillInAReading(t *testing.T) {
 	t.Parallel()
 	n := mortal(t, &forDeaths)
-	const all = 25
-	for i, c := range []struct {
-		what string
-		at   int // so many letters have been read
-		do   func(cut *atomic.Bool)
+	for _, c := range []struct {
+		what    string
+		at      int // so many letters have been read
+		redrive bool
 	}{
-		{"the server stands still", 0, func(*atomic.Bool) { n.still(t, 3*time.Second) }},
-		{"the server stands still in the midst", 10, func(*atomic.Bool) { n.still(t, 3*time.Second) }},
-		{"the server stands still at the end", all, func(*atomic.Bool) { n.still(t, 3*time.Second) }},
-		{"only the client loses the connection", 0, func(cut *atomic.Bool) { cut.Store(true) }},
-		{"only the client loses the connection in the midst", 10, func(cut *atomic.Bool) { cut.Store(true) }},
+		{"at first", 0, false},
+		{"in the midst", 10, true},
+		{"at the end", cutLetters, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			q := opened(t, declared(t, Config{}))
-			ch := raw(t)
-			for i := range all {
-				publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-			}
-			readable(t, ch, q.config.DeadLetters, all)
-			var cut atomic.Bool
-			client := New(Dial(halfCut(t, n.url(), &cut)))
-			defer client.Close(context.Background())
-			from, err := client.Letters(testContext(t), q.config.DeadLetters, Reading{})
-			must(t, err)
-			seen := 0
-			step := func() {
-				if seen == c.at {
-					c.do(&cut)
-				}
-				seen++
-			}
-			step()
-			var p queue.Progress
-			if i%2 == 0 {
-				p, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { step(); return true, nil })
-			} else {
-				p, err = queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.Step) { step() })
-			}
-			t.Log(p, err)
-			if err == nil && p.Seen < all {
-				t.Errorf("%v, and no error", p)
-			}
+			cutShort(t, c.at, c.redrive, func(*atomic.Bool) { n.still(t, 3*time.Second) })
 		})
+	}
+}
+
+// The server finds that out after some heartbeats.
+func TestRule24OnlyTheClientLosesTheConnection(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what    string
+		at      int
+		redrive bool
+	}{
+		{"at first", 0, true},
+		{"in the midst", 10, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			cutShort(t, c.at, c.redrive, func(cut *atomic.Bool) { cut.Store(true) })
+		})
+	}
+}
+
+// cutLetters is how many letters cutShort reads.
+const cutLetters = 25
+
+// cutShort inspects or redrives letters. When that many have been read, it does what disturbs the reading.
+func cutShort(t *testing.T, at int, redrive bool, disturb func(cut *atomic.Bool)) {
+	t.Helper()
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	for i := range cutLetters {
+		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
+	}
+	readable(t, ch, q.config.DeadLetters, cutLetters)
+	var cut atomic.Bool
+	client := New(Dial(halfCut(t, rabbit(t).url(), &cut)))
+	defer client.Close(context.Background())
+	from, err := client.Letters(testContext(t), q.config.DeadLetters, Reading{})
+	must(t, err)
+	seen := 0
+	step := func() {
+		if seen == at {
+			disturb(&cut)
+		}
+		seen++
+	}
+	step()
+	var p queue.Progress
+	if redrive {
+		p, err = queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.Step) { step() })
+	} else {
+		p, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { step(); return true, nil })
+	}
+	t.Log(p, err)
+	if err == nil && p.Seen < cutLetters {
+		t.Errorf("%v, and no error", p)
 	}
 }
 

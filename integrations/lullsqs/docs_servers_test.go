@@ -3,7 +3,12 @@
 package lullsqs
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -54,11 +59,29 @@ func TestWhatTheDocsShow(t *testing.T) {
 	}
 }
 
-// Emulated returns a client of an emulator, for the examples.
+// Emulated returns a client of an emulator, for the examples. A consumer that stops lets its long poll end, so these are
+// short.
 func Emulated() (*sqs.Client, error) {
 	e, err := emulators.get("examples")
 	if err != nil {
 		return nil, err
 	}
-	return e.client(), nil
+	return clientOf(fmt.Sprintf("http://127.0.0.1:%d", e.port), func(o *sqs.Options) { o.HTTPClient = shortPolls{} }), nil
+}
+
+type shortPolls struct{}
+
+var waits = regexp.MustCompile(`"WaitTimeSeconds":\d+`)
+
+func (shortPolls) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = waits.ReplaceAll(body, []byte(`"WaitTimeSeconds":1`))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Header.Set("Content-Length", fmt.Sprint(len(body)))
+	}
+	return http.DefaultClient.Do(r)
 }

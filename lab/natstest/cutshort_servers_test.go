@@ -62,38 +62,41 @@ func TestRule24NoMessageIsNoEnd(t *testing.T) {
 	const all = 25
 	for _, at := range []int{1, 5, all} {
 		for _, always := range []bool{false, true} {
-			b := newBench(t, shared(t), calm)
-			b.bury(all)
-			nc := b.js.Conn()
-			prefix, n := "API."+b.c.Stream, 0
-			sub, err := nc.Subscribe(prefix+".>", func(m *nats.Msg) {
-				name := strings.TrimPrefix(m.Subject, prefix+".")
-				if strings.HasPrefix(name, "STREAM.MSG.GET.") {
-					if n++; n == at || n > at && always {
-						m.Respond([]byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
-						return
+			t.Run(fmt.Sprintf("at %d, for ever %t", at, always), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, shared(t), calm)
+				b.bury(all)
+				nc := b.js.Conn()
+				prefix, n := "API."+b.c.Stream, 0
+				sub, err := nc.Subscribe(prefix+".>", func(m *nats.Msg) {
+					name := strings.TrimPrefix(m.Subject, prefix+".")
+					if strings.HasPrefix(name, "STREAM.MSG.GET.") {
+						if n++; n == at || n > at && always {
+							m.Respond([]byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
+							return
+						}
 					}
+					if answer, err := nc.Request("$JS.API."+name, m.Data, patience); err == nil {
+						m.Respond(answer.Data)
+					}
+				})
+				b.ok(err)
+				js, err := jetstream.NewWithAPIPrefix(nc, prefix)
+				b.ok(err)
+				from, err := lullnats.Letters(bg, js, b.c)
+				b.ok(err)
+				within := patience
+				if always {
+					within = 5 * time.Second // it goes on asking until then
 				}
-				if answer, err := nc.Request("$JS.API."+name, m.Data, patience); err == nil {
-					m.Respond(answer.Data)
+				ctx, cancel := context.WithTimeout(bg, within)
+				p, err := queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+				cancel()
+				if always != (err != nil) || !always && p.Seen != all {
+					t.Errorf("%v, %v", p, err)
 				}
+				sub.Unsubscribe()
 			})
-			b.ok(err)
-			js, err := jetstream.NewWithAPIPrefix(nc, prefix)
-			b.ok(err)
-			from, err := lullnats.Letters(bg, js, b.c)
-			b.ok(err)
-			within := patience
-			if always {
-				within = 5 * time.Second // it goes on asking until then
-			}
-			ctx, cancel := context.WithTimeout(bg, within)
-			p, err := queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
-			cancel()
-			if always != (err != nil) || !always && p.Seen != all {
-				t.Errorf("at %d, for ever %t: %v, %v", at, always, p, err)
-			}
-			sub.Unsubscribe()
 		}
 	}
 }

@@ -208,31 +208,34 @@ func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 func TestReaperFindsWhatIsAlone(t *testing.T) {
 	t.Parallel()
 	for _, waiting := range []bool{false, true} {
-		c := short
-		c.Lease = pace.Stretch(time.Second) // two settlements are made within it
-		b := newBench(t, shared(t), c)
-		b.send("poison")
-		b.exhaust(1)
-		if waiting {
-			b.send("waits")
-			b.settle(b.one(), queue.Settlement{Outcome: queue.Retry, After: time.Second})
-		}
-		s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
-		b.ok(err)
-		b.ok(s.Purge(bg))
-		r := b.reaper()
-		if waiting {
-			if got, err := r.Reap(bg); err != nil || got != (lullnats.Reaped{}) {
-				t.Errorf("while another waits: %+v, %v", got, err)
+		t.Run(fmt.Sprint("another waits: ", waiting), func(t *testing.T) {
+			t.Parallel()
+			c := short
+			c.Lease = pace.Stretch(time.Second) // two settlements are made within it
+			b := newBench(t, shared(t), c)
+			b.send("poison")
+			b.exhaust(1)
+			if waiting {
+				b.send("waits")
+				b.settle(b.one(), queue.Settlement{Outcome: queue.Retry, After: time.Second})
 			}
-			b.settle(b.one(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x"}})
-		}
-		b.until("it is found", func() bool {
-			got, err := r.Reap(bg)
+			s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
 			b.ok(err)
-			return got.Letters == 1
+			b.ok(s.Purge(bg))
+			r := b.reaper()
+			if waiting {
+				if got, err := r.Reap(bg); err != nil || got != (lullnats.Reaped{}) {
+					t.Errorf("while another waits: %+v, %v", got, err)
+				}
+				b.settle(b.one(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x"}})
+			}
+			b.until("it is found", func() bool {
+				got, err := r.Reap(bg)
+				b.ok(err)
+				return got.Letters == 1
+			})
+			b.equal("messages", b.msgs(b.c.Stream), 0)
 		})
-		b.equal("messages", b.msgs(b.c.Stream), 0)
 	}
 }
 

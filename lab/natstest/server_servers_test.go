@@ -232,7 +232,7 @@ func target(t *testing.T, schedules bool) queuetest.Target {
 		},
 		Connect: connect,
 		Restart: r.restart,
-		Lease:   3 * time.Second, // a disk that others write to stands still for a second at times
+		Lease:   1500 * time.Millisecond, // a disk that others write to stands still for longer at times: then checks are repeated
 		Orders:  []queue.Order{queue.Unordered, queue.Total},
 	}
 	if schedules {

@@ -116,9 +116,16 @@ func openAt(t *testing.T, at string) idempotency.Store {
 	return s
 }
 
-// Two processes are killed at each step. The handler's effect is outside the database. (Not beside
-// other tests: if the server is too slow to answer, a claim is made that is not answered.)
+// Two processes are killed at each step. (Beside each other, for they wait for most of their time, but not beside other
+// tests: if the server is too slow to answer, a claim is made that is not answered.)
 func TestMatrix(t *testing.T) {
+	t.Run("effect outside", matrixOutside)
+	t.Run("transactional", matrixTransactional)
+	t.Run("transactional, SQL", matrixTransactionalSQL)
+}
+
+func matrixOutside(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt, Address: address})
 }
 
@@ -130,8 +137,9 @@ func effects(t *testing.T, at, name string) int {
 	return n
 }
 
-// The same, with the effect in the transaction of the record: it is there exactly once, always.
-func TestMatrixTransactional(t *testing.T) {
+// The effect is in the transaction of the record: it is there exactly once, always.
+func matrixTransactional(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Open: openAt, Address: address, Transactional: true, Effects: effects,
 		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
@@ -141,7 +149,8 @@ func TestMatrixTransactional(t *testing.T) {
 	})
 }
 
-func TestMatrixTransactionalSQL(t *testing.T) {
+func matrixTransactionalSQL(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Address: address, Transactional: true, Effects: effects,
 		Open: func(t *testing.T, at string) idempotency.Store {
