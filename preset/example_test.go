@@ -60,3 +60,11 @@ func ExampleEdge() {
 	// zero: 3000 attempts for 1000 calls
 	// edge: 2000 attempts for 1000 calls
 }
+
+// What a policy to start from returns is plain data, which can be changed.
+func ExampleExternalAPI() {
+	policy := preset.ExternalAPI()
+	policy.Attempts = 3
+	fmt.Println(policy.Attempts, policy.Validate(), preset.ExternalAPI().Attempts == policy.Attempts)
+	// Output: 3 <nil> false
+}
