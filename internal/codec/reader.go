@@ -1,3 +1,5 @@
+// Package codec turns YAML into Go values and back by the names of their fields, and reports each mistake with its place. It is
+// what the policy files of package config and the scenario files of the lab have in common.
 package codec
 
 import (

@@ -221,9 +221,9 @@ func (s *stream) fail(once *atomic.Bool) {
 
 // A deadline is that of one side of a stream, guarded by the stream's mutex.
 type deadline struct {
-	timer  *time.Timer
-	times  int // counts, so that an old timer changes nothing
-	passed bool
+	timer      *time.Timer
+	generation int // counts, so that an old timer changes nothing
+	passed     bool
 }
 
 func (d *deadline) stop() {
@@ -231,7 +231,7 @@ func (d *deadline) stop() {
 		d.timer.Stop()
 		d.timer = nil
 	}
-	d.times++
+	d.generation++
 }
 
 func (d *deadline) set(mu *sync.Mutex, changed *sync.Cond, t time.Time) {
@@ -243,11 +243,11 @@ func (d *deadline) set(mu *sync.Mutex, changed *sync.Cond, t time.Time) {
 		if left := time.Until(t); left <= 0 {
 			d.passed = true
 		} else {
-			mine := d.times
+			mine := d.generation
 			d.timer = time.AfterFunc(left, func() {
 				mu.Lock()
 				defer mu.Unlock()
-				if d.times == mine {
+				if d.generation == mine {
 					d.passed = true
 					changed.Broadcast()
 				}

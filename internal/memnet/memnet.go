@@ -132,23 +132,24 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 }
 
 func connect(ctx context.Context, address string) (net.Conn, error) {
+	refused := opError("dial", addr(address), os.NewSyscallError("connect", syscall.ECONNREFUSED))
 	network.Lock()
 	l := network.listeners[address]
 	network.Unlock()
 	if l == nil {
-		return nil, opError("dial", addr(address), os.NewSyscallError("connect", syscall.ECONNREFUSED))
+		return nil, refused
 	}
 	client, server := Pipe(addr("127.0.0.1:0"), l.addr)
 	select {
 	case <-l.closed:
-		return nil, opError("dial", addr(address), os.NewSyscallError("connect", syscall.ECONNREFUSED))
+		return nil, refused
 	default:
 	}
 	select {
 	case l.queue <- server:
 		return client, nil
 	case <-l.closed:
-		return nil, opError("dial", addr(address), os.NewSyscallError("connect", syscall.ECONNREFUSED))
+		return nil, refused
 	case <-ctx.Done():
 		return nil, opError("dial", addr(address), ctx.Err())
 	}
@@ -166,8 +167,7 @@ func Transport(tb testing.TB) *http.Transport {
 // each transport that dials by Dial, reach it.
 func NewServer(tb testing.TB, h http.Handler) *httptest.Server {
 	s := NewUnstartedServer(tb, h)
-	s.Start()
-	reachable(s)
+	Start(s)
 	return s
 }
 

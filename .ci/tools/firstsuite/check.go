@@ -41,7 +41,6 @@ type source struct {
 
 // A function is one that is declared, a variable with its functions, or a type.
 type function struct {
-	key              string
 	method, receiver string // keys, of a method
 	isType           bool   // it is a type, which mentions those of its fields
 	uses             []used

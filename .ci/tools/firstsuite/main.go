@@ -8,7 +8,7 @@
 //
 // It reads source without types. A function that uses something of this may be called by tests only from where
 // that is allowed; firstsuite follows calls by name, within a package and into packages that are made for tests
-// (those that import testing). Of the latter it looks only for what is outside of the process: their time is that of
+// (those that import testing); a method once the test has come to its type. Of the latter it looks only for what is outside of the process: their time is that of
 // their caller. It cannot see a timer that the tested code itself has started.
 //
 // An exception stands on the line that it is for, with its reason: //clock: reason, or //outside: reason. On the line on

@@ -21,7 +21,7 @@ type reader struct {
 	bubbles   bool            // it makes a bubble somewhere: what is in its tables runs there
 }
 
-// read adds the functions of the file. Methods are found by their names alone.
+// read adds the functions and types of the file.
 func (p *source) read(functions map[string]*function, makers map[string]bool) {
 	for _, decl := range p.ast.Decls {
 		switch d := decl.(type) {
@@ -91,7 +91,7 @@ func method(pkg, name string) string { return pkg + ".()" + name }
 func (p *source) reader(functions map[string]*function, makers map[string]bool, key string) *reader {
 	f := functions[key]
 	if f == nil {
-		f = &function{key: key}
+		f = new(function)
 		functions[key] = f
 	}
 	return &reader{source: p, functions: functions, makers: makers, into: f, locals: map[string]string{}, bound: map[*ast.FuncLit]bool{}, name: key}
@@ -172,7 +172,7 @@ func (r *reader) walk(n ast.Node, inBubble bool) {
 			return false
 		case *ast.CallExpr:
 			maker := r.isMaker(n)
-			r.note(n, n, inBubble)
+			r.note(n, inBubble)
 			if _, ok := n.Fun.(*ast.SelectorExpr); ok && r.uses(n.Fun) == clock && r.isGenerous(n.Args) {
 				// waits for something else
 			} else {
@@ -188,7 +188,7 @@ func (r *reader) walk(n ast.Node, inBubble bool) {
 		case *ast.FuncLit:
 			return !r.bound[n]
 		case *ast.SelectorExpr:
-			r.note(n, n, inBubble)
+			r.note(n, inBubble)
 			pkg, name := r.qualified(n)
 			if pkg != "" {
 				r.call(pkg+"."+name, inBubble)
@@ -225,13 +225,14 @@ func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
 	}
 }
 
-func (r *reader) note(n, at ast.Node, inBubble bool) {
+// note notes what the node itself uses.
+func (r *reader) note(n ast.Node, inBubble bool) {
 	what, k := r.use(n)
 	if k == "" || k == clock && (inBubble || !r.isTest) {
 		return
 	}
-	reason := cmp.Or(r.reason(at.Pos(), k), r.reasons[k])
-	r.into.uses = append(r.into.uses, used{r.fset.Position(at.Pos()), what, k, reason})
+	reason := cmp.Or(r.reason(n.Pos(), k), r.reasons[k])
+	r.into.uses = append(r.into.uses, used{r.fset.Position(n.Pos()), what, k, reason})
 }
 
 func (r *reader) uses(n ast.Node) kind {
