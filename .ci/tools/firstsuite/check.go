@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A finding is a use that a test comes to.
@@ -68,7 +68,7 @@ func check(files []file) []finding {
 	fset := token.NewFileSet()
 	var sources []*source
 	for _, f := range files {
-		parsed := tool.Must(parser.ParseFile(fset, f.path, nil, parser.ParseComments|parser.SkipObjectResolution))
+		parsed := must.Have(parser.ParseFile(fset, f.path, nil, parser.ParseComments|parser.SkipObjectResolution))
 		sources = append(sources, &source{f, strings.HasSuffix(f.path, "_test.go"), fset, parsed, importsOf(parsed), exceptionsOf(fset, parsed)})
 	}
 	functions := map[string]*function{}

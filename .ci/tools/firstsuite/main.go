@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
@@ -71,7 +72,7 @@ func list(in io.Reader) (files []file) {
 			ImportPath, Dir                    string
 			GoFiles, TestGoFiles, XTestGoFiles []string
 		}
-		tool.Check(d.Decode(&p))
+		must.Succeed(d.Decode(&p))
 		add := func(names []string, pkg string) {
 			for _, name := range names {
 				files = append(files, file{filepath.Join(p.Dir, name), pkg})

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
@@ -28,7 +29,7 @@ func main() {
 type shown struct{ arrows, pairs bool }
 
 func run(out io.Writer, root string, show shown) (err error) {
-	defer tool.Catch(&err)
+	defer must.Catch(&err)
 	h := read(root)
 	fmt.Fprintf(out, "%7d  lines of Go outside of tests\n%7d  lines of Go in tests\n", h.lines(false), h.lines(true))
 	fmt.Fprintf(out, "%7d  go.mod files\n%7d  folders at the root\n", h.modules, len(h.folders))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // build makes a repository of files in a folder.
@@ -39,7 +40,7 @@ func TestFigures(t *testing.T) {
 	})
 	t.Setenv("LULL_SECONDS", filepath.Join(root, "seconds"))
 	var out strings.Builder
-	tool.Check(run(&out, root, shown{arrows: true}))
+	must.Succeed(run(&out, root, shown{arrows: true}))
 	const want = `     45  lines of Go outside of tests
       6  lines of Go in tests
       2  go.mod files

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // pkg is a package whose code is changed.
@@ -65,7 +65,7 @@ type mutant struct {
 }
 
 func (m *mutant) name() string {
-	if rel, err := filepath.Rel(tool.Must(os.Getwd()), m.file.path); err == nil {
+	if rel, err := filepath.Rel(must.Have(os.Getwd()), m.file.path); err == nil {
 		return rel
 	}
 	return m.file.path
@@ -102,7 +102,7 @@ func load(patterns []string) (packages []*pkg) {
 			GoFiles                 []string
 			DepOnly                 bool
 		}
-		tool.Check(d.Decode(&l))
+		must.Succeed(d.Decode(&l))
 		exports[l.ImportPath] = l.Export
 		if l.DepOnly {
 			continue
@@ -110,15 +110,15 @@ func load(patterns []string) (packages []*pkg) {
 		p := &pkg{path: l.ImportPath, dir: l.Dir, fset: fset, imports: imports}
 		for _, name := range l.GoFiles {
 			f := &file{path: filepath.Join(l.Dir, name)}
-			f.src = tool.Must(os.ReadFile(f.path))
-			f.ast = tool.Must(parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution))
+			f.src = must.Have(os.ReadFile(f.path))
+			f.ast = must.Have(parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution))
 			p.files = append(p.files, f)
 		}
 		packages = append(packages, p)
 	}
 	for _, p := range packages { // when all exports are known
 		p.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		p.types = tool.Must(p.check(p.asts(), p.info))
+		p.types = must.Have(p.check(p.asts(), p.info))
 	}
 	return packages
 }

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What is changed, and whose tests run beside those of the changed packages.
@@ -72,7 +73,7 @@ type config struct {
 
 // run returns the survivors.
 func run(c config) (survivors []*mutant, err error) {
-	defer tool.Catch(&err)
+	defer must.Catch(&err)
 	dir, remove := tool.TempDir("mutate")
 	defer remove()
 	known := equivalents(c.known)
@@ -139,7 +140,7 @@ func draw(c config, packages []*pkg) (drawn []*mutant, possible, invalid int) {
 		m.id = len(drawn)
 	}
 	if len(drawn) == 0 {
-		tool.Fail("nothing to change in %v %s", c.packages, c.at)
+		must.Fail("nothing to change in %v %s", c.packages, c.at)
 	}
 	return drawn, possible, invalid
 }
@@ -157,7 +158,7 @@ func equivalents(file string) map[string]string {
 		}
 		what, why, ok := strings.Cut(line, " -- ")
 		if !ok {
-			tool.Fail("%s: %q has no reason after --", file, line)
+			must.Fail("%s: %q has no reason after --", file, line)
 		}
 		known[what] = why
 	}
@@ -165,4 +166,4 @@ func equivalents(file string) map[string]string {
 }
 
 // goCommand runs the go command, and returns what it printed.
-func goCommand(args ...string) string { return tool.Must(tool.Output(exec.Command("go", args...))) }
+func goCommand(args ...string) string { return must.Have(tool.Output(exec.Command("go", args...))) }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // helpers is added to each changed package. Which change is on is read once; the tests that run without
@@ -256,7 +257,7 @@ func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string) {
 			continue
 		}
 		if !p.compiles(here) {
-			tool.Fail("%s: the changes compile each, but not together", p.path)
+			must.Fail("%s: the changes compile each, but not together", p.path)
 		}
 		put(filepath.Join(p.dir, "zz_mutants.go"), "package "+p.types.Name()+helpers)
 		for _, f := range p.files {
@@ -269,6 +270,6 @@ func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string) {
 }
 
 func writeOverlay(path string, replace map[string]string) string {
-	tool.WriteFile(path, tool.Must(json.Marshal(map[string]any{"Replace": replace})))
+	tool.WriteFile(path, must.Have(json.Marshal(map[string]any{"Replace": replace})))
 	return path
 }

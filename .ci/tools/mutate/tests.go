@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // runner runs tests.
@@ -74,7 +75,7 @@ func (r *runner) split(b *binary) {
 	began := time.Now()
 	out, used, _, err := r.execute(b, 0, log, 10*time.Minute, "-test.v")
 	if !errors.As(err, new(*exec.ExitError)) {
-		tool.Check(err)
+		must.Succeed(err)
 	}
 	all := &group{binary: b, reaches: reached(log)}
 	groups := []*group{all}

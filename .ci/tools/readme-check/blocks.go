@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // instrument prepares a run of every go block of the pages, of every block of Go code in the comment of a package below the
@@ -31,7 +32,7 @@ import (
 //
 // It returns the tests that contain or use a place, and the folders of their packages.
 func instrument(folder string, files, pages []string) (tests, dirs []string, err error) {
-	folder = tool.Must(filepath.Abs(folder))
+	folder = must.Have(filepath.Abs(folder))
 	s := scan()
 	problems := s.notRun
 	for i, file := range files {
@@ -58,7 +59,7 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 		dir := path.Dir(f.path)
 		dirs = append(dirs, "./"+dir)
 		for name, text := range map[string]string{f.path: text, dir + "/zz_ran_" + f.syntax.Name.Name + "_test.go": fmt.Sprintf(reporter, f.syntax.Name.Name)} {
-			name = tool.Must(filepath.Abs(name))
+			name = must.Have(filepath.Abs(name))
 			overlay[name] = filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
 			tool.WriteFile(overlay[name], text)
 		}
@@ -69,7 +70,7 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 		}
 	}
 	for name, content := range map[string]any{"overlay.json": map[string]any{"Replace": overlay}, "blocks.json": s.blocks} {
-		tool.WriteFile(filepath.Join(folder, name), tool.Must(json.Marshal(content)))
+		tool.WriteFile(filepath.Join(folder, name), must.Have(json.Marshal(content)))
 	}
 	slices.Sort(tests)
 	slices.Sort(dirs)
@@ -79,7 +80,7 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 // ran returns an error for each block that no test has reached the end of since instrument prepared the folder.
 func ran(folder string) error {
 	var all []goBlock
-	tool.Check(json.Unmarshal(tool.Must(os.ReadFile(filepath.Join(folder, "blocks.json"))), &all))
+	must.Succeed(json.Unmarshal(must.Have(os.ReadFile(filepath.Join(folder, "blocks.json"))), &all))
 	var problems []error
 	for i, b := range all {
 		report, err := os.ReadFile(filepath.Join(folder, fmt.Sprint(i)))
@@ -101,7 +102,7 @@ func runBlocks(files, pages []string) error {
 	folder, remove := tool.TempDir("blocks")
 	defer remove()
 	tests, dirs, err := instrument(folder, files, pages)
-	tool.Check(err)
+	must.Succeed(err)
 	if len(dirs) > 0 {
 		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-tags=servers,lab", "-overlay=" + filepath.Join(folder, "overlay.json"), "-run=^(" + strings.Join(tests, "|") + ")$"}, dirs)...)
 		test.Env = append(os.Environ(), "LULL_BLOCKS="+folder)
@@ -176,7 +177,7 @@ func scan() *source {
 			continue
 		}
 		text, set := tool.ReadFile(path), token.NewFileSet()
-		syntax := tool.Must(parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution))
+		syntax := must.Have(parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution))
 		if strings.HasSuffix(path, "_test.go") {
 			s.addTests(&testFile{path: path, text: text, syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(text)})
 			continue

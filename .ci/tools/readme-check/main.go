@@ -25,12 +25,13 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() { tool.Main("readme-check", 1, func() error { return run(os.Args[1:]) }) }
 
 func run(args []string) (err error) {
-	defer tool.Catch(&err)
+	defer must.Catch(&err)
 	if len(args) == 1 && args[0] == "links" {
 		return checkLinks()
 	}

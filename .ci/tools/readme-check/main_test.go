@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 const readme = "# lull\n\n```sh\ngo test work\n```\n\n```go\nx := 1\n\nif x > 0 {\n\tuse(x)\n}\n```\n\n```text\n```\n\n<!-- not run: it ends the shell -->\n\n```sh\nexit\n```\n"
@@ -76,10 +77,10 @@ func TestInstrument(t *testing.T) {
 	tool.WriteFile("a_test.go", "package m\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(1) }\n")
 	tool.WriteFile("b_test.go", "//go:build servers\n\npackage m\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) {\n\tt.Log(2)\n}\n")
 	tool.WriteFile("README.md", "```go\nt.Log(1)\n```\n\n```go\nt.Log(2)\n```\n")
-	tool.Check(run([]string{"instrument", "blocks", "README.md"}))
-	t.Setenv("LULL_BLOCKS", tool.Must(filepath.Abs("blocks")))
+	must.Succeed(run([]string{"instrument", "blocks", "README.md"}))
+	t.Setenv("LULL_BLOCKS", must.Have(filepath.Abs("blocks")))
 	for _, suite := range []struct{ tag, says string }{{"", "README.md:6: no test has run this to its end"}, {"servers", ""}} {
-		tool.Must(tool.Output(exec.Command("go", "test", "-tags="+suite.tag, "-overlay=blocks/overlay.json", ".")))
+		must.Have(tool.Output(exec.Command("go", "test", "-tags="+suite.tag, "-overlay=blocks/overlay.json", ".")))
 		err := run([]string{"ran", "blocks"})
 		if suite.says == "" && err != nil || suite.says != "" && (err == nil || !strings.HasPrefix(err.Error(), suite.says)) {
 			t.Errorf("with the tag %q: %v, want %q", suite.tag, err, suite.says)

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type settings struct {
@@ -74,9 +75,9 @@ func main() {
 
 // release releases the repository at root.
 func release(ctx context.Context, out io.Writer, root string, s settings) (err error) {
-	defer tool.Catch(&err)
+	defer must.Catch(&err)
 	checkVersion(s.version)
-	repo := repository{tool.Must(filepath.Abs(root))}
+	repo := repository{must.Have(filepath.Abs(root))}
 	if !s.dryRun {
 		repo.checkReady(s.version)
 	}
@@ -109,8 +110,8 @@ func release(ctx context.Context, out io.Writer, root string, s settings) (err e
 func checkVersion(version string) {
 	switch {
 	case !semver.IsValid(version) || semver.Canonical(version) != version:
-		tool.Fail("%q is no version: want vMAJOR.MINOR.PATCH, such as v0.1.0 or v0.1.0-rc.1", version)
+		must.Fail("%q is no version: want vMAJOR.MINOR.PATCH, such as v0.1.0 or v0.1.0-rc.1", version)
 	case semver.Major(version) != "v0" && semver.Major(version) != "v1":
-		tool.Fail("%s: from v2 on the paths of all modules must end in /%s; they do not", version, semver.Major(version))
+		must.Fail("%s: from v2 on the paths of all modules must end in /%s; they do not", version, semver.Major(version))
 	}
 }

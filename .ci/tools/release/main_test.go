@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // clone makes a git repository of three modules that require each other, as lull's do.
@@ -36,7 +37,7 @@ func clone(t *testing.T) string {
 	return root
 }
 
-func git(root string, args ...string) string { return tool.Must(repository{root}.git(nil, args...)) }
+func git(root string, args ...string) string { return must.Have(repository{root}.git(nil, args...)) }
 
 // identify gives git somebody to be, and no configuration of the machine's.
 func identify(t *testing.T) {

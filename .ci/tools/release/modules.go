@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/zip"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A mod is a module of the workspace.
@@ -32,20 +33,20 @@ func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
 
 // readWorkspace returns the modules of go.work, each after those that it requires.
 func readWorkspace(root string) []*mod {
-	work := tool.Must(modfile.ParseWork("go.work", tool.Must(os.ReadFile(filepath.Join(root, "go.work"))), nil))
+	work := must.Have(modfile.ParseWork("go.work", must.Have(os.ReadFile(filepath.Join(root, "go.work"))), nil))
 	byPath := map[string]*mod{}
 	var all []*mod
 	for _, use := range work.Use {
 		m := &mod{dir: path.Clean(use.Path)}
 		name := filepath.Join(root, filepath.FromSlash(m.dir), "go.mod")
-		m.file = tool.Must(modfile.Parse(name, tool.Must(os.ReadFile(name)), nil))
+		m.file = must.Have(modfile.Parse(name, must.Have(os.ReadFile(name)), nil))
 		m.path = m.file.Module.Mod.Path
 		byPath[m.path] = m
 		all = append(all, m)
 	}
 	for _, m := range all {
 		if want := path.Join(all[0].path, m.dir); m.path != want {
-			tool.Fail("%s/go.mod: the module is %s; by its folder it must be %s", m.dir, m.path, want)
+			must.Fail("%s/go.mod: the module is %s; by its folder it must be %s", m.dir, m.path, want)
 		}
 		for _, r := range m.file.Require {
 			if other := byPath[r.Mod.Path]; other != nil {
@@ -67,7 +68,7 @@ func sorted(all []*mod) (done []*mod) {
 			}
 		}
 		if len(done) == before {
-			tool.Fail("modules of go.work require each other in a circle")
+			must.Fail("modules of go.work require each other in a circle")
 		}
 	}
 	return done
@@ -79,10 +80,10 @@ func setVersion(tree, proxy string, modules []*mod, version string) map[string][
 	changed := map[string][]byte{}
 	for _, m := range modules {
 		m.requireVersion(version, modules)
-		rewrite(changed, tree, path.Join(m.dir, "go.mod"), tool.Must(m.file.Format()))
+		rewrite(changed, tree, path.Join(m.dir, "go.mod"), must.Have(m.file.Format()))
 		sums, err := os.ReadFile(filepath.Join(tree, filepath.FromSlash(m.dir), "go.sum"))
 		if !os.IsNotExist(err) {
-			tool.Check(err)
+			must.Succeed(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n")
 		for _, n := range m.needed {
@@ -101,14 +102,14 @@ func setVersion(tree, proxy string, modules []*mod, version string) map[string][
 // requireVersion changes the module's requirements.
 func (m *mod) requireVersion(version string, modules []*mod) {
 	for _, n := range m.needed {
-		tool.Check(m.file.AddRequire(n.path, version))
+		must.Succeed(m.file.AddRequire(n.path, version))
 	}
 	for _, r := range slices.Clone(m.file.Replace) {
 		ours := slices.ContainsFunc(modules, func(o *mod) bool { return o.path == r.Old.Path })
 		if !ours || !modfile.IsDirectoryPath(r.New.Path) {
-			tool.Fail("%s/go.mod replaces %s: go install would refuse that, and only a folder of this repository is put in by a version", m.dir, r.Old.Path)
+			must.Fail("%s/go.mod replaces %s: go install would refuse that, and only a folder of this repository is put in by a version", m.dir, r.Old.Path)
 		}
-		tool.Check(m.file.DropReplace(r.Old.Path, r.Old.Version))
+		must.Succeed(m.file.DropReplace(r.Old.Path, r.Old.Version))
 	}
 	m.file.Cleanup()
 }
@@ -132,9 +133,9 @@ func (m *mod) pack(tree, proxy, version string) {
 	if _, err := os.Stat(license); os.IsNotExist(err) {
 		tool.WriteFile(license, tool.ReadFile(filepath.Join(tree, "LICENSE")))
 	}
-	at := filepath.Join(proxy, filepath.FromSlash(tool.Must(module.EscapePath(m.path))), "@v")
+	at := filepath.Join(proxy, filepath.FromSlash(must.Have(module.EscapePath(m.path))), "@v")
 	var packed bytes.Buffer
-	tool.Check(zip.CreateFromDir(&packed, module.Version{Path: m.path, Version: version}, dir))
+	must.Succeed(zip.CreateFromDir(&packed, module.Version{Path: m.path, Version: version}, dir))
 	zipped := filepath.Join(at, version+".zip")
 	for name, text := range map[string]string{
 		version + ".zip":  packed.String(),
@@ -146,7 +147,7 @@ func (m *mod) pack(tree, proxy, version string) {
 	}
 	open := func(string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, "go.mod")) }
 	m.sums = []string{
-		fmt.Sprintf("%s %s %s", m.path, version, tool.Must(dirhash.HashZip(zipped, dirhash.Hash1))),
-		fmt.Sprintf("%s %s/go.mod %s", m.path, version, tool.Must(dirhash.Hash1([]string{"go.mod"}, open))),
+		fmt.Sprintf("%s %s %s", m.path, version, must.Have(dirhash.HashZip(zipped, dirhash.Hash1))),
+		fmt.Sprintf("%s %s/go.mod %s", m.path, version, must.Have(dirhash.Hash1([]string{"go.mod"}, open))),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A platform is one that programs are built for.
@@ -34,9 +35,9 @@ var platforms = []platform{
 // buildPrograms builds the programs for each of the platforms, and writes into the folder to: an archive for
 // each, what is in it (CycloneDX), and the checksums of all.
 func (s *stranger) buildPrograms(to, tree string, platforms []platform, programs []program, module, version string) {
-	tool.Check(os.MkdirAll(to, 0o755))
-	if len(tool.Must(os.ReadDir(to))) > 0 {
-		tool.Fail("%s is not empty: checksums are for all files of a folder", to)
+	must.Succeed(os.MkdirAll(to, 0o755))
+	if len(must.Have(os.ReadDir(to))) > 0 {
+		must.Fail("%s is not empty: checksums are for all files of a folder", to)
 	}
 	extras := s.extras(tree, programs)
 	var sums strings.Builder
@@ -62,7 +63,7 @@ func (s *stranger) proveReproducible(p platform, tree string, programs []program
 	env := []string{"GOCACHE=" + filepath.Join(other, "cache"), "TMPDIR=" + other}
 	for i, again := range s.packed(p, other, env, extras, programs, module, version) {
 		if !bytes.Equal(once[i].data, again.data) {
-			tool.Fail("%s differs when it is built a second time", again.name)
+			must.Fail("%s differs when it is built a second time", again.name)
 		}
 	}
 	fmt.Fprintf(s.out, "%5.1f s  built %s twice: the same bytes\n", time.Since(began).Seconds(), once[0].name)
@@ -78,7 +79,7 @@ type file struct {
 // extras returns what an archive has beside the programs: the license, and what the installed
 // programs print of themselves.
 func (s *stranger) extras(tree string, programs []program) []file {
-	all := []file{{"LICENSE", 0o644, tool.Must(os.ReadFile(filepath.Join(tree, "LICENSE")))}}
+	all := []file{{"LICENSE", 0o644, must.Have(os.ReadFile(filepath.Join(tree, "LICENSE")))}}
 	for _, p := range programs {
 		for _, e := range p.prints {
 			text := s.run(s.home, nil, filepath.Join(s.bin, path.Base(p.path)), e.args...)
@@ -94,11 +95,11 @@ func (s *stranger) packed(p platform, home string, env []string, extras []file, 
 	name := fmt.Sprintf("%s_%s_%s", path.Base(module), version, p)
 	files := slices.Clone(extras)
 	var built []string
-	tool.Check(os.MkdirAll(home, 0o755))
+	must.Succeed(os.MkdirAll(home, 0o755))
 	for _, program := range programs {
 		at := s.build(p, home, env, module+"/"+program.path+"@"+version)
 		built = append(built, at)
-		files = append(files, file{filepath.Base(at), 0o755, tool.Must(os.ReadFile(at))})
+		files = append(files, file{filepath.Base(at), 0o755, must.Have(os.ReadFile(at))})
 	}
 	archive, ending := tarred, ".tar.gz"
 	if p.os == "windows" {
@@ -131,13 +132,13 @@ var packedAt = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // tarred returns an archive with the files in a folder.
 func tarred(folder string, files []file) []byte {
 	var b bytes.Buffer
-	z := tool.Must(gzip.NewWriterLevel(&b, gzip.BestCompression))
+	z := must.Have(gzip.NewWriterLevel(&b, gzip.BestCompression))
 	t := tar.NewWriter(z)
 	for _, f := range files {
-		tool.Check(t.WriteHeader(&tar.Header{Name: folder + "/" + f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: packedAt, Format: tar.FormatUSTAR}))
-		tool.Must(t.Write(f.data))
+		must.Succeed(t.WriteHeader(&tar.Header{Name: folder + "/" + f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: packedAt, Format: tar.FormatUSTAR}))
+		must.Have(t.Write(f.data))
 	}
-	tool.Check(errors.Join(t.Close(), z.Close()))
+	must.Succeed(errors.Join(t.Close(), z.Close()))
 	return b.Bytes()
 }
 
@@ -148,8 +149,8 @@ func zipped(folder string, files []file) []byte {
 	for _, f := range files {
 		h := &zip.FileHeader{Name: folder + "/" + f.name, Method: zip.Deflate, Modified: packedAt}
 		h.SetMode(f.mode)
-		tool.Must(tool.Must(z.CreateHeader(h)).Write(f.data))
+		must.Have(must.Have(z.CreateHeader(h)).Write(f.data))
 	}
-	tool.Check(z.Close())
+	must.Succeed(z.Close())
 	return b.Bytes()
 }

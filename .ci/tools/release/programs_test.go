@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 var here = platform{runtime.GOOS, runtime.GOARCH}
@@ -57,7 +58,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("LICENSE is %q", got)
 	}
 	program := filepath.Join(t.TempDir(), "thing")
-	tool.Check(os.WriteFile(program, files[name+"/thing"], 0o755))
+	must.Succeed(os.WriteFile(program, files[name+"/thing"], 0o755))
 	if text, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || string(text) != "42\n" {
 		t.Errorf("the program printed %q, %v", text, err)
 	}
@@ -77,7 +78,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("all depends on %q", got)
 	}
 
-	z := tool.Must(zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip")))
+	z := must.Have(zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip")))
 	defer z.Close()
 	if last := z.File[len(z.File)-1]; last.Name != "thing_v0.1.0_windows_amd64/thing.exe" || last.Mode() != 0o755 {
 		t.Errorf("the archive ends with %s, %v", last.Name, last.Mode())
@@ -110,14 +111,14 @@ func checksums(t *testing.T, folder string) (names []string) {
 
 func untar(name string) map[string][]byte {
 	files := map[string][]byte{}
-	z := tool.Must(gzip.NewReader(bytes.NewReader(tool.Must(os.ReadFile(name)))))
+	z := must.Have(gzip.NewReader(bytes.NewReader(must.Have(os.ReadFile(name)))))
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return files
 		}
-		tool.Check(err)
-		files[h.Name] = tool.Must(io.ReadAll(r))
+		must.Succeed(err)
+		files[h.Name] = must.Have(io.ReadAll(r))
 	}
 }
 
@@ -162,22 +163,22 @@ func (p partList) on(ref string) []string {
 // that writes it.
 func bomOf(t *testing.T, name string) (p partList) {
 	t.Helper()
-	dir := tool.Must(tool.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")))
+	dir := must.Have(tool.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")))
 	c := jsonschema.NewCompiler()
 	for _, schema := range []string{"bom-1.6.schema.json", "spdx.schema.json", "jsf-0.82.schemax.json"} {
 		doc := unmarshalled(filepath.Join(strings.TrimSpace(dir), "schema", schema))
-		tool.Check(c.AddResource("http://cyclonedx.org/schema/"+strings.Replace(schema, "schemax", "schema", 1), doc))
+		must.Succeed(c.AddResource("http://cyclonedx.org/schema/"+strings.Replace(schema, "schemax", "schema", 1), doc))
 	}
 	c.AssertFormat()
-	if err := tool.Must(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")).Validate(unmarshalled(name)); err != nil {
+	if err := must.Have(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")).Validate(unmarshalled(name)); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-	tool.Check(json.Unmarshal(tool.Must(os.ReadFile(name)), &p))
+	must.Succeed(json.Unmarshal(must.Have(os.ReadFile(name)), &p))
 	return p
 }
 
 func unmarshalled(name string) any {
-	return tool.Must(jsonschema.UnmarshalJSON(bytes.NewReader(tool.Must(os.ReadFile(name)))))
+	return must.Have(jsonschema.UnmarshalJSON(bytes.NewReader(must.Have(os.ReadFile(name)))))
 }
 
 // The image is built with the Go that archives are built with, a release of the workspace's.

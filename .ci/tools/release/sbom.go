@@ -13,7 +13,7 @@ import (
 
 	"github.com/CycloneDX/cyclonedx-go"
 
-	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // bom returns what built programs are made of, as CycloneDX 1.6 in JSON: the programs, each with the
@@ -26,8 +26,8 @@ func bom(name, version string, programs []string) []byte {
 	parts := map[string]cyclonedx.Component{} // by reference
 	depend := map[string][]string{}
 	for _, file := range programs {
-		data := tool.Must(os.ReadFile(file))
-		info := tool.Must(buildinfo.ReadFile(file))
+		data := must.Have(os.ReadFile(file))
+		info := must.Have(buildinfo.ReadFile(file))
 		program := component(cyclonedx.ComponentTypeApplication, info.Path, info.Main.Version)
 		program.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(data))}}
 		properties := []cyclonedx.Property{{Name: "file", Value: filepath.Base(file)}}
@@ -78,6 +78,6 @@ func component(kind cyclonedx.ComponentType, name, version string) cyclonedx.Com
 
 func encoded(b *cyclonedx.BOM) []byte {
 	var text bytes.Buffer
-	tool.Check(cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cyclonedx.SpecVersion1_6))
+	must.Succeed(cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cyclonedx.SpecVersion1_6))
 	return text.Bytes()
 }

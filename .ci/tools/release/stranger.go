@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A stranger uses the packed modules as somebody who has only Go. It has its own folders for all
@@ -29,7 +30,7 @@ func newStranger(ctx context.Context, tmp string, out io.Writer) *stranger {
 	s := &stranger{ctx: ctx, home: filepath.Join(tmp, "stranger"), out: out}
 	s.bin = filepath.Join(s.home, "go", "bin")
 	proxy := "file://" + filepath.ToSlash(filepath.Join(tmp, "proxy"))
-	cache := strings.TrimSpace(tool.Must(tool.Output(exec.Command("go", "env", "GOMODCACHE"))))
+	cache := strings.TrimSpace(must.Have(tool.Output(exec.Command("go", "env", "GOMODCACHE"))))
 	proxy += ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) // third parties' modules
 	s.env = append(os.Environ(),
 		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOBIN=",
@@ -46,7 +47,7 @@ func (s *stranger) run(dir string, env []string, name string, args ...string) st
 	c.Dir, c.Env = dir, append(s.env[:len(s.env):len(s.env)], env...)
 	text, err := c.CombinedOutput()
 	if err != nil {
-		tool.Fail("%s %s (in %s): %w\n%s", name, strings.Join(args, " "), dir, err, text)
+		must.Fail("%s %s (in %s): %w\n%s", name, strings.Join(args, " "), dir, err, text)
 	}
 	return string(text)
 }
@@ -65,7 +66,7 @@ func (s *stranger) prove(modules []*mod, programs []program, version string) {
 		for _, args := range p.runs {
 			text := s.run(s.home, nil, filepath.Join(s.bin, path.Base(p.path)), args...)
 			if args[0] == "--version" && !strings.Contains(text, version) {
-				tool.Fail("%s --version printed %q, without %s", path.Base(p.path), text, version)
+				must.Fail("%s --version printed %q, without %s", path.Base(p.path), text, version)
 			}
 		}
 		fmt.Fprintf(s.out, "%5.1f s  go install %s, and run it\n", time.Since(began).Seconds(), target)

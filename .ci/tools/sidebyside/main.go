@@ -26,6 +26,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What a call that succeeds runs through.
@@ -67,14 +68,14 @@ type side struct {
 }
 
 func compare(ctx context.Context, out io.Writer, rev string, s settings) (err error) {
-	defer tool.Catch(&err)
+	defer must.Catch(&err)
 	tmp, remove := tool.TempDir("sidebyside")
 	defer remove()
 	before := side{filepath.Join(tmp, "before"), filepath.Join(tmp, "before.bin"), map[string][]float64{}}
 	after := side{".", filepath.Join(tmp, "after.bin"), map[string][]float64{}}
-	tool.Must(output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", before.dir, rev))
+	must.Have(output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", before.dir, rev))
 	defer func() {
-		tool.Must(output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", before.dir))
+		must.Have(output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", before.dir))
 	}()
 	for round := range s.rounds {
 		for _, pkg := range strings.Fields(s.pkg) {
@@ -97,11 +98,11 @@ func (d side) measure(ctx context.Context, pkg string, s settings) {
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return
 	}
-	bin := tool.Must(filepath.Abs(filepath.Join(d.bin, pkg, "test")))
+	bin := must.Have(filepath.Abs(filepath.Join(d.bin, pkg, "test")))
 	if _, err := os.Stat(bin); err != nil {
-		tool.Must(output(ctx, d.dir, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-o", bin, "./"+filepath.ToSlash(pkg)))
+		must.Have(output(ctx, d.dir, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-o", bin, "./"+filepath.ToSlash(pkg)))
 	}
-	text := tool.Must(output(ctx, dir, bin, "-test.run=^$", "-test.bench="+s.run, "-test.benchtime="+s.time, "-test.cpu="+s.cpu))
+	text := must.Have(output(ctx, dir, bin, "-test.run=^$", "-test.bench="+s.run, "-test.benchtime="+s.time, "-test.cpu="+s.cpu))
 	for name, ns := range parse(text) {
 		name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(pkg))+" ", ". ") + name
 		d.times[name] = append(d.times[name], ns)

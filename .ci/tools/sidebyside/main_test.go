@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -50,7 +51,7 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 func TestTable(t *testing.T) {
 	six := func(x float64) []float64 { return []float64{x, x, x, x, x, x} }
 	var out strings.Builder
-	tool.Check(table(&out, map[string][]float64{"same": six(2), "slow": six(1), "fast": six(4), "gone": six(5), "few": {1}},
+	must.Succeed(table(&out, map[string][]float64{"same": six(2), "slow": six(1), "fast": six(4), "gone": six(5), "few": {1}},
 		map[string][]float64{"same": six(2), "slow": six(3), "fast": six(2), "new": six(6), "few": {2}}))
 	for _, want := range []string{
 		"2.0 2.0 1.00 1.00 to 1.00 same", "1.0 3.0 3.00 3.00 to 3.00 slower slow", "4.0 2.0 0.50 0.50 to 0.50 faster fast",
@@ -75,12 +76,12 @@ func TestCompare(t *testing.T) {
 	tool.WriteFile("go.mod", "module example.test\ngo 1.26\n")
 	tool.WriteFile("a/a_test.go", test("50000"))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "-m", "x"}} {
-		tool.Must(output(t.Context(), ".", "git", args...))
+		must.Have(output(t.Context(), ".", "git", args...))
 	}
 	tool.WriteFile("a/a_test.go", test("200000"))
 	tool.WriteFile("b/b_test.go", strings.Replace(test("10"), "package a", "package b", 1))
 	var out strings.Builder
-	tool.Check(compare(t.Context(), &out, "HEAD", settings{rounds: 6, time: "20x", cpu: "1", run: ".", pkg: "a b"}))
+	must.Succeed(compare(t.Context(), &out, "HEAD", settings{rounds: 6, time: "20x", cpu: "1", run: ".", pkg: "a b"}))
 	for _, want := range []string{"a Spin", "b Spin", "none"} { // which is quicker is the machine's affair
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

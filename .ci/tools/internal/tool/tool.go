@@ -1,6 +1,5 @@
-// Package tool has what the commands beside it share: how they fail, the commands that they run, and the files of a repository.
-//
-// They are scripts: what goes wrong ends them. So Must, Check and Fail panic, and Main or Catch makes an error of that again.
+// Package tool has what the commands beside it share: how they end, the commands that they run, and the files of a repository. Its
+// functions fail as those of package must do.
 package tool
 
 import (
@@ -13,42 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/internal/must"
 )
-
-// A failure is what Must, Check and Fail panic with.
-type failure struct{ error }
-
-// Must returns v. It fails with err if there is one.
-func Must[T any](v T, err error) T {
-	Check(err)
-	return v
-}
-
-// Check fails with err if there is one.
-func Check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-// Fail fails with an error of fmt.Errorf.
-func Fail(format string, args ...any) { Check(fmt.Errorf(format, args...)) }
-
-// Catch, deferred, sets err to what the function has failed with. Other panics go on.
-func Catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case failure:
-		*err = p.error
-	default:
-		panic(p)
-	}
-}
 
 // Main runs a command. If it fails or returns an error, that is printed after the name, and the process exits with the code.
 func Main(name string, code int, run func() error) {
 	err := func() (err error) {
-		defer Catch(&err)
+		defer must.Catch(&err)
 		return run()
 	}()
 	if err != nil {
@@ -72,7 +43,7 @@ func Output(cmd *exec.Cmd) (string, error) {
 // (node_modules), and hidden folders but those that are named.
 func Files(root string, hidden ...string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		Check(fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		must.Succeed(fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
 			name := entry.Name()
 			switch {
 			case err != nil:
@@ -91,16 +62,16 @@ func Files(root string, hidden ...string) iter.Seq[string] {
 
 // WriteFile writes a file, and makes its folder.
 func WriteFile[T string | []byte](name string, text T) {
-	Check(os.MkdirAll(filepath.Dir(name), 0o755))
-	Check(os.WriteFile(name, []byte(text), 0o644))
+	must.Succeed(os.MkdirAll(filepath.Dir(name), 0o755))
+	must.Succeed(os.WriteFile(name, []byte(text), 0o644))
 }
 
 // ReadFile returns the text of a file.
-func ReadFile(name string) string { return string(Must(os.ReadFile(name))) }
+func ReadFile(name string) string { return string(must.Have(os.ReadFile(name))) }
 
 // TempDir makes a folder, which remove removes.
 func TempDir(pattern string) (dir string, remove func()) {
-	dir = Must(os.MkdirTemp("", pattern))
+	dir = must.Have(os.MkdirTemp("", pattern))
 	return dir, func() { os.RemoveAll(dir) }
 }
 
