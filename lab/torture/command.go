@@ -22,26 +22,9 @@ import (
 
 // Command returns a client that is a program: an adapter around the client that is graded.
 //
-// An adapter reads bodies and ends calls as the documentation of its client shows, and adds nothing to that: no timer, no check and
-// no handler of its own (docs/torture.md).
-//
-// An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
-// {timeout-ms} (0 for the client's own timeout) and {key} (empty for none). The program makes
-// one logical call and exits with 0 if that succeeded.
-//
-// A program without {url} among its arguments stays up for a case: it prints the line "ready",
-// and then reads calls from its standard input, a line each, with seven fields between tabs:
-//
-//	ID  CLIENT  METHOD  URL  BODY-FILE  TIMEOUT-MS  KEY
-//
-// BODY-FILE and KEY are "-" if there is none. New calls may come while others run. Calls of
-// different CLIENTs stand for different processes, and share nothing. When a call is over, the
-// program prints a line. The order does not matter:
-//
-//	ID  ok  STATUS          or          ID  failed  STATUS  TEXT
-//
-// A STATUS that is not known is 0. The program exits at the end of its input. What it writes to
-// its standard error is not part of the protocol.
+// An argument may have the placeholders {url}, {method}, {body-file}, {timeout-ms} and {key}. Then the program makes one logical call, and
+// exits with 0 if that succeeded. A program without {url} among its arguments stays up for a case, and reads calls from its
+// standard input. docs/torture.md has the protocol, and what an adapter must not do.
 //
 // The environment variable LULL_TORTURE_CA names the file with the certificate of the cases, and
 // so do the variables that the common libraries read.
