@@ -299,19 +299,32 @@ func TestAClientThatComesLate(t *testing.T) {
 	}
 }
 
-// unhurried is a client that does not regard its timeout.
-type unhurried struct{ Client }
-
-func (u unhurried) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
-	session, err := u.Client.Start(ctx, e, stayUp)
-	return unhurriedSession{session}, err
+// A changed client makes its calls by a function.
+type changed struct {
+	Client
+	call func(ctx context.Context, s Session, c Call) Outcome
 }
 
-type unhurriedSession struct{ Session }
+func (x changed) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
+	session, err := x.Client.Start(ctx, e, stayUp)
+	return changedSession{session, x}, err
+}
 
-func (u unhurriedSession) Call(ctx context.Context, c Call) Outcome {
-	c.Timeout = 0
-	return u.Session.Call(ctx, c)
+type changedSession struct {
+	Session
+	by changed
+}
+
+func (s changedSession) Call(ctx context.Context, c Call) Outcome {
+	return s.by.call(ctx, s.Session, c)
+}
+
+// unhurried is a client that does not regard its timeout.
+func unhurried(client Client) Client {
+	return changed{client, func(ctx context.Context, s Session, c Call) Outcome {
+		c.Timeout = 0
+		return s.Call(ctx, c)
+	}}
 }
 
 // An attempt that came late is awaited again with the same times: with longer ones the client would make others.
@@ -327,7 +340,7 @@ func TestTheSameTimes(t *testing.T) {
 		}
 		return true
 	}
-	g := must.Have(newGrader(unhurried{NetHTTP()}))
+	g := must.Have(newGrader(unhurried(NetHTTP())))
 	defer g.close()
 	if s := g.surely(t.Context(), c).seen; tries != mostTries || s.Without != "" {
 		t.Errorf("%d tries, %q", tries, s.Without)
