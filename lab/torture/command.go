@@ -46,16 +46,12 @@ type command struct {
 
 func (c *command) Name() string { return c.name }
 
-func (c *command) staysUp() bool {
-	return !slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") })
-}
-
 func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
 	environment := append(withoutProxies(os.Environ()),
 		"LULL_TORTURE_CA="+e.CAFile, "SSL_CERT_FILE="+e.CAFile, "NODE_EXTRA_CA_CERTS="+e.CAFile, "CURL_CA_BUNDLE="+e.CAFile,
 		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
 		"NO_PROXY=*", "no_proxy=*")
-	if !c.staysUp() {
+	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") }) {
 		return &processes{args: c.args, env: environment}, nil
 	}
 	return startResident(ctx, c.args, environment, c.exit)
@@ -115,8 +111,8 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	cmd.WaitDelay = time.Second
 	err := cmd.Wait()
 	o := Outcome{OK: err == nil, Text: lastLine(&out)}
-	if o.Text == "" && err != nil {
-		o.Text = err.Error()
+	if err != nil {
+		o.Text = cmp.Or(o.Text, err.Error())
 	}
 	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
 		why := "the client died: " + err.Error()
@@ -239,13 +235,7 @@ func parseAnswer(line string) (id int, o Outcome, ok bool) {
 
 func (r *resident) Call(ctx context.Context, c Call) Outcome {
 	answer := make(chan Outcome, 1)
-	or := func(s string) string {
-		if s == "" {
-			return "-"
-		}
-		return s
-	}
-	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, or(c.File), c.Timeout.Milliseconds(), or(c.Key))
+	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, cmp.Or(c.File, "-"), c.Timeout.Milliseconds(), cmp.Or(c.Key, "-"))
 	r.mu.Lock()
 	r.waiting[c.ID] = answer
 	_, err := io.WriteString(r.stdin, line)

@@ -201,11 +201,7 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 		return -1, a.Number, reused
 	}
 	l.attempts = append(l.attempts, a)
-	what := a.Method
-	if what == "" {
-		what = "a request"
-	}
-	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
+	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, a.Method, a.Proto, a.Conn)
 	return len(l.attempts) - 1, a.Number, reused
 }
 
