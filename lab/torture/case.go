@@ -145,13 +145,14 @@ const (
 	doorClosed  door = "closed"      // nobody listens
 )
 
-// An arrival is what becomes of a connection that has just been accepted.
+// An arrival is what becomes of a connection that has just been accepted, for the time line.
 type arrival string
 
 const (
-	arriveReset arrival = "reset" // it is reset
-	arriveClose arrival = "close" // it is closed
-	arriveHello arrival = "hello" // it is reset when the first bytes of TLS have come
+	arriveGood  arrival = "is accepted"
+	arriveReset arrival = "is reset as soon as it is accepted"
+	arriveClose arrival = "is closed as soon as it is accepted"
+	arriveHello arrival = "is reset in the handshake" // when the first bytes of TLS have come
 )
 
 // An answer is what becomes of a request.

@@ -123,8 +123,7 @@ type Seen struct {
 }
 
 // of returns the attempts of a call, in order.
-func (s *Seen) of(call int) []Attempt {
-	var list []Attempt
+func (s *Seen) of(call int) (list []Attempt) {
 	for _, a := range s.Attempts {
 		if a.Call == call {
 			list = append(list, a)
