@@ -288,7 +288,7 @@ func adapter(how string) int {
 			if o.OK {
 				text = "what a library prints\n%s\tok\t200\t%s\n"
 			}
-			fmt.Print(fmt.Sprintf(text, f[0], o.Text)) // in one write
+			fmt.Printf(text, f[0], o.Text)
 		}()
 	}
 	if how == "stays" {
