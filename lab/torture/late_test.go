@@ -48,18 +48,6 @@ func caseNamed(name string) Case { return must.Have(Select([]string{name}))[0] }
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
 	const quiet, busy = punctual, punctual + 1
-	// calls are those before the slow one, which took so long; the slow one was hedged or not.
-	calls := func(took time.Duration, hedged bool) Seen {
-		var s Seen
-		for i := range hedgedCall + 1 {
-			s.Finished = append(s.Finished, Finished{Call: i, End: took, OK: true})
-		}
-		s.Attempts = []Attempt{{Call: hedgedCall, Number: 1}}
-		if hedged {
-			s.Attempts = append(s.Attempts, Attempt{Call: hedgedCall, Number: 2, Arrived: time.Second})
-		}
-		return s
-	}
 	for _, c := range []struct {
 		name, of string
 		seen     Seen
@@ -84,9 +72,9 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second)}.as(retries, hints), late: busy},
 		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: busy, again: true},
 
-		{name: "not hedged, and quick before", of: "hedge-get", seen: calls(25*ms, false), late: busy},
-		{name: "not hedged, and slow before", of: "hedge-get", seen: calls(400*ms, false), late: busy, again: true},
-		{name: "hedged, and slow before", of: "hedge-get", seen: calls(400*ms, true), late: busy},
+		{name: "not hedged, and quick before", of: "hedge-get", seen: hedgeOf(25*ms, 1, false, true), late: busy},
+		{name: "not hedged, and slow before", of: "hedge-get", seen: hedgeOf(400*ms, 1, false, true), late: busy, again: true},
+		{name: "hedged, and slow before", of: "hedge-get", seen: hedgeOf(400*ms, 2, false, true), late: busy},
 		{name: "it followed in time", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, again: true},
 		{name: "it followed at once", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, ms)}, late: busy},
 
@@ -129,7 +117,7 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "calls that fail after the outage, on a machine that has time", of: "recovery-back", seen: afterOutage(50, 10), late: quiet},
 		{name: "calls that succeed after the outage", of: "recovery-back", seen: afterOutage(50, 40), late: busy},
 
-		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, again: true},
+		{name: "a POST, and slow before", of: "hedge-post", seen: hedgeOf(400*ms, 1, false, true), late: busy, again: true},
 
 		// What is added to waits makes no jitter, and takes none away.
 		{"constant", "wait-jitter", callsWaiting(each(200, func(time.Duration) time.Duration { return time.Second })...), quiet, Warn, false},

@@ -51,16 +51,23 @@ func waiting(calls int, waits ...time.Duration) Seen {
 	return s
 }
 
-// several is so many calls with so many attempts each, one after the other, of which the first ones succeed.
-func several(calls, attempts, ok int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, OK: i < ok})
-		for n := range attempts {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: n + 1})
+// callsOf is so many calls, each of which ends so and has those attempts.
+func callsOf(n int, one func(i int) (Finished, []Attempt)) (s Seen) {
+	for i := range n {
+		end, list := one(i)
+		end.Call = i
+		s.Finished = append(s.Finished, end)
+		for k, a := range list {
+			a.Call, a.Number = i, k+1
+			s.Attempts = append(s.Attempts, a)
 		}
 	}
 	return s
+}
+
+// several is so many calls with so many attempts each, one after the other, of which the first ones succeed.
+func several(calls, attempts, ok int) Seen {
+	return callsOf(calls, func(i int) (Finished, []Attempt) { return Finished{OK: i < ok}, make([]Attempt, attempts) })
 }
 
 // onConnection is the same attempt on a connection each.
@@ -88,11 +95,7 @@ const (
 
 // afterOutage is calls that begin after the outage of the recovery cases, of which the first ones succeed.
 func afterOutage(calls, ok int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, Start: 7 * time.Second, OK: i < ok})
-	}
-	return s
+	return callsOf(calls, func(i int) (Finished, []Attempt) { return Finished{Start: 7 * time.Second, OK: i < ok}, nil })
 }
 
 // crowdOf is so many first attempts and retries just after the outage of the recovery cases. 25 calls are usual then.
@@ -108,27 +111,18 @@ func crowdOf(calls, retries int) Seen {
 	return s
 }
 
-// breaking is forty calls in the last two seconds of volume-breaker, and so many requests.
+// breaking is calls in the last two seconds of volume-breaker, and so many requests.
 func breaking(calls, requests int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, Start: 5 * time.Second})
-	}
-	for range requests {
-		s.Attempts = append(s.Attempts, Attempt{Arrived: 5 * time.Second})
-	}
+	s := callsOf(calls, func(int) (Finished, []Attempt) { return Finished{Start: 5 * time.Second}, nil })
+	s.Attempts = slices.Repeat([]Attempt{{Arrived: 5 * time.Second}}, requests)
 	return s
 }
 
 // slowCalls is calls that come when the server of hedge-slow has become slow, with so many requests each in ten.
 func slowCalls(calls, inTen int) Seen {
-	var s Seen
-	for i := range calls {
-		for n := range 1 + (inTen-10+i%10)/10 {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: n + 1, Arrived: 3 * time.Second})
-		}
-	}
-	return s
+	return callsOf(calls, func(i int) (Finished, []Attempt) {
+		return Finished{}, slices.Repeat([]Attempt{{Arrived: 3 * time.Second}}, 1+(inTen-10+i%10)/10)
+	})
 }
 
 // after is what is seen of other calls, and then of these.
@@ -140,18 +134,19 @@ func after(before, s Seen) Seen {
 	return s
 }
 
-// hedgeOf is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not.
-func hedgeOf(attempts int, cancelled, ok bool) Seen {
-	s := Seen{Finished: make([]Finished, hedgedCall+1)}
-	s.Finished[hedgedCall].OK = ok
-	for n := range attempts {
-		a := Attempt{Call: hedgedCall, Number: n + 1, Arrived: time.Duration(n) * time.Second}
-		if n == 0 && cancelled {
-			a.Gone = 1100 * ms
+// hedgeOf is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not, and those before it,
+// which took so long.
+func hedgeOf(usual time.Duration, attempts int, cancelled, ok bool) Seen {
+	return callsOf(hedgedCall+1, func(i int) (Finished, []Attempt) {
+		if i < hedgedCall {
+			return Finished{End: usual, OK: true}, nil
 		}
-		s.Attempts = append(s.Attempts, a)
-	}
-	return s
+		list := []Attempt{{}, {Arrived: time.Second}}[:attempts]
+		if cancelled {
+			list[0].Gone = 1100 * ms
+		}
+		return Finished{OK: ok}, list
+	})
 }
 
 func header(list []Attempt, name string, values ...string) []Attempt {
@@ -373,12 +368,12 @@ var situations = []struct {
 	{crowdOf(60, 130).as(retries), "more than twice as many retries", "recovery-herd=warn"},
 
 	// hedging
-	{hedgeOf(2, true, true), "cancels the one that lost", "hedge-get=pass"},
-	{hedgeOf(2, false, true), "leaves an attempt open", "hedge-get=fail"},
-	{hedgeOf(2, true, false), "reports a failure", "hedge-get=fail"},
-	{hedgeOf(1, false, true), "does not hedge", "hedge-get=n/a hedge-post=n/a hedge-slow=n/a"},
-	{hedgeOf(2, true, true), "a second POST", "hedge-post=fail"},
-	{hedgeOf(1, false, true).as(hedger), "sends it once", "hedge-post=pass"},
+	{hedgeOf(0, 2, true, true), "cancels the one that lost", "hedge-get=pass"},
+	{hedgeOf(0, 2, false, true), "leaves an attempt open", "hedge-get=fail"},
+	{hedgeOf(0, 2, true, false), "reports a failure", "hedge-get=fail"},
+	{hedgeOf(0, 1, false, true), "does not hedge", "hedge-get=n/a hedge-post=n/a hedge-slow=n/a"},
+	{hedgeOf(0, 2, true, true), "a second POST", "hedge-post=fail"},
+	{hedgeOf(0, 1, false, true).as(hedger), "sends it once", "hedge-post=pass"},
 	{slowCalls(20, 15).as(hedger), "at most 1.5 requests", "hedge-slow=pass"},
 	{slowCalls(20, 16).as(hedger), "more than 1.5 requests", "hedge-slow=warn"},
 	{slowCalls(14, 10).as(hedger), "too few calls", "hedge-slow=n/a"},
