@@ -25,10 +25,11 @@ type reader struct {
 
 // read adds the functions and types of the file.
 func (p *source) read(functions map[string]*function, makers map[string]bool) {
+	silent := tool.SilentExamples(p.ast)
 	for _, decl := range p.ast.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || isSilentExample(p.ast, d) {
+			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || slices.Contains(silent, d.Name.Name) {
 				continue
 			}
 			key, receiver := p.pkg+"."+d.Name.Name, ""
@@ -79,18 +80,6 @@ func (p *source) reader(functions map[string]*function, makers map[string]bool, 
 		functions[key] = f
 	}
 	return &reader{source: p, functions: functions, makers: makers, into: f, locals: map[string]string{}, bound: map[*ast.FuncLit]bool{}, name: key}
-}
-
-// isSilentExample reports whether d is an example that has no output to compare, and so is not run.
-func isSilentExample(f *ast.File, d *ast.FuncDecl) bool {
-	if !strings.HasPrefix(d.Name.Name, "Example") {
-		return false
-	}
-	return !slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
-		text := strings.ToLower(c.Text())
-		return c.Pos() > d.Body.Pos() && c.End() < d.Body.End() &&
-			(strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:"))
-	})
 }
 
 // funcParams returns the names of the parameters that are functions.

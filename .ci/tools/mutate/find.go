@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lullgo/lull/ci/internal/tool"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -156,24 +157,16 @@ func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
 		return m
 	}
 	blocks := map[ast.Stmt]bool{}
-	inBlock := func(list []ast.Stmt) {
-		for _, s := range list {
-			blocks[s] = true
-		}
-	}
 	dropped := func(s ast.Stmt) { put(s, s.Pos(), "").block = blocks[s] }
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		for _, s := range tool.Statements(n) {
+			blocks[s] = true
+		}
 		switch n := n.(type) {
 		case *ast.GenDecl:
 			return n.Tok != token.CONST
 		case *ast.ArrayType:
 			return false
-		case *ast.BlockStmt:
-			inBlock(n.List)
-		case *ast.CaseClause:
-			inBlock(n.Body)
-		case *ast.CommClause:
-			inBlock(n.Body)
 		case *ast.BinaryExpr:
 			for _, to := range swaps[n.Op] {
 				put(n, n.OpPos, text(n.X)+" "+to.String()+" "+text(n.Y))

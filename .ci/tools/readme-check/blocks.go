@@ -179,7 +179,10 @@ func scan() *source {
 		text, set := tool.ReadFile(path), token.NewFileSet()
 		syntax := must.Have(parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution))
 		if strings.HasSuffix(path, "_test.go") {
-			s.addTests(&testFile{path: path, text: text, syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(text)})
+			s.tests = append(s.tests, &testFile{path: path, text: text, syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(text)})
+			for _, name := range tool.SilentExamples(syntax) {
+				s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no comment \"Output:\"", path, name))
+			}
 			continue
 		}
 		for _, part := range new(comment.Parser).Parse(syntax.Doc.Text()).Content {
@@ -197,23 +200,6 @@ type testFile struct {
 	syntax     *ast.File
 	base       int // the position of its first byte
 	tokens     []tok
-}
-
-var output = regexp.MustCompile(`(?i)^\s*(?:unordered )?output:`)
-
-func (s *source) addTests(f *testFile) {
-	s.tests = append(s.tests, f)
-	for _, d := range f.syntax.Decls {
-		example, ok := d.(*ast.FuncDecl)
-		if !ok || !strings.HasPrefix(example.Name.Name, "Example") {
-			continue
-		}
-		if !slices.ContainsFunc(f.syntax.Comments, func(c *ast.CommentGroup) bool {
-			return c.Pos() > example.Pos() && c.End() < example.End() && output.MatchString(c.Text())
-		}) {
-			s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no comment \"Output:\"", f.path, example.Name.Name))
-		}
-	}
 }
 
 // users returns the tests and examples of f's package that have the declaration called name, or use it.
@@ -293,16 +279,7 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 		}
 		for _, d := range f.syntax.Decls {
 			for n := range ast.Preorder(d) {
-				var list []ast.Stmt
-				switch n := n.(type) {
-				case *ast.BlockStmt:
-					list = n.List
-				case *ast.CaseClause:
-					list = n.Body
-				case *ast.CommClause:
-					list = n.Body
-				}
-				if list, ok := match(f, want, list); ok {
+				if list, ok := match(f, want, tool.Statements(n)); ok {
 					each(i, tool.Declared(d)[0].Name)
 					mark(i, list)
 				}

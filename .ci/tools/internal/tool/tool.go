@@ -5,6 +5,7 @@ package tool
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"io/fs"
 	"iter"
 	"os"
@@ -95,6 +96,29 @@ func Declared(d ast.Decl) (names []*ast.Ident) {
 			case *ast.TypeSpec:
 				names = append(names, spec.Name)
 			}
+		}
+	}
+	return names
+}
+
+// Statements returns the statements of a block, or of a clause; of other nodes none.
+func Statements(n ast.Node) []ast.Stmt {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		return n.List
+	case *ast.CaseClause:
+		return n.Body
+	case *ast.CommClause:
+		return n.Body
+	}
+	return nil
+}
+
+// SilentExamples returns the names of the examples of a file that have no output to compare: go test compiles them, and does not run them.
+func SilentExamples(f *ast.File) (names []string) {
+	for _, e := range doc.Examples(f) {
+		if e.Output == "" && !e.EmptyOutput {
+			names = append(names, "Example"+e.Name)
 		}
 	}
 	return names
