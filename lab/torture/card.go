@@ -140,9 +140,11 @@ func WriteJSON(w io.Writer, cards []*Card) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(struct {
-		Cards []*Card `json:"cards"`
-	}{cards})
+	return e.Encode(document{cards})
+}
+
+type document struct {
+	Cards []*Card `json:"cards"`
 }
 
 // mostJSON bounds what ReadJSON reads.
@@ -150,9 +152,7 @@ const mostJSON = 256 << 20
 
 // ReadJSON reads what WriteJSON wrote.
 func ReadJSON(r io.Reader) ([]*Card, error) {
-	var doc struct {
-		Cards []*Card `json:"cards"`
-	}
+	var doc document
 	if err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); err != nil {
 		return nil, fmt.Errorf("cards: %w", err)
 	}

@@ -320,16 +320,9 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 	}
 	body, file := g.body(c)
 	finished := make([]Finished, n)
-	var mu sync.Mutex
-	extra := n
-	make1 := func(call, depth int) Outcome {
-		mu.Lock()
-		id := call
-		if depth > 0 {
-			id, extra = extra, extra+1
-		}
-		mu.Unlock()
-		k := Call{ID: id, Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
+	var ids atomic.Int64
+	makeCall := func(call, depth int) Outcome {
+		k := Call{ID: int(ids.Add(1)), Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
 		if c.plan.fresh {
 			k.Client = call
 		}
@@ -338,12 +331,12 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 		}
 		return session.Call(ctx, k)
 	}
-	s.deeper = func(_ context.Context, call, depth int) bool { return make1(call, depth).OK }
+	s.deeper = func(call, depth int) bool { return makeCall(call, depth).OK }
 	call := func(i int) {
-		f := Finished{Call: i, Start: s.log.now()}
+		began := s.log.now()
 		s.log.note(i, "the call begins")
-		o := make1(i, 0)
-		f.OK, f.Status, f.Text, f.Ended, f.End = o.OK, o.Status, o.Text, o.Ended, s.log.now()
+		o := makeCall(i, 0)
+		f := Finished{Call: i, Start: began, End: s.log.now(), OK: o.OK, Status: o.Status, Text: o.Text, Ended: o.Ended}
 		if cause := context.Cause(ctx); cause != nil {
 			f.Ended = cause.Error()
 		}
