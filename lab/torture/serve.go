@@ -11,13 +11,8 @@ import (
 	"time"
 )
 
-// A Server starts no client. It grades every client that calls it.
-//
-// The address of a case is /t/CASE/RUN. RUN is a word that the user of the client chooses, such as
-// the client's name. It is the name of the card. In cases with many calls, the number of the call
-// follows, counted from 0: /t/CASE/RUN/0. The page at / has the results so far, and /cards.json
-// has them for programs. /cases/RUN lists the addresses of all cases. Some of them have ports of
-// their own.
+// A Server starts no client. It grades every client that calls it, at /t/CASE/RUN; RUN is the name of the card. Its page has the results so
+// far, /cards.json has them for programs, and /cases/RUN has the addresses of all cases (docs/torture.md).
 //
 // Its methods may be called concurrently.
 type Server struct {

@@ -5,12 +5,10 @@
 //
 //	GOWORK=off go -C .ci/tools build -o /tmp/mutate ./mutate && /tmp/mutate -n 200 -seed 1
 //
-// Run it in the root of the repository. It changes no file: the go command is given an overlay.
-//
-// All changes are built into one test binary of each package. A place that changes becomes a branch that
-// asks for the number of the change, which is read once from the environment. The few changes that cannot
-// be written so are built one by one. Tests run first without any change: that shows how long each takes
-// and which changes it reaches. A change is then tried by the tests that reach it, the quick ones first.
+// Run it in the root of the repository. It changes no file: the go command is given an overlay. All changes are built into one test binary
+// of each package: a place that changes becomes a branch that asks for the number of the change, which is read once from the environment.
+// (The few that cannot be written so are built one by one.) Tests run first without any change: that shows how long each takes and which
+// changes it reaches. A change is tried by the tests that reach it, the quick ones first.
 //
 // equivalent.txt, beside this file, lists the changes that are known to make no difference, each with the
 // reason. They are counted, but neither as killed nor as survivors.
