@@ -86,7 +86,7 @@ func Example_errors() {
 	// Output: the answer was cut
 }
 
-// The lines of docs/which-policy.md and docs/hedging.md.
+// The lines of docs/which-policy.md and docs/which-policy.md.
 func whichPolicy() error {
 	warehouse, err := lull.NewDependency("warehouse", queue.Policy())
 	_ = warehouse

@@ -35,7 +35,7 @@
 // succeeds closes it. Config.OpenFor sets a fixed time instead, without samples.
 // Config.FailureRate opens it at a share of failures. There each call is counted at its start.
 //
-// The page docs/breaker.md has the argument for each rule, the formulas and the measurements.
+// The page docs/mechanisms.md has the argument for each rule, the formulas and the measurements.
 //
 // # Cost
 //

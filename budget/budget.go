@@ -62,7 +62,7 @@
 // that uses this package alone and retries timeouts should set Config.Stock to 1, or use a
 // Ratio.
 //
-// docs/budget.md has the argument for each rule, the formulas and the measurements.
+// docs/mechanisms.md has the argument for each rule, the formulas and the measurements.
 package budget
 
 import (

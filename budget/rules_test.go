@@ -127,7 +127,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 	}
 }
 
-// The figures of docs/budget.md for calls whose attempts fail at random, three
+// The figures of docs/mechanisms.md for calls whose attempts fail at random, three
 // attempts a call: the share that succeeds, by kind of budget.
 func TestWhatABudgetBuys(t *testing.T) {
 	if testing.Short() {

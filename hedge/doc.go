@@ -28,7 +28,7 @@
 // in the last second, or in the last 2, 4 or 8 seconds if there are few calls. While nothing
 // is known, a stock of two pays for hedges. Config.InFlight limits the hedges in flight.
 //
-// The page docs/hedge.md has the argument, the formulas, the measurements, and the settings
+// The page docs/mechanisms.md has the argument, the formulas, the measurements, and the settings
 // that are like those of gRPC, Finagle and Polly.
 //
 // # Order of use

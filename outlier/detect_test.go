@@ -308,7 +308,7 @@ func TestOldCallsUnderWayExcuseNothing(t *testing.T) {
 
 // Of ten endpoints some fail most of their calls, and the others a few. Up to half
 // are found, all of them, and never one that is well; the more are sick, and the
-// more the others differ by chance, the longer it takes. docs/outlier.md gives
+// more the others differ by chance, the longer it takes. docs/mechanisms.md gives
 // these figures.
 func TestUpToHalfAreFound(t *testing.T) {
 	const n, each, share = 10, 5, 0.6

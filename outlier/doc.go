@@ -1,7 +1,7 @@
 // Package outlier chooses an endpoint for each call, and learns from how the call
 // ended. It leaves out for a while the endpoints that do worse than the others.
 //
-// docs/outlier.md has the argument: why callers should do this, the statistics and their
+// docs/mechanisms.md has the argument: why callers should do this, the statistics and their
 // sources, figures, limits, and how Envoy, gRPC and Istio differ.
 //
 // # What is judged

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// docs/outlier.md gives these figures.
+// docs/mechanisms.md gives these figures.
 
 // How many failures in a row eject a dead endpoint whose n-1 peers are well. With more calls,
 // longer rows happen by chance. With more peers, it is clear sooner that a row is not chance.

@@ -50,7 +50,7 @@
 // Callers that wait are served in their order. The limit ends two minutes after the last
 // rate-limited answer. Settings restore the behaviour of the SDKs.
 //
-// The page docs/throttle.md has the argument, the measurements and the limits of both.
+// The page docs/mechanisms.md has the argument, the measurements and the limits of both.
 //
 // # Cost
 //

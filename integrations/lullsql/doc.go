@@ -29,7 +29,7 @@
 // does not repeat after it.) "Undone" means a serialization failure or a deadlock, for example (40001, 40P01;
 // MySQL 1205, 1213; SQLite busy). For [Exec] that is a proof only if the server carries the query out as a whole: a CALL, a
 // script or DDL may have committed a part. After 40003, which CockroachDB sends if it does not know the
-// outcome, nothing is repeated. docs/sql.md has all codes, and what each of them proves.
+// outcome, nothing is repeated. docs/protocols.md has all codes, and what each of them proves.
 // A server that is read-only refuses a write: it is made on another connection, and this one is closed.
 //
 // [Classify] recognises the errors of pgx, lib/pq,

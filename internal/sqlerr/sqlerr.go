@@ -168,7 +168,7 @@ const (
 	unclassified = engine.KindUnclassified
 )
 
-// effect is what a code proves about the statement that was answered with it. docs/sql.md has the
+// effect is what a code proves about the statement that was answered with it. docs/protocols.md has the
 // codes with their sources.
 type effect uint8
 

@@ -28,7 +28,7 @@ type metastable struct {
 
 // The three published cases of metastable failure (Huang et al., "Metastable Failures in the Wild",
 // OSDI 2022), and the blip of 200 ms that becomes half an hour. Each has a trigger that is too small,
-// a load that is too low, and something that ends it. lab/study.md has the figures.
+// a load that is too low, and something that ends it. lab/study/README.md has the figures.
 func TestMetastableFailures(t *testing.T) {
 	t.Parallel()
 	flyMetastable(t, []metastable{

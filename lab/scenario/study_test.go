@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// The study (lab/study.md) has the winners of each of its scenarios. This test checks them with
+// The study (lab/study/README.md) has the winners of each of its scenarios. This test checks them with
 // fewer seeds and fewer clients, and with room for chance.
 
 const studyFolder = "../study/"

@@ -5,7 +5,7 @@
 //	...
 //	return http.ListenAndServe(addr, m.Handler(mux))
 //
-// docs/admission.md has the reasons, the figures, and the argument for the limit.
+// docs/servers.md has the reasons, the figures, and the argument for the limit.
 //
 // # What is decided
 //

@@ -8,7 +8,7 @@
 // Here account returns the caller that authenticate has found ([Scope]).
 //
 // The rule is: a request is carried out once, or its client learns that nobody knows.
-// Where safety and convenience differ, the default is safe. docs/idempotency.md has the
+// Where safety and convenience differ, the default is safe. docs/servers.md has the
 // reasons, the choices that the draft leaves open, and what happens when a process dies.
 //
 // # What a request with a key gets
@@ -74,6 +74,6 @@
 // back. [Memory] loses its keys when its process ends.
 //
 // A first request costs about 7 µs and 34 allocations with the store in memory. A replay
-// costs 3 µs and 11 allocations. docs/idempotency.md has the measurement, and what the
+// costs 3 µs and 11 allocations. docs/servers.md has the measurement, and what the
 // package does not do.
 package idempotency

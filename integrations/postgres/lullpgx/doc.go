@@ -31,7 +31,7 @@
 // cut off.
 // "Undone" is a serialization failure or a deadlock, for example (40001, 40P01). For [Exec] that is a proof only if the
 // server carries the query out as a whole: a CALL, a script or DDL may have committed a part. After 40003, which CockroachDB
-// sends if it does not know the outcome, nothing is repeated. docs/sql.md has all codes, and what each of them proves. A server that is
+// sends if it does not know the outcome, nothing is repeated. docs/protocols.md has all codes, and what each of them proves. A server that is
 // read-only refuses a write: it is made on another connection, and this one is closed.
 //
 // Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
