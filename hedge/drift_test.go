@@ -21,7 +21,7 @@ func TestPercentileFollows(t *testing.T) {
 			{"no bounds", must(t, lax(Config{}))},
 		} {
 			r := rand.New(rand.NewPCG(1, 2))
-			w := &world{r: r, rate: steady(500), hedger: ours{c.h}}
+			w := &world{r: r, rate: steady(500), hedger: c.h}
 			w.latency = func(*flown, int) time.Duration {
 				d := r.ExpFloat64() * 10e6
 				if w.now >= 60*time.Second && w.now < 90*time.Second {

@@ -1,8 +1,6 @@
 package hedge
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Reason is the answer to Fire: Granted, or why not.
 type Reason uint8

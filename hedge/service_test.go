@@ -13,7 +13,7 @@ import (
 // in fifty takes 50 times as long.
 func tailed(h *Hedger) *world {
 	r := rand.New(rand.NewPCG(1, 2))
-	return &world{r: r, rate: steady(2000), servers: 100, latency: latencyOf["2 % take 50 times"](r), hedger: ours{h}}
+	return &world{r: r, rate: steady(2000), servers: 100, latency: latencyOf["2 % take 50 times"](r), hedger: h}
 }
 
 type figures struct {

@@ -16,7 +16,7 @@ type world struct {
 	rate    func(now time.Duration) float64           // calls a second
 	latency func(c *flown, attempt int) time.Duration // of an attempt that is begun now
 	fails   func(c *flown, attempt int) bool          // nil: none
-	hedger  hedger                                    // decides
+	hedger  *Hedger                                   // decides
 	done    func(c *flown)                            // nil: nobody looks
 
 	// The service works on so many attempts at a time, in their order. Zero: on all.
@@ -53,14 +53,6 @@ type flown struct {
 	won      int // attempt, or the last to fail; -1: under way
 	end      time.Duration
 	hardness uint64 // for latencies that the attempts of a call have in common
-}
-
-// hedger decides in a world: a Hedger, or a rival.
-type hedger interface {
-	start(now time.Duration, c *flown) (time.Duration, bool)
-	fire(now time.Duration, c *flown) (granted bool, again time.Duration, ok bool)
-	// ended: by itself (own), with success or not, or else cut short.
-	ended(now time.Duration, c *flown, attempt int, own, success bool)
 }
 
 type event struct {
@@ -118,7 +110,8 @@ func (w *world) run(until time.Duration) {
 func (w *world) begin() {
 	w.calls++
 	c := &flown{start: w.now, won: -1, hardness: w.r.Uint64()}
-	d, ok := w.hedger.start(w.now, c)
+	c.flight = w.hedger.Start(w.now)
+	d, ok := c.flight.Delay()
 	w.send(c)
 	if ok {
 		w.schedule(w.now+d, c, -1)
@@ -153,13 +146,12 @@ func (w *world) timer(c *flown) {
 		return
 	}
 	w.asked++
-	granted, again, ok := w.hedger.fire(w.now, c)
-	if !granted {
+	if w.hedger.Fire(w.now, &c.flight) != Granted {
 		return
 	}
 	w.hedges++
 	w.send(c)
-	if ok {
+	if again, ok := c.flight.Delay(); ok {
 		w.schedule(w.now+again, c, -1)
 	}
 }
@@ -175,7 +167,7 @@ func (w *world) land(c *flown, attempt int) {
 	}
 	success := w.fails == nil || !w.fails(c, attempt)
 	c.over[attempt] = true
-	w.hedger.ended(w.now, c, attempt, true, success)
+	w.ended(c, attempt, success)
 	if !success {
 		if !slices.Contains(c.over, false) {
 			c.won, c.end = attempt, w.now // it has failed, and is no more to be hedged
@@ -200,28 +192,14 @@ func (w *world) cancel(c *flown, attempt int) {
 		w.work -= c.served[attempt] - w.now
 		c.served[attempt] = 0
 	}
-	w.hedger.ended(w.now, c, attempt, false, false)
+	w.ended(c, attempt, false)
 }
 
-// ours is a Hedger in a world.
-type ours struct{ *Hedger }
-
-func (o ours) start(now time.Duration, c *flown) (time.Duration, bool) {
-	c.flight = o.Start(now)
-	return c.flight.Delay()
-}
-
-func (o ours) fire(now time.Duration, c *flown) (bool, time.Duration, bool) {
-	granted := o.Fire(now, &c.flight) == Granted
-	d, ok := c.flight.Delay()
-	return granted, d, ok
-}
-
-func (o ours) ended(now time.Duration, c *flown, attempt int, own, success bool) {
+func (w *world) ended(c *flown, attempt int, success bool) {
 	if attempt == 0 {
-		o.Done(now, &c.flight, own && success)
+		w.hedger.Done(w.now, &c.flight, success)
 	} else {
-		o.Settle()
+		w.hedger.Settle()
 	}
 }
 

@@ -176,15 +176,6 @@ func TestAdaptiveIsBackSoon(t *testing.T) {
 	}
 }
 
-// An outage of less than half a window refuses nothing, if the calls before it
-// were accepted.
-func TestAdaptiveSitsOutABlip(t *testing.T) {
-	l := outage(Config{Mode: Adaptive}, 10, 500, 50).fly(t, 250*sec, 3)
-	if n := total(l.refused, 0, 250); n != 0 {
-		t.Errorf("%v calls refused", n)
-	}
-}
-
 // Cubic comes near the capacity without knowing it, with few attempts in vain. With
 // the fall of the SDKs at each rate-limited answer it stays far below.
 func TestCubicComesNearTheCapacity(t *testing.T) {

@@ -1,8 +1,6 @@
 package throttle
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Outcome is what the end of an attempt shows of the backend's load. Values
 // that are none of these are taken as Neutral.
