@@ -1,30 +1,6 @@
 package lullbolt
 
-import (
-	"context"
-	"time"
-)
-
-// Skip advances the store's clock by d, from now on.
-func Skip(s *Store, d time.Duration) {
-	s.mu.Lock() // tests call it between calls
-	defer s.mu.Unlock()
-	now := s.now
-	s.now = func() instant { return now().after(d) }
-}
-
-// Now returns the time of the store's clock, since 1970.
-func Now(s *Store) time.Duration { return time.Duration(s.now()) }
-
-// Freeze stops the store's clock. From now on its time is the value that the result points to.
-func Freeze(s *Store) *time.Duration { return FreezeAt(s, Now(s)) }
-
-// FreezeAt does the same from another time on.
-func FreezeAt(s *Store, base time.Duration) *time.Duration {
-	skipped := new(time.Duration)
-	s.now = func() instant { return instant(base + *skipped) }
-	return skipped
-}
+import "context"
 
 // Decode reports whether b is an entry of key, and if so encodes it again.
 func Decode(key, b []byte) ([]byte, bool) {

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
@@ -31,7 +32,9 @@ func runs(t *testing.T, s *lullbolt.Store, n, size int) {
 
 // Under steady traffic the file stops growing, although nobody calls Sweep, and although the
 // process is restarted more often than the sweep completes a round.
-func TestGrowthIsBounded(t *testing.T) {
+func TestGrowthIsBounded(t *testing.T) { synctest.Test(t, growthIsBounded) }
+
+func growthIsBounded(t *testing.T) {
 	path := temp(t)
 	size := func() int64 {
 		st, err := os.Stat(path)
@@ -41,19 +44,14 @@ func TestGrowthIsBounded(t *testing.T) {
 		return st.Size()
 	}
 	const perHour, perSession = 500, 20
-	var skipped, base time.Duration
 	hours := func(n int) (most int) {
 		for range n * perHour / perSession {
 			s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if base == 0 {
-				base = lullbolt.Now(s)
-			}
-			*lullbolt.FreezeAt(s, base) = skipped
 			runs(t, s, perSession, 300)
-			skipped += time.Hour / (perHour / perSession)
+			time.Sleep(time.Hour / (perHour / perSession))
 			entries, err := s.Len()
 			if err != nil {
 				t.Fatal(err)
@@ -78,14 +76,16 @@ func TestGrowthIsBounded(t *testing.T) {
 }
 
 // A burst of keys leaves room when it has expired.
-func TestSweep(t *testing.T) {
+func TestSweep(t *testing.T) { synctest.Test(t, sweep) }
+
+func sweep(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{NoSync: true})
 	runs(t, s, 2500, 1000)
 	full := lullbolt.InUse(s)
 	if n, err := s.Sweep(context.Background()); n != 0 || err != nil {
 		t.Errorf("Sweep: %d, %v; nothing is to be forgotten yet", n, err)
 	}
-	lullbolt.Skip(s, 2*time.Hour)
+	time.Sleep(2 * time.Hour)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if n, err := s.Sweep(ended); n != 0 || !errors.Is(err, context.Canceled) {
@@ -100,7 +100,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func TestFull(t *testing.T) {
+func TestFull(t *testing.T) { synctest.Test(t, full) }
+
+func full(t *testing.T) {
 	ctx := context.Background()
 	path := temp(t)
 	const limit = 1 << 20
@@ -145,7 +147,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("the file has %d bytes, and may have %d", st.Size(), limit)
 	}
 	// Time makes room, and claims use it, although all of them fail at first.
-	lullbolt.Skip(s, 2*time.Hour)
+	time.Sleep(2 * time.Hour)
 	for n := 0; ; n++ {
 		_, err := s.Claim(ctx, request())
 		if err == nil {
