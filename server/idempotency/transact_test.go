@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -210,10 +209,7 @@ func TestCommitFailsAfterFlush(t *testing.T) {
 			s.Close()
 			rig.saw("store-failed")
 		}()
-		req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
-		req.Header.Set("Authorization", "x")
-		req.Header.Set("Idempotency-Key", "k")
-		resp, err := s.Client().Do(req)
+		resp, err := s.Client().Do(clientRequest(s, "k"))
 		if err == nil {
 			var b []byte
 			if b, err = io.ReadAll(resp.Body); err == nil {
