@@ -1,4 +1,4 @@
-package lullbolt_test
+package lullbolt
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -22,11 +21,9 @@ func answersAsMemoryDoes(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		path, ctx := temp(t), context.Background()
-		s := open(t, path, lullbolt.Config{NoSync: true})
+		s := open(t, path, Config{NoSync: true})
 		memory, err := idempotency.NewMemory(idempotency.MemoryConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for step := range 1500 {
 			key := fmt.Sprint("key ", r.IntN(6))
 			token := idempotency.Token{1 + byte(r.IntN(4))}
@@ -64,10 +61,8 @@ func answersAsMemoryDoes(t *testing.T) {
 					t.Fatalf("seed %d, step %d: after Sweep %d entries are left, want %d; %v, %v", seed, step, n, memory.Len(), err, err2)
 				}
 			case what < 18 && step%10 == 0:
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				s = open(t, path, lullbolt.Config{NoSync: true})
+				must(t, s.Close())
+				s = open(t, path, Config{NoSync: true})
 			default:
 				time.Sleep(d() / 2)
 			}
