@@ -127,11 +127,7 @@ func TestProvoked(t *testing.T) {
 
 func provokeAll(t *testing.T, all []provoked, prefix string, setup []string, open func(user, database string) *sql.DB) {
 	root := opened(t, open("", ""))
-	for _, q := range append([]string{"CREATE TABLE p (id INT PRIMARY KEY, n INT)", "INSERT INTO p VALUES (1, 0), (2, 0)", "CREATE TABLE w (n INT)"}, setup...) {
-		if _, err := root.Exec(q); err != nil {
-			t.Fatal(q, err)
-		}
-	}
+	exec(t, root, append([]string{"CREATE TABLE p (id INT PRIMARY KEY, n INT)", "INSERT INTO p VALUES (1, 0), (2, 0)", "CREATE TABLE w (n INT)"}, setup...)...)
 	for _, x := range all {
 		t.Run(x.code, func(t *testing.T) {
 			beside, err := root.Conn(t.Context())
