@@ -10,6 +10,7 @@ tool (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/lullgo/lull v0.0.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	golang.org/x/mod v0.43.0
 )
@@ -26,3 +27,5 @@ require (
 	golang.org/x/vulndb v0.0.0-20261105234957-e22db6528018 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )
+
+replace github.com/lullgo/lull => ../..

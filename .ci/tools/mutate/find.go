@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // pkg is a package whose code is changed.
@@ -63,11 +65,8 @@ type mutant struct {
 }
 
 func (m *mutant) name() string {
-	here, err := os.Getwd()
-	if err == nil {
-		if rel, err := filepath.Rel(here, m.file.path); err == nil {
-			return rel
-		}
+	if rel, err := filepath.Rel(must.Have(os.Getwd()), m.file.path); err == nil {
+		return rel
 	}
 	return m.file.path
 }
@@ -92,26 +91,18 @@ func (m *mutant) String() string {
 }
 
 // load reads the packages and their types.
-func load(patterns []string) (packages []*pkg, err error) {
-	out, err := goCommand(append([]string{"list", "-deps", "-export", "-json=ImportPath,Export,Dir,GoFiles,DepOnly"}, patterns...)...)
-	if err != nil {
-		return nil, err
-	}
+func load(patterns []string) (packages []*pkg) {
 	exports := map[string]string{}
-	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", lookup)
-	for d := json.NewDecoder(strings.NewReader(out)); ; {
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	out := goCommand(append([]string{"list", "-deps", "-export", "-json=ImportPath,Export,Dir,GoFiles,DepOnly"}, patterns...)...)
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
 		var l struct {
 			ImportPath, Export, Dir string
 			GoFiles                 []string
 			DepOnly                 bool
 		}
-		if err := d.Decode(&l); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+		must.Succeed(d.Decode(&l))
 		exports[l.ImportPath] = l.Export
 		if l.DepOnly {
 			continue
@@ -119,23 +110,17 @@ func load(patterns []string) (packages []*pkg, err error) {
 		p := &pkg{path: l.ImportPath, dir: l.Dir, fset: fset, imports: imports}
 		for _, name := range l.GoFiles {
 			f := &file{path: filepath.Join(l.Dir, name)}
-			if f.src, err = os.ReadFile(f.path); err != nil {
-				return nil, err
-			}
-			if f.ast, err = parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution); err != nil {
-				return nil, err
-			}
+			f.src = must.Have(os.ReadFile(f.path))
+			f.ast = must.Have(parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution))
 			p.files = append(p.files, f)
 		}
 		packages = append(packages, p)
 	}
 	for _, p := range packages { // when all exports are known
 		p.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		if p.types, err = p.check(p.asts(), p.info); err != nil {
-			return nil, err
-		}
+		p.types = must.Have(p.check(p.asts(), p.info))
 	}
-	return packages, nil
+	return packages
 }
 
 func (p *pkg) asts() (all []*ast.File) {

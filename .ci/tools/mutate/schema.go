@@ -8,11 +8,13 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // helpers is added to each changed package. Which change is on is read once; the tests that run without
@@ -184,15 +186,29 @@ func (p *pkg) compiles(mutants []*mutant) bool {
 			return false // 1/2 without a type is not 1.0/2
 		}
 	}
-	files := []*ast.File{p.parse("mutants.go", "package "+p.types.Name()+helpers)}
+	changed := map[*file]string{}
+	for _, m := range mutants {
+		changed[m.file] = p.rewrite(m.file, mutants)
+	}
+	return p.compilesWith(changed, p.parse("mutants.go", "package "+p.types.Name()+helpers))
+}
+
+// compilesPlain reports whether the package compiles with m in place of what was there.
+func (p *pkg) compilesPlain(m *mutant) bool {
+	return p.compilesWith(map[*file]string{m.file: m.plain()})
+}
+
+// compilesWith reports whether the package compiles with other texts of some files, and with more files.
+func (p *pkg) compilesWith(changed map[*file]string, files ...*ast.File) bool {
 	for _, f := range p.files {
 		a := f.ast
-		if slices.ContainsFunc(mutants, func(m *mutant) bool { return m.file == f }) {
-			if a = p.parse(f.path, p.rewrite(f, mutants)); a == nil {
-				return false
-			}
+		if text, ok := changed[f]; ok {
+			a = p.parse(f.path, text)
 		}
 		files = append(files, a)
+	}
+	if slices.Contains(files, nil) {
+		return false
 	}
 	_, err := p.check(files, nil)
 	return err == nil
@@ -215,22 +231,6 @@ func isInteger(t types.Type) bool {
 	return ok && b.Info()&types.IsInteger != 0
 }
 
-// compilesPlain reports whether the package compiles with m in place of what was there.
-func (p *pkg) compilesPlain(m *mutant) bool {
-	var files []*ast.File
-	for _, f := range p.files {
-		a := f.ast
-		if f == m.file {
-			if a = p.parse(f.path, m.plain()); a == nil {
-				return false
-			}
-		}
-		files = append(files, a)
-	}
-	_, err := p.check(files, nil)
-	return err == nil
-}
-
 // plain is the file with m in place of what was there.
 func (m *mutant) plain() string {
 	return string(m.file.src[:m.from]) + m.by + string(m.file.src[m.end:])
@@ -245,44 +245,31 @@ func (p *pkg) parse(name, src string) *ast.File {
 }
 
 // writeAll writes the files with all changes, and the overlay that puts them in place.
-func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string, err error) {
+func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string) {
 	replace := map[string]string{}
-	put := func(path, text string) error {
-		to := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
-		replace[path] = to
-		return os.WriteFile(to, []byte(text), 0o600)
+	put := func(path, text string) {
+		replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		tool.WriteFile(replace[path], text)
 	}
 	for _, p := range packages {
-		var here []*mutant
-		for _, m := range drawn {
-			if m.pkg == p && !m.alone {
-				here = append(here, m)
-			}
-		}
+		here := slices.DeleteFunc(slices.Clone(drawn), func(m *mutant) bool { return m.pkg != p || m.alone })
 		if len(here) == 0 {
 			continue
 		}
 		if !p.compiles(here) {
-			return "", fmt.Errorf("%s: the changes compile each, but not together", p.path)
+			must.Fail("%s: the changes compile each, but not together", p.path)
 		}
-		if err := put(filepath.Join(p.dir, "zz_mutants.go"), "package "+p.types.Name()+helpers); err != nil {
-			return "", err
-		}
+		put(filepath.Join(p.dir, "zz_mutants.go"), "package "+p.types.Name()+helpers)
 		for _, f := range p.files {
 			if slices.ContainsFunc(here, func(m *mutant) bool { return m.file == f }) {
-				if err := put(f.path, p.rewrite(f, here)); err != nil {
-					return "", err
-				}
+				put(f.path, p.rewrite(f, here))
 			}
 		}
 	}
 	return writeOverlay(filepath.Join(dir, "all.json"), replace)
 }
 
-func writeOverlay(path string, replace map[string]string) (string, error) {
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	return path, os.WriteFile(path, text, 0o600)
+func writeOverlay(path string, replace map[string]string) string {
+	tool.WriteFile(path, must.Have(json.Marshal(map[string]any{"Replace": replace})))
+	return path
 }
