@@ -306,20 +306,10 @@ var _ queue.Sender = (*Sender)(nil)
 
 // Sender returns a sender to the queue with that name, which must exist.
 func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	if err := c.queue(ctx, name); err != nil {
 		return nil, err
 	}
-	s := &surveyor{conn: conn}
-	defer s.close()
-	err = s.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
-	if err != nil {
-		return nil, explain("look at the queue "+name, err)
-	}
-	return &Sender{&publisher{link: c.out}, name}, nil
+	return &Sender{newPublisher(c.out), name}, nil
 }
 
 // Send is part of queue.Sender. It works like Queue.Send.
