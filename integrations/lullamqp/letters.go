@@ -279,10 +279,8 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 
 // pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -115,7 +115,6 @@ func (q *Queue) Capabilities() queue.Capabilities {
 		MaxDelay:   MaxDelay,
 		FreeDefer:  true,
 		Order:      queue.Unordered,
-		Counts:     queue.ByAdapter,
 		Losses:     q.config.Native == (Native{}), // where the server delays, it counts both alike
 	}
 }
