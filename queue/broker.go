@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -41,9 +43,7 @@ import (
 // this package did not see: a message that was fetched ahead and given back, or
 // delivered to a consumer of another kind. It survives everything that the message
 // survives, a restart of the broker included. (One that is killed may forget the last
-// moments of it.) Where Capabilities.Counts is ByAdapter
-// the adapter writes the number into a header when it moves the message, and adds
-// what the broker knows of deliveries since.
+// moments of it.)
 //
 // A limit that the broker itself has (RabbitMQ's delivery limit, JetStream's
 // MaxDeliver, SQS' maxReceiveCount) must be larger than Policy.Attempts, by 2 at
@@ -163,8 +163,6 @@ type Capabilities struct {
 	// Order is the order that is kept, retries included: those that come after a message
 	// wait until it is gone. A dead letter leaves the order.
 	Order Order
-	// Counts is who keeps the attempt number.
-	Counts Counting
 	// Losses: Delivery.Lost and Delivery.Crashes are told and kept. Needs FreeDefer.
 	Losses bool
 	// Leases: what is out becomes ready when its lease lapses. Otherwise only
@@ -249,13 +247,28 @@ type Settlement struct {
 	Uncount, Crashes int
 }
 
-// Within returns s. In place of a Retry or Defer after which d has expired, it returns the dead
-// letter that says so: every Settle begins with it. after is After as the broker carries it out,
-// and source the name of the queue, for the envelope.
-func (s Settlement) Within(d *Delivery, after time.Duration, source string) Settlement {
+// Within checks s: every Settle begins with it. In place of a Retry or Defer after which d has expired, it returns the
+// dead letter that says so. after is After as the broker carries it out, longest what it can (Capabilities.MaxDelay), and
+// source the name of the queue, for the envelope.
+func (s Settlement) Within(d *Delivery, after, longest time.Duration, source string) (Settlement, error) {
+	switch s.Outcome {
+	case Ack, Drop:
+		return s, nil
+	case DeadLetter:
+		if s.Envelope == nil {
+			return s, lull.Permanent(errors.New("queue: a dead letter needs an envelope"))
+		}
+		return s, nil
+	case Retry, Defer:
+		if s.After < 0 || s.After > longest {
+			return s, lull.Permanent(fmt.Errorf("queue: a delay of %v: want 0 to %v", s.After, longest))
+		}
+	default:
+		return s, lull.Permanent(fmt.Errorf("queue: %v is no settlement", s.Outcome))
+	}
 	r := engine.Redelivery{Outcome: s.Outcome, After: after}.Within(d.life())
 	if r.Outcome == s.Outcome {
-		return s
+		return s, nil
 	}
 	e := &Envelope{
 		Reason: r.Reason.String(), Attempts: d.Attempt - s.Uncount, FirstFailure: s.FirstFailed, LastFailure: time.Now(), Source: source, OriginalID: d.ID,
@@ -264,7 +277,7 @@ func (s Settlement) Within(d *Delivery, after time.Duration, source string) Sett
 	if former, ok := EnvelopeOf(d.Headers); ok {
 		e.Redrives, e.OriginalID = former.Redrives, cmp.Or(former.OriginalID, d.ID)
 	}
-	return Settlement{Outcome: r.Outcome, Envelope: e}
+	return Settlement{Outcome: r.Outcome, Envelope: e}, nil
 }
 
 // life returns what is left of d's own time, for the engine.

@@ -490,7 +490,6 @@ func TestClassify(t *testing.T) {
 func TestNames(t *testing.T) {
 	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")
 	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
-	wantEqual(t, "counting", fmt.Sprint(queue.ByBroker, queue.ByAdapter, queue.Counting(9)), "by-broker by-adapter counting(9)")
 	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
 	for _, o := range []queue.Order{queue.Unordered, queue.PerGroup, queue.Total} {
 		text, err := o.MarshalText()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -86,7 +87,7 @@ func New(dial Dialer) *Client {
 			return nil, lull.Permanent(errors.New("lullamqp: a client without a dialer"))
 		}
 	}
-	c.in, c.out = &link{dial: dial}, &link{dial: dial}
+	c.in, c.out = newLink(dial), newLink(dial)
 	return c
 }
 
@@ -122,114 +123,143 @@ func (c *Client) Close(ctx context.Context) error {
 // ErrClosed is the error of calls to a client or queue that was closed.
 var ErrClosed = errors.New("lullamqp: closed")
 
-// link is one connection, made when it is needed.
-type link struct {
-	dial Dialer
+// shared is one connection or channel for many callers. It is made when it is needed, by one of them for all.
+type shared[T interface {
+	comparable
+	IsClosed() bool
+}] struct {
+	open func(ctx context.Context) (T, error)
+	shut func(T) error
 
 	mu      sync.Mutex
-	conn    *amqp.Connection
-	blocked string // why the server does not read from conn
-	trying  *try
+	is      T
+	opening *opening[T]
 	closed  bool
 }
 
-// try is a connection being made.
-type try struct {
+// opening is one that is being made.
+type opening[T any] struct {
 	done chan struct{}
-	conn *amqp.Connection
+	is   T
 	err  error
 }
 
-// get returns the connection. If there is none, one caller makes it for all.
-func (l *link) get(ctx context.Context) (*amqp.Connection, error) {
+// get returns it. If there is none, one caller makes it for all.
+func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return none, err
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil, lull.Permanent(ErrClosed)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return none, lull.Permanent(ErrClosed)
 	}
-	if l.conn != nil && !l.conn.IsClosed() {
-		defer l.mu.Unlock()
-		return l.conn, nil
+	if s.is != none && !s.is.IsClosed() {
+		defer s.mu.Unlock()
+		return s.is, nil
 	}
-	t := l.trying
-	if t == nil {
-		t = &try{done: make(chan struct{})}
-		l.trying = t
-		go l.connect(t)
+	o := s.opening
+	if o == nil {
+		o = &opening[T]{done: make(chan struct{})}
+		s.opening = o
+		go s.run(o)
 	}
-	l.mu.Unlock()
+	s.mu.Unlock()
 	select {
-	case <-t.done:
-		return t.conn, t.err
+	case <-o.done:
+		return o.is, o.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return none, ctx.Err()
 	}
 }
 
-func (l *link) connect(t *try) {
+func (s *shared[T]) run(o *opening[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	defer close(t.done)
-	conn, err := l.dial(ctx)
-	if err != nil {
-		err = explain("connect", err)
+	defer close(o.done)
+	is, err := s.open(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening = nil
+	switch {
+	case err != nil:
+		o.err = err
+	case s.closed:
+		go s.shut(is)
+		o.err = lull.Permanent(ErrClosed)
+	default:
+		o.is, s.is = is, is
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.trying = nil
-	if l.closed && err == nil {
-		go hangUp(conn)
-		conn, err = nil, lull.Permanent(ErrClosed)
+}
+
+// end makes all later calls fail. It returns what is to be closed, if there is any.
+func (s *shared[T]) end() (open T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.is != open && !s.is.IsClosed() {
+		open = s.is
 	}
-	t.conn, t.err = conn, err
-	if err != nil {
-		t.conn = nil
-		return
+	return open
+}
+
+// link is one connection.
+type link struct {
+	shared[*amqp.Connection]
+	blocked atomic.Pointer[blocked]
+}
+
+// blocked is why the server does not read from a connection.
+type blocked struct {
+	conn *amqp.Connection
+	why  string
+}
+
+func newLink(dial Dialer) *link {
+	l := &link{}
+	l.shut = hangUp
+	l.open = func(ctx context.Context) (*amqp.Connection, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, explain("connect", err)
+		}
+		go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+		return conn, nil
 	}
-	l.conn, l.blocked = conn, ""
-	go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+	return l
+}
+
+func (l *link) close(ctx context.Context) error {
+	conn := l.end()
+	if conn == nil {
+		return nil
+	}
+	err := do(ctx, func() error { return hangUp(conn) })
+	if errors.Is(err, amqp.ErrClosed) {
+		err = nil
+	}
+	return err
 }
 
 // watch records whether the server reads from conn, until conn ends.
 func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
 	for b := range blockings {
-		l.mu.Lock()
-		if l.conn == conn {
-			l.blocked = ""
-			if b.Active {
-				l.blocked = b.Reason
-			}
+		switch {
+		case conn.IsClosed():
+		case b.Active:
+			l.blocked.Store(&blocked{conn, b.Reason})
+		default:
+			l.blocked.Store(nil)
 		}
-		l.mu.Unlock()
 	}
 }
 
 // obstacle returns why nothing can be published now, if that is known.
 func (l *link) obstacle() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.blocked == "" || l.conn == nil || l.conn.IsClosed() {
-		return nil
+	if b := l.blocked.Load(); b != nil && !b.conn.IsClosed() {
+		return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", b.why))
 	}
-	return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", l.blocked))
-}
-
-func (l *link) close(ctx context.Context) error {
-	l.mu.Lock()
-	l.closed = true
-	conn := l.conn
-	l.mu.Unlock()
-	if conn == nil || conn.IsClosed() {
-		return nil
-	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, hangUp(conn) })
-	if errors.Is(err, amqp.ErrClosed) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
 // hangUp closes a connection, whose server may not answer.
@@ -254,6 +284,12 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		var zero T
 		return zero, ctx.Err()
 	}
+}
+
+// do is within for a call that returns an error only.
+func do(ctx context.Context, f func() error) error {
+	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, f() })
+	return err
 }
 
 // passes reports whether a refusal may be temporary: a limit on connections or channels (530), or a

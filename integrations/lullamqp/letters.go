@@ -51,18 +51,8 @@ func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.Dea
 	if r.Hold == 0 {
 		r.Hold = DefaultHold
 	}
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	if err := c.queue(ctx, name); err != nil {
 		return nil, err
-	}
-	look := &surveyor{conn: conn}
-	defer look.close()
-	err = look.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
-	if err != nil {
-		return nil, explain("look at the queue "+name, err)
 	}
 	return &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}, nil
 }
@@ -274,12 +264,12 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	}
 	// Of a queue that has not answered in time, RabbitMQ reports that it has no messages. To this, only the queue
 	// answers. (It refuses if it has a single active consumer.)
-	_, err = within(ctx, func() (struct{}, error) {
+	err = do(ctx, func() error {
 		d, ok, err := ch.Get(l.name, false)
 		if ok {
 			got = append(got, d)
 		}
-		return struct{}{}, err
+		return err
 	})
 	if answered(err, amqp.ResourceLocked) {
 		return nil, nil
@@ -289,10 +279,8 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 
 // pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -441,13 +429,13 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 			pause(ctx, look)
 		}
 	}
-	_, err := within(ctx, func() (struct{}, error) {
+	err := do(ctx, func() error {
 		if err := h.d.Ack(false); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		// The server answers any request after it has read the acknowledgement. A channel that the
 		// server has ended returns an error.
-		return struct{}{}, h.pile.ch.Qos(1, 0, false)
+		return h.pile.ch.Qos(1, 0, false)
 	})
 	if err != nil {
 		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
@@ -476,7 +464,7 @@ func (l *letters) closeEmpty(ctx context.Context) {
 		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
 			return false
 		}
-		within(ctx, func() (struct{}, error) { return struct{}{}, p.ch.Close() }) // the server has read it
+		do(ctx, p.ch.Close) // the server has read it
 		return true
 	})
 }
@@ -488,13 +476,13 @@ func (l *letters) Close(ctx context.Context) error {
 		if p.ch.IsClosed() {
 			continue // they are back already
 		}
-		_, err := within(ctx, func() (struct{}, error) {
+		err := do(ctx, func() error {
 			// 0 and multiple: all letters. Closing the channel would do, but counts on more
 			// versions.
 			if err := p.ch.Nack(0, true, true); err != nil {
-				return struct{}{}, err
+				return err
 			}
-			return struct{}{}, p.ch.Close()
+			return p.ch.Close()
 		})
 		if err != nil && !p.ch.IsClosed() { // else they are back, too
 			problems = append(problems, err)

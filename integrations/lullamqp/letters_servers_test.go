@@ -395,7 +395,7 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 // last publishes one more message, and waits until it is confirmed: then the removals are in the
 // queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
-	pub := &publisher{link: New(Dial(rabbit(t).url())).out}
+	pub := newPublisher(New(Dial(rabbit(t).url())).out)
 	must(t, pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0))
 	want["last"] = 1
 }
@@ -416,7 +416,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	}
 	killed, client := New(Dial(rabbit(t).url())), New(Dial(rabbit(t).url()))
 	read(killed, all)
-	killed.in.conn.Close() // as if the process had been killed
+	killed.in.is.Close() // as if the process had been killed
 	readable(t, ch, name, all)
 	from, letters := read(client, removed)
 	for _, l := range letters {
@@ -441,7 +441,7 @@ func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, wan
 		}
 	}
 	for _, q := range all {
-		q.client.in.conn.Close()
+		q.client.in.is.Close()
 	}
 	readable(t, ch, config.Queue, len(want))
 	q := opened(t, config)

@@ -316,7 +316,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
 	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
 	must(t, err)
-	late.in.dial = Dial(rabbit(t).url())
+	late.in = newLink(Dial(rabbit(t).url()))
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
 		t.Errorf("Receive: %v", err)
 	}

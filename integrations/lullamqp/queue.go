@@ -96,7 +96,7 @@ func (c *Client) open(config Config) (*Queue, error) {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
 	q := &Queue{
-		client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, abandonAfter: abandonAfter, linger: linger,
+		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, linger: linger,
 		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
 	}
 	c.mu.Lock()
@@ -115,7 +115,6 @@ func (q *Queue) Capabilities() queue.Capabilities {
 		MaxDelay:   MaxDelay,
 		FreeDefer:  true,
 		Order:      queue.Unordered,
-		Counts:     queue.ByAdapter,
 		Losses:     q.config.Native == (Native{}), // where the server delays, it counts both alike
 	}
 }
@@ -473,7 +472,7 @@ func (q *Queue) finish(s *session) {
 		// The server answers both when the queue has carried out what it was sent before.
 		q.giveBack(ctx, s)
 	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Qos(1, 0, false) }) // the server has read all before it answers
+	err := do(ctx, func() error { return s.ch.Qos(1, 0, false) }) // the server has read all before it answers
 	if err != nil {
 		q.end(s, explain("close the channel of "+q.config.Queue, temporary(q.why(ctx, s, err))))
 		return
@@ -482,7 +481,7 @@ func (q *Queue) finish(s *session) {
 	s.ended, s.reason, s.ahead = true, ErrClosed, nil
 	q.mu.Unlock()
 	s.cancelHeld(ErrClosed)
-	within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
+	do(ctx, s.ch.Close)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.all, s)
@@ -548,19 +547,19 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 	if len(tags) == 0 {
 		return nil
 	}
-	_, err := within(ctx, func() (struct{}, error) {
+	err := do(ctx, func() error {
 		s.acks.Lock()
 		defer s.acks.Unlock()
 		if err := q.awaitQuiet(ctx, s); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		for _, tag := range tags {
 			if err := s.ch.Cancel(tag, false); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		s.pumps.Wait()
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(ctx, s, err)))
@@ -711,7 +710,9 @@ func (q *Queue) Close(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, ctx.Err()))
 	}
 	q.mu.Unlock()
-	q.pub.close()
+	if c := q.pub.end(); c != nil {
+		go c.Close()
+	}
 	q.client.mu.Lock()
 	delete(q.client.queues, q)
 	q.client.mu.Unlock()

@@ -74,13 +74,14 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if !ok {
 		return lull.Permanent(errors.New("lullamqp: the delivery is of another broker"))
 	}
-	return q.settle(ctx, r, s.Within(d, s.After, q.config.Queue))
+	s, err := s.Within(d, s.After, MaxDelay, q.config.Queue)
+	if err != nil {
+		return err
+	}
+	return q.settle(ctx, r, s)
 }
 
 func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
-	if err := settleable(s); err != nil {
-		return lull.Permanent(err)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.abandon != nil {
@@ -99,24 +100,6 @@ func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) erro
 	}
 	r.abandon = time.AfterFunc(q.abandonAfter, func() { q.abandon(r) })
 	return err
-}
-
-func settleable(s queue.Settlement) error {
-	switch s.Outcome {
-	case queue.Ack, queue.Drop:
-		return nil
-	case queue.DeadLetter:
-		if s.Envelope == nil {
-			return errors.New("lullamqp: a dead letter needs an envelope")
-		}
-		return nil
-	case queue.Retry, queue.Defer:
-		if s.After < 0 || s.After > MaxDelay {
-			return fmt.Errorf("lullamqp: a delay of %v: want 0 to %v", s.After, MaxDelay)
-		}
-		return nil
-	}
-	return fmt.Errorf("lullamqp: %v is no settlement", s.Outcome)
 }
 
 // lost reports whether r's channel has ended, and with it the delivery.
@@ -306,20 +289,10 @@ var _ queue.Sender = (*Sender)(nil)
 
 // Sender returns a sender to the queue with that name, which must exist.
 func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	if err := c.queue(ctx, name); err != nil {
 		return nil, err
 	}
-	s := &surveyor{conn: conn}
-	defer s.close()
-	err = s.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
-	if err != nil {
-		return nil, explain("look at the queue "+name, err)
-	}
-	return &Sender{&publisher{link: c.out}, name}, nil
+	return &Sender{newPublisher(c.out), name}, nil
 }
 
 // Send is part of queue.Sender. It works like Queue.Send.

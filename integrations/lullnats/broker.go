@@ -94,16 +94,12 @@ func (b *Broker) Capabilities() queue.Capabilities {
 		MaxDelay:     MaxDelay,
 		FreeDefer:    b.c.Schedules,
 		Losses:       b.c.Schedules, // elsewhere the server counts retries and losses alike
-		Counts:       queue.ByBroker,
 		Leases:       true,
 		Extends:      true,
 		Deduplicates: true,
 	}
 	if b.c.Order == queue.Total {
 		can.Order = queue.Total
-	}
-	if b.c.Schedules {
-		can.Counts = queue.ByAdapter
 	}
 	return can
 }

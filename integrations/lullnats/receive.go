@@ -59,10 +59,8 @@ func unanswered(ctx context.Context, err error) error {
 var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w", queue.ErrUnanswered))
 
 func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

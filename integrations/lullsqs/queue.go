@@ -39,8 +39,8 @@ func New(c Client, config Config) (*Queue, error) {
 // is open.
 func (q *Queue) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
-		MaxDelay: q.config.MaxDelay, Counts: queue.ByBroker,
-		Leases: true, Extends: true, MaxLease: q.config.maxLease(),
+		MaxDelay: q.config.MaxDelay,
+		Leases:   true, Extends: true, MaxLease: q.config.maxLease(),
 	}
 	if q.fifo {
 		can.Order, can.Deduplicates = queue.PerGroup, true

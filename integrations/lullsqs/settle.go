@@ -116,16 +116,16 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if err != nil && !lapsed {
 		return err
 	}
-	s = s.Within(d, ceil(s.After), q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
+	s, err = s.Within(d, ceil(s.After), q.config.MaxDelay, q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
+	if err != nil {
+		return err
+	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		if err = q.remove(ctx, r); lapsed {
 			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
-		if s.After < 0 || s.After > q.config.MaxDelay {
-			return lull.Permanent(fmt.Errorf("lullsqs: a delay of %v: want 0 to %v", s.After, q.config.MaxDelay))
-		}
 		if lapsed {
 			return errLapsed
 		}
@@ -137,8 +137,6 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 			return errLapsed
 		}
 		err = q.deadLetter(ctx, d, r, s.Envelope)
-	default:
-		return lull.Permanent(fmt.Errorf("lullsqs: %v is no settlement", s.Outcome))
 	}
 	if err != nil {
 		return err
@@ -184,9 +182,6 @@ func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) erro
 }
 
 func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
-	if e == nil {
-		return lull.Permanent(errors.New("lullsqs: a dead letter needs an envelope"))
-	}
 	if q.config.DeadLetters == "" {
 		return errNoLetters
 	}

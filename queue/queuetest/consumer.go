@@ -18,14 +18,13 @@ import (
 
 var consumerChecks = []check{
 	{name: "Consumer/outcomes", run: consumerOutcomes},
-	{name: "Consumer/a terminal error at once", run: consumerTerminal},
 	{name: "Consumer/attempts over restarts", run: consumerRestarts},
 	{name: "Consumer/a handler longer than the lease", run: consumerLong},
 	{name: "Consumer/an open breaker costs nothing", run: consumerBreaker},
 	{name: "Consumer/stops", run: consumerStops},
-	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit") }, process: true},
-	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill") }, process: true},
-	{name: "Consumer/poison beside others", run: consumerCrowd, process: true},
+	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison beside others", run: func(b *bench) { consumerPoison(b, "kill", 23, 2, 2) }, process: true},
 }
 
 var errBlip = errors.New("blip")
@@ -114,23 +113,6 @@ func consumerOutcomes(b *bench) {
 		"sick": "attempts_exhausted 3", "bad": "permanent 1", "wrong schema": "schema 1", "panic": "panicked 3",
 	})
 	b.empty("after all were settled")
-}
-
-// An error that will stay is a dead letter after its first delivery.
-func consumerTerminal(b *bench) {
-	b.send("bad")
-	var seen tally
-	r := b.start(b.Connection, plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
-		seen.add(m)
-		return lull.Permanent(errBlip)
-	})
-	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 })
-	r.stop()
-	b.equal("attempts", seen.attempts("bad"), []int{1})
-	l := b.letter()
-	b.equal("reason", l.Reason, "permanent")
-	b.equal("attempts in the envelope", l.Attempts, 1)
-	b.empty("after its first delivery")
 }
 
 // Each consumer, with a new connection, makes an attempt that counts. One that fails while its consumer stops does not.
@@ -336,80 +318,56 @@ func (b *bench) stops(cut map[string]func(context.Context) error, bodies []strin
 	}
 }
 
-// Poison kills the worker that handles it. It is handled alone at last, and a dead letter then.
-func consumerPoison(b *bench, how string) {
-	b.send(how)
-	runs, workers := 0, 0
-	for done := false; !done; {
-		if workers++; workers > 10 {
-			b.Fatalf("after %d workers and %d runs of the handler the poison is not a dead letter", workers, runs)
-		}
-		b.work(job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: 3}, func(line string) {
-			switch line {
-			case "run " + how:
-				runs++
-			case "buried":
-				done = true
-			default:
-				b.Logf("a worker says %q", line)
-			}
-		})
+// One message kills its worker, and what is in flight with it comes back. The others are handled. It is handled alone
+// at last, and a dead letter then.
+func consumerPoison(b *bench, how string, others, workers, attempts int) {
+	const most = 6 // runs of it, more than attempts: three may be in company
+	var sent []string
+	for i := range others {
+		sent = append(sent, fmt.Sprint(i))
 	}
-	const most = 6 // more than Attempts, since three may be in company
-	b.equal("runs of the handler", runs, most)
-	l := b.letter()
-	b.equal("reason", l.Reason, queue.ReasonCrashed)
-	b.equal("attempts", l.Attempts, most)
-	b.equal("header", l.Headers["kind"], "test")
-	b.empty("after the poison")
-}
-
-// One message kills its worker, and all that is in flight with it comes back. The others are
-// handled, and it alone becomes a dead letter.
-func consumerCrowd(b *bench) {
-	const messages, workers, attempts, most = 24, 2, 2, 6
-	for i := range messages {
-		b.send(fmt.Sprint(i))
-	}
+	b.send(slices.Insert(sent, min(5, others), how)...)
+	j := job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: attempts, Concurrency: 1 + others/2}
 	type said struct {
-		line string
+		line string // empty: it has ended
 		by   int
 	}
 	lines := make(chan said, 1000)
-	begin := func(i int) *worker {
-		w := startWorker(b, job{Work: workCrowd, Address: b.address, Lease: b.o.Lease, Attempts: attempts})
+	all := make([]*worker, workers)
+	begin := func(i int) {
+		w := startWorker(b, j)
+		all[i] = w
 		go func() {
 			for line := range w.lines {
 				lines <- said{line, i}
 			}
 			lines <- said{"", i}
 		}()
-		return w
 	}
-	all := make([]*worker, workers)
 	for i := range all {
-		all[i] = begin(i)
+		begin(i)
 	}
 	done := map[string]bool{}
-	deaths, buried := 0, 0
-	for len(done)+buried < messages {
+	runs, buried := 0, 0
+	for len(done)+buried <= others {
 		var s said
 		select {
 		case s = <-lines:
 		case <-b.ctx.Done():
-			b.Fatalf("after %d deaths %d of %d messages are handled, and %d are dead letters", deaths, len(done), messages, buried)
+		}
+		if runs > most+4 || b.ctx.Err() != nil {
+			b.Fatalf("after %d runs the poison is not a dead letter; %d of %d others are handled", runs, len(done), others)
 		}
 		word, body, _ := strings.Cut(s.line, " ")
 		switch word {
 		case "done":
 			done[body] = true
-		case "buried":
+		case lineBuried:
 			buried++
-		case "die":
-			deaths++
+		case "run":
+			runs++
 		case "":
-			all[s.by].wait()
-			all[s.by] = begin(s.by)
+			begin(s.by)
 		case lineLate:
 			b.late()
 		default:
@@ -420,13 +378,16 @@ func consumerCrowd(b *bench) {
 		w.stop()
 		w.wait()
 	}
-	if deaths > most {
-		b.Errorf("the poison killed %d workers, want %d at most", deaths, most)
+	if runs > most {
+		b.Errorf("the poison was handled %d times, want %d at most", runs, most)
 	}
-	dead := b.letters(false)
-	if len(dead) != 1 || string(dead[0].Body) != poisonOfCrowd || dead[0].Reason != queue.ReasonCrashed {
-		for _, l := range dead {
-			b.Errorf("after %d deaths %q is a letter: %+v", deaths, l.Body, l.Envelope)
-		}
+	l := b.letter()
+	b.equal("body of the dead letter", string(l.Body), how)
+	b.equal("reason", l.Reason, queue.ReasonCrashed)
+	b.equal("header", l.Headers["kind"], "test")
+	if others == 0 {
+		b.equal("runs of the handler", runs, most)
+		b.equal("attempts", l.Attempts, most)
+		b.empty("after the poison")
 	}
 }

@@ -21,28 +21,21 @@ func delayed(b *bench, o queue.Outcome) {
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
 	}
 	delays = slices.DeleteFunc(delays, func(d time.Duration) bool { return d > b.can.MaxDelay })
-	var due []time.Time
+	together := len(delays)
+	if b.can.Order == queue.Total {
+		together = 1
+	}
+	due, late := make([]time.Time, len(delays)), []time.Duration(nil)
 	for i := range delays {
 		b.send(strconv.Itoa(i))
 	}
-	settle := func(d *queue.Delivery) {
-		i, _ := strconv.Atoi(string(d.Body))
-		due[i] = time.Now().Add(delays[i])
-		b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
-	}
-	due = make([]time.Time, len(delays))
-	var late []time.Duration
-	for range delays {
-		if b.can.Order == queue.Total {
-			settle(b.one())
-			late = append(late, b.arrive(due))
+	for len(late) < len(delays) {
+		for _, d := range b.all(b.Connection, together) {
+			i, _ := strconv.Atoi(string(d.Body))
+			due[i] = time.Now().Add(delays[i])
+			b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
 		}
-	}
-	if b.can.Order != queue.Total {
-		for _, d := range b.all(b.Connection, len(delays)) {
-			settle(d)
-		}
-		for range delays {
+		for range together {
 			late = append(late, b.arrive(due))
 		}
 	}

@@ -87,12 +87,8 @@ func settleTwice(b *bench) {
 	for _, first := range []queue.Outcome{queue.Ack, queue.Drop, queue.DeadLetter} {
 		b.send(first.String())
 		d := b.one()
-		s := queue.Settlement{Outcome: first}
-		if first == queue.DeadLetter {
-			s.Envelope = envelope(d.ID)
-		}
-		b.settle(b.Connection, d, s)
-		if err := b.Broker.Settle(b.ctx, d, s); err != nil && !errors.Is(err, queue.ErrLost) {
+		b.settle(b.Connection, d, queue.Settlement{Outcome: first})
+		if err := b.trySettle(b.Connection, d, queue.Settlement{Outcome: first}); err != nil && !errors.Is(err, queue.ErrLost) {
 			b.Errorf("%v twice says %v, want nil or ErrLost", first, err)
 		}
 		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
@@ -106,25 +102,25 @@ func settleTwice(b *bench) {
 // A delivery that was settled is not its holder's: an acknowledgement that comes late
 // does not take away the message that waits for its next attempt.
 func settleWaiting(b *bench) {
-	n := 1
 	for _, first := range []queue.Outcome{queue.Retry, queue.Defer} {
 		for _, second := range []queue.Outcome{queue.Ack, queue.Retry, queue.Defer, queue.Drop} {
 			b.send(first.String() + ", " + second.String())
 			d := b.one()
 			b.settle(b.Connection, d, queue.Settlement{Outcome: first, After: b.after(200 * time.Millisecond)})
 			what := fmt.Sprint(second, " after ", first)
-			err := b.Broker.Settle(b.ctx, d, queue.Settlement{Outcome: second})
-			if !errors.Is(err, queue.ErrLost) && (err != nil || second != first) {
-				b.Errorf("%s says %v, want ErrLost", what, err)
+			late := func(when string) {
+				err := b.Broker.Settle(b.ctx, d, queue.Settlement{Outcome: second})
+				if !errors.Is(err, queue.ErrLost) && (err != nil || second != first) {
+					b.Errorf("%s, when %s, says %v, want ErrLost", what, when, err)
+				}
 			}
-			if n = 1; first == queue.Retry || !b.can.FreeDefer {
+			late("it waits")
+			n := 1
+			if first == queue.Retry || !b.can.FreeDefer {
 				n++
 			}
 			again := b.attempt(what, d, n)
-			err = b.Broker.Settle(b.ctx, d, queue.Settlement{Outcome: second})
-			if !errors.Is(err, queue.ErrLost) && (err != nil || second != first) {
-				b.Errorf("%s, when it is out again, says %v, want ErrLost", what, err)
-			}
+			late("it is out again")
 			b.ack(again)
 		}
 	}
@@ -146,9 +142,7 @@ func settleLost(b *bench, o queue.Outcome) {
 	} else if err := slow.Broker.Settle(b.ctx, first, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}); err == nil {
 		b.Errorf("Settle (%v) over a connection that was closed says nil", o)
 	}
-	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
-	d = b.attempt("after Retry by its holder", first, 3)
-	b.ack(d)
+	b.ack(b.retried("after Retry by its holder", d, 3))
 	b.empty("after Ack")
 }
 
