@@ -65,24 +65,3 @@ var dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
 	}
 	return fmt.Sprintf("%.2f", float64(dials)/float64(calls))
 }, "dials", "connections that were dialled, for each call"}
-
-// jsonConnections count what happened to connections after the warm-up.
-type jsonConnections struct {
-	Dials   int64  `json:"dials"`
-	Failed  int64  `json:"dials_failed"`
-	NoPort  int64  `json:"no_port"`
-	Waits   int64  `json:"waits"`
-	Waited  figure `json:"waited_s"`
-	Broken  int64  `json:"broken"`
-	Refused int64  `json:"refused"`
-	Dropped int64  `json:"dropped"`
-	Most    int    `json:"most"`
-}
-
-// connectionsOf returns nil for a run without connections.
-func connectionsOf(c sim.ConnectionTotals) *jsonConnections {
-	if c == (sim.ConnectionTotals{}) {
-		return nil
-	}
-	return &jsonConnections{c.Dials, c.Failed, c.NoPort, c.Waits, figure(c.Waited.Seconds()), c.Broken, c.Refused, c.Dropped, c.Most}
-}

@@ -38,18 +38,3 @@ var (
 		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.OutOfMemory) })))
 	}, "out of memory", "hosts that crashed because their memory was full"}
 )
-
-// jsonLinks count the bytes of messages that waited.
-type jsonLinks struct {
-	Most    int64 `json:"most"` // at one host
-	Dropped int64 `json:"dropped"`
-	Lost    int64 `json:"lost"` // in crashes
-}
-
-// linksOf returns nil for a run in which no messages waited.
-func linksOf(l sim.LinkTotals) *jsonLinks {
-	if l == (sim.LinkTotals{}) {
-		return nil
-	}
-	return &jsonLinks{l.Most, l.Dropped, l.Lost}
-}
