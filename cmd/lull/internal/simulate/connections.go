@@ -56,12 +56,9 @@ func connectionsInWords(c sim.Connections) string {
 func somewhat(d sim.Distribution) bool { return d.Kind != sim.Fixed || d.Mean > 0 }
 
 var dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
-	var dials, calls int64
-	for _, r := range m.Results {
-		dials, calls = dials+r.Connections.Dials, calls+r.Totals.Calls
-	}
+	calls := total(m, func(r sim.Result) int64 { return r.Totals.Calls })
 	if calls == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", float64(dials)/float64(calls))
+	return fmt.Sprintf("%.2f", float64(total(m, func(r sim.Result) int64 { return r.Connections.Dials }))/float64(calls))
 }, "dials", "connections that were dialled, for each call"}
