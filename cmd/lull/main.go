@@ -25,6 +25,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/completion"
@@ -90,6 +91,9 @@ func program(env cli.Env, args []string) int {
 	if queue.Remote(args) {
 		return cli.Exit(env, queue.Start(env, args))
 	}
+	if len(args) > 0 && args[0] == "--offer" { // a script of lull completion asks
+		return cli.Exit(env, offer(env, args[1:]))
+	}
 	asked := len(args) > 1 && args[0] == "help"
 	if asked {
 		if page, ok := topic.Page(strings.Join(args[1:], " ")); ok {
@@ -102,4 +106,12 @@ func program(env cli.Env, args []string) int {
 		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names(), ", "))
 	}
 	return code
+}
+
+func offer(env cli.Env, words []string) error {
+	parser, err := kong.New(&commands{})
+	if err != nil {
+		return err
+	}
+	return completion.Offer(env.Stdout, parser.Model.Node, words)
 }

@@ -103,12 +103,11 @@ func Exit(env Env, err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		fmt.Fprintln(env.Stderr, allowed(parse.Context))
 	}
-	var wrong problem.List
 	var failed failure
 	switch {
 	case errors.As(err, &failed):
 		return failed.code
-	case errors.As(err, &wrong):
+	case errors.As(err, new(problem.List)), errors.As(err, new(Mistakes)):
 		return Misused
 	}
 	return Failed

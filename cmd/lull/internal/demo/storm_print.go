@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // stormDefinitions describe what storm_figures.go computes.
@@ -65,13 +67,13 @@ func (stormScenario) findings(r result) []string {
 	if r.tooShort() {
 		return []string{"The run ended too early to tell who recovers."}
 	}
-	lines := ranked(r.retriers, "Back to normal, the soonest first: ", func(f stormFigures) (float64, string, bool) {
+	lines := term.Ranked(r.retriers, "Back to normal, the soonest first: ", func(f stormFigures) (float64, string, bool) {
 		if f.Recovery == nil {
 			return 0, "", false
 		}
 		return *f.Recovery, fmt.Sprintf("%s (%.1f s)", f.Name, *f.Recovery/1000), true
 	})
-	return append(lines, ranked(r.retriers, "Not back when the run ended: ", func(f stormFigures) (float64, string, bool) {
+	return append(lines, term.Ranked(r.retriers, "Not back when the run ended: ", func(f stormFigures) (float64, string, bool) {
 		return 0, f.Name, f.Recovery == nil
 	})...)
 }

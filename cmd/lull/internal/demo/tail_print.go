@@ -98,7 +98,7 @@ func (tailScenario) findings(r result) []string {
 	if s.Outage == 0 {
 		calm, intro = func(f tailFigures) *periodFigures { return f.Whole }, "99 % of the calls succeeded within (requests per call): "
 	}
-	lines := ranked(r.hedgers, intro, func(f tailFigures) (float64, string, bool) {
+	lines := term.Ranked(r.hedgers, intro, func(f tailFigures) (float64, string, bool) {
 		p := calm(f)
 		if p == nil {
 			return 0, "", false
@@ -112,7 +112,7 @@ func (tailScenario) findings(r result) []string {
 	if s.Outage == 0 {
 		return lines
 	}
-	lines = append(lines, ranked(r.hedgers, "While everything was slow, so many failed: ", func(f tailFigures) (float64, string, bool) {
+	lines = append(lines, term.Ranked(r.hedgers, "While everything was slow, so many failed: ", func(f tailFigures) (float64, string, bool) {
 		if f.Slow == nil {
 			return 0, "", false
 		}

@@ -54,11 +54,7 @@ func clockInWords(s sim.Scenario) string {
 }
 
 func fleetInWords(f sim.Fleet) string {
-	processes := "1 process calls"
-	if n := max(f.Processes, 1); n > 1 {
-		processes = grouped(float64(n)) + " processes call"
-	}
-	phrases := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
+	phrases := parts{each(f.Processes, "1 process calls", "processes call") + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
 	if f.Link.On {
 		phrases = linkInWords(f)
 	}
@@ -78,12 +74,8 @@ func fleetInWords(f sim.Fleet) string {
 
 func topicInWords(t sim.Topic) string {
 	c, b := t.Consumers, t.Broker
-	processes := "1 process"
-	if n := max(c.Processes, 1); n > 1 {
-		processes = grouped(float64(n)) + " processes"
-	}
 	phrases := parts{strings.Replace(arrivalsInWords(t.Arrivals), "call", "message", 1)}
-	phrases.add(true, "%s with %d handlers each, which call %s", processes, cmp.Or(c.Concurrency, 16), t.Calls)
+	phrases.add(true, "%s with %d handlers each, which call %s", each(c.Processes, "1 process", "processes"), cmp.Or(c.Concurrency, 16), t.Calls)
 	phrases.add(true, "a lease of %s", inWords(cmp.Or(c.Lease, 30*time.Second)))
 	phrases.add(b.FixedLeases, "which cannot be extended")
 	phrases.add(b.CountDefers, "a deferral counts as an attempt")

@@ -1,7 +1,9 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +30,29 @@ func List(intro string, names []string) []string {
 		}
 	}
 	return filled("", "  ", words)
+}
+
+// Ranked returns a sentence that lists some clients, by a value, the least first; nil if there are none.
+func Ranked[F any](all []F, intro string, of func(F) (value float64, text string, ok bool)) []string {
+	type entry struct {
+		value float64
+		text  string
+	}
+	var entries []entry
+	for _, f := range all {
+		if value, text, ok := of(f); ok {
+			entries = append(entries, entry{value, text})
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.text
+	}
+	return List(intro, texts)
 }
 
 // filled puts words into lines. A word that is too long for any line has one to itself.
