@@ -140,7 +140,7 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 
 // docs/telemetry.md explains each panel, by its title.
 func TestEveryPanelIsExplained(t *testing.T) {
-	page, err := os.ReadFile("../dashboard.md")
+	page, err := os.ReadFile("../telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
