@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/engine"
@@ -121,9 +122,13 @@ func TestTablesOfTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, tables, found := strings.Cut(string(text), "\n### Codes\n")
+	if !found {
+		t.Fatal("docs/protocols.md has no section of codes")
+	}
 	inDocs := map[string]effect{}
 	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill, "setup": setup}
-	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(tables, -1) {
 		e, ok := effects[row[2]]
 		if !ok {
 			t.Errorf("%q is no effect", row[2])
