@@ -405,33 +405,6 @@ func TestUpdateDoesNotHideAnswers(t *testing.T) {
 	})
 }
 
-// An update reads no clock: a driver with a time of its own hands it in. An open circuit
-// stays open until the moment that it was open until, and no longer.
-func TestUpdateAtGoesByTheDriversClock(t *testing.T) {
-	const start = time.Hour // of a clock that has nothing to do with the machine's
-	strict := breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenJitter: -1}
-	for name, change := range map[string]func(*lull.Policy){
-		"the breaker's part": func(p *lull.Policy) { p.Breaker.Consecutive = 2 },
-		"another part":       func(p *lull.Policy) { p.Attempts = 4 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := lull.Policy{Attempts: 1, Budget: plenty, Breaker: strict}
-			d := newDependency(t, p)
-			c := begun(t, d, start)
-			c.Next(start+time.Second, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, nil)
-			change(&p)
-			if err := d.State().Update(start+2*time.Second, p); err != nil {
-				t.Fatal(err)
-			}
-			for after, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 10 * time.Second: breaker.Open, 11 * time.Second: breaker.HalfOpen} {
-				if got := d.Breaker().State(start + after); got != want {
-					t.Errorf("opened for 10 s after 1 s, updated after 2: after %v it is %v, want %v", after, got, want)
-				}
-			}
-		})
-	}
-}
-
 // A budget stays the same one where its part of the policy does, and where a function of the
 // user's has made it.
 func TestUpdateKeepsTheSameBudget(t *testing.T) {
