@@ -146,21 +146,16 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	})
 }
 
-// slowAtTheSecond is an observer that takes 100 ms for the second hedge of all.
-type slowAtTheSecond struct{ hedges atomic.Int64 }
-
-func (s *slowAtTheSecond) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.HedgeStarted && s.hedges.Add(1) == 2 {
-		time.Sleep(100 * ms)
-	}
-}
-
 // Rule 18: a panic of an attempt that has lost is the caller's, as long as an observer holds
 // the caller up.
 func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, hedging(3), lull.WithObserver(new(slowAtTheSecond)))
-		var n atomic.Int64
+		var n, hedges atomic.Int64
+		d := newDependency(t, hedging(3), lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
+			if e.Kind == event.HedgeStarted && hedges.Add(1) == 2 {
+				time.Sleep(100 * ms)
+			}
+		})))
 		defer func() {
 			if got := recover(); got != "oh" {
 				t.Errorf("the caller recovers %v", got)
@@ -242,7 +237,7 @@ func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
 func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
-		o := observerFunc(func(_ context.Context, e lull.Event) {
+		o := observe(func(_ context.Context, e lull.Event) {
 			if e.Kind == event.CircuitChanged && panics {
 				panic("oh")
 			}
