@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // NestedRetries is whether a call is retried that a server makes on behalf of a
 // request which is itself a retry.

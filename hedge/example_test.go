@@ -139,10 +139,3 @@ func ExamplePrepare() {
 	fmt.Println(flight.Delay())
 	// Output: 20ms true
 }
-
-func ExampleReason_UnmarshalText() {
-	var r hedge.Reason
-	err := r.UnmarshalText([]byte("too_many_late"))
-	fmt.Println(r, err)
-	// Output: too_many_late <nil>
-}

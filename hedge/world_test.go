@@ -2,9 +2,7 @@ package hedge
 
 import (
 	"container/heap"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 )
@@ -13,11 +11,10 @@ import (
 // succeed wins, and what else is under way is cancelled.
 type world struct {
 	r       *rand.Rand
-	rate    func(now time.Duration) float64           // calls a second
-	latency func(c *flown, attempt int) time.Duration // of an attempt that is begun now
-	fails   func(c *flown, attempt int) bool          // nil: none
-	hedger  *Hedger                                   // decides
-	done    func(c *flown)                            // nil: nobody looks
+	rate    float64              // calls a second
+	latency func() time.Duration // of an attempt that is begun now
+	hedger  *Hedger              // decides
+	done    func(c *flown)       // nil: nobody looks
 
 	// The service works on so many attempts at a time, in their order. Zero: on all.
 	servers int
@@ -50,9 +47,8 @@ type flown struct {
 	over   []bool
 	served []time.Duration // until when it is worked on; zero: not
 
-	won      int // attempt, or the last to fail; -1: under way
-	end      time.Duration
-	hardness uint64 // for latencies that the attempts of a call have in common
+	won int // attempt; -1: under way
+	end time.Duration
 }
 
 type event struct {
@@ -82,7 +78,7 @@ func (w *world) schedule(at time.Duration, c *flown, attempt int) {
 }
 
 func (w *world) arrive() {
-	gap := time.Duration(w.r.ExpFloat64() / w.rate(w.now) * float64(time.Second))
+	gap := time.Duration(w.r.ExpFloat64() / w.rate * float64(time.Second))
 	w.schedule(w.now+gap, nil, 0)
 }
 
@@ -109,7 +105,7 @@ func (w *world) run(until time.Duration) {
 
 func (w *world) begin() {
 	w.calls++
-	c := &flown{start: w.now, won: -1, hardness: w.r.Uint64()}
+	c := &flown{start: w.now, won: -1}
 	c.flight = w.hedger.Start(w.now)
 	d, ok := c.flight.Delay()
 	w.send(c)
@@ -133,7 +129,7 @@ func (w *world) serve() {
 		if next.c.over[next.attempt] {
 			continue // it has gone
 		}
-		took := w.latency(next.c, next.attempt)
+		took := w.latency()
 		next.c.served[next.attempt] = w.now + took
 		w.busy++
 		w.work += took
@@ -165,15 +161,8 @@ func (w *world) land(c *flown, attempt int) {
 	if c.over[attempt] {
 		return
 	}
-	success := w.fails == nil || !w.fails(c, attempt)
 	c.over[attempt] = true
-	w.ended(c, attempt, success)
-	if !success {
-		if !slices.Contains(c.over, false) {
-			c.won, c.end = attempt, w.now // it has failed, and is no more to be hedged
-		}
-		return
-	}
+	w.ended(c, attempt, true)
 	c.won, c.end = attempt, w.now
 	for i := range c.over {
 		if !c.over[i] {
@@ -210,34 +199,4 @@ func must(t testing.TB, c Config) *Hedger {
 		t.Fatal(err)
 	}
 	return h
-}
-
-func steady(rate float64) func(time.Duration) float64 {
-	return func(time.Duration) float64 { return rate }
-}
-
-// Latencies of about 10 ms.
-var latencyOf = map[string]func(r *rand.Rand) func(*flown, int) time.Duration{
-	"exponential": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration { return time.Duration(r.ExpFloat64() * 10e6) }
-	},
-	"lognormal": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration { return time.Duration(math.Exp(r.NormFloat64()) * 10e6) }
-	},
-	"2 % take 50 times": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration {
-			d := (0.7 + 0.6*r.Float64()) * 10e6
-			if r.IntN(50) == 0 {
-				d *= 50
-			}
-			return time.Duration(d)
-		}
-	},
-	// Half of what makes a call slow is in the call.
-	"slow calls": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(c *flown, _ int) time.Duration {
-			own := rand.New(rand.NewPCG(c.hardness, 1)).ExpFloat64()
-			return time.Duration((own + r.ExpFloat64()) * 5e6)
-		}
-	},
 }
