@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/throttle"
@@ -62,10 +63,10 @@ func throttledBy(mode throttle.Mode) lull.Policy {
 
 func lullRetryCallers() []caller {
 	return []caller{
-		lullCaller("lull", retries, retriesOnly()),
-		lullCaller("lull adaptive throttle", retries|throttled, throttledBy(throttle.Adaptive)),
-		lullCaller("lull cubic throttle", retries|throttled, throttledBy(throttle.Cubic)),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
+		lullCaller("lull", retries, runOp, retriesOnly()),
+		lullCaller("lull adaptive throttle", retries|throttled, runOp, throttledBy(throttle.Adaptive)),
+		lullCaller("lull cubic throttle", retries|throttled, runOp, throttledBy(throttle.Cubic)),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed, runOp, lull.Policy{}),
 	}
 }
 
@@ -73,9 +74,9 @@ func lullComposedCallers() []caller {
 	all := untimed()
 	all.Limit = bulkhead.Config{InFlight: inFlight}
 	return []caller{
-		lullCaller("lull", retries|budgeted|breaks|limited|observed, all, lull.WithObserver(&seen)),
-		lullCaller("lull unobserved", retries|budgeted|breaks|limited, all),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, lull.Policy{}, lull.WithObserver(&seen)),
+		lullCaller("lull", retries|budgeted|breaks|limited|observed, runOp, all, lull.WithObserver(&seen)),
+		lullCaller("lull unobserved", retries|budgeted|breaks|limited, runOp, all),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, runOp, lull.Policy{}, lull.WithObserver(&seen)),
 	}
 }
 
@@ -88,41 +89,44 @@ func lullFailureCallers() []caller {
 	// call has earned them.
 	all.Budget = budget.Config{Ratio: 4, Stock: 10}
 	return []caller{
-		lullCaller("lull", retries, loop),
-		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, all),
+		lullCaller("lull", retries, runOp, loop),
+		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, runOp, all),
 	}
 }
 
-func lullCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
-	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
-		return func(ctx context.Context, op op) func() error {
-			return func() error { return lull.Run(ctx, d, op) }
-		}, err
+// A way to make calls under a dependency.
+type way func(ctx context.Context, d *lull.Dependency, op op) (call func() error)
+
+func runOp(ctx context.Context, d *lull.Dependency, op op) func() error {
+	return func() error { return lull.Run(ctx, d, op) }
+}
+
+func lullCaller(name string, does feature, by way, p lull.Policy, opts ...lull.Option) caller {
+	return caller{name, does, errTransient, func() bindOp {
+		d := dependency(p, opts...)
+		return func(ctx context.Context, op op) func() error { return by(ctx, d, op) }
 	}}
+}
+
+func dependency(p lull.Policy, opts ...lull.Option) *lull.Dependency {
+	return must.Have(lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...))
 }
 
 func lullSenders() []sender {
 	return []sender{
 		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
-		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) (send, error) {
-			three, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"})
-			if err != nil {
-				return nil, err
-			}
-			client, err := lullhttp.NewClient(untimed(), lullhttp.With(wiring...), lullhttp.WithBase(rt), lullhttp.WithEndpoints(targetHost, three))
-			return through(client), err
+		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) send {
+			three := must.Have(lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"}))
+			return through(lullClient(rt, untimed(), lullhttp.WithEndpoints(targetHost, three)))
 		}},
 		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
 	}
 }
 
 func lullSender(name string, does feature, p lull.Policy) sender {
-	return sender{name, does, func(rt http.RoundTripper) (send, error) {
-		client, err := lullhttp.NewClient(p, lullhttp.With(wiring...), lullhttp.WithBase(rt))
-		if err != nil {
-			return nil, err
-		}
-		return through(client), nil
-	}}
+	return sender{name, does, func(rt http.RoundTripper) send { return through(lullClient(rt, p)) }}
+}
+
+func lullClient(rt http.RoundTripper, p lull.Policy, opts ...lullhttp.Option) *http.Client {
+	return must.Have(lullhttp.NewClient(p, append(opts, lullhttp.With(wiring...), lullhttp.WithBase(rt))...))
 }

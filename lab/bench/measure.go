@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A sample is one measurement of one subject.
@@ -186,11 +188,9 @@ func measure(s subject, cores int) (sample, error) {
 
 // loop is the benchmark of one subject: on one core a plain loop, on several a
 // goroutine for each, all with the subject's one shared state.
-func loop(b *testing.B, s subject) error {
-	bind, err := s.start(b.Cleanup)
-	if err != nil {
-		return err
-	}
+func loop(b *testing.B, s subject) (err error) {
+	defer must.Catch(&err)
+	bind := s.start(b.Cleanup)
 	b.ReportAllocs()
 	if runtime.GOMAXPROCS(0) == 1 {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -26,8 +26,8 @@ const (
 var errBlip = errors.New("blip")
 
 // stateless is a caller of which goroutines share nothing but its configuration.
-func stateless(bind bindOp) func() (bindOp, error) {
-	return func() (bindOp, error) { return bind, nil }
+func stateless(bind bindOp) func() bindOp {
+	return func() bindOp { return bind }
 }
 
 // bare is the harness alone: what to subtract from every figure.
@@ -48,8 +48,8 @@ func retryCallers() []caller {
 				return err
 			}
 		})},
-		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
-			return avastRetry(avast.New(avast.Attempts(attempts))), nil
+		{"avast/retry-go", retries, errBlip, func() bindOp {
+			return avastRetry(avast.New(avast.Attempts(attempts)))
 		}},
 		{"avast/retry-go per context", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() error { return op(ctx) }
@@ -65,7 +65,7 @@ func retryCallers() []caller {
 func composedCallers() []caller {
 	return append([]caller{
 		bare(),
-		{"gobreaker", breaks, errBlip, func() (bindOp, error) {
+		{"gobreaker", breaks, errBlip, func() bindOp {
 			cb := newGobreaker()
 			return func(ctx context.Context, op op) func() error {
 				attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -73,9 +73,9 @@ func composedCallers() []caller {
 					_, err := cb.Execute(attempt)
 					return err
 				}
-			}, nil
+			}
 		}},
-		{"avast throttle+gobreaker", retries | budgeted | breaks, errBlip, func() (bindOp, error) {
+		{"avast throttle+gobreaker", retries | budgeted | breaks, errBlip, func() bindOp {
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{})
 			retrier, cb := avast.New(avast.Attempts(attempts), avast.WithThrottle(throttle)), newGobreaker()
 			return func(ctx context.Context, op op) func() error {
@@ -85,7 +85,7 @@ func composedCallers() []caller {
 					_, err := cb.Execute(loop)
 					return err
 				}
-			}, nil
+			}
 		}},
 		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
 		failsafeCaller("failsafe-go retry+cb+budget+bulkhead", retries|budgeted|breaks|limited,
@@ -105,13 +105,13 @@ func failureCallers() []caller {
 				return err
 			}
 		})},
-		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
-			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay))), nil
+		{"avast/retry-go", retries, errBlip, func() bindOp {
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay)))
 		}},
-		{"avast throttle", retries | budgeted, errBlip, func() (bindOp, error) {
+		{"avast throttle", retries | budgeted, errBlip, func() bindOp {
 			// Three retries of each call are paid back by its success.
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{ThrottleCost: 1, SuccessReleaseCost: 3})
-			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay), avast.WithThrottle(throttle))), nil
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay), avast.WithThrottle(throttle)))
 		}},
 		failsafeCaller("failsafe-go", retries, failsafeRetry),
 		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),

@@ -18,11 +18,23 @@ import (
 type sender struct {
 	name  string
 	does  feature
-	build func(http.RoundTripper) (send, error)
+	build func(http.RoundTripper) send
 }
 
 // send makes one request, from building it to the response. A nil body is none.
 type send func(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+
+// whole makes a request and closes the response. Another status than 200 is an error.
+func (s send) whole(ctx context.Context, method string, body []byte) error {
+	resp, err := s(ctx, method, target, body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return resp.Body.Close()
+}
 
 const (
 	targetHost = "backend.example"
@@ -33,23 +45,9 @@ const (
 func sending(senders []sender, method string, body []byte) []subject {
 	var subjects []subject
 	for _, s := range senders {
-		subjects = append(subjects, subject{s.name, s.does, func(func(func())) (binder, error) {
-			send, err := s.build(stub{})
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) func() error {
-				return func() error {
-					resp, err := send(ctx, method, target, body)
-					if err != nil {
-						return err
-					}
-					if resp.StatusCode != http.StatusOK {
-						return fmt.Errorf("status %d", resp.StatusCode)
-					}
-					return resp.Body.Close()
-				}
-			}, nil
+		subjects = append(subjects, subject{s.name, s.does, func(func(func())) binder {
+			send := s.build(stub{})
+			return op(func(ctx context.Context) error { return send.whole(ctx, method, body) }).bind
 		}})
 	}
 	return subjects
@@ -87,10 +85,10 @@ func answer(req *http.Request, status int) *http.Response {
 func senders() []sender {
 	return append([]sender{
 		bareSender(),
-		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) (send, error) {
-			return through(newRetryable(rt).StandardClient()), nil
+		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) send {
+			return through(newRetryable(rt).StandardClient())
 		}},
-		{"retryablehttp.Client", retries, func(rt http.RoundTripper) (send, error) {
+		{"retryablehttp.Client", retries, func(rt http.RoundTripper) send {
 			client := newRetryable(rt)
 			return func(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 				var raw any
@@ -102,23 +100,23 @@ func senders() []sender {
 					return nil, err
 				}
 				return client.Do(req)
-			}, nil
+			}
 		}},
-		{"failsafehttp retry", retries, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp retry", retries, func(rt http.RoundTripper) send {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).Build()
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, retry)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, retry)})
 		}},
-		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) send {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).WithBudget(budget.New()).Build()
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)})
 		}},
 	}, lullSenders()...)
 }
 
 // bareSender does what every other sender does as well.
 func bareSender() sender {
-	return sender{"net/http", 0, func(rt http.RoundTripper) (send, error) {
-		return through(&http.Client{Transport: rt}), nil
+	return sender{"net/http", 0, func(rt http.RoundTripper) send {
+		return through(&http.Client{Transport: rt})
 	}}
 }
 

@@ -60,11 +60,8 @@ func (c Case) longerTimes(times int) Case {
 	if times == 1 {
 		return c
 	}
-	if c.limit == 0 {
-		c.limit = defaultLimit
-	}
 	by := time.Duration(times)
-	c.times, c.timeout, c.limit = times, by*c.timeout, by*c.limit
+	c.times, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
@@ -74,6 +71,11 @@ func (c Case) longerTimes(times int) Case {
 
 // generous returns what an upper bound of the case is generous by, where d is that of the first try.
 func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+
+// result is that of a case that was not graded yet.
+func (c Case) result() Result {
+	return Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+}
 
 // mostTries is how often a case is tried, if a busy machine may have spoilt it.
 const mostTries = 3

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +15,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/tail"
 )
 
 // Command returns a client that is a program: an adapter around the client that is graded.
@@ -85,30 +87,10 @@ func withoutProxies(environment []string) []string {
 	})
 }
 
-// A tail keeps the last bytes that were written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 2000
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if len(t.b) > tailSize {
-		t.b = append([]byte(nil), t.b[len(t.b)-tailSize:]...)
-	}
-	return len(p), nil
-}
-
-// last returns the last line.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(t.b, []byte("?")))), "\n")
-	return lines[len(lines)-1]
+// lastLine returns the last line of what a program has written.
+func lastLine(t *tail.Tail) string {
+	text := strings.ToValidUTF8(t.String(), "?")
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // processes makes each call by a process of its own.
@@ -136,20 +118,20 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	for i, arg := range p.args {
 		args[i] = fill.Replace(arg)
 	}
-	var out tail
+	var out tail.Tail
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
-	alone(cmd)
+	cmd.SysProcAttr = child.OwnGroup()
 	if err := cmd.Start(); err != nil {
 		why := "the client does not start: " + err.Error()
 		p.end.CompareAndSwap(nil, &why)
 		return Outcome{Text: err.Error()}
 	}
-	stop := context.AfterFunc(ctx, func() { end(cmd.Process) })
+	stop := context.AfterFunc(ctx, func() { child.KillGroup(cmd.Process) })
 	defer stop()
 	cmd.WaitDelay = time.Second
 	err := cmd.Wait()
-	o := Outcome{OK: err == nil, Text: out.last()}
+	o := Outcome{OK: err == nil, Text: lastLine(&out)}
 	if o.Text == "" && err != nil {
 		o.Text = err.Error()
 	}
@@ -167,7 +149,7 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	errs   tail
+	errs   tail.Tail
 	exit   time.Duration // how long it may take to end when its input has ended
 	exited chan struct{} // closed when its output has ended, and its errors have been read
 
@@ -181,7 +163,7 @@ const readyWithin = time.Minute
 
 func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
-	alone(r.cmd)
+	r.cmd.SysProcAttr = child.OwnGroup()
 	r.cmd.Env = env
 	errs, err := r.cmd.StderrPipe()
 	if err != nil {
@@ -218,7 +200,7 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 	case <-ready:
 		return r, nil
 	case <-r.exited:
-		err = fmt.Errorf("it ended before it was ready: %s", r.errs.last())
+		err = fmt.Errorf("it ended before it was ready: %s", lastLine(&r.errs))
 	case <-timer.C:
 		err = fmt.Errorf("it was not ready after %v: it has to print the line \"ready\"", readyWithin)
 	case <-ctx.Done():
@@ -286,7 +268,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 	_, err := io.WriteString(r.stdin, line)
 	r.mu.Unlock()
 	if err != nil {
-		return Outcome{Text: "the client takes no more calls: " + err.Error() + "; " + r.errs.last()}
+		return Outcome{Text: "the client takes no more calls: " + err.Error() + "; " + lastLine(&r.errs)}
 	}
 	select {
 	case o := <-answer:
@@ -296,7 +278,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 		case o := <-answer:
 			return o
 		default:
-			return Outcome{Text: "the client ended without an answer: " + r.errs.last()}
+			return Outcome{Text: "the client ended without an answer: " + lastLine(&r.errs)}
 		}
 	case <-ctx.Done():
 		return Outcome{Text: "no answer", Ended: context.Cause(ctx).Error()}
@@ -307,7 +289,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 func (r *resident) died() string {
 	select {
 	case <-r.exited:
-		return "the client ended in the midst of the case: " + cmp.Or(r.errs.last(), "it wrote no error")
+		return "the client ended in the midst of the case: " + cmp.Or(lastLine(&r.errs), "it wrote no error")
 	default:
 		return ""
 	}
@@ -332,7 +314,7 @@ func (r *resident) Close() string {
 			note = fmt.Sprintf("process %d did not exit at the end of its input, and was ended", r.cmd.Process.Pid)
 		}
 	}
-	end(r.cmd.Process) // and what it has started
+	child.KillGroup(r.cmd.Process) // and what it has started
 	r.cmd.Wait()
 	return note
 }

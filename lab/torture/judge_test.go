@@ -23,8 +23,8 @@ func tries(wait time.Duration, arrived ...time.Duration) []Attempt {
 func ended(ok bool, at time.Duration) []Finished { return []Finished{{End: at, OK: ok}} }
 
 // gradedAs is the verdict on what is seen as if it were of a case, whose plan and script it keeps if it has some.
-func gradedAs(t *testing.T, name string, s *Seen) Verdict {
-	c := caseNamed(t, name)
+func gradedAs(name string, s *Seen) Verdict {
+	c := caseNamed(name)
 	if s.Case.judge == nil && (s.Case.script != nil || s.Case.plan != plan{}) {
 		c.plan, c.script = s.Case.plan, s.Case.script
 	}
@@ -73,7 +73,7 @@ func TestJitterOnABusyMachine(t *testing.T) {
 		want  Grade
 	}{"constant": {constant, Warn}, "noisy": {noisy, Warn}, "full": {full, Pass}, "±10 %": {small, Pass}, "none": {none, Warn}, "few": {full[:10], NotApplicable}} {
 		s := callsWaiting(c.waits...)
-		if got := gradedAs(t, "wait-jitter", &s); got.Grade != c.want {
+		if got := gradedAs("wait-jitter", &s); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}
@@ -120,18 +120,18 @@ func TestInstantRetriesOnABusyMachine(t *testing.T) {
 		"from 0 to 200 ms":        {drawn(200 * ms), Pass, false},
 		"too few calls to decide": {waits(14, 0, ms, 0), NotApplicable, false},
 	} {
-		if got := gradedAs(t, "wait-first", &c.seen); got.Grade != c.want {
+		if got := gradedAs("wait-first", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideThatThereWasNoWait(&c.seen); got != c.hidden {
 			t.Errorf("%s: hidden is %v", name, got)
 		}
 		c.seen.traits.hints = true
-		if got := gradedAs(t, "hint-overflow", &c.seen); (got.Grade == Fail) != (c.want == Fail) {
+		if got := gradedAs("hint-overflow", &c.seen); (got.Grade == Fail) != (c.want == Fail) {
 			t.Errorf("%s: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
 		}
 		c.seen.traits.atOnce = true
-		if got := gradedAs(t, "hint-overflow", &c.seen); got.Grade != Pass {
+		if got := gradedAs("hint-overflow", &c.seen); got.Grade != Pass {
 			t.Errorf("%s, and who always comes at once: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
 		}
 	}
@@ -167,7 +167,7 @@ func TestGrowthOnABusyMachine(t *testing.T) {
 		"one retry":            {growing(100, 0, 100*ms), time.Second, NotApplicable, false},
 	} {
 		c.seen.Late = c.late
-		if got := gradedAs(t, "wait-growth", &c.seen); got.Grade != c.want {
+		if got := gradedAs("wait-growth", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideThatTheyGrow(&c.seen); got != c.hidden {
@@ -214,7 +214,7 @@ func TestBackAfterAnOutage(t *testing.T) {
 		"nearly all wait, few made":   {seen(5, 150, true), NotApplicable},
 		"none is made, and none ends": {seen(0, 150, false), NotApplicable},
 	} {
-		if got := gradedAs(t, "recovery-back", &c.seen); got.Grade != c.want {
+		if got := gradedAs("recovery-back", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}
@@ -245,7 +245,7 @@ func TestABreakerOnABusyMachine(t *testing.T) {
 		"too few for either": {seen(4, 4), 200 * ms, NotApplicable, true},
 	} {
 		c.seen.Late = c.late
-		if got := gradedAs(t, "volume-breaker", &c.seen); got.Grade != c.want {
+		if got := gradedAs("volume-breaker", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayHideABreaker(&c.seen); got != c.hidden {
@@ -280,7 +280,7 @@ func TestHerdOnABusyMachine(t *testing.T) {
 		"three are late":    {func(_, i int) time.Duration { return 100*ms + time.Duration(max(0, i-16))*50*ms }, Warn, false},
 	} {
 		s := rounds(c.wait)
-		if got := gradedAs(t, "wait-herd", &s); got.Grade != c.want {
+		if got := gradedAs("wait-herd", &s); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 		if got := mayDriveAHerdApart(20)(&s); got != c.hidden {
@@ -318,7 +318,7 @@ func TestTheLongestWait(t *testing.T) {
 		"few clients":                 {growing(149, 0.2, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s), NotApplicable},
 		"jitter that ends at the cap": {mixed(growing(200, 0.2, s, 2*s, 4*s, 8*s), 8*s, 4), Warn},
 	} {
-		if got := gradedAs(t, "wait-cap", &c.seen); got.Grade != c.want {
+		if got := gradedAs("wait-cap", &c.seen); got.Grade != c.want {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}

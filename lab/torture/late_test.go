@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestWatch(t *testing.T) {
@@ -49,13 +51,7 @@ func afterTheOutage(succeed int) (s Seen) {
 }
 
 // caseNamed returns a case.
-func caseNamed(t *testing.T, name string) Case {
-	cases, err := Select([]string{name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cases[0]
-}
+func caseNamed(name string) Case { return must.Have(Select([]string{name}))[0] }
 
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
@@ -144,7 +140,7 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
 	} {
 		s := c.seen
-		s.Case, s.Late = caseNamed(t, c.of), c.late
+		s.Case, s.Late = caseNamed(c.of), c.late
 		if got := s.Case.hidden(&s); got != c.want {
 			t.Errorf("%s: %s: %v, want %v", c.of, c.name, got, c.want)
 		}
@@ -238,11 +234,7 @@ func (u unhurriedSession) Call(ctx context.Context, c Call) Outcome {
 // An attempt that came late is awaited again with the same times: with longer ones the client would make others.
 func TestTheSameTimes(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"deadline-retries"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := cases[0]
+	c := caseNamed("deadline-retries")
 	c.timeout = 100 * ms
 	tries := 0
 	c.hidden = func(s *Seen) bool {
@@ -252,12 +244,9 @@ func TestTheSameTimes(t *testing.T) {
 		}
 		return true
 	}
-	g, err := newGrader(unhurried{NetHTTP()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Have(newGrader(unhurried{NetHTTP()}))
 	defer g.close()
-	if _, s := g.surely(t.Context(), c); tries != mostTries || s.Without != "" {
+	if s := g.surely(t.Context(), c).seen; tries != mostTries || s.Without != "" {
 		t.Errorf("%d tries, %q", tries, s.Without)
 	}
 }
@@ -268,22 +257,15 @@ func TestStands(t *testing.T) {
 	for _, stands := range []bool{false, true} {
 		t.Run(fmt.Sprint(stands), func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select([]string{"once-400"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := cases[0]
+			c := caseNamed("once-400")
 			c.stands = stands
 			c.hidden = func(s *Seen) bool {
 				s.Late = time.Second
 				return true
 			}
-			g, err := newGrader(NetHTTP())
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Have(newGrader(NetHTTP()))
 			defer g.close()
-			if _, s := g.surely(t.Context(), c); strings.HasPrefix(s.Without, tooBusy) == stands {
+			if s := g.surely(t.Context(), c).seen; strings.HasPrefix(s.Without, tooBusy) == stands {
 				t.Errorf("it is without a verdict because %q", s.Without)
 			}
 		})
@@ -298,7 +280,7 @@ func TestReuseOnABusyMachine(t *testing.T) {
 			s.Finished = append(s.Finished, Finished{Call: i, OK: true})
 			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Conn: i % connections})
 		}
-		s.Case = caseNamed(t, "connection-calls")
+		s.Case = caseNamed("connection-calls")
 		if v := s.graded(); v.Grade != want {
 			t.Errorf("%d connections: %s (%s), want %s", connections, v.Grade, v.Why, want)
 		}
@@ -313,7 +295,7 @@ func TestHandshakesOnABusyMachine(t *testing.T) {
 		want               Grade
 	}{{1, 60, Pass}, {20, 60, Pass}, {30, 60, Pass}, {40, 60, Pass}, {41, 60, Warn}, {56, 60, Warn}, {60, 60, Warn}, {25, 20, Pass}, {26, 20, Warn}, {30, 40, Pass}, {31, 40, Warn}} {
 		s := storm(x.accepted, x.attempts)
-		s.Case = caseNamed(t, "connection-storm")
+		s.Case = caseNamed("connection-storm")
 		if v := s.graded(); v.Grade != x.want {
 			t.Errorf("%d handshakes for %d attempts of 20 calls: %s (%s), want %s", x.accepted, x.attempts, v.Grade, v.Why, x.want)
 		}
@@ -323,7 +305,7 @@ func TestHandshakesOnABusyMachine(t *testing.T) {
 // How many calls come while the server is slow depends on the machine, and how many requests each of them
 // is does not.
 func TestASlowServerOnABusyMachine(t *testing.T) {
-	c := Case{script: []answer{{from: time.Second}}, judge: hedgedSlow, rules: caseNamed(t, "hedge-slow").rules}
+	c := Case{script: []answer{{from: time.Second}}, judge: hedgedSlow, rules: caseNamed("hedge-slow").rules}
 	for _, x := range []struct {
 		before, slow, hedged int
 		want                 Grade
@@ -349,7 +331,7 @@ func TestASlowServerOnABusyMachine(t *testing.T) {
 // A crowd of retries is a herd, unless the first attempts of calls come in a crowd, too: then the client had
 // no time.
 func TestAHerdOnABusyMachine(t *testing.T) {
-	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}, judge: afterwards, rules: caseNamed(t, "recovery-herd").rules}
+	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}, judge: afterwards, rules: caseNamed("recovery-herd").rules}
 	for _, x := range []struct {
 		calls, retries int // in the half second after the outage, where 25 calls are usual
 		want           Grade
@@ -377,16 +359,10 @@ func (s stubborn) Do(*http.Request) (*http.Response, error) {
 
 // A call ends when the client ends it. Its timeout is for the client alone: whoever ended the call for it would hide that it does not.
 func TestNobodyEndsACallForTheClient(t *testing.T) {
-	a, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(newAuthority())
 	synctest.Test(t, func(t *testing.T) {
 		client := make(stubborn)
-		session, err := HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Have(HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true))
 		defer session.Close()
 		ended := make(chan Outcome, 1)
 		go func() {

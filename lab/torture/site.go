@@ -56,16 +56,9 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		return s, nil
 	}
 	gate := &gate{Listener: listener, c: c, log: l}
-	s.server = &http.Server{
-		Handler:     s,
-		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
-		ConnContext: numbered,
-		Protocols:   new(http.Protocols),
-	}
-	s.server.Protocols.SetHTTP1(true)
+	s.server = newServer(s)
 	if c.door == doorPlain {
 		s.base = "http://" + address
-		s.server.Protocols.SetUnencryptedHTTP2(true)
 		go s.server.Serve(gate)
 		return s, nil
 	}
@@ -80,7 +73,6 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		s.work.Go(func() { s.serveFrames(gate, config) })
 		return s, nil
 	}
-	config.VerifyConnection = func(tls.ConnectionState) error { return nil }
 	s.server.TLSConfig = config
 	s.server.Protocols.SetHTTP2(true)
 	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -90,6 +82,19 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	}
 	go s.server.ServeTLS(gate, "", "")
 	return s, nil
+}
+
+// newServer returns one of HTTP/1.1 and, with prior knowledge, HTTP/2.
+func newServer(h http.Handler) *http.Server {
+	s := &http.Server{
+		Handler:     h,
+		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
+		ConnContext: numbered,
+		Protocols:   new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	return s
 }
 
 // greeted counts a completed handshake, once for each connection.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -382,9 +381,7 @@ func statusOf(line string) (int, bool) {
 
 // newKey returns an Idempotency-Key: a String of Structured Fields, as the draft wants it.
 func newKey() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return `"lull-probe-` + hex.EncodeToString(b[:]) + `"`
+	return `"lull-probe-` + strings.ToLower(rand.Text()) + `"`
 }
 
 // oneLine returns the beginning of a text as one line.
