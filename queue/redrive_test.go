@@ -681,25 +681,16 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 // Letters that could not be given back are an error of Close.
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
+		b, _, fails := unreachable(morgue(t, queue.MemoryConfig{}, 2).DeadLetters())
 		from, err := queue.Scan(b, queue.ScanConfig{})
 		must(t, err)
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
-		b.settle.Store(true)
+		fails.Store(true)
 		if err := from.Close(t.Context()); !errors.Is(err, errBlip) {
 			t.Errorf("Close: %v", err)
 		}
 	})
-}
-
-// fixed is a broker that cannot extend leases.
-type fixed struct{ *queue.Memory }
-
-func (f fixed) Capabilities() queue.Capabilities {
-	can := f.Memory.Capabilities()
-	can.Extends = false
-	return can
 }
 
 // Letters that come again, because their leases lapsed, are passed over, and do not keep the
@@ -707,7 +698,7 @@ func (f fixed) Capabilities() queue.Capabilities {
 func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
-		from, err := queue.Scan(fixed{m.DeadLetters()}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
+		from, err := queue.Scan(&broker{Memory: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
 		must(t, err)
 		n := map[string]int{}
 		var last *queue.Letter
