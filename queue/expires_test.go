@@ -37,11 +37,11 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T) {
 			end := time.Now().Add(x.life)
-			b := &revised{memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
+			b := revised(memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
 				if x.life != 0 {
 					d.Expires = end
 				}
-			}}
+			})
 			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 			for _, l := range letters(t, b.Memory) {

@@ -5,9 +5,7 @@ package lullamqp
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,14 +33,7 @@ func TestRule21CommandInspectsOthersQueues(t *testing.T) {
 	}
 	t.Parallel()
 	url := rabbit(t).url()
-	program := filepath.Join(t.TempDir(), "lull")
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),
-		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
-	}
+	program := queuetest.Program(t)
 	ch := raw(t)
 	const n = 50
 	of := func(args amqp.Table) string {

@@ -459,11 +459,6 @@ func TestReceiveRefuses(t *testing.T) {
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
 		t.Errorf("a server that is not there: %v", err)
 	}
-	for _, s := range []queue.Settlement{{}, {Outcome: queue.DeadLetter}, {Outcome: queue.Retry, After: -1}, {Outcome: queue.Defer, After: MaxDelay + 1}} {
-		if err := q.Settle(t.Context(), &queue.Delivery{Receipt: &receipt{}}, s); lull.Classify(err).Kind != lull.KindPermanent {
-			t.Errorf("%+v: %v", s, err)
-		}
-	}
 	if err := q.Settle(t.Context(), &queue.Delivery{}, queue.Settlement{Outcome: queue.Ack}); err == nil {
 		t.Error("the delivery of another broker")
 	}

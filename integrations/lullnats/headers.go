@@ -153,31 +153,20 @@ func toLive(d time.Duration) string {
 
 // moved is the record of a message that was put off and stored anew.
 type moved struct {
-	ID       string // of the message when it was sent
-	Origin   string // the stream's name for it then: see Broker.delivery
-	Attempts int    // those made before, if they count
-	Crashes  int    // Delivery.Crashes
-	Enqueued time.Time
-	Seen     time.Time // zero: not known
-	Ends     time.Time // of its own time, by the server's clock; zero: never
-	Failed   time.Time // likewise
-}
-
-type movedWire struct {
 	Version  int    `json:"v"`
-	ID       string `json:"id"`
-	Origin   string `json:"origin,omitempty"`
-	Attempts int    `json:"attempts"`
+	ID       string `json:"id"`               // of the message when it was sent
+	Origin   string `json:"origin,omitempty"` // the stream's name for it then: see Broker.delivery
+	Attempts int    `json:"attempts"`         // those made before, if they count
 	Crashes  int    `json:"crashes,omitempty"`
-	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
-	Seen     int64  `json:"seen,omitempty"`
-	Failed   int64  `json:"failed,omitempty"`
-	Ends     int64  `json:"ends,omitempty"`
+	Enqueued stamp  `json:"sent"`
+	Seen     stamp  `json:"seen,omitzero"`
+	Failed   stamp  `json:"failed,omitzero"`
+	Ends     stamp  `json:"ends,omitzero"` // of its own time, by the server's clock; zero: never
 }
 
 func (m moved) encode() string {
-	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Crashes: m.Crashes, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed), Ends: nanos(m.Ends)}
-	text, err := json.Marshal(w)
+	m.Version = 1
+	text, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // text and numbers
 	}
@@ -191,27 +180,30 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 	if text == "" || len(text) > 2048 {
 		return moved{}, false
 	}
-	var w movedWire
-	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 || w.Crashes < 0 || w.Crashes > 1<<30 ||
-		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 || w.Ends < 0 {
+	if json.Unmarshal([]byte(text), &m) != nil || m.Version != 1 || m.ID == "" || len(m.ID) > 512 || m.Attempts < 0 || m.Attempts > 1<<30 || m.Crashes < 0 || m.Crashes > 1<<30 ||
+		min(m.Enqueued, m.Seen, m.Failed, m.Ends) < 0 {
 		return moved{}, false
 	}
-	if w.Origin == "" || len(w.Origin) > 512 {
-		w.Origin = w.ID
+	if m.Origin == "" || len(m.Origin) > 512 {
+		m.Origin = m.ID
 	}
-	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Crashes: w.Crashes, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed), Ends: unnanos(w.Ends)}, true
+	return m, true
 }
 
-func nanos(t time.Time) int64 {
-	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
+// stamp is nanoseconds of Unix time. Zero: not known.
+type stamp int64
+
+// stampOf returns zero for a time that is none, or is not of these centuries.
+func stampOf(t time.Time) stamp {
+	if t.Year() < 1970 || t.Year() > 2200 {
 		return 0
 	}
-	return t.UnixNano()
+	return stamp(t.UnixNano())
 }
 
-func unnanos(n int64) time.Time {
-	if n == 0 {
+func (s stamp) time() time.Time {
+	if s == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, n).UTC()
+	return time.Unix(0, int64(s)).UTC()
 }

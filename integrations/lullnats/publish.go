@@ -131,11 +131,12 @@ var _ queue.Sender = (*Sender)(nil)
 // the subject that it had, if the wildcards match it.
 func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
 	k, err := newClient(js)
+	if err == nil {
+		err = streamName(stream)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case !validName.MatchString(stream):
-		return nil, fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
 	case !validFilter.MatchString(subject):
 		return nil, fmt.Errorf("lullnats: the subject %q: want a subject, such as orders.new, or orders.> for the subjects that letters had", subject)
 	}

@@ -138,7 +138,7 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	err = b.sendReply(ctx, r, replyNak+string(text))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		// It may have been carried out. Then another worker may get the message soon.
-		r.ends(asked.Add(d), true)
+		r.ends(asked.Add(d))
 	}
 	return err
 }

@@ -209,14 +209,14 @@ func create(ctx context.Context, a Admin, name string, attrs map[string]string) 
 		attrs["FifoQueue"] = "true"
 	}
 	o, err := a.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs}, NoRetries)
-	if is[*types.QueueDeletedRecently](err) || code(err) == "QueueDeletedRecently" {
+	if code(err) == "QueueDeletedRecently" {
 		return state{}, lull.RetryAfter(failed(ctx, "make the queue "+name, err), time.Minute)
 	}
-	if err != nil && !is[*types.QueueNameExists](err) {
-		return state{}, failed(ctx, "make the queue "+name, err)
-	}
-	if err != nil { // another process was faster, with other attributes
+	if c := code(err); c == "QueueNameExists" || c == "QueueAlreadyExists" { // another process was faster, with other attributes
 		return find(ctx, a, name)
+	}
+	if err != nil {
+		return state{}, failed(ctx, "make the queue "+name, err)
 	}
 	s, err := read(ctx, a, name, aws.ToString(o.QueueUrl))
 	for k, v := range attrs { // they may not show everywhere yet

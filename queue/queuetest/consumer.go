@@ -2,11 +2,9 @@ package queuetest
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -244,78 +242,52 @@ func consumerBreaker(b *bench) {
 	b.empty("after Ack")
 }
 
-// A consumer that is stopped lets its handlers end; what does not end is given back, whatever its handler
-// returns then: what a handler uses ends with the process, each in its own way.
+// A consumer that is stopped lets its handlers end; what does not end, or has failed, is given back.
 func consumerStops(b *bench) {
-	cut := map[string]func(context.Context) error{
-		"its context's cause":   context.Cause,
-		"a text of it":          func(ctx context.Context) error { return fmt.Errorf("charge: %v", ctx.Err()) },
-		"a child process":       func(context.Context) error { return errors.New("signal: killed") },
-		"a transaction":         func(context.Context) error { return sql.ErrTxDone },
-		"a closed connection":   func(context.Context) error { return net.ErrClosed },
-		"marked as permanent":   func(context.Context) error { return lull.Permanent(errBlip) },
-		"a panic":               func(context.Context) error { panic(errBlip) },
-		"before it was cut off": nil,
+	const inTime, cutOff, failed = "ends in time", "is cut off", "has failed"
+	bodies := []string{inTime, cutOff, failed}
+	together := len(bodies)
+	if b.can.Order == queue.Total { // where one message is out at a time
+		together = 1
 	}
-	together := slices.Collect(maps.Keys(cut))
-	if b.can.Order != queue.Total {
-		b.stops(cut, together)
-	} else {
-		for _, body := range together { // where one message is out at a time
-			b.stops(cut, []string{body}) // it finds what the one before has left behind
+	for bodies := range slices.Chunk(bodies, together) {
+		b.send(bodies...)
+		running, stopping := make(chan struct{}, together), make(chan struct{})
+		r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: time.Second, Concurrency: together}, func(ctx context.Context, m *queue.Message) error {
+			running <- struct{}{}
+			<-stopping
+			switch string(m.Body) {
+			case inTime:
+				time.Sleep(500 * time.Millisecond)
+				return ctx.Err()
+			case cutOff:
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return errBlip
+		})
+		for range together {
+			<-running
+		}
+		r.cancel()
+		close(stopping)
+		r.stop()
+		b.reconnect()
+		back := slices.DeleteFunc(slices.Clone(bodies), func(s string) bool { return s == inTime })
+		b.equal("acknowledged", r.settled(queue.Ack), together-len(back))
+		b.equal("given back", r.settled(queue.Defer), len(back))
+		n := 1
+		if !b.can.FreeDefer {
+			n++
+		}
+		for range back {
+			d := b.one()
+			// A server that pushes may have handed it out to a reader that was just ending.
+			b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
+			b.ack(d)
 		}
 	}
 	b.empty("after Ack")
-}
-
-// stops has a consumer stop while it handles messages with those bodies, and one that ends in time.
-func (b *bench) stops(cut map[string]func(context.Context) error, bodies []string) {
-	b.Helper()
-	const ends = "ends in time"
-	if len(bodies) > 1 {
-		bodies = append(bodies, ends)
-	}
-	running, stopping := make(chan struct{}, len(bodies)), make(chan struct{})
-	for _, body := range bodies {
-		b.sendOne(queue.Outgoing{Group: b.group(), Body: []byte(body)})
-	}
-	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: time.Second, Concurrency: len(bodies)}, func(ctx context.Context, m *queue.Message) error {
-		running <- struct{}{}
-		<-stopping
-		returned := cut[string(m.Body)]
-		switch {
-		case string(m.Body) == ends:
-			time.Sleep(500 * time.Millisecond)
-			return ctx.Err()
-		case returned == nil:
-			return errBlip
-		}
-		<-ctx.Done()
-		return returned(ctx)
-	})
-	for range bodies {
-		<-running
-	}
-	r.cancel()
-	close(stopping)
-	r.stop()
-	b.reconnect()
-	back := len(bodies)
-	if back > 1 {
-		back--
-		b.equal("acknowledged", r.settled(queue.Ack), 1)
-	}
-	b.equal("given back", r.settled(queue.Defer), back)
-	n := 1
-	if !b.can.FreeDefer {
-		n++
-	}
-	for range back {
-		d := b.one()
-		// A server that pushes may have handed it out to a reader that was just ending.
-		b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
-		b.ack(d)
-	}
 }
 
 // One message kills its worker, and what is in flight with it comes back. The others are handled. It is handled alone

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -60,13 +61,20 @@ func (b *bench) arrive(due []time.Time) time.Duration {
 	return now.Sub(due[i])
 }
 
-// The longest delay is taken, and the message does not come at once.
+// The longest delay is taken, and the message does not come at once. A longer one is refused for good, as is what is no
+// settlement, and nothing becomes of the delivery.
 func longestDelay(b *bench) {
-	if b.can.MaxDelay == 0 {
-		b.Skip("not for this broker: there are no delays")
-	}
 	b.send("hello")
 	d := b.one()
+	for _, s := range []queue.Settlement{{}, {Outcome: queue.Retry, After: b.can.MaxDelay + 1}, {Outcome: queue.Defer, After: -1}} {
+		if err := b.Broker.Settle(b.ctx, d, s); lull.Classify(err).Kind != lull.KindPermanent {
+			b.Errorf("%+v is not refused for good: %v", s, err)
+		}
+	}
+	if b.can.MaxDelay == 0 {
+		b.ack(d)
+		return
+	}
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry, After: b.can.MaxDelay})
 	b.expectNothing(b.Connection, min(b.can.MaxDelay*9/10, 2*time.Second), "a message that waits for "+b.can.MaxDelay.String())
 }

@@ -54,6 +54,7 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 		os.Exit(0)
 	}
 	pace.Overlap(parallel)
+	defer func() { os.RemoveAll(built.folder) }()
 	return m.Run()
 }
 
