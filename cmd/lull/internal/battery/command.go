@@ -4,7 +4,6 @@ package battery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -146,12 +145,7 @@ func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f
 // task reads the flags.
 func (f Command) task() (task, error) {
 	var l problem.List
-	var mistakes []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			mistakes = append(mistakes, cli.Fail(cli.Misused, fmt.Errorf("%s: %w", flag, err)))
-		}
-	}
+	var wrong cli.Mistakes
 	size, seeds := battery.Full, cli.Text("5")
 	if f.Quick {
 		size, seeds = battery.Quick, "1"
@@ -161,9 +155,7 @@ func (f Command) task() (task, error) {
 	t.plan.Seeds = t.seeds
 	var err error
 	t.where, err = f.Flags.Read(&l)
-	if err != nil {
-		mistakes = append(mistakes, cli.Fail(cli.Misused, err))
-	}
+	wrong.Add(err)
 	l.Check(f.Cells == "" || !f.JSON, "--cells", "with --json", "one of them")
 	var known []string
 	for _, family := range battery.Families {
@@ -192,18 +184,18 @@ func (f Command) task() (task, error) {
 	}
 	for _, name := range rivals {
 		c, err := battery.Preset(name)
-		wrong("--rivals", err)
+		wrong.In("--rivals", err)
 		t.plan.Rivals = append(t.plan.Rivals, c)
 	}
 	t.plan.Ours, t.preset, err = judged(string(f.Policy))
-	wrong("--policy", err)
+	wrong.In("--policy", err)
 	if f.Against != "" {
 		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
-		wrong("--against", err)
+		wrong.In("--against", err)
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
-	err = errors.Join(append(mistakes, l.Err())...)
-	if err == nil && t.where.Part() { // what is flown in a world depends on nothing outside of it
+	wrong.Add(l.Err())
+	if len(wrong) == 0 && t.where.Part() { // what is flown in a world depends on nothing outside of it
 		var mine []battery.World
 		for i, w := range t.plan.Worlds {
 			if t.where.Mine(i) {
@@ -212,7 +204,7 @@ func (f Command) task() (task, error) {
 		}
 		t.plan.Worlds = mine
 	}
-	return t, err
+	return t, wrong.Err()
 }
 
 // judged returns the policy of that name or file, and the preset that it is, if it is one.
@@ -230,5 +222,3 @@ func judged(v string) (c sim.Contender, preset string, err error) {
 	}
 	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, "", nil
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -52,7 +52,7 @@ func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, st
 				if attempt(ctx, httpClient, url, s.Timeout) {
 					return true
 				}
-				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) || ctx.Err() != nil {
+				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) {
 					return false
 				}
 			}

@@ -207,7 +207,7 @@ func (tailScenario) json(r result) (setting, clients any) {
 		Seed       uint64  `json:"seed"`
 		Lull       string  `json:"lull_policy"`
 	}{
-		s.Scenario.name(), milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, s.workers(), s.Queue,
+		"tail", milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, s.workers(), s.Queue,
 		milliseconds(tailMedian), tailSpread, s.Tail, tailFactor, milliseconds(s.OutageAt), milliseconds(s.Outage),
 		milliseconds(s.Timeout), milliseconds(s.HedgeDelay), s.Seed, s.hedgePolicyText(),
 	}, r.hedgers

@@ -84,13 +84,10 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 		Requests: cli.Whole(&l, "--requests", f.Requests, 1, probe.MostRequests),
 		Rate:     cli.Number(&l, "--rate", f.Rate, 0.001, probe.MostRate, "requests a second"),
 	}
-	var patterns []string
-	if len(f.Case) > 0 {
-		patterns = f.Case.Split()
-	}
+	patterns := f.Case.Split()
 	var err error
 	if o.Cases, err = probe.Select(patterns); err != nil {
-		l.Check(false, "--case", strings.Join(patterns, ","), err.Error())
+		l.Add("--case", strings.Join(patterns, ","), err.Error())
 	}
 	t := probe.Target{URL: string(f.URL), Post: string(f.Post), NoPost: f.NoPost, Type: string(f.Type),
 		Busy: string(f.Busy), Slow: string(f.Slow), Fail: string(f.Fail), Header: f.headers(&l)}
@@ -111,11 +108,9 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 // Run grades the server.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
-		var list []cards.Case
-		for _, c := range probe.Cases() {
-			list = append(list, cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source})
-		}
-		return cards.List(env.Stdout, list, "The client", "The server")
+		return cards.List(env.Stdout, probe.Cases(), func(c probe.Case) cards.Case {
+			return cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+		}, "The client", "The server")
 	}
 	t, o, err := f.task()
 	if err != nil {
@@ -168,7 +163,7 @@ func (f Command) headers(l *problem.List) http.Header {
 			h.Add(name, strings.TrimSpace(value))
 			continue
 		}
-		l.Check(false, "--header", "a line without a name", "NAME: VALUE")
+		l.Add("--header", "a line without a name", "NAME: VALUE")
 	}
 	return h
 }

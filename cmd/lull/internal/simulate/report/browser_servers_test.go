@@ -86,7 +86,7 @@ func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 				return {id: c.figure.id, drawn: +c.figure.dataset.drawn, x: r.x + scrollX, y: r.y + scrollY, w: r.width, h: r.height} })})`, &found)
 		for _, class := range found.Shown {
 			if !slices.Contains(strings.Fields(class), fmt.Sprintf("c%d", k)) {
-				t.Fatalf("%s alone: %q is shown", client.name, class)
+				t.Fatalf("%s alone: %q is shown", client.Name, class)
 			}
 		}
 		if len(found.Charts) != len(all) {
@@ -96,14 +96,14 @@ func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 		for i, c := range found.Charts {
 			want := all[i].Lines[k].Points
 			if c.ID != "chart-"+all[i].ID || c.Drawn != min(1, want) {
-				t.Errorf("%s alone: chart %d is %+v, want %s", client.name, i, c, all[i].ID)
+				t.Errorf("%s alone: chart %d is %+v, want %s", client.Name, i, c, all[i].ID)
 			}
 			// A line is at least as long as half of the distance of its points, or a tenth
 			// of the plot if it is straight.
 			area := image.Rect(int(c.X), int(c.Y)-2, int(c.X+c.W), int(c.Y+c.H)+2)
 			least := min(area.Dx()/10, want*area.Dx()/all[i].Steps/2)
 			if n := pixels(picture, area, found.Color); n < least {
-				t.Errorf("%s alone: %s has %d pixels of its colour, want %d", client.name, c.ID, n, least)
+				t.Errorf("%s alone: %s has %d pixels of its colour, want %d", client.Name, c.ID, n, least)
 			}
 		}
 	}

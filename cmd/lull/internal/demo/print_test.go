@@ -8,8 +8,25 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/golden"
 )
+
+// fixedResult is a possible result of a run.
+func fixedResult() result {
+	ms := func(v float64) *float64 { return &v }
+	return result{
+		setting: tenSeconds(), measured: 10 * time.Second, late: lateness{2 * time.Millisecond, 2 * time.Millisecond},
+		retriers: []stormFigures{
+			{"no retry", 500, 500, 1, 50, 62, 1.24, 0.791, 41.2, 500.1, ms(2400)},
+			{"immediate", 500, 1432, 2.864, 50.2, 412.4, 8.22, 0.2, 1000.4, 1503, nil},
+			{"fixed interval", 500, 1200, 2.4, 50, 140, 2.8, 0.999, 60, 1702.1, ms(12100)},
+			{"exponential", 12345, 37035, 3, 5000, 15000, 3, 0, 1800, 1804, nil},
+			{"full jitter", 500, 600, 1.2, 50, 80, 1.6, 1, 60, 900, ms(0)},
+			{"lull", 500, 470, 0.94, 50, 66, 1.32, 0.85, 40.5, 731.2, ms(1600)},
+		},
+	}
+}
 
 // words returns the figures in a line, for tests.
 func (p *periodFigures) words() string {
@@ -24,7 +41,7 @@ func (p *periodFigures) words() string {
 func fixedTail() result {
 	v := func(v float64) *float64 { return &v }
 	return result{
-		setting: fifteenSeconds(), measured: 15 * time.Second, late: lateness{ms2, ms2},
+		setting: fifteenSeconds(), measured: 15 * time.Second, late: lateness{2 * ms, 2 * ms},
 		hedgers: []tailFigures{
 			{
 				Name: "no hedging", Calls: 750, Attempts: 750,
@@ -56,7 +73,7 @@ func fixedTail() result {
 	}
 }
 
-func tailTable(t *testing.T, r result) string {
+func printed(t *testing.T, r result) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := printTable(&out, r); err != nil {
@@ -66,18 +83,30 @@ func tailTable(t *testing.T, r result) string {
 	return out.String()
 }
 
-func TestTailTable(t *testing.T) {
-	golden.File(t, "testdata/tail-table.txt", tailTable(t, fixedTail()))
-}
-
-func TestTailTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
-	r := fixedTail()
-	r.interrupted, r.measured, r.unfinished, r.dialErrors = true, 5500*ms, 31, 4
-	r.late = lateness{30 * ms}
-	for i := range r.hedgers {
-		r.hedgers[i].After, r.hedgers[i].CutAgain = nil, nil
+func TestTables(t *testing.T) {
+	onABusyMachine := func(r result) result {
+		r.interrupted, r.unfinished, r.dialErrors = true, 31, 4
+		return r
 	}
-	golden.File(t, "testdata/tail-interrupted.txt", tailTable(t, r))
+	storms := onABusyMachine(fixedResult())
+	storms.measured, storms.late, storms.setting.Kind = 3500*ms, lateness{90 * ms}, errors503
+	for i := range storms.retriers {
+		storms.retriers[i].Recovery = nil
+	}
+	tails := onABusyMachine(fixedTail())
+	tails.measured, tails.late = 5500*ms, lateness{30 * ms}
+	calm := fixedTail()
+	calm.setting.Outage, calm.setting.Tail = 0, 0.015
+	for i := range tails.hedgers {
+		tails.hedgers[i].After, tails.hedgers[i].CutAgain = nil, nil
+		f := &calm.hedgers[i]
+		*f = tailFigures{Name: f.Name, Calls: f.Calls, Attempts: f.Attempts, Whole: f.Before}
+	}
+	for file, r := range map[string]result{
+		"table": fixedResult(), "interrupted": storms, "tail-table": fixedTail(), "tail-interrupted": tails, "tail-never-slow": calm,
+	} {
+		golden.File(t, "testdata/"+file+".txt", printed(t, r))
+	}
 }
 
 // If the whole run is one part, it is printed once.
@@ -99,21 +128,10 @@ func TestTailTableOfOnePart(t *testing.T) {
 				f.Before = nil
 			}
 		}
-		if got := tailTable(t, r); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+		if got := printed(t, r); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
 			t.Errorf("slow for %v, ended after %v: want %q and not %q in\n%s", c.outage, c.measured, c.want, c.not, got)
 		}
 	}
-}
-
-func TestTailTableWithoutASlowTime(t *testing.T) {
-	r := fixedTail()
-	r.setting.Outage, r.setting.Tail = 0, 0.015
-	for i := range r.hedgers {
-		f := &r.hedgers[i]
-		f.Whole = f.Before
-		f.Before, f.Slow, f.After, f.Stopped, f.CutAgain = nil, nil, nil, nil, nil
-	}
-	golden.File(t, "testdata/tail-never-slow.txt", tailTable(t, r))
 }
 
 // The text of the setting fits, for any flags.
@@ -126,12 +144,14 @@ func TestTailSettingFits(t *testing.T) {
 	}
 }
 
-func TestTailJSONText(t *testing.T) {
-	var out bytes.Buffer
-	if err := printJSON(&out, fixedTail()); err != nil {
-		t.Fatal(err)
+func TestJSONText(t *testing.T) {
+	for file, r := range map[string]result{"storm": fixedResult(), "tail": fixedTail()} {
+		var out bytes.Buffer
+		if err := printJSON(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		golden.File(t, "testdata/"+file+".json", out.String())
 	}
-	golden.File(t, "testdata/tail.json", out.String())
 }
 
 // Findings follow the figures, and favour nobody.
@@ -192,27 +212,62 @@ func TestTailFindings(t *testing.T) {
 	}
 }
 
+// fixedSnapshot is a run at 7 s: half a second after the outage the first
+// client is well again, the second is not.
+func fixedSnapshot() snapshot {
+	s := tenSeconds()
+	s.Clients = stormClients[:2]
+	shot := snapshot{setting: s, now: 7 * time.Second}
+	well, ill := laneSnapshot{name: "no retry", queue: 3}, laneSnapshot{name: "immediate", queue: 200}
+	add := func(l *laneSnapshot, requests, good, failed int) {
+		for what, n := range map[kind]int{begun: 5, seen: requests, succeeded: good, bad: failed} {
+			l.counts[what] = append(l.counts[what], n)
+		}
+	}
+	for i := range 70 {
+		at := time.Duration(i) * tick
+		switch {
+		case at >= s.OutageAt && at < s.OutageAt+s.Timeout:
+			add(&well, 5, 0, 0)
+		case at >= s.OutageAt+s.Timeout && at < s.outageEnd():
+			add(&well, 5, 0, 5)
+		case at >= s.outageEnd() && at < s.outageEnd()+s.Timeout:
+			add(&well, 5, 3, 2)
+		default:
+			add(&well, 5, 5, 0)
+		}
+		if at < s.OutageAt {
+			add(&ill, 5, 5, 0)
+		} else {
+			add(&ill, 15, 0, 5)
+		}
+	}
+	shot.lanes = []laneSnapshot{well, ill}
+	return shot
+}
+
 // fixedTailSnapshot is a run at 10 s: it was slow from 5 s to 8 s, and one client
 // hedged all that time.
 func fixedTailSnapshot() snapshot {
 	s := fifteenSeconds()
 	s.Clients = tailClients[1:]
 	shot := snapshot{setting: s, now: 10 * time.Second}
-	bad, well := laneSnapshot{name: "naive", calls: 500}, laneSnapshot{name: "lull", calls: 500}
+	ill, well := laneSnapshot{name: "naive"}, laneSnapshot{name: "lull"}
 	for at := time.Duration(0); at < shot.now; at += tick {
 		slow := at >= s.OutageAt && at < s.outageEnd()
-		for _, l := range []*laneSnapshot{&bad, &well} {
-			extra, held, fail := 0, 0, 0
+		for _, l := range []*laneSnapshot{&ill, &well} {
+			more, back, failed := 0, 0, 0
 			switch {
-			case slow && l == &bad:
-				extra, fail = 5, 2
+			case slow && l == &ill:
+				more, failed = 5, 2
 			case slow:
-				held = 5
+				back = 5
 			case at%time.Second == 0:
-				extra = 1
+				more = 1
 			}
-			l.begun, l.extra, l.held = append(l.begun, 5), append(l.extra, extra), append(l.held, held)
-			l.succeeded, l.bad = append(l.succeeded, 5-fail), append(l.bad, fail)
+			for what, n := range map[kind]int{begun: 5, extra: more, held: back, succeeded: 5 - failed, bad: failed} {
+				l.counts[what] = append(l.counts[what], n)
+			}
 		}
 	}
 	for at := recentStep; at <= shot.now; at += recentStep {
@@ -220,44 +275,71 @@ func fixedTailSnapshot() snapshot {
 		if at > s.OutageAt && at <= s.outageEnd()+time.Second {
 			b, w = recent{960 * ms, never}, recent{505 * ms, 645 * ms}
 		}
-		bad.recents, well.recents = append(bad.recents, b), append(well.recents, w)
+		ill.recents, well.recents = append(ill.recents, b), append(well.recents, w)
 	}
-	shot.lanes = []laneSnapshot{bad, well}
+	shot.lanes = []laneSnapshot{ill, well}
 	return shot
 }
 
-func TestTailPicture(t *testing.T) {
-	shot := fixedTailSnapshot()
-	golden.File(t, "testdata/tail-picture80.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
-	shot.now = 6500 * ms
-	golden.File(t, "testdata/tail-picture120-slow.txt", strings.Join(draw(shot, 120, 40), "\n")+"\n")
+func TestPictures(t *testing.T) {
+	for _, c := range []struct {
+		file          string
+		shot          snapshot
+		now           time.Duration
+		columns, rows int
+	}{
+		{"picture80", fixedSnapshot(), 7 * time.Second, 80, 24},
+		{"picture120", fixedSnapshot(), 7 * time.Second, 120, 40},
+		{"picture-outage", fixedSnapshot(), 2500 * ms, 80, 24},
+		{"tail-picture80", fixedTailSnapshot(), 10 * time.Second, 80, 24},
+		{"tail-picture120-slow", fixedTailSnapshot(), 6500 * ms, 120, 40},
+	} {
+		c.shot.now = c.now
+		golden.File(t, "testdata/"+c.file+".txt", strings.Join(draw(c.shot, c.columns, c.rows), "\n")+"\n")
+	}
 }
 
-func TestTailPictureFitsWhereItIsShown(t *testing.T) {
-	for _, now := range []time.Duration{0, 50 * ms, time.Second, 5 * time.Second, 6 * time.Second, 8 * time.Second, 15 * time.Second, 17 * time.Second} {
-		for columns := range 200 {
-			shot := fixedTailSnapshot()
-			shot.now = now
-			lines := draw(shot, columns, 24)
-			clitest.Width(t, strings.Join(lines, "\n"), max(columns, labelWidth+1))
-			if len(lines) != pictureRows(len(shot.lanes))+2 {
-				t.Fatalf("%d lines", len(lines))
+func TestPicturesFitWhereTheyAreShown(t *testing.T) {
+	for _, shot := range []snapshot{fixedSnapshot(), fixedTailSnapshot()} {
+		for _, shot.now = range []time.Duration{0, 50 * ms, time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 6 * time.Second,
+			8 * time.Second, 10 * time.Second, 12 * time.Second, 15 * time.Second, 17 * time.Second} {
+			for columns := range 200 {
+				lines := draw(shot, columns, 24)
+				clitest.Width(t, strings.Join(lines, "\n"), max(columns, labelWidth+1))
+				if len(lines) != pictureRows(len(shot.lanes))+2 {
+					t.Fatalf("%d lines", len(lines))
+				}
 			}
 		}
 	}
 }
 
-func TestTailPlainLines(t *testing.T) {
+func TestPictureRestoresTheScreen(t *testing.T) {
 	var out bytes.Buffer
-	p := &plain{out: &out}
-	shot := fixedTailSnapshot()
-	for _, now := range []time.Duration{0, 900 * ms, time.Second, 1100 * ms, 4700 * ms, 10 * time.Second} {
-		shot.now = now
-		p.show(shot)
+	p := &picture{out: &out, size: func() (int, int) { return 80, 24 }}
+	p.show(fixedSnapshot())
+	p.show(fixedSnapshot())
+	p.end(fixedSnapshot())
+	if n := strings.Count(out.String(), term.EnterScreen); n != 1 || strings.Count(out.String(), term.LeaveScreen) != 1 {
+		t.Errorf("entered the screen %d times, left it %d times; want once each", n, strings.Count(out.String(), term.LeaveScreen))
 	}
-	p.end(shot)
-	golden.File(t, "testdata/tail-plain.txt", out.String())
-	clitest.Width(t, out.String(), 80)
+	if after := out.String()[strings.Index(out.String(), term.LeaveScreen):]; !strings.Contains(after, "immediate") {
+		t.Error("the last picture was not left behind")
+	}
+}
+
+func TestPlainLines(t *testing.T) {
+	for file, shot := range map[string]snapshot{"plain": fixedSnapshot(), "tail-plain": fixedTailSnapshot()} {
+		var out bytes.Buffer
+		p := &plain{out: &out}
+		last := shot.now
+		for _, shot.now = range []time.Duration{0, 900 * ms, time.Second, 1100 * ms, 4700 * ms, last} {
+			p.show(shot)
+		}
+		p.end(shot)
+		golden.File(t, "testdata/"+file+".txt", out.String())
+		clitest.Width(t, out.String(), 92)
+	}
 }
 
 func TestTailHeadings(t *testing.T) {
@@ -286,5 +368,16 @@ func TestTailDefinitionsAreThoseOfTheCode(t *testing.T) {
 	}
 	if recentP99 != 3*time.Second || slowest != 650*ms || quickestSlow != 350*ms {
 		t.Errorf("%v, %v, %v", recentP99, slowest, quickestSlow)
+	}
+}
+
+func TestPercentIsAllOrNothingOnlyIfItIs(t *testing.T) {
+	for _, c := range []struct {
+		part, whole int
+		want        string
+	}{{0, 0, "-"}, {0, 1000, "0%"}, {1, 1000, "1%"}, {999, 1000, "99%"}, {1000, 1000, "100%"}, {1, 3, "33%"}, {2, 3, "67%"}} {
+		if got := percent(c.part, c.whole); got != c.want {
+			t.Errorf("percent(%d, %d) = %s, want %s", c.part, c.whole, got, c.want)
+		}
 	}
 }
