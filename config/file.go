@@ -84,7 +84,7 @@ type Service struct {
 	Provides []string
 	// Server is the kind of server that the service has: lull's server half (lullhttp.NewHandler,
 	// the interceptors of lullgrpc, a queue.Consumer), or any other. With lull's, the retries of
-	// several layers add up; with others they multiply (see [engine.NestedRetries]). Zero:
+	// several layers add up; with others they multiply (see engine.NestedRetries). Zero:
 	// OtherServer.
 	Server Server
 

@@ -79,7 +79,7 @@ type Policy struct {
 	// Breaker stops calls to a dependency that keeps failing.
 	Breaker breaker.Config
 	// Hedge sends a second attempt beside the first when that is slow, for operations
-	// that may run twice: [DoHedged], and what a protocol's driver knows to be
+	// that may run twice: lull.DoHedged, and what a protocol's driver knows to be
 	// idempotent. A policy hedges or retries, not both (gRFC A6): Attempts is zero or 1
 	// then, Hedge.Attempts is how many a call makes, and after a transient failure the
 	// next follows at once. Its zero value is off; hedge.Config{Attempts: 2} is on.

@@ -163,3 +163,29 @@ done
 		t.Errorf("it runs\n%s", got)
 	}
 }
+
+// A link of a doc comment to a name that does not exist is found: of the package, of a type, of another package and of the standard library.
+func TestNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tool.WriteFile("a/a.go", `// Package a has [T], [T.Method], [T.Field], [Missing], [T.Gone], [context.Context], [context.Nothing] and a list [Floor, c].
+//
+//	[Code] is no link
+package a
+
+import "context"
+
+// A T is made of [*T] and [NotHere].
+type T struct{ Field context.Context }
+
+func (t *T) Method() {}
+`)
+	err := checkNames()
+	for _, want := range []string{"[Missing]", "[T.Gone]", "[context.Nothing]", "[NotHere]"} {
+		if err == nil || !strings.Contains(err.Error(), want+": there is no such name") {
+			t.Errorf("%s is not found: %v", want, err)
+		}
+	}
+	if err != nil && strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("want four mistakes: %v", err)
+	}
+}
