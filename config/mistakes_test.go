@@ -133,7 +133,7 @@ func TestAMistakeIsReportedOnce(t *testing.T) {
 func TestProblemsAreLocated(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"atempts: 3\n", `f:1:1: atempts is unknown: want ` + choice.List(policyKeys()) + `; did you mean attempts?`},
-		{"attempts: 5000\n", `f:1:11: attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3`},
+		{"attempts: 5000\n", `f:1:11: attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 5`},
 		{"attempts: 3\nattempt_timeout: 300s\n", ``}, // no deadline to exceed: the default is not looked at
 		{"deadline: 1s\nattempt_timeout: 2s\n", `f:2:18: attempt_timeout is 2s: want no more than the Deadline of 1s`},
 		{"attempt_timeout: -2s\n", `f:1:18: attempt_timeout is -2s: want a positive duration, 0 for the default of 10s, or "none"`},
@@ -154,7 +154,7 @@ func TestProblemsAreLocated(t *testing.T) {
 		{"budget: {floor: 10}\n", `f:1:17: budget.floor is 10: want zero where Window is zero`},
 		{"policies:\n  a:\n    budget: {ratio: -1}\n  b: {attempts: -1}\n",
 			"f:3:21: policies.a.budget.ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4\n" +
-				"f:4:17: policies.b.attempts is -1: want 1 to 1000 attempts, or 0 for the default of 3"},
+				"f:4:17: policies.b.attempts is -1: want 1 to 1000 attempts, or 0 for the default of 5"},
 	} {
 		_, err := ParsePolicies("f", []byte(c.data))
 		got := ""
@@ -261,10 +261,10 @@ func TestTenMistakes(t *testing.T) {
 func TestProblemsOfWhatIsInherited(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"defaults: {attempts: 5000}\ndependencies: {a: , b: {attempts: 2}, c: {preset: external-api}}\n",
-			`f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3`},
+			`f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 5`},
 		{"defaults: {attempts: 5000}\ndependencies:\n  a: {attempts: 5000}\n",
-			"f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3\n" +
-				"f:3:17: dependencies.a.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3"},
+			"f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 5\n" +
+				"f:3:17: dependencies.a.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 5"},
 		{"defaults: {attempt_timeout: 5s}\ndependencies: {a: , b: {deadline: 2s}}\n",
 			`f:1:29: dependencies.b.attempt_timeout is 5s, from defaults: want no more than the Deadline of 2s`},
 		{"defaults:\n  preset: internal-service\ndependencies: {b: {deadline: 500ms}}\n",

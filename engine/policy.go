@@ -99,7 +99,7 @@ type Policy struct {
 // [Problems]. A duration below 100 µs is refused: it is a number that has lost its unit.
 func (p Policy) Validate() error {
 	var l problem.List
-	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 3")
+	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 5")
 	l.Check(timeout(p.AttemptTimeout), "AttemptTimeout", p.AttemptTimeout, "a positive duration, 0 for the default of 10s, or NoTimeout")
 	l.Check(timeout(p.Deadline), "Deadline", p.Deadline, "a positive duration, 0 for the default of 30s, or NoTimeout")
 	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {

@@ -7,6 +7,7 @@
 //	readme-check ran DIR                        check that they have run all
 //	readme-check links                          check the links of all pages to files and headings
 //	readme-check names                          check the links of all doc comments to names
+//	readme-check defaults                       check the defaults that comments and errors give
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
 // that was printed before.
@@ -39,6 +40,9 @@ func run(args []string) (err error) {
 	if len(args) == 1 && args[0] == "names" {
 		return checkNames()
 	}
+	if len(args) == 1 && args[0] == "defaults" {
+		return checkDefaults()
+	}
 	if len(args) == 2 && args[0] == "ran" {
 		return ran(args[1])
 	}
@@ -48,7 +52,7 @@ func run(args []string) (err error) {
 		args = slices.Delete(slices.Clone(args), 1, 2)
 	}
 	if len(args) < 2 {
-		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; links; or names")
+		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; links; names; or defaults")
 	}
 	files, pages := args[1:], make([]string, len(args)-1)
 	for i, file := range files {
