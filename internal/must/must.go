@@ -2,7 +2,10 @@
 // [Catch] makes an error of that again.
 package must
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+)
 
 // A failure is what the functions panic with.
 type failure struct{ error }
@@ -31,5 +34,17 @@ func Catch(err *error) {
 		*err = p.error
 	default:
 		panic(p)
+	}
+}
+
+// Main runs a command. If it fails or returns an error, Main prints that after the name, and exits with the code.
+func Main(name string, code int, run func() error) {
+	err := func() (err error) {
+		defer Catch(&err)
+		return run()
+	}()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(code)
 	}
 }

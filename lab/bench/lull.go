@@ -7,14 +7,11 @@ import (
 	"sync/atomic"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
-	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -61,39 +58,6 @@ func throttledBy(mode throttle.Mode) lull.Policy {
 	return p
 }
 
-func lullRetryCallers() []caller {
-	return []caller{
-		lullCaller("lull", retries, runOp, retriesOnly()),
-		lullCaller("lull adaptive throttle", retries|throttled, runOp, throttledBy(throttle.Adaptive)),
-		lullCaller("lull cubic throttle", retries|throttled, runOp, throttledBy(throttle.Cubic)),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed, runOp, lull.Policy{}),
-	}
-}
-
-func lullComposedCallers() []caller {
-	all := untimed()
-	all.Limit = bulkhead.Config{InFlight: inFlight}
-	return []caller{
-		lullCaller("lull", retries|budgeted|breaks|limited|observed, runOp, all, lull.WithObserver(&seen)),
-		lullCaller("lull unobserved", retries|budgeted|breaks|limited, runOp, all),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, runOp, lull.Policy{}, lull.WithObserver(&seen)),
-	}
-}
-
-func lullFailureCallers() []caller {
-	loop := retriesOnly()
-	loop.Backoff = backoff.Schedule{Kind: backoff.Constant}
-	all := untimed()
-	all.Backoff = loop.Backoff
-	// Three retries of each call must be paid for, and the first ones before any
-	// call has earned them.
-	all.Budget = budget.Config{Ratio: 4, Stock: 10}
-	return []caller{
-		lullCaller("lull", retries, runOp, loop),
-		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, runOp, all),
-	}
-}
-
 // A way to make calls under a dependency.
 type way func(ctx context.Context, d *lull.Dependency, op op) (call func() error)
 
@@ -110,17 +74,6 @@ func lullCaller(name string, does feature, by way, p lull.Policy, opts ...lull.O
 
 func dependency(p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	return must.Have(lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...))
-}
-
-func lullSenders() []sender {
-	return []sender{
-		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
-		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) send {
-			three := must.Have(lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"}))
-			return through(lullClient(rt, untimed(), lullhttp.WithEndpoints(targetHost, three)))
-		}},
-		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
-	}
 }
 
 func lullSender(name string, does feature, p lull.Policy) sender {

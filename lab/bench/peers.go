@@ -7,6 +7,11 @@ import (
 
 	avast "github.com/avast/retry-go/v5"
 	cenkalti "github.com/cenkalti/backoff/v7"
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/throttle"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -38,7 +43,7 @@ func bare() caller {
 }
 
 func retryCallers() []caller {
-	return append([]caller{
+	return []caller{
 		bare(),
 		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -59,11 +64,17 @@ func retryCallers() []caller {
 		})},
 		failsafeCaller("failsafe-go", retries, failsafeRetry),
 		failsafeContextCaller("failsafe-go per context", retries, failsafeRetry),
-	}, lullRetryCallers()...)
+		lullCaller("lull", retries, runOp, retriesOnly()),
+		lullCaller("lull adaptive throttle", retries|throttled, runOp, throttledBy(throttle.Adaptive)),
+		lullCaller("lull cubic throttle", retries|throttled, runOp, throttledBy(throttle.Cubic)),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed, runOp, lull.Policy{}),
+	}
 }
 
 func composedCallers() []caller {
-	return append([]caller{
+	all := untimed()
+	all.Limit = bulkhead.Config{InFlight: inFlight}
+	return []caller{
 		bare(),
 		{"gobreaker", breaks, errBlip, func() bindOp {
 			cb := newGobreaker()
@@ -92,11 +103,21 @@ func composedCallers() []caller {
 			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
 		failsafeContextCaller("failsafe-go retry+cb+budget+bulkhead per context", retries|budgeted|breaks|limited,
 			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
-	}, lullComposedCallers()...)
+		lullCaller("lull", retries|budgeted|breaks|limited|observed, runOp, all, lull.WithObserver(&seen)),
+		lullCaller("lull unobserved", retries|budgeted|breaks|limited, runOp, all),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, runOp, lull.Policy{}, lull.WithObserver(&seen)),
+	}
 }
 
 func failureCallers() []caller {
-	return append([]caller{
+	loop := retriesOnly()
+	loop.Backoff = backoff.Schedule{Kind: backoff.Constant}
+	all := untimed()
+	all.Backoff = loop.Backoff
+	// Three retries of each call must be paid for, and the first ones before any
+	// call has earned them.
+	all.Budget = budget.Config{Ratio: 4, Stock: 10}
+	return []caller{
 		bareLoop(),
 		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -115,7 +136,9 @@ func failureCallers() []caller {
 		}},
 		failsafeCaller("failsafe-go", retries, failsafeRetry),
 		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
-	}, lullFailureCallers()...)
+		lullCaller("lull", retries, runOp, loop),
+		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, runOp, all),
+	}
 }
 
 // bareLoop is four calls of the operation and nothing else.

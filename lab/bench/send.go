@@ -12,6 +12,10 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 )
 
 // A sender is a library that sends HTTP requests through a transport.
@@ -83,7 +87,7 @@ func answer(req *http.Request, status int) *http.Response {
 }
 
 func senders() []sender {
-	return append([]sender{
+	return []sender{
 		bareSender(),
 		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) send {
 			return through(newRetryable(rt).StandardClient())
@@ -110,7 +114,13 @@ func senders() []sender {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).WithBudget(budget.New()).Build()
 			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)})
 		}},
-	}, lullSenders()...)
+		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
+		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) send {
+			three := must.Have(lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"}))
+			return through(lullClient(rt, untimed(), lullhttp.WithEndpoints(targetHost, three)))
+		}},
+		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
+	}
 }
 
 // bareSender does what every other sender does as well.

@@ -93,10 +93,10 @@ func TestMedian(t *testing.T) {
 func TestSubtract(t *testing.T) {
 	samples := []sample{{105, 900, 12}, {220, 900, 12}, {1990, 900, 12}}
 	over := []sample{{230, 800, 9}, {100, 800, 9}, {1910, 800, 9}}
-	if got, want := subtract(samples, over), (more{80, 5, 100, 3}); got != want {
+	if got, want := subtract(samples, over), (column{80, 5, 0, 100, 3}); got != want {
 		t.Errorf("more: %+v, want %+v", got, want)
 	}
-	if got, want := subtract(over, samples), (more{-80, -5, -100, -3}); got != want {
+	if got, want := subtract(over, samples), (column{-80, -5, 0, -100, -3}); got != want {
 		t.Errorf("less: %+v, want %+v", got, want)
 	}
 	for ns, want := range map[float64]string{5: "+5.0", -5: "-5.0", 123.4: "+123", 0: "+0.0"} {

@@ -50,23 +50,26 @@ func part() bool {
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := func() (err error) {
-		defer must.Catch(&err)
-		switch o.Part {
-		case "server":
-			serveNATS(o.At)
-		case "worker":
-			work(ctx, o)
-		case "inspect", "redrive":
-			tool(ctx, o)
+	must.Main(o.Part, 1, func() error {
+		if err := o.carryOut(ctx); ctx.Err() == nil {
+			return err
 		}
-		return nil
-	}()
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, o.Part+":", err)
-		os.Exit(1)
-	}
+		return nil // it was interrupted
+	})
 	return true
+}
+
+func (o order) carryOut(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	switch o.Part {
+	case "server":
+		serveNATS(o.At)
+	case "worker":
+		work(ctx, o)
+	case "inspect", "redrive":
+		tool(ctx, o)
+	}
+	return nil
 }
 
 func startPart(o order, stderr io.Writer) *child.Child {

@@ -141,7 +141,7 @@ const (
 	doorWrong   door = "tls-wrong"   // the certificate is for another name
 	doorExpired door = "tls-expired" // it expired yesterday
 	doorUnknown door = "tls-unknown" // nobody knows who signed it
-	doorFrames  door = "frames"      // HTTP/2 alone, over TLS, frame by frame
+	doorFrames  door = "frames"      // HTTP/2 over TLS, frame by frame
 	doorClosed  door = "closed"      // nobody listens
 )
 
@@ -182,8 +182,8 @@ type fault struct {
 	// Over HTTP/1.1 the connection ends after a part of a response, with RST if it is reset, and else with FIN.
 	part  string
 	reset bool
-	// frames plays it over HTTP/2, on a stream, and reports whether the connection goes on.
-	frames func(f *framer, stream uint32) bool
+	// frame is sent over HTTP/2 in the place of an answer on a stream. After a GOAWAY the connection ends.
+	frame func(stream uint32) []byte
 }
 
 // Cases returns all cases, in the order of Groups.

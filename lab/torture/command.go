@@ -22,26 +22,9 @@ import (
 
 // Command returns a client that is a program: an adapter around the client that is graded.
 //
-// An adapter reads bodies and ends calls as the documentation of its client shows, and adds nothing to that: no timer, no check and
-// no handler of its own (docs/torture.md).
-//
-// An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
-// {timeout-ms} (0 for the client's own timeout) and {key} (empty for none). The program makes
-// one logical call and exits with 0 if that succeeded.
-//
-// A program without {url} among its arguments stays up for a case: it prints the line "ready",
-// and then reads calls from its standard input, a line each, with seven fields between tabs:
-//
-//	ID  CLIENT  METHOD  URL  BODY-FILE  TIMEOUT-MS  KEY
-//
-// BODY-FILE and KEY are "-" if there is none. New calls may come while others run. Calls of
-// different CLIENTs stand for different processes, and share nothing. When a call is over, the
-// program prints a line. The order does not matter:
-//
-//	ID  ok  STATUS          or          ID  failed  STATUS  TEXT
-//
-// A STATUS that is not known is 0. The program exits at the end of its input. What it writes to
-// its standard error is not part of the protocol.
+// An argument may have the placeholders {url}, {method}, {body-file}, {timeout-ms} and {key}. Then the program makes one logical call, and
+// exits with 0 if that succeeded. A program without {url} among its arguments stays up for a case, and reads calls from its
+// standard input. docs/torture.md has the protocol, and what an adapter must not do.
 //
 // The environment variable LULL_TORTURE_CA names the file with the certificate of the cases, and
 // so do the variables that the common libraries read.
@@ -63,16 +46,12 @@ type command struct {
 
 func (c *command) Name() string { return c.name }
 
-func (c *command) staysUp() bool {
-	return !slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") })
-}
-
 func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
 	environment := append(withoutProxies(os.Environ()),
 		"LULL_TORTURE_CA="+e.CAFile, "SSL_CERT_FILE="+e.CAFile, "NODE_EXTRA_CA_CERTS="+e.CAFile, "CURL_CA_BUNDLE="+e.CAFile,
 		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
 		"NO_PROXY=*", "no_proxy=*")
-	if !c.staysUp() {
+	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") }) {
 		return &processes{args: c.args, env: environment}, nil
 	}
 	return startResident(ctx, c.args, environment, c.exit)
@@ -132,8 +111,8 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	cmd.WaitDelay = time.Second
 	err := cmd.Wait()
 	o := Outcome{OK: err == nil, Text: lastLine(&out)}
-	if o.Text == "" && err != nil {
-		o.Text = err.Error()
+	if err != nil {
+		o.Text = cmp.Or(o.Text, err.Error())
 	}
 	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
 		why := "the client died: " + err.Error()
@@ -256,13 +235,7 @@ func parseAnswer(line string) (id int, o Outcome, ok bool) {
 
 func (r *resident) Call(ctx context.Context, c Call) Outcome {
 	answer := make(chan Outcome, 1)
-	or := func(s string) string {
-		if s == "" {
-			return "-"
-		}
-		return s
-	}
-	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, or(c.File), c.Timeout.Milliseconds(), or(c.Key))
+	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, cmp.Or(c.File, "-"), c.Timeout.Milliseconds(), cmp.Or(c.Key, "-"))
 	r.mu.Lock()
 	r.waiting[c.ID] = answer
 	_, err := io.WriteString(r.stdin, line)

@@ -286,7 +286,7 @@ func (g *grader) one(ctx context.Context, c Case) *tried {
 		t.Events = append(t.Events, Event{l.now(), 0, t.Note})
 	}
 	s.close()
-	t.seen.Finished, t.seen.Single = finished, single
+	t.seen.Finished = finished
 	t.Attempts, t.Took, t.Calls = l.arrived, t.seen.Took, len(finished)
 	return t
 }

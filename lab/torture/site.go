@@ -31,7 +31,6 @@ type site struct {
 	server   *http.Server
 	over     chan struct{} // closed when the case ends
 	meeting  meeting
-	work     sync.WaitGroup
 	// deeper makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
 	deeper func(ctx context.Context, call, depth int) bool
@@ -70,7 +69,7 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
 	if c.door == doorFrames {
-		s.work.Go(func() { s.serveFrames(gate, config) })
+		go s.server.Serve(framedGate{gate, s, config})
 		return s, nil
 	}
 	s.server.TLSConfig = config
@@ -97,13 +96,10 @@ func newServer(h http.Handler) *http.Server {
 	return s
 }
 
-// greeted counts a completed handshake, once for each connection.
+// greeted notes a completed handshake, once for each connection.
 func (s *site) greeted(conn net.Conn) {
-	if n, ok := conn.(*tls.Conn).NetConn().(*counted); ok && n.greeted.CompareAndSwap(false, true) {
-		s.log.mu.Lock()
-		defer s.log.mu.Unlock()
-		s.log.hello++
-		s.log.noteLocked(0, "TLS is agreed on connection %d", n.number)
+	if n, ok := under(conn).(*counted); ok && n.greeted.CompareAndSwap(false, true) {
+		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
 
@@ -126,7 +122,6 @@ func (s *site) close() {
 		s.held.Close()
 	}
 	s.listener.Close()
-	s.work.Wait()
 }
 
 // A gate accepts connections, counts them, and turns those away that the case says.
@@ -190,9 +185,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // reset ends a connection with RST instead of FIN.
 func reset(conn net.Conn) {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
+	conn = under(conn)
 	if c, ok := conn.(interface{ SetLinger(int) error }); ok {
 		c.SetLinger(0)
 	}
@@ -202,10 +195,18 @@ func reset(conn net.Conn) {
 type connKey struct{}
 
 func numbered(ctx context.Context, conn net.Conn) context.Context {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
+	return context.WithValue(ctx, connKey{}, under(conn))
+}
+
+// under returns the connection under TLS.
+func under(conn net.Conn) net.Conn {
+	switch c := conn.(type) {
+	case *framedConn:
+		return c.tls.NetConn()
+	case *tls.Conn:
+		return c.NetConn()
 	}
-	return context.WithValue(ctx, connKey{}, conn)
+	return conn
 }
 
 // ServeHTTP answers an attempt as the case says.
@@ -230,6 +231,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
 	}
 	ans := s.answer(call, number)
+	if s.c.door == doorFrames && r.ProtoMajor != 2 {
+		s.log.note(call, "it speaks %s; the case is about HTTP/2", r.Proto)
+		ans = good
+	}
 	switch ans.fault {
 	case faultEarly:
 	case faultMidBody:

@@ -27,12 +27,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lullgo/lull/ci/internal/tool"
 	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
-	tool.Main("firstsuite", 2, func() error {
+	must.Main("firstsuite", 2, func() error {
 		files := list(os.Stdin)
 		if len(files) == 0 {
 			return errors.New("no files with tests on standard input (see go doc)")

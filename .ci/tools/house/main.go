@@ -22,7 +22,7 @@ func main() {
 	flag.BoolVar(&show.arrows, "arrows", false, "print each import that goes up")
 	flag.BoolVar(&show.pairs, "pairs", false, "print each pair of places that share lines")
 	flag.Parse()
-	tool.Main("house", 1, func() error { return run(os.Stdout, ".", show) })
+	must.Main("house", 1, func() error { return run(os.Stdout, ".", show) })
 }
 
 // shown is what is printed beside the figures.

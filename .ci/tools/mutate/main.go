@@ -54,7 +54,7 @@ func main() {
 		c.packages = strings.Fields(changed)
 	}
 	c.beside = strings.Fields(*tests)
-	tool.Main("mutate", 2, func() error {
+	must.Main("mutate", 2, func() error {
 		_, err := run(c)
 		return err
 	})

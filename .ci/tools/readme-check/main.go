@@ -30,7 +30,7 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-func main() { tool.Main("readme-check", 1, func() error { return run(os.Args[1:]) }) }
+func main() { must.Main("readme-check", 1, func() error { return run(os.Args[1:]) }) }
 
 func run(args []string) (err error) {
 	defer must.Catch(&err)

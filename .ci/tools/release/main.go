@@ -70,7 +70,7 @@ func main() {
 		flags.Usage()
 		os.Exit(2)
 	}
-	tool.Main("release", 1, func() error { return release(ctx, os.Stdout, ".", s) })
+	must.Main("release", 1, func() error { return release(ctx, os.Stdout, ".", s) })
 }
 
 // release releases the repository at root.

@@ -58,7 +58,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	tool.Main("sidebyside", 1, func() error { return compare(ctx, os.Stdout, flag.Arg(0), s) })
+	must.Main("sidebyside", 1, func() error { return compare(ctx, os.Stdout, flag.Arg(0), s) })
 }
 
 // A side is one of the two trees.

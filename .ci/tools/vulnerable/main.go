@@ -20,7 +20,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/lullgo/lull/ci/internal/tool"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -28,7 +27,7 @@ func main() {
 	released := flag.String("released", "", "the `release` of Go that archives and images are built with, such as go1.26.11")
 	strict := flag.Bool("strict", false, "a vulnerability of the standard library is an error")
 	flag.Parse()
-	tool.Main("vulnerable", 1, func() error { return must.Have(read(os.Stdin)).judge(os.Stdout, *released, *strict) })
+	must.Main("vulnerable", 1, func() error { return must.Have(read(os.Stdin)).judge(os.Stdout, *released, *strict) })
 }
 
 // A message is what is read of one of govulncheck's; see golang.org/x/vuln/internal/govulncheck.

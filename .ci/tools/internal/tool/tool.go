@@ -1,4 +1,4 @@
-// Package tool has what the commands beside it share: how they end, the commands that they run, and the files of a repository. Its
+// Package tool has what the commands beside it share: the commands that they run, and the files of a repository. Its
 // functions fail as those of package must do.
 package tool
 
@@ -15,18 +15,6 @@ import (
 
 	"github.com/lullgo/lull/internal/must"
 )
-
-// Main runs a command. If it fails or returns an error, that is printed after the name, and the process exits with the code.
-func Main(name string, code int, run func() error) {
-	err := func() (err error) {
-		defer must.Catch(&err)
-		return run()
-	}()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		os.Exit(code)
-	}
-}
 
 // Output runs a command, and returns what it printed. An error has the command, and all that it printed.
 func Output(cmd *exec.Cmd) (string, error) {
