@@ -27,6 +27,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -111,10 +112,10 @@ func newView(p Page) view {
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
 	v.Windows = windows(p.Scenario)
-	v.Verdict = newVerdict(p)
+	v.Verdict = newVerdict(p, v.Contenders)
 	v.Heat = newHeat(p.Sweep)
-	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders, v.Windows)
-	v.Numbers = newNumbers(p)
+	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
+	v.Numbers = newNumbers(p, v.Contenders)
 	if len(v.Charts) > 0 {
 		v.Step = seconds(v.Charts[0].Step)
 	}
@@ -183,12 +184,11 @@ func facts(p Page) []string {
 		n = max(n, len(p.Sweep.Grids))
 	}
 	if n > 0 {
-		fs = append(fs, count(n, "contender", "contenders"))
+		fs = append(fs, term.Counted(n, "contender"))
 	}
-	switch {
-	case p.Seeds > 1:
+	if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
-	default:
+	} else {
 		fs = append(fs, fmt.Sprintf("seed %d", p.Seed))
 	}
 	if p.Scenario.Horizon > 0 {
@@ -198,11 +198,4 @@ func facts(p Page) []string {
 		fs = append(fs, "lull "+strings.TrimPrefix(p.Version, "lull "))
 	}
 	return fs
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
