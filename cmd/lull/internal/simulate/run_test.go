@@ -3,13 +3,13 @@ package simulate
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
@@ -41,9 +41,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 		folder := t.TempDir()
 		for part := range 3 {
 			text := simulate(t, append(c.args, fmt.Sprintf("--cells=%d/3", part))...)
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(part, ".part")), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			clitest.Write(t, filepath.Join(folder, fmt.Sprint(part, ".part")), text)
 		}
 		for _, form := range c.forms {
 			args := c.args
@@ -55,7 +53,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 			if got := simulate(t, merged...); got != want {
 				t.Errorf("%v: merged\n%s\nwant\n%s", args, got, want)
 			}
-			if code, out, errs := lullProgram(t.Context(), append([]string{"simulate"}, append(merged, "--seed=2")...)...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
+			if code, out, errs := lullProgram(t.Context(), append(merged, "--seed=2")...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
 				t.Errorf("%v with another seed: exit code %d, printed %q and %q", args, code, out, errs)
 			}
 		}
