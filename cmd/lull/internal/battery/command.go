@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
@@ -91,7 +93,10 @@ func (Command) Complete() map[string][]string {
 }
 
 // Run flies and prints.
-func (f Command) Run(env cli.Env) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	t, err := f.task()
 	if err != nil {
 		return err

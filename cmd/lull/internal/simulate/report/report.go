@@ -1,20 +1,11 @@
 // Package report writes a comparison of policies as one page of HTML, to be kept, sent and
 // printed.
 //
-// The page is a single file that loads nothing: style and script are in it, and a
-// Content-Security-Policy with their hashes forbids all else. The names of scenarios,
-// policies and contenders are text on the page, whatever they contain.
-//
-// The charts are SVG, drawn here and not in the browser. They fit the screen of a phone and
-// the paper of a printer, and follow the colour scheme of the reader. Without the script
-// all charts are there, and contenders can be hidden. The path of a line holds the figures
-// themselves (the number of the step and the value, to four digits), and a matrix puts them
-// in place. So the script that shows the values under the pointer, and fits the axis to the
-// visible contenders, needs no second copy of them.
-//
-// A point costs about 10 bytes, less where a line is straight. If all paths together would
-// be longer than a megabyte, points are left out; the highest and the lowest of each
-// interval remain (see thin).
+// The page is a single file that loads nothing: style and script are in it, and a Content-Security-Policy with their hashes
+// forbids all else. The charts are SVG, drawn here, so that all of them are there without the script. The path of a line
+// holds the figures themselves (the number of the step and the value, to four digits), and a matrix puts them in place. So
+// the script needs no second copy of them. If all paths together would be longer than a megabyte, points are left out
+// (see thin).
 package report
 
 import (
