@@ -51,11 +51,6 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
-func TestHelpFits(t *testing.T) {
-	_, out, _ := clitest.Run[Command](cli.Env{Context: t.Context()}, "exec", "--help")
-	clitest.Width(t, out, 80)
-}
-
 func FuzzCodes(f *testing.F) {
 	for _, s := range []string{"", defaultCodes, "75", "1-255", "0", "9-3", "256", "signal,signal", "1--2", " 7 , 8"} {
 		f.Add(s)

@@ -227,14 +227,6 @@ func TestSimulateExplain(t *testing.T) {
 	}
 }
 
-func TestHelpOfSimulate(t *testing.T) {
-	_, help, _ := lullProgram(t.Context(), "help", "simulate")
-	clitest.Width(t, help, 81)
-	if n := strings.Count(help, "\n    lull simulate"); n != 3 {
-		t.Errorf("%d examples, want 3:\n%s", n, help)
-	}
-}
-
 // A map of the tiny scenario, with the boundary of theory, on a terminal, as JSON and as a page.
 func TestSimulateMap(t *testing.T) {
 	if testing.Short() {
