@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	slash "path" // path is something else in this package
+	slash "path"
 	"path/filepath"
 	"slices"
 	"strings"

@@ -35,7 +35,6 @@ type Command struct {
 	Rules     bool      `help:"List the rules."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Checks policies. It compares worst-case times with deadlines and SLOs. It finds
 retries that multiply from layer to layer, problems of jitter, budgets and
@@ -211,18 +210,13 @@ func (f Command) linting() (linting, error) {
 	return l, wrong.Err()
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, err := f.linting()
 	return err
 }
 
-// Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
-	var rules []string
-	for _, r := range lint.Rules() {
-		rules = append(rules, r.ID)
-	}
+	rules := cli.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
 	return map[string][]string{
 		"format": formats, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
 	}

@@ -38,7 +38,6 @@ type Command struct {
 	cards.Output
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Sends requests to your server, and grades how it treats clients that retry:
 idempotency keys, refusals and their headers, deadlines, clients that have gone,
@@ -61,19 +60,13 @@ no proxy is used. The requests are limited in total, per second, and at once.`
 // mostBody bounds the files of bodies.
 const mostBody = 16 << 20
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
 }
 
-// Complete returns the cases.
 func (Command) Complete() map[string][]string {
-	var names []string
-	for _, c := range probe.Cases() {
-		names = append(names, c.Name)
-	}
-	return map[string][]string{"case": names}
+	return map[string][]string{"case": cli.Names(probe.Cases(), func(c probe.Case) string { return c.Name })}
 }
 
 // task reads the flags, but for the files that they name.

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
@@ -42,7 +43,6 @@ type Command struct {
 	cells.Flags
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Simulates an outage in virtual time, and compares retry policies in it. The
 simulator and lull's clients use the same engine to decide about retries, so you
@@ -66,14 +66,10 @@ func (f Command) Check() error {
 
 // Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{}
-	for _, s := range scenario.BuiltIn() {
-		values["scenario"] = append(values["scenario"], s.Name)
+	return map[string][]string{
+		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
+		"policy":   cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
 	}
-	for _, p := range rivals.All() {
-		values["policy"] = append(values["policy"], p.Name)
-	}
-	return values
 }
 
 // errInterrupted is the error of a run that the user interrupted.
@@ -119,7 +115,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		result, err = mapOf(env.Context, s, p)
 	} else {
 		var o outcome
-		o, err = s.run(env.Context, func(h totalProgress) { p.Show(h.line) })
+		o, err = s.run(env.Context, p)
 		result, interrupted = o, o.interrupted
 	}
 	p.End()

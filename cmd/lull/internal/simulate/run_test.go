@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
@@ -19,7 +20,7 @@ func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
 	p := term.NewProgress(&out, func(string) string { return "" }, false, func() time.Time { return now })
 	for second := range 35 {
 		now = time.Unix(int64(second), 0)
-		p.Show(totalProgress{done: second / 10, runs: 5, share: float64(second) / 50, events: int64(second) * 2_000_000}.line)
+		p.Show((&tally{done: second / 10, of: make([]sim.Progress, 5), share: float64(second) / 50, events: int64(second) * 2_000_000}).line)
 	}
 	p.End()
 	const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
