@@ -155,7 +155,7 @@ func TestInspectAsJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[0]), &l); err != nil {
 			t.Fatal(err)
 		}
-		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure == nil || l.Source != "orders" {
+		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure.IsZero() || l.Source != "orders" {
 			t.Errorf("%s", lines[0])
 		}
 		if err := json.Unmarshal([]byte(lines[1]), &l); err != nil || string(l.BodyBase64) != "\xff\x00" {

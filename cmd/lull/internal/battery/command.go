@@ -99,7 +99,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if f.List {
 		return printList(env.Stdout, t.plan.Worlds)
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	t.plan.Progress = func(done, of int) {
 		p.Show(func(took time.Duration) string {
 			left := time.Duration(float64(took) * float64(of-done) / float64(done)).Round(time.Second)

@@ -4,15 +4,12 @@ package probe
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/probe"
 )
 
@@ -126,12 +123,8 @@ func (f Command) Run(env cli.Env) error {
 	}
 	var gone error // in the midst
 	if f.URL != "" {
-		p := f.Progress(env)
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", f.URL, done, all, took.Round(time.Second))
-			})
-		}
+		p, of := f.Progress(env)
+		o.Progress = of(string(f.URL))
 		card, err := probe.Run(env.Context, t, o)
 		p.End()
 		if card == nil {

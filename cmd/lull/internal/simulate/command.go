@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
@@ -108,7 +107,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	var result shown
 	interrupted := false
 	if f.Map {

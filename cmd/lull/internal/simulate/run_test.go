@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -15,21 +16,22 @@ import (
 )
 
 func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
-	var out bytes.Buffer
-	now := time.Unix(0, 0)
-	p := term.NewProgress(&out, func(string) string { return "" }, false, func() time.Time { return now })
-	for second := range 35 {
-		now = time.Unix(int64(second), 0)
-		p.Show((&tally{done: second / 10, of: make([]sim.Progress, 5), share: float64(second) / 50, events: int64(second) * 2_000_000}).line)
-	}
-	p.End()
-	const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := term.NewProgress(&out, func(string) string { return "" }, false)
+		for second := range 35 {
+			p.Show((&tally{done: second / 10, of: make([]sim.Progress, 5), share: float64(second) / 50, events: int64(second) * 2_000_000}).line)
+			time.Sleep(time.Second)
+		}
+		p.End()
+		const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
 simulating: 40.0 %, 2 of 5 runs, 2M events/s, 30 s left
 simulating: 60.0 %, 3 of 5 runs, 2M events/s, 20 s left
 `
-	if out.String() != want {
-		t.Errorf("printed\n%swant\n%s", out.String(), want)
-	}
+		if out.String() != want {
+			t.Errorf("printed\n%swant\n%s", out.String(), want)
+		}
+	})
 }
 
 // What is merged of three parts is byte for byte what one run prints, in every form.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
@@ -120,7 +119,7 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := f.Progress(env)
+	p, of := f.Progress(env)
 	stopped := func(err error) error { // prints the cards that were finished before err
 		p.End()
 		if len(all) > 0 {
@@ -134,11 +133,7 @@ func (f Command) Run(env cli.Env) error {
 			all = append(all, kept[i])
 			continue
 		}
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
-			})
-		}
+		o.Progress = of(c.client.Name())
 		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", c.client.Name(), err)
