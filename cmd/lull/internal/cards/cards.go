@@ -62,9 +62,16 @@ func Read(name string, servers bool) ([]*torture.Card, error) {
 	return cards, nil
 }
 
-// Progress returns what shows the progress of one card.
-func (o Output) Progress(env cli.Env) *term.Progress {
-	return term.NewProgress(env.Stderr, env.Getenv, o.Quiet, time.Now)
+// Progress returns what shows the progress of cards. of returns what is called after each case of one.
+func (o Output) Progress(env cli.Env) (p *term.Progress, of func(name string) func(done, all int, last torture.Result)) {
+	p = term.NewProgress(env.Stderr, env.Getenv, o.Quiet)
+	return p, func(name string) func(int, int, torture.Result) {
+		return func(done, all int, _ torture.Result) {
+			p.Show(func(took time.Duration) string {
+				return fmt.Sprintf("%s: %d of %d cases, %v", name, done, all, took.Round(time.Second))
+			})
+		}
+	}
 }
 
 // Print prints the cards in the forms that the flags name. It returns an error if a case has

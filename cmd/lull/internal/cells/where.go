@@ -3,7 +3,6 @@ package cells
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -22,7 +21,7 @@ type Flags struct {
 	Cells   cli.Text  `placeholder:"I/N" help:"Run only part I of N, from 0/N on, and print its results for --merge."`
 	Merge   cli.Texts `placeholder:"FILE,..." help:"Take the results of the parts from these files. * matches any text. Give the same other flags as for the parts."`
 	Quiet   bool      `help:"Show no progress."`
-	// Away runs cells elsewhere. Nil: this program cannot, and lull starts another one that can.
+	// Away runs cells elsewhere. Nil: this program cannot, and starts lull-queue.
 	Away Away `kong:"-"`
 }
 
@@ -180,9 +179,6 @@ func (f *flying) done(i int, r Result, whole bool) error {
 
 // away has the cells flown by workers.
 func (f *flying) away(ctx context.Context) error {
-	if f.Where.away == nil {
-		return errors.New("--workers: this program has no client for " + f.url)
-	}
 	var cells []Cell
 	for _, i := range f.left {
 		cells = append(cells, f.cells[i])

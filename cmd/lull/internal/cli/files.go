@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	slash "path" // path is something else in this package
+	slash "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,7 +55,6 @@ func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err erro
 		switch {
 		case err == nil && info.IsDir():
 			names, err := below(name, "**")
-			names = slices.DeleteFunc(names, func(each string) bool { return !isData(each) })
 			if err == nil && len(names) == 0 {
 				err = fmt.Errorf("%s has no file of YAML or JSON", name)
 			}

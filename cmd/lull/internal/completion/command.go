@@ -14,7 +14,6 @@ type Command struct {
 	Shell cli.Text `arg:"" help:"bash, zsh or fish."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Prints a script that completes commands, flags and their values in a shell.
 
@@ -27,12 +26,10 @@ For zsh the folder must be in fpath: fpath+=(~/.zfunc) before compinit in
 put this into ~/.bashrc: source <(lull completion bash)`
 }
 
-// Complete returns the values of the argument.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{"shell": {"bash", "zsh", "fish"}}
 }
 
-// Check returns what is wrong with the argument.
 func (f Command) Check() error {
 	var l problem.List
 	l.Check(scripts[string(f.Shell)] != "", "SHELL", f.Shell.Quoted(), "bash, zsh or fish")

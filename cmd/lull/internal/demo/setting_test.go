@@ -12,28 +12,23 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 )
 
-// commands is lull with this command alone.
-type commands struct {
-	Demo Command `cmd:""`
-}
-
 // lullProgram runs the program and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Run(cli.Env{Context: ctx}, &commands{}, args...)
+	return clitest.Run[Command](cli.Env{Context: ctx}, "demo", args[1:]...)
 }
 
 // parse reads demo flags as the program does.
 func parse(t *testing.T, args ...string) setting {
 	t.Helper()
-	var c commands
+	var c Command
 	parser, err := kong.New(&c, kong.Writers(io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse(append([]string{"demo"}, args...)); err != nil {
+	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Demo.setting()
+	s, err := c.setting()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,12 @@ package probe
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/probe"
 )
 
@@ -38,7 +35,6 @@ type Command struct {
 	cards.Output
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Sends requests to your server, and grades how it treats clients that retry:
 idempotency keys, refusals and their headers, deadlines, clients that have gone,
@@ -61,19 +57,13 @@ no proxy is used. The requests are limited in total, per second, and at once.`
 // mostBody bounds the files of bodies.
 const mostBody = 16 << 20
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
 }
 
-// Complete returns the cases.
 func (Command) Complete() map[string][]string {
-	var names []string
-	for _, c := range probe.Cases() {
-		names = append(names, c.Name)
-	}
-	return map[string][]string{"case": names}
+	return map[string][]string{"case": cli.Names(probe.Cases(), func(c probe.Case) string { return c.Name })}
 }
 
 // task reads the flags, but for the files that they name.
@@ -133,12 +123,8 @@ func (f Command) Run(env cli.Env) error {
 	}
 	var gone error // in the midst
 	if f.URL != "" {
-		p := f.Progress(env)
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", f.URL, done, all, took.Round(time.Second))
-			})
-		}
+		p, of := f.Progress(env)
+		o.Progress = of(string(f.URL))
 		card, err := probe.Run(env.Context, t, o)
 		p.End()
 		if card == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 )
 
 // refusing refuses GETs, and takes POSTs with a body and an Authorization.
@@ -51,10 +52,7 @@ func TestFromJSON(t *testing.T) {
 	if code != cli.Failed || !json.Valid([]byte(out)) {
 		t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
 	}
-	kept := filepath.Join(t.TempDir(), "cards.json")
-	if err := os.WriteFile(kept, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kept := clitest.Write(t, filepath.Join(t.TempDir(), "cards.json"), out)
 	code, out, _ = run(t, "--from", kept, url, "--i-own-this", "--case", "refusals", "--quiet")
 	if code != cli.Failed || !strings.Contains(out, "server ") || !strings.Contains(out, "earlier ") {
 		t.Errorf("exit code %d, printed\n%s", code, out)
@@ -64,10 +62,7 @@ func TestFromJSON(t *testing.T) {
 // Nothing is sent without the confirmation, nor if anything is wrong.
 func TestMistakes(t *testing.T) {
 	url, requests := refusing(t)
-	clients := filepath.Join(t.TempDir(), "clients.json")
-	if err := os.WriteFile(clients, []byte(`{"cards": [{"name": "curl"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clients := clitest.Write(t, filepath.Join(t.TempDir(), "clients.json"), `{"cards": [{"name": "curl"}]}`)
 	for args, want := range map[string]string{
 		"":                                        "lull: URL is missing: want the address of a server",
 		url:                                       "lull: --i-own-this is missing",
@@ -103,10 +98,7 @@ func TestBodiesAndHeaders(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	body := filepath.Join(t.TempDir(), "body")
-	if err := os.WriteFile(body, []byte("amount=1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	body := clitest.Write(t, filepath.Join(t.TempDir(), "body"), "amount=1")
 	code, out, errs := run(t, s.URL, "--i-own-this", "--case", "key-again", "--body", body, "--type", "application/x-www-form-urlencoded", "--header", "Authorization: Basic eDp5", "--quiet")
 	if code != cli.OK || errs != "" || good.Load() != 5 || !strings.Contains(out, "seems to ignore Idempotency-Key") {
 		t.Errorf("exit code %d, %d POSTs were right, want 5; printed\n%s%s", code, good.Load(), out, errs)

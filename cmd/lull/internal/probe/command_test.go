@@ -9,10 +9,7 @@ import (
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	var commands struct {
-		Probe Command `cmd:""`
-	}
-	return clitest.Run(cli.Env{Context: t.Context()}, &commands, append([]string{"probe"}, args...)...)
+	return clitest.Run[Command](cli.Env{Context: t.Context()}, "probe", args...)
 }
 
 func TestList(t *testing.T) {

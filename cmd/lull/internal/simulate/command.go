@@ -10,13 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
@@ -40,7 +42,6 @@ type Command struct {
 	cells.Flags
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Simulates an outage in virtual time, and compares retry policies in it. The
 simulator and lull's clients use the same engine to decide about retries, so you
@@ -64,14 +65,10 @@ func (f Command) Check() error {
 
 // Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{}
-	for _, s := range scenario.BuiltIn() {
-		values["scenario"] = append(values["scenario"], s.Name)
+	return map[string][]string{
+		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
+		"policy":   cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
 	}
-	for _, p := range rivals.All() {
-		values["policy"] = append(values["policy"], p.Name)
-	}
-	return values
 }
 
 // errInterrupted is the error of a run that the user interrupted.
@@ -86,7 +83,10 @@ type shown interface {
 }
 
 // Run simulates and prints what comes of it.
-func (f Command) Run(env cli.Env) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	if f.List {
 		return printList(env.Stdout)
 	}
@@ -107,14 +107,14 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	var result shown
 	interrupted := false
 	if f.Map {
 		result, err = mapOf(env.Context, s, p)
 	} else {
 		var o outcome
-		o, err = s.run(env.Context, func(h totalProgress) { p.Show(h.line) })
+		o, err = s.run(env.Context, p)
 		result, interrupted = o, o.interrupted
 	}
 	p.End()

@@ -20,9 +20,7 @@ import (
 
 // lullProgram runs the program and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Run(cli.Env{Context: ctx}, &struct {
-		Simulate Command `cmd:""`
-	}{}, args...)
+	return clitest.Run[Command](cli.Env{Context: ctx}, "simulate", args...)
 }
 
 const tiny = "testdata/tiny.yaml"
@@ -31,7 +29,7 @@ const tiny = "testdata/tiny.yaml"
 // that takes ten seconds, as one does beside other work, would print some.
 func simulate(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", "--quiet"}, args...)...)
+	code, stdout, stderr := lullProgram(t.Context(), append([]string{"--quiet"}, args...)...)
 	if code != cli.OK || stderr != "" {
 		t.Fatalf("%v: exit code %d, stderr\n%s", args, code, stderr)
 	}
@@ -156,7 +154,7 @@ func TestSimulateInterruptedBeforeItBegan(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, extra := range []string{"--seeds=2", "--json", "--csv", "--sweep=clients=1,10"} {
-		if code, _, stderr := lullProgram(over, "simulate", tiny, extra); code != cli.Failed || !strings.Contains(stderr, "interrupted") {
+		if code, _, stderr := lullProgram(over, tiny, extra); code != cli.Failed || !strings.Contains(stderr, "interrupted") {
 			t.Errorf("%s: exit code %d, stderr %q", extra, code, stderr)
 		}
 	}
@@ -180,7 +178,7 @@ func TestSimulateReport(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), "fresh.html")
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	lullProgram(over, "simulate", tiny, "--report="+fresh)
+	lullProgram(over, tiny, "--report="+fresh)
 	if _, err := os.Stat(fresh); err != nil {
 		t.Errorf("an interrupted run has a page, too: %v", err)
 	}
@@ -229,14 +227,6 @@ func TestSimulateExplain(t *testing.T) {
 	}
 }
 
-func TestHelpOfSimulate(t *testing.T) {
-	_, help, _ := lullProgram(t.Context(), "help", "simulate")
-	clitest.Width(t, help, 81)
-	if n := strings.Count(help, "\n    lull simulate"); n != 3 {
-		t.Errorf("%d examples, want 3:\n%s", n, help)
-	}
-}
-
 // A map of the tiny scenario, with the boundary of theory, on a terminal, as JSON and as a page.
 func TestSimulateMap(t *testing.T) {
 	if testing.Short() {
@@ -263,7 +253,7 @@ func TestSimulateMapOfNothing(t *testing.T) {
 		{"--map --csv", "--map is with --sweep, --csv or --seeds: want none of these"},
 		{"--map --set=services.0.faults=[]", "services.faults is none that ends: want an outage that ends before the horizon, for a map"},
 	} {
-		code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", tiny}, strings.Fields(c.args)...)...)
+		code, stdout, stderr := lullProgram(t.Context(), append([]string{tiny}, strings.Fields(c.args)...)...)
 		if code == cli.OK || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}

@@ -13,17 +13,15 @@ const muchLoad = 1.5
 
 // findings returns sentences: which policies recovered first and which did not, or with which fewest messages died; which
 // sent most attempts, and which repeated operations that they must not.
-func findings(s sim.Scenario, all []sim.Summary) (lines []string) {
+func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 	list := func(intro string, of func(sim.Summary) (value float64, text string, ok bool)) bool {
-		some := term.Ranked(all, intro, func(m sim.Summary) (float64, string, bool) {
+		return lines.List(intro, term.Ranked(all, func(m sim.Summary) (float64, string, bool) {
 			value, text, ok := of(m)
 			if text != "" {
 				text = " (" + text + ")"
 			}
 			return value, m.Contender.Name + text, ok
-		})
-		lines = append(lines, some...)
-		return len(some) > 0
+		})...)
 	}
 	unit := "call"
 	if onlyMessages(s) {

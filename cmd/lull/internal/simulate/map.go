@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -52,10 +53,7 @@ func printMaps(w io.Writer, o outcome) error {
 		}
 		term.Table(out, rows, term.Width)
 	}
-	var policies []string
-	for _, c := range o.contenders {
-		policies = append(policies, c.Name)
-	}
+	policies := cli.Names(o.contenders, func(c contender) string { return c.Name })
 	for _, m := range measures {
 		if len(o.axes) == 1 {
 			grid(m.title, policies, func(row, column int) string { return o.show(row, policies[column], m) })

@@ -85,20 +85,10 @@ func (o outcome) page(command string) (report.Page, error) {
 		return p, nil
 	}
 	p.Summaries = o.results[0]
-	p.Notes = unwrapped(findings(o.scenario, o.results[0]))
-	return p, nil
-}
-
-// unwrapped joins the lines that term.List made of each sentence.
-func unwrapped(lines []string) (sentences []string) {
-	for _, line := range lines {
-		if rest, goesOn := strings.CutPrefix(line, "  "); goesOn && len(sentences) > 0 {
-			sentences[len(sentences)-1] += " " + rest
-		} else {
-			sentences = append(sentences, line)
-		}
+	for _, sentence := range findings(o.scenario, o.results[0]) {
+		p.Notes = append(p.Notes, strings.ReplaceAll(sentence, "\n  ", " "))
 	}
-	return sentences
+	return p, nil
 }
 
 // policiesFile returns the policies as a file. Presets, which are more than data, are

@@ -19,40 +19,42 @@ func Fill(start, text string) string {
 	return strings.Join(filled(start, indent, unbroken(text)), "\n") + "\n"
 }
 
-// List returns a sentence that lists names, in lines of at most Width columns.
-func List(intro string, names []string) []string {
-	words := []string{strings.TrimSpace(intro)}
-	for i, name := range names {
-		if i < len(names)-1 {
-			words = append(words, name+",")
-		} else {
-			words = append(words, name+".")
-		}
+// Sentences are texts for people. One that is longer than a line has line breaks, and is indented after them.
+type Sentences []string
+
+// List appends a sentence that lists names, and reports whether there are any: of none it appends nothing.
+func (s *Sentences) List(intro string, names ...string) bool {
+	if len(names) == 0 {
+		return false
 	}
-	return filled("", "  ", words)
+	words := []string{strings.TrimSpace(intro)}
+	for _, name := range names {
+		words = append(words, name+",")
+	}
+	last := &words[len(words)-1]
+	*last = strings.TrimSuffix(*last, ",") + "."
+	*s = append(*s, strings.Join(filled("", "  ", words), "\n"))
+	return true
 }
 
-// Ranked returns a sentence that lists some clients, by a value, the least first; nil if there are none.
-func Ranked[F any](all []F, intro string, of func(F) (value float64, text string, ok bool)) []string {
-	type entry struct {
+// Ranked returns the texts of some of all, by a value, the least first.
+func Ranked[F any](all []F, of func(F) (value float64, text string, ok bool)) []string {
+	type ranked struct {
 		value float64
 		text  string
 	}
-	var entries []entry
+	var some []ranked
 	for _, f := range all {
 		if value, text, ok := of(f); ok {
-			entries = append(entries, entry{value, text})
+			some = append(some, ranked{value, text})
 		}
 	}
-	if len(entries) == 0 {
-		return nil
+	slices.SortStableFunc(some, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
+	var texts []string
+	for _, r := range some {
+		texts = append(texts, r.text)
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.text
-	}
-	return List(intro, texts)
+	return texts
 }
 
 // filled puts words into lines. A word that is too long for any line has one to itself.

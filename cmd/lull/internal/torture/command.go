@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
@@ -38,7 +37,6 @@ type Command struct {
 	cards.Output
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Starts a server that fails in more than a hundred ways, and grades how a client
 behaves: what it repeats, when, with what body, and what it does not repeat.
@@ -74,11 +72,9 @@ func (f Command) Check() error {
 
 // Complete returns the clients that are built in, and the cases.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{"client": slices.Sorted(maps.Keys(builtIn))}
-	for _, c := range torture.Cases() {
-		values["case"] = append(values["case"], c.Name)
+	return map[string][]string{
+		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
-	return values
 }
 
 // task reads the flags.
@@ -123,25 +119,27 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := f.Progress(env)
+	p, of := f.Progress(env)
+	stopped := func(err error) error { // prints the cards that were finished before err
+		p.End()
+		if len(all) > 0 {
+			err = errors.Join(err, f.Write(env, all))
+		}
+		return err
+	}
 	var ungraded error
 	for _, c := range clients {
 		if i := slices.IndexFunc(kept, func(card *torture.Card) bool { return finished(card, c, o.Cases) }); i >= 0 {
 			all = append(all, kept[i])
 			continue
 		}
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
-			})
-		}
+		o.Progress = of(c.client.Name())
 		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", c.client.Name(), err)
 		}
 		if err != nil && (card == nil || env.Context.Err() != nil) {
-			p.End()
-			return f.interrupted(env, all, errors.Join(ungraded, err))
+			return stopped(errors.Join(ungraded, err))
 		}
 		ungraded = errors.Join(ungraded, err)
 		card.Version = c.version
@@ -149,8 +147,7 @@ func (f Command) Run(env cli.Env) error {
 		if f.Keep != "" && err == nil {
 			kept = append(slices.DeleteFunc(kept, func(old *torture.Card) bool { return old.Name == card.Name }), card)
 			if err := keep(string(f.Keep), kept); err != nil {
-				p.End()
-				return f.interrupted(env, all, err)
+				return stopped(err)
 			}
 		}
 	}
@@ -185,14 +182,6 @@ func keep(name string, cards []*torture.Card) error {
 		return err
 	}
 	return cli.WriteWhole(name, b.Bytes())
-}
-
-// interrupted prints the cards that were finished before err, and returns err.
-func (f Command) interrupted(env cli.Env, all []*torture.Card, err error) error {
-	if len(all) > 0 {
-		err = errors.Join(err, f.Write(env, all))
-	}
-	return err
 }
 
 // wait listens until it is interrupted, and returns a card for each run that has come.

@@ -61,7 +61,7 @@ func quiet(t *testing.T, b *browser, url string) {
 func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 	b := startBrowser(t)
 	p := fabricate(clients, 2)
-	all, _, _ := charts(p, contenders(p), nil)
+	all, _, _ := charts(p, contenders(p))
 	if len(all) < 10 {
 		t.Fatalf("only %d charts", len(all))
 	}
@@ -123,7 +123,7 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 	cs := contenders(p)
 	same := func(when string) {
 		t.Helper()
-		all, _, _ := charts(p, cs, nil)
+		all, _, _ := charts(p, cs)
 		for i, got := range ticks() {
 			var want []string
 			for _, tick := range all[i].fit(quantity{axis: all[i].Axis}).Ticks {

@@ -177,7 +177,7 @@ const drawable = 1 << 20
 
 // charts draws all quantities. absent has sentences for those that have nothing to show.
 // thinned reports whether lines have fewer points than there were steps.
-func charts(p Page, cs []contender, ws []window) (all []chart, absent []string, thinned bool) {
+func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool) {
 	steps, step := extent(p)
 	if steps == 0 {
 		return nil, nil, false
