@@ -119,9 +119,7 @@ func draws() func() uint64 {
 func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
 	t.Helper()
 	b, err := f.Budget(name, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 

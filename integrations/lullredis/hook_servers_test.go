@@ -14,27 +14,12 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/internal/seed"
 )
-
-func hooked(t testing.TB, addr string, p lull.Policy) (*redis.Client, *lull.Dependency) {
-	t.Helper()
-	d, err := lull.NewDependency("redis", p, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
-	return c, d
-}
 
 // What Redis answers is returned as it is.
 func TestHookAnswers(t *testing.T) {
 	t.Parallel()
-	c, _ := hooked(t, needServer(t).addr, lull.Policy{})
+	c := under(t, newDependency(t, lull.Policy{}), redis.Options{Addr: needServer(t).addr})
 	ctx := t.Context()
 	if err := c.Get(ctx, "none").Err(); err != redis.Nil {
 		t.Errorf("a key that is not there: %v", err)
@@ -59,22 +44,10 @@ func TestHookAnswers(t *testing.T) {
 func TestNewConnectionsAreNoCalls(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	if err := s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err())
 	var made calls
-	d, err := lull.NewDependency("redis", lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithRand(seed.Source(t)), lull.WithObserver(&made))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{
-		Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me",
-		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-	})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
+	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithObserver(&made))
+	c := under(t, d, redis.Options{Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me"})
 	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Error(err)
 	}
