@@ -155,31 +155,28 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
-	key, bad := keyOf(r.Header, m.config.MaxKey)
+	key, bad := m.keyOf(r.Header)
 	switch {
-	case bad == keyMissing && (m.config.Optional || idempotent(r.Method)):
+	case bad.Type == ProblemKeyMissing && (m.config.Optional || idempotent(r.Method)):
 		next.ServeHTTP(w, r)
 		return
-	case bad == keyMissing:
-		m.problem(w, m.keyMissing())
-		return
-	case bad != keyOK:
-		m.problem(w, m.keyUnusable(bad))
+	case bad.Type != "":
+		m.problem(w, bad)
 		return
 	}
 	scope, err := m.callerOf(r)
 	if err != nil {
 		m.observe(r.Context(), Event{What: RefusedNoCaller, Err: err})
-		m.problem(w, noCaller())
+		m.problem(w, m.details(ProblemNoCaller))
 		return
 	}
 	body, err := readBody(w, r, m.config.MaxBody)
 	switch {
 	case errors.Is(err, errTooLong):
-		m.problem(w, m.bodyTooLarge())
+		m.problem(w, m.tooLong(ProblemBodyTooLarge, m.config.MaxBody))
 		return
 	case err != nil:
-		m.problem(w, bodyUnreadable())
+		m.problem(w, m.details(ProblemBodyUnreadable))
 		return
 	}
 	storeKey := StoreKey(scope, key)

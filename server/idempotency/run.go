@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/panicked"
 	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
@@ -58,7 +57,7 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any
 	what := a.judge(returned, p.status, p.header, m.config.Strict)
 	e := Event{What: what.event(), Status: p.status}
 	if panicValue != nil {
-		e.Err = panicked.New(panicValue)
+		e.Err = newPanic(panicValue)
 	}
 	var record []byte
 	if what == keep {

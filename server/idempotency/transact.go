@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/panicked"
 	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
@@ -23,7 +22,7 @@ func (x *exchange) transact(t Transactor) {
 			return
 		}
 		if v := recover(); v != nil { // all is rolled back; it is raised again
-			x.event(Event{What: Released, Err: panicked.New(v)})
+			x.event(Event{What: Released, Err: newPanic(v)})
 			panic(v)
 		}
 	}()
@@ -56,7 +55,7 @@ func (x *exchange) transact(t Transactor) {
 	case err != nil:
 		p.discard()
 		x.event(Event{What: StoreFailed, Err: err})
-		m.problem(x.w, m.storeUnavailable())
+		x.unavailable()
 	case !ran:
 		x.refuse(answer)
 	default:
