@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // A Middleware carries out requests with an Idempotency-Key once. It may be used
@@ -196,7 +195,6 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	ctx, cancelHandler, cancel := m.detach(r.Context())
 	defer cancel()
 	x.r, x.cancelHandler = r.WithContext(ctx), cancelHandler
-	step.At(step.BeforeClaim)
 	if m.config.Transactional {
 		x.transact(m.store.(Transactor))
 		return

@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
 // stores what came of it before the client sees it.
 func (x *exchange) run(resumed bool, began time.Time) {
-	step.At(step.AfterClaim)
 	a := x.attempt(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
 	l := x.m.hold(x.r.Context(), &x.claim, began, x.cancelHandler)
@@ -34,11 +32,8 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	returned = true
 	l.stop()
 	p.end()
-	step.At(step.AfterHandler)
 	x.settle(a, p, true, nil)
-	step.At(step.AfterComplete)
 	p.pass()
-	step.At(step.AfterResponse)
 }
 
 func (x *exchange) attempt(resumed bool) *Attempt {

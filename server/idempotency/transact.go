@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // transact runs the request in a transaction of the store.
@@ -30,11 +29,9 @@ func (x *exchange) transact(t Transactor) {
 		answer, err := t.Transact(ctx, x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
 			ran = true
 			claimed()
-			step.At(step.AfterClaim)
 			a = x.attempt(resumed)
 			x.next.ServeHTTP(p, x.request(handlerContext{x.r.Context(), ctx}, a))
 			p.end()
-			step.At(step.AfterHandler)
 			if kept = a.commits(p.status, p.header, m.config.Strict); !kept {
 				return nil, false
 			}
@@ -64,9 +61,7 @@ func (x *exchange) transact(t Transactor) {
 			what = Ran
 		}
 		x.event(Event{What: what, Status: p.status})
-		step.At(step.AfterComplete)
 		p.pass()
-		step.At(step.AfterResponse)
 	}
 }
 
