@@ -26,31 +26,26 @@ import (
 // is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
 	var out sql.Result
-	var err error
-	spec := engine.Spec{Operation: "exec", NotIdempotent: true}
-	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+	err := sqlcall.Call(ctx, d, engine.Spec{Operation: "exec", NotIdempotent: true}, func(ctx context.Context) (lull.Verdict, error) {
 		ctx = sqlcall.In(ctx, d)
-		conn, failed := db.Conn(ctx)
-		if failed != nil {
-			err = noConn(db, failed)
-			return judge(nil, err)
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			err = noConn(db, err)
+			return judge(nil, err), err
 		}
 		defer conn.Close()
 		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
-			return sqlcall.Success
+			return sqlcall.Success, nil
 		}
 		v := sqlcall.Statement(judge(conn, err), err, query, args)
 		if v.NeverSent {
 			if err = sqlcall.Kept(ctx, conn, err); errors.Is(err, ErrOutcomeUnknown) {
-				return sqlcall.Classify(err)
+				return sqlcall.Classify(err), err
 			}
 		}
-		return leave(conn, v, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return out, err
-	}
-	return out, d.Error(spec.Operation, r, err)
+		return leave(conn, v, err), err
+	})
+	return out, err
 }
 
 // Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
@@ -63,20 +58,16 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 // be called concurrently.
 func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(context.Context, *sql.Conn) (T, error), opts ...lull.CallOption) (T, error) {
 	var out T
-	var err error
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
-	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
+	err := sqlcall.Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
+		v, err := onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return sqlcall.Several(v, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return out, err
-	}
-	return out, d.Error(spec.Operation, r, err)
+		return sqlcall.Several(v, err), err
+	})
+	return out, err
 }
 
 // deadConns is how many dead connections of the pool an attempt passes over, as database/sql does

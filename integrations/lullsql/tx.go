@@ -34,37 +34,25 @@ var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 // fails the error is a [*lull.Error]. opts may be nil. lull.Operation names the call; without it
 // the name is "tx". Tx may be called concurrently.
 func Tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts *sql.TxOptions, op func(context.Context, *sql.Tx) error, callOpts ...lull.CallOption) error {
-	t := transaction{db: db, opts: opts, op: op}
-	return sqlcall.Tx(ctx, d, callOpts, t.run)
-}
-
-// transaction is one call of Tx.
-type transaction struct {
-	db   *sql.DB
-	opts *sql.TxOptions
-	op   func(context.Context, *sql.Tx) error
-}
-
-// run runs the transaction once.
-func (t *transaction) run(ctx context.Context, twice bool) (lull.Verdict, error) {
-	return onConn(ctx, t.db, true, func(ctx context.Context, conn *sql.Conn) error {
-		err := t.on(ctx, conn, twice)
-		if err == nil || twice {
-			return err
-		}
-		return sqlcall.Kept(ctx, conn, err)
+	return sqlcall.Tx(ctx, d, callOpts, func(ctx context.Context, twice bool) (lull.Verdict, error) {
+		return onConn(ctx, db, true, func(ctx context.Context, conn *sql.Conn) error {
+			err := transact(ctx, conn, opts, twice, op)
+			if err == nil || twice {
+				return err
+			}
+			return sqlcall.Kept(ctx, conn, err)
+		})
 	})
 }
 
-// on runs the transaction on conn.
-func (t *transaction) on(ctx context.Context, conn *sql.Conn, twice bool) error {
-	tx, err := conn.BeginTx(ctx, t.opts)
+func transact(ctx context.Context, conn *sql.Conn, opts *sql.TxOptions, twice bool, op func(context.Context, *sql.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // after Commit it does nothing
-	if err := t.op(ctx, tx); err != nil {
-		return sqlcall.Own(err, t.opts != nil && t.opts.ReadOnly)
+	if err := op(ctx, tx); err != nil {
+		return sqlcall.Own(err, opts != nil && opts.ReadOnly)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
