@@ -33,7 +33,7 @@ func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("lullpostgres: New: the pool is nil: want one from pgxpool.New")
 	}
-	return newStore(poolDB{pool}, c)
+	return newStore(poolDB{pgxQuerier{pool}, pool}, c)
 }
 
 // NewSQL is New for database/sql, with a driver for PostgreSQL: pgx's stdlib, or
@@ -43,7 +43,7 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, errors.New("lullpostgres: NewSQL: the database is nil: want one from sql.Open")
 	}
-	return newStore(sqlDB{sqlConn{db}, db}, c)
+	return newStore(sqlDB{sqlQuerier{db}, db}, c)
 }
 
 func newStore(db database, c Config) (*Store, error) {

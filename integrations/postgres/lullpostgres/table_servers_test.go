@@ -38,7 +38,7 @@ func TestNoTable(t *testing.T) {
 			t.Errorf("%s without a table: %v", call, err)
 		}
 	}
-	exec(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
+	execute(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
 	s, err = New(pool, Config{Table: "another"})
 	must(t, err)
 	if err := s.Migrate(bg); !errors.Is(err, ErrNoTable) {
@@ -88,7 +88,7 @@ func TestMigrate(t *testing.T) {
 	}
 
 	// A role that may only use the table can call Migrate, too.
-	exec(t, pool, "DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
+	execute(t, pool, "DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
 		"GRANT USAGE ON SCHEMA "+schema+" TO lull_user",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "+schema+" TO lull_user")
 	t.Cleanup(func() {
@@ -124,11 +124,11 @@ func TestMigrateNames(t *testing.T) {
 	for _, kind := range []string{"pgx", "sql"} {
 		schema := "s_" + strings.ToLower(rand.Text())
 		pool := newPool(t, dsn(t)+"&search_path="+schema)
-		exec(t, pool, `CREATE SCHEMA "`+schema+`"`)
+		execute(t, pool, `CREATE SCHEMA "`+schema+`"`)
 		for _, name := range names {
 			name := strings.ReplaceAll(name, "%[1]s", schema)
 			if in, _, ok := strings.Cut(name, "."); ok {
-				exec(t, pool, `CREATE SCHEMA IF NOT EXISTS "`+in+`"`)
+				execute(t, pool, `CREATE SCHEMA IF NOT EXISTS "`+in+`"`)
 			}
 			s, err := New(pool, Config{Table: name})
 			if kind == "sql" {
@@ -153,7 +153,7 @@ func TestMigrateNames(t *testing.T) {
 				t.Errorf("%s, %s has %d indexes, %v; want that of the key and that of forget_at", kind, name, indexes, err)
 			}
 			if strings.Contains(name, ".") { // in a schema that the other kind has, too
-				exec(t, pool, "DROP TABLE "+s.config.quoted())
+				execute(t, pool, "DROP TABLE "+s.config.quoted())
 			}
 		}
 		slices.Reverse(names)
@@ -195,7 +195,7 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
-	exec(t, pool, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
+	execute(t, pool, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
 		FROM generate_series(0, 2499) AS n`)
 	owned, kept := request(), request()
 	claims(t, s, owned, idempotency.Claimed)
