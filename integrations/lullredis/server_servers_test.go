@@ -103,6 +103,9 @@ func startServer(t testing.TB, path string, args ...string) (*server, error) {
 	return nil, fmt.Errorf("%s does not answer", path)
 }
 
+// Addr starts a server, for the external tests.
+func Addr(t testing.TB) string { return needServer(t).addr }
+
 // freeAddr returns an address at which nobody listens.
 func freeAddr(t testing.TB) string {
 	t.Helper()
