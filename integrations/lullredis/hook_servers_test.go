@@ -4,7 +4,6 @@ package lullredis
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -15,30 +14,6 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
 )
-
-// What Redis answers is returned as it is.
-func TestHookAnswers(t *testing.T) {
-	t.Parallel()
-	c := under(t, newDependency(t, lull.Policy{}), redis.Options{Addr: needServer(t).addr})
-	ctx := t.Context()
-	if err := c.Get(ctx, "none").Err(); err != redis.Nil {
-		t.Errorf("a key that is not there: %v", err)
-	}
-	if err := c.Set(ctx, "s", "x", 0).Err(); err != nil {
-		t.Error(err)
-	}
-	if err := c.LPush(ctx, "s", 1).Err(); !redis.HasErrorPrefix(err, "WRONGTYPE") || errors.As(err, new(*lull.Error)) {
-		t.Errorf("a list that is none: %v", err)
-	}
-	pipe := c.Pipeline()
-	get, none := pipe.Get(ctx, "s"), pipe.Get(ctx, "none")
-	if _, err := pipe.Exec(ctx); err != redis.Nil || get.Val() != "x" || none.Err() != redis.Nil {
-		t.Errorf("a pipeline: %v, %v, %v", err, get, none)
-	}
-	if n, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil }); err != nil || len(n) != 2 || c.Get(ctx, "n").Val() != "2" {
-		t.Errorf("a transaction: %v, %v", n, err)
-	}
-}
 
 // What go-redis sends to greet a new connection is part of the call that needs it, not a call of its own.
 func TestNewConnectionsAreNoCalls(t *testing.T) {

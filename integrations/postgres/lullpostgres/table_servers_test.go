@@ -5,9 +5,7 @@ package lullpostgres
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -248,55 +246,5 @@ func TestSweep(t *testing.T) {
 	}
 	if err := s.SweepEvery(bg, 0, nil); err == nil {
 		t.Error("SweepEvery(0) is fine")
-	}
-}
-
-func TestServerIsGone(t *testing.T) {
-	t.Parallel()
-	s, err := New(newPool(t, "postgres://127.0.0.1:1/postgres?sslmode=disable"), Config{})
-	must(t, err)
-	ctx, cancel := context.WithTimeout(bg, 10*time.Second)
-	defer cancel()
-	_, err = s.Claim(ctx, request())
-	_, err2 := s.Transact(ctx, request(), nil)
-	if err == nil || err2 == nil || errors.Is(err, ErrNoTable) {
-		t.Errorf("without a server: %v; %v", err, err2)
-	}
-}
-
-// A server that accepts connections and does not answer holds no call beyond its deadline.
-func TestMuteServer(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	at := "postgres://" + l.Addr().String() + "/postgres?sslmode=disable"
-	byPgx, err := New(newPool(t, at), Config{})
-	must(t, err)
-	db, err := sql.Open("pgx", at)
-	must(t, err)
-	defer db.Close()
-	bySQL, err := NewSQL(db, Config{})
-	must(t, err)
-	for name, s := range map[string]*Store{"pgx": byPgx, "sql": bySQL} {
-		for call, f := range map[string]func(context.Context) error{
-			"Claim":    func(ctx context.Context) error { _, err := s.Claim(ctx, request()); return err },
-			"Transact": func(ctx context.Context) error { _, err := s.Transact(ctx, request(), nil); return err },
-			"Release":  func(ctx context.Context) error { return s.Release(ctx, "key", idempotency.Token{1}) },
-			"Sweep":    func(ctx context.Context) error { _, err := s.Sweep(ctx); return err },
-		} {
-			ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-			done := make(chan error, 1)
-			go func() { done <- f(ctx) }()
-			select {
-			case err := <-done:
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s, %s: %v, want context.DeadlineExceeded", name, call, err)
-				}
-			case <-time.After(30 * time.Second):
-				t.Errorf("%s, %s does not return", name, call)
-			}
-			cancel()
-		}
 	}
 }

@@ -96,3 +96,13 @@ func TestADriverThatHeedsNoContext(t *testing.T) {
 		})
 	}
 }
+
+// An error after the end of a context is that of the context, too, whatever the driver makes of it.
+func TestTheEndOfAContextIsInTheError(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	own := errors.New("canceling statement due to user request")
+	if err := new(Store).explain(ended, "Claim", own); !errors.Is(err, context.Canceled) || !errors.Is(err, own) {
+		t.Errorf("%v, want both errors", err)
+	}
+}
