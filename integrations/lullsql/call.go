@@ -12,15 +12,11 @@ import (
 )
 
 // Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
-// was no connection to send it on, or the server has undone it (a deadlock, for example). A
-// statement whose connection broke before the answer may have been carried out, and is not
-// repeated. That includes a driver.ErrBadConn: lib/pq returns it for statements that were sent.
-//
-// That the server has undone it is a proof for a single statement that reads or changes rows: one that begins
-// with SELECT, INSERT, UPDATE, DELETE, MERGE, REPLACE, VALUES or WITH, with no other one after a semicolon. A
-// CALL, a script, or DDL may have committed a part before it failed. Such a query is repeated only if it
-// was not sent. If MySQL or MariaDB has a table without transactions in it, by a trigger for
-// example, the error is [ErrOutcomeUnknown].
+// was no connection to send it on, or the server has undone it (a deadlock, for example), which is a
+// proof only for a single statement that reads or changes rows. A CALL, a script, or DDL may have
+// committed a part: it is repeated only if it was not sent. A driver.ErrBadConn is no proof of that:
+// lib/pq returns it for statements that were sent. docs/sql.md has the rules, and what a table
+// without transactions makes of them ([ErrOutcomeUnknown]).
 //
 // What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error
 // is a [*lull.Error]. Exec may be called concurrently.

@@ -49,7 +49,7 @@ func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
 // fails, the rest is done in the background, and the client gets its response.
 func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any) {
 	m := x.m
-	what := a.judge(returned, p.status, p.header, m.config.Strict)
+	what := a.judge(returned, p.status, p.header, &m.config)
 	e := Event{What: what.event(), Status: p.status}
 	if panicValue != nil {
 		e.Err = newPanic(panicValue)

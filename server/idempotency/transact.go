@@ -32,7 +32,7 @@ func (x *exchange) transact(t Transactor) {
 			a = x.attempt(resumed)
 			x.next.ServeHTTP(p, x.request(handlerContext{x.r.Context(), ctx}, a))
 			p.end()
-			if kept = a.commits(p.status, p.header, m.config.Strict); !kept {
+			if kept = a.judge(true, p.status, p.header, &m.config) == keep; !kept {
 				return nil, false
 			}
 			return encode(p.record(true)), true

@@ -1,6 +1,7 @@
 package lullpostgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -50,7 +51,7 @@ func newStore(db database, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullpostgres: %w", err)
 	}
-	c = c.WithDefaults()
+	c.Table = cmp.Or(c.Table, DefaultTable)
 	s := &Store{config: c, db: db, sql: statementsFor(c.quoted())}
 	s.lock = func(key string) int64 {
 		h := sha256.Sum256([]byte("lull idempotency\x00" + c.Table + "\x00" + key))
