@@ -92,9 +92,6 @@ func (b *Budget) Balance(now time.Duration) float64 {
 	return b.local.Balance(now) + float64(b.ledger.hand.Load()+b.ledger.share.Load())
 }
 
-// Name returns the dependency of the budget.
-func (b *Budget) Name() string { return b.name }
-
 // State returns what the instance knows of the fleet.
 func (b *Budget) State() State {
 	s := b.ledger.state(b.fleet.now())

@@ -85,68 +85,43 @@ func (f *faulty) Release(ctx context.Context, key string, token idempotency.Toke
 	return f.call(ctx, "Release", func() error { return f.Store.Release(ctx, key, token) })
 }
 
-// A store that is down: 503, and nothing is run. When it is back, all works again, and
-// keys that were claimed by calls whose answers were lost are free.
+// A store that is down: 503, and nothing is run. When it is back, a claim whose answer was lost is taken back, and the key is
+// left as it was found. Whoever comes next learns of nobody who never began: neither that the outcome is unknown, nor that it
+// resumes.
 func TestStoreDown(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		t.Run(fmt.Sprint("answers lost ", lost), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
-				r := newRig(t, store, idempotency.Config{})
-				c := &counter{}
-				h := r.m.Wrap(c)
-				when := store.before
-				if lost {
-					when = store.after
-				}
-				store.fail(when, "Claim", down)
-				got := send(t, h, request("k"))
-				got.is(t, 503, "store-unavailable")
-				if ra := got.header.Get("Retry-After"); ra != "2" {
-					t.Errorf("Retry-After is %q, want 2", ra)
-				}
-				c.times(t, 0)
-				if n := store.called("Claim"); n < 2 {
-					t.Errorf("the store was called %d times: it is called under a policy that retries", n)
-				}
-				r.saw("store-failed")
-				r.wait()
-				store.fail(when, "Claim", nil)
-				send(t, h, request("k")).ran(t, 201, "receipt 1")
-			})
+	for _, x := range []struct {
+		lost, resume bool
+		began        bool // somebody did, and was interrupted
+	}{
+		{}, {lost: true}, {lost: true, resume: true}, {lost: true, began: true}, {lost: true, resume: true, began: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			memory := newMemory(t, idempotency.MemoryConfig{})
+			if x.began {
+				interrupt(t, memory, request("k"))
+			}
+			store := newFaulty(memory)
+			store.fail(map[bool]map[string]fault{false: store.before, true: store.after}[x.lost], "Claim", down)
+			r := newRig(t, store, idempotency.Config{Resume: x.resume})
+			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
+				fmt.Fprint(w, "resumed ", idempotency.AttemptFrom(r.Context()).Resumed)
+			}}
+			got := send(t, r.m.Wrap(c), request("k"))
+			got.is(t, 503, "store-unavailable")
+			c.times(t, 0)
+			if n, ra := store.called("Claim"), got.header.Get("Retry-After"); n < 2 || ra != "2" {
+				t.Errorf("the store was called %d times, under a policy that retries; Retry-After is %q, want 2", n, ra)
+			}
+			store.fail(store.after, "Claim", nil)
+			r.wait()
+			r.saw("store-failed")
+			got = send(t, newRig(t, memory, idempotency.Config{Resume: x.resume}).m.Wrap(c), request("k"))
+			if x.began && !x.resume {
+				got.is(t, 409, "outcome-unknown")
+			} else {
+				got.ran(t, 200, fmt.Sprint("resumed ", x.began))
+			}
 		})
-	}
-}
-
-// A claim whose answer was lost is taken back, and the key is left as it was found. Whoever comes
-// next learns of nobody who never began: neither that the outcome is unknown, nor that it resumes.
-func TestLostClaimsAreTakenBack(t *testing.T) {
-	for _, resume := range []bool{false, true} {
-		for _, began := range []bool{false, true} { // somebody did, and was interrupted
-			synctest.Test(t, func(t *testing.T) {
-				memory := newMemory(t, idempotency.MemoryConfig{})
-				if began {
-					interrupt(t, memory, request("k"))
-				}
-				store := newFaulty(memory)
-				store.fail(store.after, "Claim", down)
-				r := newRig(t, store, idempotency.Config{Resume: resume})
-				c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
-					fmt.Fprint(w, "resumed ", idempotency.AttemptFrom(r.Context()).Resumed)
-				}}
-				send(t, r.m.Wrap(c), request("k")).is(t, 503, "store-unavailable")
-				c.times(t, 0)
-				store.fail(store.after, "Claim", nil)
-				r.wait()
-				r.saw("store-failed")
-				got := send(t, newRig(t, memory, idempotency.Config{Resume: resume}).m.Wrap(c), request("k"))
-				if began && !resume {
-					got.is(t, 409, "outcome-unknown")
-				} else {
-					got.ran(t, 200, fmt.Sprint("resumed ", began))
-				}
-			})
-		}
 	}
 }
 

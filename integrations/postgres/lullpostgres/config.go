@@ -1,7 +1,6 @@
 package lullpostgres
 
 import (
-	"cmp"
 	"database/sql"
 	"fmt"
 	"regexp"
@@ -43,12 +42,6 @@ func (c Config) Validate() error {
 		l.Add("Isolation", c.Isolation, "Read Committed, Repeatable Read or Serializable, or 0 for the server's default")
 	}
 	return l.Err()
-}
-
-// WithDefaults returns c with every zero replaced by its default.
-func (c Config) WithDefaults() Config {
-	c.Table = cmp.Or(c.Table, DefaultTable)
-	return c
 }
 
 // quoted returns the name of the table in SQL.

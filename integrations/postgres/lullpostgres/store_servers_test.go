@@ -26,7 +26,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func exec(t testing.TB, pool *pgxpool.Pool, queries ...string) {
+func execute(t testing.TB, pool *pgxpool.Pool, queries ...string) {
 	t.Helper()
 	for _, q := range queries {
 		if _, err := pool.Exec(context.Background(), q); err != nil {
@@ -93,7 +93,7 @@ func newSQL(t testing.TB, at string, c Config) *Store {
 func place(t *testing.T) string {
 	at := dsn(t) + "&search_path=s_" + strings.ToLower(rand.Text())
 	pool := newPool(t, at)
-	exec(t, pool, "CREATE SCHEMA "+pool.Config().ConnConfig.RuntimeParams["search_path"], Schema, "CREATE TABLE effects (name text NOT NULL)")
+	execute(t, pool, "CREATE SCHEMA "+pool.Config().ConnConfig.RuntimeParams["search_path"], Schema, "CREATE TABLE effects (name text NOT NULL)")
 	return at
 }
 

@@ -5,9 +5,7 @@ package lullpostgres
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +36,7 @@ func TestNoTable(t *testing.T) {
 			t.Errorf("%s without a table: %v", call, err)
 		}
 	}
-	exec(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
+	execute(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
 	s, err = New(pool, Config{Table: "another"})
 	must(t, err)
 	if err := s.Migrate(bg); !errors.Is(err, ErrNoTable) {
@@ -88,7 +86,7 @@ func TestMigrate(t *testing.T) {
 	}
 
 	// A role that may only use the table can call Migrate, too.
-	exec(t, pool, "DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
+	execute(t, pool, "DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
 		"GRANT USAGE ON SCHEMA "+schema+" TO lull_user",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "+schema+" TO lull_user")
 	t.Cleanup(func() {
@@ -124,11 +122,11 @@ func TestMigrateNames(t *testing.T) {
 	for _, kind := range []string{"pgx", "sql"} {
 		schema := "s_" + strings.ToLower(rand.Text())
 		pool := newPool(t, dsn(t)+"&search_path="+schema)
-		exec(t, pool, `CREATE SCHEMA "`+schema+`"`)
+		execute(t, pool, `CREATE SCHEMA "`+schema+`"`)
 		for _, name := range names {
 			name := strings.ReplaceAll(name, "%[1]s", schema)
 			if in, _, ok := strings.Cut(name, "."); ok {
-				exec(t, pool, `CREATE SCHEMA IF NOT EXISTS "`+in+`"`)
+				execute(t, pool, `CREATE SCHEMA IF NOT EXISTS "`+in+`"`)
 			}
 			s, err := New(pool, Config{Table: name})
 			if kind == "sql" {
@@ -153,7 +151,7 @@ func TestMigrateNames(t *testing.T) {
 				t.Errorf("%s, %s has %d indexes, %v; want that of the key and that of forget_at", kind, name, indexes, err)
 			}
 			if strings.Contains(name, ".") { // in a schema that the other kind has, too
-				exec(t, pool, "DROP TABLE "+s.config.quoted())
+				execute(t, pool, "DROP TABLE "+s.config.quoted())
 			}
 		}
 		slices.Reverse(names)
@@ -195,7 +193,7 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
-	exec(t, pool, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
+	execute(t, pool, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
 		FROM generate_series(0, 2499) AS n`)
 	owned, kept := request(), request()
 	claims(t, s, owned, idempotency.Claimed)
@@ -248,55 +246,5 @@ func TestSweep(t *testing.T) {
 	}
 	if err := s.SweepEvery(bg, 0, nil); err == nil {
 		t.Error("SweepEvery(0) is fine")
-	}
-}
-
-func TestServerIsGone(t *testing.T) {
-	t.Parallel()
-	s, err := New(newPool(t, "postgres://127.0.0.1:1/postgres?sslmode=disable"), Config{})
-	must(t, err)
-	ctx, cancel := context.WithTimeout(bg, 10*time.Second)
-	defer cancel()
-	_, err = s.Claim(ctx, request())
-	_, err2 := s.Transact(ctx, request(), nil)
-	if err == nil || err2 == nil || errors.Is(err, ErrNoTable) {
-		t.Errorf("without a server: %v; %v", err, err2)
-	}
-}
-
-// A server that accepts connections and does not answer holds no call beyond its deadline.
-func TestMuteServer(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	at := "postgres://" + l.Addr().String() + "/postgres?sslmode=disable"
-	byPgx, err := New(newPool(t, at), Config{})
-	must(t, err)
-	db, err := sql.Open("pgx", at)
-	must(t, err)
-	defer db.Close()
-	bySQL, err := NewSQL(db, Config{})
-	must(t, err)
-	for name, s := range map[string]*Store{"pgx": byPgx, "sql": bySQL} {
-		for call, f := range map[string]func(context.Context) error{
-			"Claim":    func(ctx context.Context) error { _, err := s.Claim(ctx, request()); return err },
-			"Transact": func(ctx context.Context) error { _, err := s.Transact(ctx, request(), nil); return err },
-			"Release":  func(ctx context.Context) error { return s.Release(ctx, "key", idempotency.Token{1}) },
-			"Sweep":    func(ctx context.Context) error { _, err := s.Sweep(ctx); return err },
-		} {
-			ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-			done := make(chan error, 1)
-			go func() { done <- f(ctx) }()
-			select {
-			case err := <-done:
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s, %s: %v, want context.DeadlineExceeded", name, call, err)
-				}
-			case <-time.After(30 * time.Second):
-				t.Errorf("%s, %s does not return", name, call)
-			}
-			cancel()
-		}
 	}
 }

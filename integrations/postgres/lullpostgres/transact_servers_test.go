@@ -38,9 +38,7 @@ func each(t *testing.T, c Config, f func(t *testing.T, s *Store, effects string)
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			table := "e_" + strings.ToLower(rand.Text())
-			if _, err := s.db.exec(bg, "CREATE TABLE "+table+" (n int NOT NULL)"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, exec(bg, s.db, "CREATE TABLE "+table+" (n int NOT NULL)"))
 			f(t, s, table)
 		})
 	}

@@ -37,17 +37,12 @@ func (t *tester) extend() {
 }
 
 func (t *tester) giveUp() {
-	c, d := request(), request()
+	c := request()
 	t.claimed(c, false)
 	t.extends(c, 0, long)
 	t.wants(again(c), idempotency.Unknown)
 	t.completes(c, []byte("after all"), long)
 	t.replays(again(c), []byte("after all"))
-
-	t.claimed(d, false)
-	t.extends(d, 0, long)
-	t.claimed(resume(d), true)
-	t.fenced(d)
 }
 
 func (t *tester) takeOver() {
@@ -75,15 +70,6 @@ func (t *tester) takeOver() {
 	t.fenced(c)
 	t.fenced(d)
 	t.replays(again(c), []byte("by the third"))
-
-	f := request()
-	t.claimed(f, false)
-	t.extends(f, 0, long)
-	g := resume(f)
-	t.claimed(g, true)
-	t.must("Release", t.s.Release(t.ctx, g.Key, g.Token))
-	t.fenced(f)
-	t.claimed(again(f), false) // nothing is left of what was before
 }
 
 func (t *tester) recordForgotten() {
