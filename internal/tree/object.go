@@ -132,7 +132,12 @@ func (r *Reader) Object(n *Node, path string) *Object {
 }
 
 // At returns the path of a field of o.
-func (o *Object) At(name string) string { return Join(o.Path, name) }
+func (o *Object) At(name string) string {
+	if o == nil {
+		return name
+	}
+	return Join(o.Path, name)
+}
 
 // Join returns the path of the field name of what is at path. A name that looks like a path is in
 // brackets and quotes: metadata.annotations["example.com/retries"].
@@ -184,10 +189,10 @@ func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + 
 // null, and if it was asked for before. A key that is there twice is a mistake; the first value
 // counts. A nil Object has no fields.
 func (o *Object) Get(name string) (*Node, string) {
-	if o == nil {
-		return nil, name
-	}
 	path := o.At(name)
+	if o == nil {
+		return nil, path
+	}
 	var found *Node
 	for i, m := range o.Node.Members {
 		if !o.r.same(m.Key, name) {
@@ -257,6 +262,18 @@ func (o *Object) Object(name string) *Object {
 		return nil
 	}
 	return o.r.Object(n, path)
+}
+
+// Each calls do for each field, in the order of the text.
+func (o *Object) Each(do func(name string, n *Node, path string)) {
+	if o == nil {
+		return
+	}
+	for _, m := range o.Node.Members {
+		if n, path := o.Get(m.Key); n != nil {
+			do(m.Key, n, path)
+		}
+	}
 }
 
 // List returns the elements of a field that is a list, and its path.

@@ -143,15 +143,15 @@ func (s *Set) only(name string) error {
 	}
 	s.File.Dependencies = []config.Dependency{d}
 	s.File.Services = nil // they may call others
-	s.index = map[string]int{}
+	clear(s.index)
 	return nil
 }
 
 // about removes the entries that are only about other dependencies.
 func (s *Set) about(only string, r Report) Report {
 	own, any := map[source]bool{}, map[source]bool{}
-	for name, sources := range s.sources {
-		for _, each := range sources {
+	for name, k := range s.known {
+		for _, each := range k.sources {
 			any[each.bare()] = true
 			if name == only {
 				own[each.bare()] = true
@@ -174,15 +174,9 @@ func partOf(parts map[source]bool, e Entry) bool {
 	return false
 }
 
-// base is the policy that all dependencies begin with, if the options have one, and its preset.
+// base is the policy that dependencies begin with, and its preset. given: it is that of the options, for all of them.
 type base struct {
 	given  bool
-	policy lull.Policy
-	preset string
-}
-
-// A start is the policy that a dependency begins with.
-type start struct {
 	policy lull.Policy
 	preset string
 }
@@ -203,65 +197,49 @@ func (o Options) base() (base, error) {
 
 // of returns what a dependency of format f begins with: unless the options set a base, what its
 // system does by default.
-func (b base) of(f Format) (lull.Policy, string) {
+func (b base) of(f Format) base {
 	if b.given {
-		return b.policy, b.preset
+		return b
 	}
-	s := standards()[f]
-	return s.policy, s.preset
+	return standards()[f]
 }
 
 // standards are the defaults of the systems, by format. They are computed once, because presets
 // take time to look up.
-var standards = sync.OnceValue(func() (all [formats]start) {
-	for f := range all {
-		all[f].policy, all[f].preset = standard(Format(f))
-	}
-	return all
-})
-
-func standard(f Format) (lull.Policy, string) {
-	switch f {
-	case GRPC:
-		p, _ := config.PresetPolicy("grpc-no-throttling")
-		p.Attempts = 1
-		return p, "grpc-no-throttling"
-	case Envoy, EnvoyGateway:
-		p := presetPolicy("envoy")
-		p.Attempts = 1
-		return p, ""
-	case Gateway:
-		p := presetPolicy("envoy")
-		p.Attempts, p.Deadline = 1, lull.NoTimeout
-		return p, ""
-	case Dapr, Resilience4j, Linkerd:
-		return lull.Policy{Attempts: 1, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways,
-			HintLimit: anyHint, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}, ""
-	default:
-		p, _ := config.PresetPolicy("istio")
-		return p, "istio"
-	}
-}
-
-// presetPolicy is the policy of a client in package rivals, which must exist.
-func presetPolicy(name string) lull.Policy {
-	p, err := rivals.Find(name)
+var standards = sync.OnceValue(func() (all [formats]base) {
+	envoy, err := rivals.Find("envoy")
 	if err != nil {
 		panic(err) // TestTheBasesAreThere keeps it from happening
 	}
-	return p.Policy
-}
+	all[GRPC].preset, all[Istio].preset = "grpc-no-throttling", "istio"
+	for f := range all {
+		p := &all[f].policy
+		switch Format(f) {
+		case GRPC, Istio:
+			*p, _ = config.PresetPolicy(all[f].preset)
+		case Envoy, EnvoyGateway, Gateway:
+			*p = envoy.Policy
+		case Dapr, Resilience4j, Linkerd:
+			*p = lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways,
+				HintLimit: anyHint, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}
+		}
+		if Format(f) != Istio { // which retries by default
+			p.Attempts = 1
+		}
+	}
+	all[Gateway].policy.Deadline = lull.NoTimeout
+	return all
+})
 
 // reading is a Read in progress.
 type reading struct {
-	options          Options
-	base             base
-	set              *Set
-	report           Report
-	mistakes         config.Mistakes
-	documents        [formats][]*document
-	unknownDocuments int  // documents that are not read
-	full             bool // there are too many dependencies; mistakes has that
+	options   Options
+	base      base
+	set       *Set
+	report    Report
+	mistakes  config.Mistakes
+	documents [formats][]*document
+	full      bool // there are too many dependencies; mistakes has that
 }
 
 // A document is a document that is being read: the mapping of a file, or an item of a list of
@@ -274,12 +252,13 @@ type document struct {
 	noted   map[Entry]bool // the entries as a set
 	key     string         // of the ConfigMap that it is in; empty: none
 	within  int            // texts in it that are read by themselves
+	based   bool           // there is a base, which decides what the document leaves open
 	// files are the files of the nodes, of a document that was made of several; nil: it was not.
 	files map[*tree.Node]string
 }
 
-func newDocument(f File, root *tree.Node, prefix string) *document {
-	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix}
+func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document {
+	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given}
 }
 
 // open parses a file and sorts its documents by format.
@@ -293,11 +272,9 @@ func (r *reading) open(f File) {
 		r.mistakes = append(r.mistakes, wrong...)
 		return
 	}
-	if format, ok := Format(0), false; r.options.From == nil && len(roots) == 1 {
-		if format, ok = recognise(roots[0]); ok && format == Lull {
-			r.readPolicyFile(f)
-			return
-		}
+	if r.options.From == nil && len(roots) == 1 && isLull(roots[0]) {
+		r.readPolicyFile(f)
+		return
 	}
 	if len(roots) == 0 {
 		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
@@ -311,7 +288,7 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 	for i, root := range roots {
 		at := prefix
 		if spring && root.Kind == tree.Map && root.Get("apiVersion") == nil { // all are documents of the application, whatever else they look like
-			d := newDocument(f, root, at)
+			d := r.newDocument(f, root, at)
 			d.key = key
 			r.documents[Resilience4j] = append(r.documents[Resilience4j], d)
 			continue
@@ -326,8 +303,8 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 // sort adds the document root to the documents of its format. otherwise is the format of a document
 // that cannot be recognised; nil: it is a mistake.
 func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
-	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
-		for i, item := range root.Get("items").Items {
+	if items := listed(root); items != nil {
+		for i, item := range items.Items {
 			r.sort(f, item, tree.Element(tree.Join(prefix, "items"), i), otherwise)
 		}
 		return
@@ -336,7 +313,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		r.list(f, root, prefix, otherwise)
 		return
 	}
-	d := newDocument(f, root, prefix)
+	d := r.newDocument(f, root, prefix)
 	format, ok := recognise(root)
 	if r.options.From != nil {
 		format, ok = *r.options.From, true
@@ -350,7 +327,6 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case kind != nil && version != nil:
 		d.within = r.within(f, root)
 		d.unreadObject(root, kind.Text, version.Text)
-		r.unknownDocuments++
 		r.collect(d)
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)
@@ -503,6 +479,16 @@ func (d *document) sourcesIn(path string) []source {
 // note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
+// noteIf is note if something is so.
+func (d *document) noteIf(is bool, k Kind, path, why string) {
+	if is {
+		d.note(k, path, why)
+	}
+}
+
+// assume records at path what the default of a system decides, unless there is a base.
+func (d *document) assume(is bool, path, why string) { d.noteIf(is && !d.based, Assumed, path, why) }
+
 // noteWhole records all of n, at path, of which a part was read.
 func (d *document) noteWhole(k Kind, n *tree.Node, path, why string) {
 	n.Use = tree.Told
@@ -585,26 +571,50 @@ func (d *document) noteUnread(o *tree.Object, why string) {
 	}
 }
 
-// lost records those of the fields that o has; a policy has none of them.
+// noteRouting records the fields of what refers to something else: some were read, and the rest.
+func (d *document) noteRouting(o *tree.Object, read ...string) {
+	for _, name := range read {
+		d.noteIf(o.Has(name), Aside, o.At(name), routingWhy)
+	}
+	d.noteUnread(o, routingWhy)
+}
+
+// lost reads and records those of the fields that o has; a policy has none of them.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		n, path := o.Get(name)
-		switch {
-		case n == nil:
-		case off(n):
+		if n, path := o.Get(name); n != nil && off(n) {
 			d.note(Aside, path, offWhy)
-		default:
+		} else if n != nil {
 			d.note(kind, path, why)
 		}
 	}
 }
 
+// idle records those of the fields that o has; they have no effect.
+func (d *document) idle(o *tree.Object, why string, names ...string) {
+	for _, name := range names {
+		if o.Has(name) {
+			d.note(Lost, o.At(name), why)
+		}
+	}
+}
+
+// attempts is the number of attempts of a call with so many retries, a setting at path.
+func (d *document) attempts(retries int64, path string) int {
+	d.noteIf(retries >= mostAttempts, Changed, path, "a policy makes at most 1000 attempts")
+	return int(min(retries, mostAttempts-1)) + 1
+}
+
+// mostAttempts is the most attempts that a policy can have.
+const mostAttempts = 1000
+
 // maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
 // more than anybody looks through.
 const maxDependencies = 20_000
 
-// add adds a dependency that was made of what is at path of d, and of rest.
-func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, extras foreign, rest ...source) {
+// add adds a dependency that was made of what is at path of d, and of rest. others are further names, if a dependency of that
+// name has another policy.
+func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, extras known, rest ...source) {
 	if r.full {
 		return
 	}
@@ -612,56 +622,47 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		d.Note(d.at(path).Position, path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
 		return
 	}
-	p = finish(p)
-	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
-		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
-	}
-	if extras.rebased = r.base.given; extras.rebased {
-		extras.ignoresHints = false
-	}
-	own := !r.base.given || extras.retried != nil || extras.codes != nil // the file has retries of its own
-	if own && p.MaxAttempts() > 1 && !extras.safe {
-		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
-	}
-	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), fields: d.fieldsOf(extras.of, path), foreign: extras}, d.note)
-	}
-}
-
-// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
-func unsafeIn(f Format) string {
-	if f == GRPC {
-		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
-	}
-	system := "Istio"
-	switch f {
-	case Envoy:
-		system = "Envoy"
-	case Gateway:
-		system = "a gateway"
-	case EnvoyGateway, Dapr, Resilience4j, Linkerd:
-		system = f.System()
-	}
-	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
-}
-
-// finish makes p valid.
-func finish(p lull.Policy) lull.Policy {
 	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {
 		p.AttemptTimeout = p.Deadline
 	}
 	if p.Hedge.Attempts > 1 {
 		p.Attempts = 1
 	}
-	return p
+	preset := r.base.of(extras.of).preset
+	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
+		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
+	}
+	if extras.rebased = r.base.given; extras.rebased {
+		extras.ignoresHints = false
+	}
+	if own := !r.base.given || extras.retried != nil || extras.codes != nil; own && p.MaxAttempts() > 1 && !extras.safe {
+		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
+	}
+	at := d.at(path).Position
+	if err := p.Validate(); err != nil { // only a defect of a reader makes such a policy
+		d.Note(at, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
+		return
+	}
+	extras.origin, extras.sources = at, append(rest, d.source(path))
+	own := r.set.add(config.Dependency{Name: name, Preset: preset, Policy: p}, others, d.fieldsOf(extras.of, path), extras)
+	d.noteIf(own != name, Assumed, path, "it is the dependency "+tree.Quote(own)+" here, since names are taken or have characters that none can have")
 }
 
-// valid is a guard: it reports an invalid policy, which only a defect of a reader can make, at its
-// place.
-func (r *reading) valid(d *document, path string, p lull.Policy) bool {
-	if err := p.Validate(); err != nil {
-		d.Note(d.at(path).Position, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
-		return false
+// heedHints gives a policy that follows a hint of any length lull's limit, for a system that looks at none.
+func heedHints(p *lull.Policy) {
+	if p.HintLimit == anyHint {
+		p.HintLimit = engine.DefaultHintLimit
 	}
-	return true
+}
+
+// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
+func unsafeIn(f Format) string {
+	system := f.System()
+	switch f {
+	case GRPC:
+		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
+	case Gateway:
+		system = "a gateway"
+	}
+	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
 }

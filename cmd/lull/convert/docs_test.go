@@ -142,7 +142,7 @@ func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == probe.row })
 		for c, to := range columns {
 			// A policy that the format can hold, except for the field.
-			p, _ := base{}.of(to)
+			p := base{}.of(to).policy
 			p.Attempts = 4
 			probe.edit(&p)
 			if err := p.Validate(); err != nil {

@@ -33,8 +33,8 @@ type Edit struct {
 // are set in a part that is in none of the files.
 func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits []Edit, missing []string) {
 	was, _ := s.find(dependency)
-	of := s.foreign[dependency].of
-	e := &editor{p: p, was: was.Policy, parts: s.sources[dependency]}
+	of := s.known[dependency].of
+	e := &editor{p: p, was: was.Policy, parts: s.known[dependency].sources}
 	for _, field := range fields {
 		before := len(e.edits)
 		write := editors[of]
@@ -556,7 +556,7 @@ func (e *editor) grpc(field string) bool {
 // RetriesUnsent reports whether calls to the dependency of that name are retried only after failures by
 // which a request was certainly not carried out: no connection, or a stream that was refused.
 func (s *Set) RetriesUnsent(dependency string) bool {
-	f := s.foreign[dependency].retried
+	f := s.known[dependency].retried
 	return f != nil && len(f.statuses) == 0 && !slices.ContainsFunc(f.on, func(word string) bool {
 		return word != "connect-failure" && word != "refused-stream" && word != "reset-before-request"
 	})

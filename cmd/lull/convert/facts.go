@@ -44,18 +44,18 @@ type Method struct {
 
 // Facts returns what the files say of the calls to the dependency of that name.
 func (s *Set) Facts(dependency string) Facts {
-	f := s.facts[dependency]
-	if e := s.foreign[dependency].ejection; e != nil {
-		f.Ejected = e.most
+	k := s.known[dependency]
+	if k.ejection != nil {
+		k.facts.Ejected = k.ejection.most
 	}
-	return f
+	return k.facts
 }
 
 // Says reports whether a file has the field of the policy of the dependency, such as
 // "attempt_timeout". It does not for what only the default of a system decides. Policy files of lull
 // are not asked.
 func (s *Set) Says(dependency, field string) bool {
-	_, ok := s.places[dependency][field]
+	_, ok := s.known[dependency].places[field]
 	return ok
 }
 

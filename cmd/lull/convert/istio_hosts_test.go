@@ -58,7 +58,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 			if !ok || d2.Policy != d.Policy {
 				t.Errorf("%s: %+v, then %v %+v\n%s\n%s", d.Name, d.Policy, ok, d2.Policy, text, data)
 			}
-			if f, g := first.facts[d.Name], again.facts[d.Name]; f.host != g.host || f.subset != g.subset {
+			if f, g := first.known[d.Name].facts, again.known[d.Name].facts; f.host != g.host || f.subset != g.subset {
 				t.Errorf("%s: %s %s, then %s %s", d.Name, f.host, f.subset, g.host, g.subset)
 			}
 		}

@@ -88,6 +88,7 @@ const (
 	notReadWhy = "it is not read here"
 	offWhy     = "it is switched off"
 	plainWhy   = "not how calls are made"
+	routingWhy = "routing, " + plainWhy
 	anchorWhy  = "it is there to be referred to"
 )
 
@@ -186,9 +187,7 @@ func (d *document) annotations(root *tree.Node) {
 		return
 	}
 	for _, m := range all.Members {
-		if m.Value.Kind > tree.Null && !isUnrelated(m.Key) {
-			d.note(Lost, tree.Join("metadata.annotations", m.Key), "annotations are not read here")
-		}
+		d.noteIf(m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, tree.Join("metadata.annotations", m.Key), "annotations are not read here")
 	}
 }
 

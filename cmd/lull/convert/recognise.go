@@ -182,19 +182,20 @@ func isCluster(n *tree.Node) bool {
 // hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
 // under names of its own.
 func hasTypes(n *tree.Node) bool {
-	return strings.HasPrefix(fullTypeOf(n), "type.googleapis.com/envoy.") ||
+	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") ||
 		slices.ContainsFunc(n.Items, hasTypes) ||
 		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasTypes(m.Value) })
 }
 
-func fullTypeOf(n *tree.Node) string {
-	if t := n.Get("@type"); t != nil {
-		return t.Text
-	}
-	return ""
-}
+func typeOf(n *tree.Node) string { return lastOf(textOf(n.Get("@type"))) }
 
-func typeOf(n *tree.Node) string { return lastOf(fullTypeOf(n)) }
+// listed are the items of a List of Kubernetes; nil: root is none.
+func listed(root *tree.Node) *tree.Node {
+	if !strings.HasSuffix(textOf(root.Get("kind")), "List") {
+		return nil
+	}
+	return root.Get("items")
+}
 
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 

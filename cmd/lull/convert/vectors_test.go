@@ -235,8 +235,9 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		}
 	}
 	for _, c := range v.Inbound { // a sidecar's own: the same but for what is retried by default
-		d := newDocument(File{Name: "x"}, tree.NewMap(), "")
-		i := &istioReader{r: &reading{set: newSet()}, d: d}
+		in := &reading{set: newSet()}
+		d := in.newDocument(File{Name: "x"}, tree.NewMap(), "")
+		i := &istioReader{r: in, d: d}
 		nodes, err := tree.ParseJSON(c.In)
 		if err != nil {
 			t.Fatal(err)
@@ -558,16 +559,15 @@ func TestPublishedGatewayLimits(t *testing.T) {
 // The figures of package rivals are those that unsaid fields have.
 func TestTheBasesAreThere(t *testing.T) {
 	for _, f := range []Format{GRPC, Istio, Envoy, Gateway} {
-		p, _ := base{}.of(f)
-		if err := p.Validate(); err != nil {
+		if err := (base{}).of(f).policy.Validate(); err != nil {
 			t.Errorf("%v: %v", f, err)
 		}
 	}
-	istio, name := base{}.of(Istio)
+	istio, name := base{}.of(Istio).policy, base{}.of(Istio).preset
 	if istio.Attempts != 3 || istio.Backoff != (backoff.Schedule{Base: proxyBase, Cap: proxyBase * proxyGrowth}) || name != "istio" || !istio.Budget.Unlimited || !istio.Breaker.Off {
 		t.Errorf("istio: %+v", istio)
 	}
-	envoy, _ := base{}.of(Envoy)
+	envoy := base{}.of(Envoy).policy
 	if envoy.Deadline != 15*time.Second || envoy.Attempts != 1 {
 		t.Errorf("envoy: %+v", envoy)
 	}
