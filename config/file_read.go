@@ -20,7 +20,6 @@ const (
 	versionText = "1"
 )
 
-// fileKeys are the keys at the top of a policy file.
 var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
 
 // oldKey is the older name of "dependencies".
@@ -315,7 +314,6 @@ func (r *fileReader) valid(d Dependency, from origins) {
 	r.Validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
 }
 
-// operations reads the operations of d.
 func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member) {
 	for _, item := range r.items(shown, e, "operation", "charge: {idempotent: false}") {
 		if r.Full() {

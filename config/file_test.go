@@ -74,7 +74,6 @@ func shop(t testing.TB) *PolicyFile {
 	return f
 }
 
-// withoutPositions returns f without its positions.
 func withoutPositions(f *PolicyFile) PolicyFile {
 	plain := *f
 	plain.places = nil

@@ -311,13 +311,11 @@ func (l *Live) take(data []byte, now fileState) error {
 	return nil
 }
 
-// refuse reports a file that was refused.
 func (l *Live) refuse(what fileState, err error) {
 	l.refused = what
 	l.report(Reload{File: l.File(), Unused: l.Unused(), Err: err})
 }
 
-// apply makes f the file in force.
 func (l *Live) apply(f *PolicyFile) Reload {
 	l.mu.Lock()
 	defer l.mu.Unlock()

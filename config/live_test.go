@@ -46,7 +46,6 @@ func (l *liveFile) record(r Reload) {
 	l.got = append(l.got, l.words(r))
 }
 
-// words is a report in short.
 func (l *liveFile) words(r Reload) string {
 	if r.File != l.Live.File() {
 		l.t.Error("a report with a file that is not in force")

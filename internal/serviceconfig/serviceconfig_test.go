@@ -39,7 +39,6 @@ func fields(err error) []string {
 	return all
 }
 
-// of are the fields that were lost.
 func of(lost []serviceconfig.Loss) []string {
 	var all []string
 	for _, l := range lost {

@@ -195,11 +195,8 @@ func (o *Object) Get(name string) (*Node, string) {
 	}
 	var found *Node
 	for i, m := range o.Node.Members {
-		if !o.r.same(m.Key, name) {
-			continue
-		}
-		if o.read[i] {
-			continue // asked for before
+		if o.read[i] || !o.r.same(m.Key, name) {
+			continue // not this one, or asked for before
 		}
 		o.read[i] = true
 		path = o.At(m.Key)
@@ -209,11 +206,10 @@ func (o *Object) Get(name string) (*Node, string) {
 		}
 		found = m.Value
 	}
-	if found == nil {
-		return nil, path
+	if found != nil {
+		found.Use = max(found.Use, Read)
 	}
-	found.Use = max(found.Use, Read)
-	if found.Kind == Null {
+	if found == nil || found.Kind == Null {
 		return nil, path
 	}
 	return found, path
@@ -227,23 +223,30 @@ func (o *Object) Has(name string) bool {
 
 // PathOf returns the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {
-	if o == nil {
+	m := o.member(name)
+	if m == nil || m.Value.Kind == Null {
 		return "", false
 	}
-	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
-	if i < 0 || o.Node.Members[i].Value.Kind == Null {
-		return "", false
-	}
-	return o.At(o.Node.Members[i].Key), true
+	return o.At(m.Key), true
 }
 
 // Field returns the value of a field, whether it was read or not; nil: there is none.
 func (o *Object) Field(name string) *Node {
+	if m := o.member(name); m != nil {
+		return m.Value
+	}
+	return nil
+}
+
+func (o *Object) member(name string) *Member {
+	if o == nil {
+		return nil
+	}
 	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
 	if i < 0 {
 		return nil
 	}
-	return o.Node.Members[i].Value
+	return &o.Node.Members[i]
 }
 
 // Require is Get for a field that must be there; allowed describes its values.

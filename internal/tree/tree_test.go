@@ -15,7 +15,6 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// places writes every value with its place.
 func places(n *Node, path string, b *strings.Builder) {
 	fmt.Fprintf(b, "%d:%d %s\n", n.Line, n.Column, path)
 	for i, item := range n.Items {

@@ -256,7 +256,6 @@ func TestProblemsOfAScenario(t *testing.T) {
 	}
 }
 
-// allowed is the text of package sim.
 var allowed = regexp.MustCompile(`(?m): want [^;\n]*`)
 
 func TestBuiltIn(t *testing.T) {

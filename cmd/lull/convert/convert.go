@@ -91,7 +91,6 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 // report is returned with it, and lists what was not read.
 var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
-// readAll reads files of which none is left out.
 func readAll(files []File, o Options) (*Set, Report, error) {
 	base, err := o.base()
 	if err != nil {
@@ -131,7 +130,6 @@ func readAll(files []File, o Options) (*Set, Report, error) {
 	return r.set, r.report, nil
 }
 
-// only removes all other dependencies.
 func (s *Set) only(name string) error {
 	d, ok := s.File.Dependency(name)
 	if !ok {
@@ -231,7 +229,6 @@ var standards = sync.OnceValue(func() (all [formats]base) {
 	return all
 })
 
-// reading is a Read in progress.
 type reading struct {
 	options   Options
 	base      base
@@ -371,7 +368,6 @@ func found(root *tree.Node) string {
 	return "a mapping of " + strings.Join(keys, ", ")
 }
 
-// readPolicyFile reads a policy file.
 func (r *reading) readPolicyFile(f File) {
 	file, err := config.ParsePolicyFile(f.Name, f.Data)
 	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
@@ -452,7 +448,6 @@ func (d *document) shown(path string) string {
 	return tree.Concat(d.prefix, path)
 }
 
-// source returns the source at path of d.
 func (d *document) source(path string) source {
 	at := d.at(path)
 	return source{at.File, d.shown(at.path), d}
@@ -476,10 +471,8 @@ func (d *document) sourcesIn(path string) []source {
 	return all
 }
 
-// note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
-// noteIf is note if something is so.
 func (d *document) noteIf(is bool, k Kind, path, why string) {
 	if is {
 		d.note(k, path, why)
@@ -520,14 +513,12 @@ type location struct {
 	node  *tree.Node // nil: it is not there
 }
 
-// at returns the spot of the field at path.
 func (d *document) at(path string) location {
 	s := location{Position: d.Place(d.root), path: path}
 	d.descend(d.root, path, "", &s)
 	return s
 }
 
-// in is a place in the file that n is in.
 func (d *document) in(n *tree.Node, at config.Position) config.Position {
 	if file, ok := d.files[n]; ok {
 		at.File = file

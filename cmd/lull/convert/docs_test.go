@@ -19,7 +19,6 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// page is docs/convert.md.
 func page(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../../../docs/convert.md")

@@ -102,7 +102,6 @@ func (d *document) bounded(path, why string) {
 	}
 }
 
-// unbounded records a bound of retries that had no use.
 func (d *document) unbounded(path string) {
 	if path != "" {
 		d.noteAbout(bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
@@ -220,7 +219,6 @@ func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	return true
 }
 
-// retryAlone reads a retry policy without its route.
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry := e.retryPolicy(o)
 	policy := e.r.base.of(Envoy).policy
@@ -235,7 +233,6 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	e.r.add(e.d, name, nil, "", policy, extras)
 }
 
-// routes reads a route configuration.
 func (e *envoyReader) routes(o *tree.Object) {
 	o.Get("@type")
 	config := o.String("name")
@@ -411,7 +408,6 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	}
 }
 
-// called are the facts of a call to a cluster.
 func (e *envoyReader) called(cluster string) (f Facts) {
 	if !strings.Contains(cluster, "|") { // which Istio makes of a host that its own files have
 		f.Service = cluster
@@ -933,7 +929,6 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 
 const allowedUint32 = "a whole number from 0 to 4294967295"
 
-// limit reads a limit of concurrent requests.
 func (d *document) limit(o *tree.Object, name string, otherwise int64) (n int64, given bool) {
 	if n, given = o.Whole(name, 0, unlimited, allowedUint32); !given {
 		return otherwise, false
@@ -948,7 +943,6 @@ func (d *document) noLimit(path string, retries int64) bool {
 	return retries >= math.MaxInt32
 }
 
-// connectionLimits reads limits that no policy has.
 func (d *document) connectionLimits(o *tree.Object, names ...string) {
 	for _, name := range names {
 		n, ok := o.Whole(name, 0, unlimited, allowedUint32)
@@ -969,7 +963,6 @@ func boundRetries(p *lull.Policy, retries int64) {
 	}
 }
 
-// limitOf is a number of concurrent requests as a limit.
 func limitOf(n int64) bulkhead.Config {
 	if n > bulkhead.MaxLimit {
 		return bulkhead.Config{}
@@ -977,7 +970,6 @@ func limitOf(n int64) bulkhead.Config {
 	return bulkhead.Config{InFlight: max(int(n), 1)}
 }
 
-// retryBudget reads a retry_budget.
 func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	b := &proxyBudget{percent: 20, least: 3}
 	percent := o.Object("budget_percent")
@@ -1006,7 +998,6 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"failure_percentage_minimum_hosts", "failure_percentage_request_volume", "max_ejection_time", "max_ejection_time_jitter",
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
-// outlier reads outlier_detection.
 func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
 	d := e.d
 	var implied []string

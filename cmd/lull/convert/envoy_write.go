@@ -104,7 +104,6 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 	action.SetIf(hedged && retry.Get("per_try_timeout") != nil, "hedge_policy", tree.NewMap().Set("hedge_on_per_try_timeout", true))
 }
 
-// envoyHosts writes which host a retry goes to.
 func envoyHosts(retry *tree.Node, h hosts) {
 	config := func(kind string) *tree.Node {
 		return tree.NewMap().Set("@type", "type.googleapis.com/envoy.extensions.retry."+kind)
@@ -116,7 +115,6 @@ func envoyHosts(retry *tree.Node, h hosts) {
 		Set("typed_config", config("priority.previous_priorities.v3.PreviousPrioritiesConfig").Set("update_frequency", h.priorities)))
 }
 
-// hints writes that Retry-After is followed.
 func (w *writer) hints(name string, retry *tree.Node, p lull.Policy, note noter) {
 	header := tree.NewMap().Set("name", "Retry-After").Set("format", "SECONDS")
 	retry.Set("rate_limited_retry_back_off", tree.NewMap().Set("reset_headers", tree.ListOf(header)).

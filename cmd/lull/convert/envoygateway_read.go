@@ -43,7 +43,6 @@ type trafficPolicy struct {
 // A routeTarget is what a BackendTrafficPolicy is for.
 type routeTarget struct{ kind, namespace, name, section string }
 
-// backendTraffic reads a BackendTrafficPolicy.
 func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	d := g.d
 	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name, limit: 1024, retries: 1024}
@@ -116,7 +115,6 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	return e
 }
 
-// triggers reads retryOn.
 func (e *envoyRetry) triggers(d *document, on *tree.Object) {
 	words, path := on.List("triggers")
 	if len(words) > 0 {
@@ -197,7 +195,6 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 	d.noteUnread(o, plainWhy)
 }
 
-// passive reads the outlier detection.
 func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	d := t.d
 	var implied []string

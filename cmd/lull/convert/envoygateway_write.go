@@ -118,7 +118,6 @@ func (w *writer) triggeredRetry(d config.Dependency, p lull.Policy, attempts int
 		SetIf(h.priorities > 0, "numAttemptsPerPriority", h.priorities)
 }
 
-// passive writes an ejection.
 func (w *writer) passive(e ejection, span func(time.Duration, string) string, note noter) *tree.Node {
 	e.unsaid("Envoy Gateway", note)
 	n := tree.NewMap().Set("consecutive5XxErrors", min(e.consecutive(), math.MaxInt32))

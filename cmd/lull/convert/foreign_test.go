@@ -175,7 +175,6 @@ func inOrder(list string) string {
 	return strings.Join(words, ",")
 }
 
-// randomIstio is a VirtualService and a DestinationRule.
 func randomIstio(r *rand.Rand) *tree.Node {
 	millis := func() *tree.Node { return tree.String(pretty.Duration(span(r))) }
 	attempts := 1 + r.IntN(6)

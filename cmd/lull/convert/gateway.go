@@ -34,7 +34,6 @@ const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four who
 // gatewayDuration is the form of durations in GEP-2257.
 var gatewayDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
-// longestGateway is the longest of them.
 const longestGateway = 99999 * time.Hour
 
 func parseGateway(text string) (time.Duration, bool) {
@@ -151,7 +150,6 @@ func (r *reading) gateway(docs []*document) {
 	g.leftTraffic()
 }
 
-// route is an HTTPRoute before its rules are read.
 func (g *gatewayReader) route(spec *tree.Object, name string) httpRoute {
 	route := httpRoute{d: g.d, spec: spec, namespace: g.namespace, name: name}
 	for _, p := range spec.Objects("parentRefs") {
@@ -188,7 +186,6 @@ func envoyGateways(docs []*document) map[backend]bool {
 	return found
 }
 
-// rule reads a rule of an HTTPRoute.
 func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	d := g.d
 	name := o.String("name")
@@ -349,7 +346,6 @@ func (g *gatewayReader) envoys(route httpRoute, o *tree.Object) bool {
 	}) || slices.ContainsFunc(route.parents, func(p backend) bool { return g.envoy[p] })
 }
 
-// retry reads an HTTPRouteRetry.
 func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 	d := g.d
 	items, path := o.List("codes")
@@ -418,7 +414,6 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	d.noteUnread(spec, plainWhy)
 }
 
-// interval reads an interval of a retryConstraint.
 func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
 	const allowed = "a duration from 1s to 1h"
 	n, path := o.Get("interval")
@@ -533,7 +528,6 @@ func gatewaySpans(system string, note noter) func(t time.Duration, field string)
 	}
 }
 
-// constraint writes a budget.
 func constraint(name string, c budget.Config, note noter) *tree.Node {
 	b := proxyBudgetOf(c)
 	interval, count := gatewayBudget.Window, float64(b.least)

@@ -24,7 +24,6 @@ var ownBusiness = map[string]string{
 	"comment":             "a comment",
 }
 
-// grpc reads service configs.
 func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
 		d.Same = tree.Fold
@@ -108,7 +107,6 @@ func (d *document) choice() (all, any bool) {
 	return any && (!limited || percentage == 100) && !o.Has("clientHostname"), any
 }
 
-// ignored records a field that a policy does not have.
 func (d *document) ignored(path string) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	why, known := ownBusiness[name]
@@ -247,7 +245,6 @@ func (w *writer) grpc() (*tree.Node, error) {
 	return c.Tree(), nil
 }
 
-// serviceConfig is the service config of one dependency.
 func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodName) serviceconfig.Config {
 	note := w.of(d)
 	one, lost, err := serviceconfig.Of(d.Policy, name)

@@ -73,7 +73,6 @@ type rule struct {
 	connected bool                  // a route for connections leads there
 }
 
-// says reports whether the rule has a setting of calls.
 func (t *rule) says() bool { return len(t.extras.places) > 0 }
 
 // has records that the rule has a field of a policy, at path.
@@ -170,10 +169,8 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-// objectName is the name of a Kubernetes object.
 type objectName struct{ name, namespace string }
 
-// metadata reads the name of an object.
 func (d *document) metadata(o *tree.Object) objectName {
 	o.Get("status")
 	meta, _ := o.Get("metadata")
@@ -433,7 +430,6 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 	return all
 }
 
-// millis is a duration that Istio accepts.
 func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -689,7 +685,6 @@ func limitOr(n int64) int64 {
 	return n
 }
 
-// retryBudget reads a retryBudget.
 func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
 	b := proxyBudget{percent: 20, least: 3}
 	if f, ok := percentIn(o, "percent"); ok {

@@ -127,7 +127,6 @@ func (part istioPart) inherits(whole *tree.Node) {
 	part.note.changed(missing("retryBudget"), "budget", "the subset has the retryBudget of its host, which Istio cannot switch off")
 }
 
-// object is a Kubernetes object.
 func object(version, kind, name string, spec *tree.Node) *tree.Node {
 	return tree.NewMap().Set("apiVersion", version).Set("kind", kind).Set("metadata", tree.NewMap().Set("name", name)).Set("spec", spec)
 }

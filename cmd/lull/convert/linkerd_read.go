@@ -133,7 +133,6 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 	return all
 }
 
-// linkerdBudget reads the retry budget of a profile.
 func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	c := budget.Config{Ratio: linkerdRatio, Floor: linkerdFloor, Window: linkerdTTL}
 	var missing []string
@@ -162,7 +161,6 @@ func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	return c
 }
 
-// annotated reads the annotations of a Service.
 func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]bool) {
 	meta := o.Object("metadata")
 	name := meta.String("name")

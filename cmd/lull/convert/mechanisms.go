@@ -87,7 +87,6 @@ func (e ejection) consecutive() int {
 	return e.five + e.gateway
 }
 
-// ejects reports whether it ejects anything.
 func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }
 
 const nothingOpens = "nothing is left for which a breaker would open"
@@ -129,7 +128,6 @@ func (e ejection) read(d *document, five, gateway string) {
 	}
 }
 
-// policy is the breaker that comes nearest.
 func (e ejection) policy() breaker.Config {
 	c := breaker.Config{Consecutive: -1, ConsecutiveFor: -1, OpenFor: e.base, OpenMax: e.base, OpenJitter: -1}
 	if n := e.consecutive(); n > 0 {

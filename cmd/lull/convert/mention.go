@@ -159,13 +159,11 @@ func (d *document) inside(key string, n *tree.Node, path, why string) {
 	}
 }
 
-// opened reports whether something in n was opened.
 func opened(n *tree.Node) bool {
 	return n.Use == tree.Opened || slices.ContainsFunc(n.Items, opened) ||
 		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return opened(m.Value) })
 }
 
-// flat reports whether n is a list of single values.
 func flat(n *tree.Node) bool {
 	return n.Kind == tree.List && !slices.ContainsFunc(n.Items, func(n *tree.Node) bool { return n.Kind >= tree.List })
 }

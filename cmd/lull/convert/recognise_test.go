@@ -32,7 +32,6 @@ func respelt(n *tree.Node, camel func() bool) *tree.Node {
 	return &out
 }
 
-// plainPaths is a report with paths in one spelling.
 func plainPaths(r Report) string {
 	var b strings.Builder
 	for _, e := range r {

@@ -306,7 +306,6 @@ func (s *settings4j) random(o *tree.Object) float64 {
 	return f
 }
 
-// spring reads a duration as Spring Boot does.
 func (s *settings4j) spring(o *tree.Object, name string) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -364,7 +363,6 @@ func springDuration(text string) (time.Duration, bool) {
 	return time.Duration(total), total < math.MaxInt64
 }
 
-// instance adds the dependency of that name.
 func (r *reading) instance(a *application, d *document, profiles []string, name string, all *registries4j) {
 	p, extras := r.base.of(Resilience4j).policy, Resilience4j.known()
 	extras.ignoresHints, extras.facts, extras.places = true, Facts{Service: name}, map[string]config.Position{}
@@ -466,7 +464,6 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	return backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: wait, Cap: wait}
 }
 
-// breaker reads a circuit breaker.
 func (s *settings4j) breaker() breaker.Config {
 	d := s.d
 	c := breaker.Config{Consecutive: -1, OpenJitter: -1,

@@ -56,7 +56,6 @@ type foreign struct {
 	rebased      bool         // there is a base, so that the policy decides where nothing is set
 }
 
-// hosts is the choice of the host for a retry.
 type hosts struct {
 	others     bool  // to none that was tried before
 	more       int64 // searches for such a host, in addition to Envoy's one
@@ -175,7 +174,6 @@ func proper(name string) string {
 	return cut(name, maxName)
 }
 
-// cut is name with at most that many characters.
 func cut(name string, most int) string {
 	if utf8.RuneCountInString(name) > most {
 		name = strings.TrimSpace(string([]rune(name)[:most]))
@@ -194,7 +192,6 @@ func stem(file string) string {
 	return "dependency"
 }
 
-// located adds the places of more fields.
 func located(all, more map[string]config.Position) map[string]config.Position {
 	if all == nil && len(more) > 0 {
 		all = map[string]config.Position{}

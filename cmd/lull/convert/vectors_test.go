@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// vectors reads a file of published cases.
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
@@ -154,7 +153,6 @@ type envoyWant struct {
 	Frequency  int       `json:"update_frequency"`
 }
 
-// extensionNames are those of a list of extensions.
 func extensionNames(list *tree.Node) (all []string) {
 	if list == nil {
 		return nil

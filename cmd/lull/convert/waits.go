@@ -20,7 +20,6 @@ const (
 // anyHint is the HintLimit that follows a hint of any length.
 const anyHint = time.Duration(math.MaxInt64)
 
-// proxyWaits are the waits of Envoy as a schedule.
 func proxyWaits(base, longest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: base, Cap: longest}
 }

@@ -141,7 +141,6 @@ func (w *writer) folded() *config.PolicyFile {
 	return &f
 }
 
-// listOf makes one document of several.
 func listOf(f Format, documents []*tree.Node) *tree.Node {
 	if f == Envoy {
 		all := tree.ListOf()
@@ -172,7 +171,6 @@ func (w *writer) note(d config.Dependency, k Kind, field, why string) {
 	w.Report = append(w.Report, Entry{Kind: k, Position: w.set.position(d.Name, field), Path: path, Value: value, To: w.to, Why: why})
 }
 
-// of returns a noter for one dependency.
 func (w *writer) of(d config.Dependency) noter {
 	return func(k Kind, field, why string) { w.note(d, k, field, why) }
 }
