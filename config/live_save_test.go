@@ -60,10 +60,7 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 			t.Errorf("%d and %d attempts", x, y)
 		}
 		// Other content of the same length, with the same time of change.
-		info, err := os.Stat(l.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(l.path))
 		in("dependencies:\n  a: {attempts: 4}\n  b: {attempts: 3}\n")
 		if err := os.Chtimes(l.path, info.ModTime(), info.ModTime()); err != nil {
 			t.Fatal(err)
@@ -103,10 +100,7 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := &liveFile{t: t, path: path}
-		live, err := OpenLive(path, l.record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		live := must(OpenLive(path, l.record))
 		l.Live = live
 		a := l.dependency("a")
 		step := watched(t, l)

@@ -32,10 +32,7 @@ func openLive(t testing.TB, content string) *liveFile {
 	t.Helper()
 	l := &liveFile{t: t, path: filepath.Join(t.TempDir(), "retry.yaml")}
 	l.write(content)
-	live, err := OpenLive(l.path, l.record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must(OpenLive(l.path, l.record))
 	l.Live = live
 	return l
 }
@@ -347,10 +344,7 @@ func TestFollow(t *testing.T) {
 	if got := l.Unused(); !reflect.DeepEqual(got, []string{"a"}) {
 		t.Errorf("unused are %v", got)
 	}
-	registry, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := must(lull.NewRegistry(lull.Policy{}, 0))
 	host := registry.Get("host")
 	var a, b, never follows
 	never.err = errors.New("never")
@@ -473,10 +467,7 @@ dependencies:
 // Hosts are dependencies of the file by their names, those to come as well.
 func TestFollowEach(t *testing.T) {
 	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: {attempts: 3}, b: {attempts: 4}, c: }\n")
-	registry, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := must(lull.NewRegistry(lull.Policy{}, 0))
 	a := registry.Get("a")
 	if err := l.FollowEach(registry); err != nil {
 		t.Fatal(err)

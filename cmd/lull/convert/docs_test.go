@@ -21,10 +21,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../../../docs/convert.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile("../../../docs/convert.md"))
 	return string(data)
 }
 

@@ -138,10 +138,7 @@ func TestEnvoyStaysEnvoy(t *testing.T) {
 
 func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	t.Helper()
-	docs, err := parse("", out.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(parse("", out.Data))
 	was, is := map[string]string{}, map[string]string{}
 	leaves(in, "", was)
 	leaves(docs[0], "", is)

@@ -73,10 +73,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 
 // A name of a dependency of lull's own is never taken for a subset.
 func TestOnlyIstioHasSubsets(t *testing.T) {
-	data, err := config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}}))
 	if out := convert(t, File{"p.yaml", data}, Istio, Options{}); !strings.Contains(string(out.Data), "host: reviews-v1") {
 		t.Errorf("%s", out.Data)
 	}

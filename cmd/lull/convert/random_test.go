@@ -166,10 +166,7 @@ func file(t testing.TB, policies ...lull.Policy) File {
 		}
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: name, Policy: p})
 	}
-	data, err := config.FormatPolicyFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(config.FormatPolicyFile(f))
 	return File{"policies.yaml", data}
 }
 
@@ -227,4 +224,12 @@ func TestPoliciesGoThereAndBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }
