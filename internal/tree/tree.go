@@ -139,23 +139,27 @@ func (n *Node) Elements() []*Node {
 	return n.Items
 }
 
+// Values returns the elements of a List, or the values of a Map.
+func (n *Node) Values() []*Node {
+	all := slices.Clip(n.Items)
+	for _, m := range n.Members {
+		all = append(all, m.Value)
+	}
+	return all
+}
+
+// Any reports whether something is so for a value that n has.
+func (n *Node) Any(is func(*Node) bool) bool { return slices.ContainsFunc(n.Values(), is) }
+
 // Count returns the number of single values that n is or contains.
 func (n *Node) Count() (sum int) {
-	switch n.Kind {
-	case Null:
-		return 0
-	case List:
-		for _, item := range n.Items {
-			sum += item.Count()
-		}
-		return sum
-	case Map:
-		for _, m := range n.Members {
-			sum += m.Value.Count()
-		}
-		return sum
+	for _, v := range n.Values() {
+		sum += v.Count()
 	}
-	return 1
+	if n.Scalar() {
+		sum++
+	}
+	return sum
 }
 
 // Found describes a value, for a mistake; the words follow "is".

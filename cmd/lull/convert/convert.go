@@ -70,21 +70,18 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 		names = append(names, f.Name)
 	}
 	set, report, err := Read(files, o)
-	if err != nil {
-		for i := range report {
-			report[i].To, report[i].about = to, ""
+	var data []byte
+	var more written
+	if err == nil {
+		if data, more, err = write(set, to, o); err != nil {
+			return Output{}, err
 		}
-		return Output{Report: report.sorted(names)}, err
+		report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
 	}
-	data, more, err := write(set, to, o)
-	if err != nil {
-		return Output{}, err
-	}
-	report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
 	for i := range report {
 		report[i].To, report[i].about = to, ""
 	}
-	return Output{data, append(report, more.Report...).sorted(names)}, nil
+	return Output{data, append(report, more.Report...).sorted(names)}, err
 }
 
 // ErrNothing is the error for files that are valid and have nothing about how calls are made. The
@@ -255,7 +252,7 @@ type document struct {
 }
 
 func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document {
-	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given}
+	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given, noted: map[Entry]bool{}}
 }
 
 // open parses a file and sorts its documents by format.
@@ -306,7 +303,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		}
 		return
 	}
-	if root.Kind == tree.List && len(root.Items) > 0 && !slices.ContainsFunc(root.Items, func(n *tree.Node) bool { return n.Kind != tree.Map }) {
+	if len(root.Items) > 0 && !root.Any(func(n *tree.Node) bool { return n.Kind != tree.Map }) {
 		r.list(f, root, prefix, otherwise)
 		return
 	}
@@ -352,18 +349,18 @@ func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format
 
 // found describes a document whose format is not known.
 func found(root *tree.Node) string {
-	if root.Kind != tree.Map {
+	switch {
+	case root.Kind != tree.Map:
 		return root.Found()
-	}
-	if len(root.Members) == 0 {
+	case len(root.Members) == 0:
 		return "an empty mapping"
 	}
 	var keys []string
-	for _, m := range root.Members {
-		if keys = append(keys, tree.Clip(m.Key)); len(keys) == 5 && len(root.Members) > 5 {
-			keys = append(keys, "...")
-			break
-		}
+	for _, m := range root.Members[:min(len(root.Members), 5)] {
+		keys = append(keys, tree.Clip(m.Key))
+	}
+	if len(root.Members) > len(keys) {
+		keys = append(keys, "...")
 	}
 	return "a mapping of " + strings.Join(keys, ", ")
 }
@@ -398,17 +395,17 @@ func (r *reading) join(file *config.PolicyFile) {
 	for _, d := range file.Dependencies {
 		if _, ok := r.set.File.Dependency(d.Name); ok {
 			twice("dependencies." + d.Name)
-			continue
+		} else {
+			r.set.File.Dependencies = append(r.set.File.Dependencies, d)
 		}
-		r.set.File.Dependencies = append(r.set.File.Dependencies, d)
 	}
 	for _, s := range file.Services {
 		if _, ok := r.set.File.Service(s.Name); ok {
 			twice("services." + s.Name)
-			continue
+		} else {
+			r.set.File.Services = append(r.set.File.Services, s)
+			r.set.services[s.Name] = file
 		}
-		r.set.File.Services = append(r.set.File.Services, s)
-		r.set.services[s.Name] = file
 	}
 }
 
@@ -437,7 +434,7 @@ func (r *reading) collect(d *document) {
 		}
 	}
 	for _, e := range d.entries {
-		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == hintsUsed) {
+		if d.based && slices.Contains([]about{ejected, bounds, hints, hintsUsed}, e.about) {
 			e.about = "" // the policy of the base decides it
 		}
 		r.report = append(r.report, e)
@@ -497,9 +494,6 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 		n.Use = tree.Told
 	}
 	if !d.noted[e] {
-		if d.noted == nil {
-			d.noted = map[Entry]bool{}
-		}
 		d.noted[e] = true
 		d.entries = append(d.entries, e)
 	}

@@ -121,9 +121,6 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
 	}
-	if n.Kind != tree.Map {
-		return
-	}
 	is := noShape
 	if path == "" || typeOf(n) != "" || lastOf(path) == "cluster" {
 		is = shapeOf(n)
@@ -162,24 +159,24 @@ func (e *envoyReader) connections(n *tree.Node) {
 	for _, item := range n.Items {
 		e.connections(item)
 	}
+	var names []string
 	proxy := slices.Contains([]string{"TcpProxy", "UdpProxyConfig"}, typeOf(n))
 	for _, m := range n.Members {
 		switch {
 		case proxy && m.Key == "cluster":
-			e.connect(m.Value.Text)
+			names = append(names, m.Value.Text)
 		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
 			for _, c := range m.Value.Get("clusters").Elements() {
-				e.connect(textOf(c.Get("name")))
+				names = append(names, textOf(c.Get("name")))
 			}
 		default:
 			e.connections(m.Value)
 		}
 	}
-}
-
-func (e *envoyReader) connect(name string) {
-	if c := e.find(name); c != nil {
-		c.tcp = true
+	for _, name := range names {
+		if c := e.find(name); c != nil {
+			c.tcp = true
+		}
 	}
 }
 
@@ -201,11 +198,11 @@ func (e *envoyReader) find(name string) *cluster {
 // alone reads a document that is a route, a route action or a retry policy, and reports whether it
 // is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
-	name := stem(e.d.File)
 	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
 		return true
 	}
+	name := stem(e.d.File)
 	switch shapeOf(root) {
 	case aRoute:
 		e.route(e.d.Object(root, ""), route{names: []string{name}})
@@ -701,8 +698,9 @@ func safeRequests() *tree.Node {
 	return tree.ListOf(method, key)
 }
 
+// failures are those that are retried; nil: none.
 func (r *envoyRetry) failures() *failures {
-	if !r.given {
+	if r == nil || !r.given {
 		return nil
 	}
 	return &r.on

@@ -331,13 +331,12 @@ func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 	for _, name := range names {
 		p := g.r.base.of(EnvoyGateway).policy
 		t.start(&p, false)
-		var retried *failures
 		if t.retry != nil {
 			t.retry.apply(t.d, &p, p.Deadline)
 			t.d.noteSelection(t.retry.onPath, t.retry.why, name)
-			retried = t.retry.failures()
 		}
-		g.r.add(t.d, name, nil, t.path, p, t.finish(&p, retried))
+		extras := t.finish(&p, t.retry.failures())
+		g.r.add(t.d, name, nil, t.path, p, extras)
 	}
 	return true
 }

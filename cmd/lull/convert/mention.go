@@ -79,7 +79,7 @@ func off(n *tree.Node) bool {
 		d, err := time.ParseDuration(n.Text)
 		return err == nil && d == 0
 	case tree.Map:
-		return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m tree.Member) bool { return !off(m.Value) })
+		return len(n.Members) > 0 && !n.Any(func(n *tree.Node) bool { return !off(n) })
 	}
 	return false
 }
@@ -159,13 +159,10 @@ func (d *document) inside(key string, n *tree.Node, path, why string) {
 	}
 }
 
-func opened(n *tree.Node) bool {
-	return n.Use == tree.Opened || slices.ContainsFunc(n.Items, opened) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return opened(m.Value) })
-}
+func opened(n *tree.Node) bool { return n.Use == tree.Opened || n.Any(opened) }
 
 func flat(n *tree.Node) bool {
-	return n.Kind == tree.List && !slices.ContainsFunc(n.Items, func(n *tree.Node) bool { return n.Kind >= tree.List })
+	return n.Kind == tree.List && !n.Any(func(n *tree.Node) bool { return n.Kind >= tree.List })
 }
 
 // octal records a number that YAML reads as another than it looks.
@@ -198,8 +195,12 @@ func isUnrelated(annotation string) bool {
 	if isRelevant(name) || isRelevant(domain) {
 		return false
 	}
-	return !ok || slices.ContainsFunc(otherDomains, func(s string) bool { return domain == s || strings.HasSuffix(domain, "."+s) }) ||
+	return !ok || isOtherDomain(domain) ||
 		slices.ContainsFunc(otherAnnotations, func(part string) bool { return strings.Contains(plain(name), part) })
+}
+
+func isOtherDomain(name string) bool {
+	return slices.ContainsFunc(otherDomains, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) })
 }
 
 // unreadObject records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
@@ -213,28 +214,19 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	of := tree.Clip(kind) + " of " + tree.Clip(version)
 	count := root.Count() - d.within
 	root.Use = tree.Told
-	if own := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasPrefix(group, "gateway."); !own && !slices.ContainsFunc(otherDomains, func(s string) bool { return group == s || strings.HasSuffix(group, "."+s) }) {
+	if own := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasPrefix(group, "gateway."); !own && !isOtherDomain(group) {
 		for _, m := range root.Members {
 			d.rest(m.Key, m.Value, m.Key, "")
 		}
 	}
-	left := d.entries[:0]
-	for _, e := range d.entries {
-		switch {
-		case e.Kind == Aside: // one entry for all of it
-			continue
-		case e.Why == notReadWhy:
-			e.Why = of + " is not read here"
-		}
+	d.entries = slices.DeleteFunc(d.entries, func(e Entry) bool { return e.Kind == Aside }) // one entry for all of it
+	for i := range d.entries {
+		e := &d.entries[i]
+		e.Why = field(e.Why == notReadWhy, of+" is not read here", e.Why)
 		count -= max(e.Values, 1)
-		left = append(left, e)
 	}
-	d.entries = left
 	clear(d.noted)
-	why := of + " says nothing of how calls are made"
-	if len(left) > 0 {
-		why = "the rest of this " + of + " says nothing of how calls are made"
-	}
+	why := field(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
 	at := d.at("kind")
 	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

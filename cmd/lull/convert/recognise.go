@@ -182,9 +182,7 @@ func isCluster(n *tree.Node) bool {
 // hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
 // under names of its own.
 func hasTypes(n *tree.Node) bool {
-	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") ||
-		slices.ContainsFunc(n.Items, hasTypes) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasTypes(m.Value) })
+	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") || n.Any(hasTypes)
 }
 
 func typeOf(n *tree.Node) string { return lastOf(textOf(n.Get("@type"))) }
