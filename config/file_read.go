@@ -87,7 +87,11 @@ func (r *fileReader) root(n *tree.Node) {
 	parts := map[string]tree.Member{}
 	for _, e := range n.Members {
 		if !slices.Contains(fileKeys, e.Key) {
-			r.Unknown(e, "", fileKeys, atTop(e.Key))
+			suggestion := choice.Nearest(e.Key, fileKeys)
+			if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), e.Key); ok {
+				suggestion = "defaults." + e.Key
+			}
+			r.Unknown(e, "", fileKeys, suggestion)
 			continue
 		}
 		parts[e.Key] = e
@@ -113,14 +117,6 @@ func (r *fileReader) root(n *tree.Node) {
 	if e, ok := parts["services"]; ok {
 		r.services(e)
 	}
-}
-
-// atTop is the suggestion for a key at the top of a file that is none of fileKeys.
-func atTop(key string) string {
-	if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), key); ok {
-		return "defaults." + key
-	}
-	return choice.Nearest(key, fileKeys)
 }
 
 func (r *fileReader) version(e tree.Member) {
@@ -165,7 +161,13 @@ func (r *fileReader) items(key string, e tree.Member, thing, example string) []t
 		r.WrongAt(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", codec.MaxElements), "")
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool { return !isNamed(r.Reader, m, key) })
+	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool {
+		ok := properName(m.Key)
+		if !ok {
+			r.Note(r.KeyPlace(m), key, tree.Quote(m.Key), allowedName, "")
+		}
+		return !ok
+	})
 }
 
 func (r *fileReader) defaults(e tree.Member) {

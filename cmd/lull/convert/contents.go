@@ -30,6 +30,9 @@ const (
 // actions are the marks of templates: of Go and Jinja, and of ERB.
 var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
+// comments are lines that are nothing else.
+var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
+
 // templated reports whether a value in n, or a key, is that of a template. A text of several lines is
 // a file or a program within a file, and says nothing of the file itself.
 func templated(n *tree.Node) bool {
@@ -49,7 +52,7 @@ func Unread(f File, found bool) string {
 	roots, err := parse(f.Name, f.Data)
 	wrong, broken := errors.AsType[config.Mistakes](err)
 	switch {
-	case broken && actions.Match(withoutComments(f.Data)), slices.ContainsFunc(roots, func(root *tree.Node) bool {
+	case broken && actions.Match(comments.ReplaceAll(f.Data, nil)), slices.ContainsFunc(roots, func(root *tree.Node) bool {
 		format, ok := recognise(root)
 		return ok && format != Lull && templated(root)
 	}):
@@ -69,16 +72,6 @@ func cannotRead(wrong config.Mistakes) string {
 	m := wrong[0]
 	m.File = ""
 	return "it cannot be read: " + m.Error()
-}
-
-// withoutComments is a text without the lines that are comments.
-func withoutComments(data []byte) (out []byte) {
-	for line := range bytes.Lines(data) {
-		if !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) {
-			out = append(out, line...)
-		}
-	}
-	return out
 }
 
 // firstLines are those of policy files, by which a text that cannot be parsed is taken for one.

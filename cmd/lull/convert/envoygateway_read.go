@@ -291,11 +291,6 @@ func (g *gatewayReader) trafficOf(route httpRoute, rule string) *trafficPolicy {
 		}))
 }
 
-// connects reports whether routes of that kind lead connections, and no requests.
-func connects(kind string) bool {
-	return slices.Contains([]string{"TCPRoute", "TLSRoute", "UDPRoute"}, kind)
-}
-
 // leftTraffic adds a dependency for each target of a BackendTrafficPolicy that no rule in the files
 // has used.
 func (g *gatewayReader) leftTraffic() {
@@ -316,7 +311,7 @@ func (g *gatewayReader) leftTraffic() {
 func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 	var names []string
 	for _, target := range t.targets {
-		if !connects(target.kind) {
+		if !slices.Contains([]string{"TCPRoute", "TLSRoute", "UDPRoute"}, target.kind) { // which lead connections, and no requests
 			names = append(names, target.name)
 		}
 	}

@@ -73,8 +73,6 @@ type rule struct {
 	connected bool                  // a route for connections leads there
 }
 
-func (t *rule) says() bool { return len(t.extras.places) > 0 }
-
 // has records that the rule has a field of a policy, at path.
 func (t *rule) has(field string, d *document, path string) {
 	t.extras.places = located(maps.Clone(t.extras.places), map[string]config.Position{field: d.at(path).Position}) // a subset begins with those of its host
@@ -123,7 +121,10 @@ func (r *reading) istio(docs []*document) {
 			}
 		case "DestinationRule":
 			if o := o.Object("spec"); o != nil {
-				host := i.ruleHost(o)
+				host := o.String("host")
+				if host == "" {
+					d.Wrong(o.Node, o.At("host"), "missing", "the host that the rule is for", "")
+				}
 				full := fullHost(host, meta.namespace)
 				if host != "" && specs[full] == nil {
 					hosts = append(hosts, full)
@@ -151,7 +152,7 @@ func (r *reading) istio(docs []*document) {
 		i.d = t.d
 		switch {
 		case t.routed:
-		case !t.says():
+		case len(t.extras.places) == 0: // it has no setting of calls
 			i.d.noteIf(!t.connected, Aside, t.path, "it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
 		case t.connected:
 			i.d.lost(i.d.Object(t.settings, t.settingsAt), Lost, "only connections lead to "+tree.Quote(t.host)+" in these files, and a policy is for requests", "connectionPool", "outlierDetection", "retryBudget")
@@ -548,14 +549,6 @@ type spec struct {
 	host string // as it is written
 
 	namespace string
-}
-
-func (i *istioReader) ruleHost(o *tree.Object) string {
-	host := o.String("host")
-	if host == "" {
-		i.d.Wrong(o.Node, o.At("host"), "missing", "the host that the rule is for", "")
-	}
-	return host
 }
 
 // destinationRules reads the traffic policies of a host and of its subsets. Several rules may have

@@ -142,7 +142,7 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 			}
 		}
 		d.note(Aside, path, why)
-	case n.Kind < tree.List, isRelevant(name), flat(n):
+	case n.Kind < tree.List, isRelevant(name), n.Kind == tree.List && !n.Any(func(n *tree.Node) bool { return n.Kind >= tree.List }):
 		d.note(Lost, path, notReadWhy)
 	default:
 		d.inside(key, n, path, why)
@@ -160,10 +160,6 @@ func (d *document) inside(key string, n *tree.Node, path, why string) {
 }
 
 func opened(n *tree.Node) bool { return n.Use == tree.Opened || n.Any(opened) }
-
-func flat(n *tree.Node) bool {
-	return n.Kind == tree.List && !n.Any(func(n *tree.Node) bool { return n.Kind >= tree.List })
-}
 
 // octal records a number that YAML reads as another than it looks.
 func (d *document) octal(n *tree.Node, path string) {

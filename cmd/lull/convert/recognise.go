@@ -60,13 +60,6 @@ const certain = "one of: a policy file of lull (dependencies), a gRPC service co
 // serviceConfigFields are those by which a service config of gRPC is recognised.
 var serviceConfigFields = []string{"methodConfig", "retryThrottling", "loadBalancingConfig", "healthCheckConfig", "connectionScaling"}
 
-func isResilience4j(n *tree.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
-		first, _, _ := strings.Cut(m.Key, ".")
-		return plain(first) == "resilience4j"
-	})
-}
-
 func isServiceConfig(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		return slices.ContainsFunc(serviceConfigFields, func(name string) bool { return tree.Fold(m.Key, name) }) ||

@@ -105,7 +105,7 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 		of := s.all[kind]
 		if c := of.configs[elsewise]; c != nil && !s.used[c.Path] && of.instances[elsewise] == nil {
 			d.note(Assumed, c.Path, "no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
-			of.instances[elsewise] = d.empty(c.Path)
+			of.instances[elsewise] = d.Object(tree.NewMap(), c.Path)
 		}
 	}
 	r.instance(a, d, profiles, elsewise, s)
@@ -117,9 +117,6 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 		}
 	}
 }
-
-// empty is a mapping that is not in the document.
-func (d *document) empty(path string) *tree.Object { return d.Object(tree.NewMap(), path) }
 
 // beside records what is in a file of Spring Boot beside resilience4j.
 func (d *document) beside(o *tree.Object) {

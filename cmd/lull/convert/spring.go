@@ -19,9 +19,9 @@ import (
 
 // isSpring reports whether a document is of a Spring Boot application.
 func isSpring(n *tree.Node) bool {
-	return isResilience4j(n) || n.Get("apiVersion") == nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		first, _, _ := strings.Cut(m.Key, ".")
-		return first == "spring"
+		return plain(first) == "resilience4j" || first == "spring" && n.Get("apiVersion") == nil
 	})
 }
 
@@ -182,8 +182,8 @@ func (d *document) activation() activation {
 		var some []activation
 		for _, text := range texts {
 			p := profileParser{text: text.Text}
-			each, ok := p.expression()
-			if !ok || !text.Scalar() {
+			each, ok := p.operands()
+			if !ok || p.peek() != 0 || !text.Scalar() {
 				d.Wrong(n, at, n.Found(), "a name of a profile, or an expression such as prod & (eu | us)", "")
 				return allOf(when...)
 			}
@@ -225,11 +225,6 @@ func property(n *tree.Node, at, key string) (*tree.Node, string) {
 type profileParser struct {
 	text  string
 	depth int
-}
-
-func (p *profileParser) expression() (activation, bool) {
-	a, ok := p.operands()
-	return a, ok && p.peek() == 0
 }
 
 func (p *profileParser) peek() byte {
