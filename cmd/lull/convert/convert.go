@@ -468,13 +468,9 @@ func (d *document) sourcesIn(path string) []source {
 	return all
 }
 
-func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
+func (d *document) note(k Kind, path, why string) { d.noteAbout(true, "", k, path, why) }
 
-func (d *document) noteIf(is bool, k Kind, path, why string) {
-	if is {
-		d.note(k, path, why)
-	}
-}
+func (d *document) noteIf(is bool, k Kind, path, why string) { d.noteAbout(is, "", k, path, why) }
 
 // assume records at path what the default of a system decides, unless there is a base.
 func (d *document) assume(is bool, path, why string) { d.noteIf(is && !d.based, Assumed, path, why) }
@@ -485,7 +481,11 @@ func (d *document) noteWhole(k Kind, n *tree.Node, path, why string) {
 	d.note(k, path, why)
 }
 
-func (d *document) noteAbout(a about, k Kind, path, why string) {
+// noteAbout is noteIf for what can be carried from one proxy to another.
+func (d *document) noteAbout(is bool, a about, k Kind, path, why string) {
+	if !is {
+		return
+	}
 	at := d.at(path)
 	e := Entry{Kind: k, Position: at.Position, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
 	if n := at.node; n != nil && n != d.root && n.Use != tree.Opened && n.Kind >= tree.List {
@@ -621,7 +621,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		extras.ignoresHints = false
 	}
 	if own := !r.base.given || extras.retried != nil || extras.codes != nil; own && p.MaxAttempts() > 1 && !extras.safe {
-		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
+		d.noteAbout(true, repeated, Changed, path, unsafeIn(extras.of))
 	}
 	at := d.at(path).Position
 	if err := p.Validate(); err != nil { // only a defect of a reader makes such a policy

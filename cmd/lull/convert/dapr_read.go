@@ -392,9 +392,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 			retry.d.noteSelection(from.at, why, name)
 			extras.retried = from.matching
 		}
-		if p.Attempts > 1 {
-			retry.d.noteAbout(hints, Changed, retry.path, "Dapr does not look at Retry-After; lull does, and waits for up to 30s")
-		}
+		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path, "Dapr does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	heedHints(&p)
 	if opens != nil && opens.opens != nil {

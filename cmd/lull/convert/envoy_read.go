@@ -97,15 +97,11 @@ const (
 
 // bounded records what happens to a bound of retries, for a call with retries.
 func (d *document) bounded(path, why string) {
-	if path != "" {
-		d.noteAbout(bounds, Changed, path, why)
-	}
+	d.noteAbout(path != "", bounds, Changed, path, why)
 }
 
 func (d *document) unbounded(path string) {
-	if path != "" {
-		d.noteAbout(bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
-	}
+	d.noteAbout(path != "", bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
 }
 
 // unknown records fields of the policy that something else decides, unless there is a base.
@@ -285,10 +281,7 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 			return
 		}
 		own := inherited
-		routeName := o.String("name")
-		if routeName == "" {
-			routeName = fmt.Sprintf("routes[%d]", i)
-		}
+		routeName := cmp.Or(o.String("name"), fmt.Sprintf("routes[%d]", i))
 		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
 		e.route(o, own)
 	}
@@ -414,9 +407,7 @@ func (e *envoyReader) called(cluster string) (f Facts) {
 
 // noteSelection records what a policy makes of a list of failures, for the dependency of that name.
 func (d *document) noteSelection(path, why, name string) {
-	if why != "" {
-		d.noteAbout(selection+about(":"+name), Changed, path, why)
-	}
+	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
 
 // retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
@@ -670,9 +661,7 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 		}
 		d.note(Lost, h.Path, "a policy does not name headers: lullhttp reads Retry-After, RateLimit and X-RateLimit-Reset by itself")
 	}
-	if ours {
-		d.noteAbout(hintsUsed, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
-	}
+	d.noteAbout(ours, hintsUsed, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
 	b.NoMore("reset_headers", "max_interval")
 }
 
@@ -726,7 +715,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		}
 	} else {
 		for _, at := range r.hosted {
-			d.noteAbout(hosted, Lost, at, hostsWhy)
+			d.noteAbout(true, hosted, Lost, at, hostsWhy)
 		}
 		for _, unsaid := range r.implied {
 			d.note(Assumed, r.path, unsaid)
@@ -736,7 +725,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		p.HintLimit = r.hint
 	} else if p.Attempts > 1 && p.HintLimit == anyHint {
 		p.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {
 	case r.perTry == 0:
@@ -781,10 +770,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 // cluster reads the settings of a cluster that belong to policies.
 func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
-	name := o.String("name")
-	if name == "" {
-		name = stem(d.File)
-	}
+	name := cmp.Or(o.String("name"), stem(d.File))
 	c := &cluster{d: d, path: o.Path, name: name, node: o.Node, text: content(o.Node)}
 	if first := e.find(name); first != nil && first.d.File == d.File {
 		if first.text != c.text { // a dump may have the same cluster several times
@@ -803,7 +789,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 		ejects = e.outlier(od, below, &c.extras.foreign)
 	}
 	if path != "" && ejects != nil {
-		d.noteAbout(ejected, Lost, path, panicWhy)
+		d.noteAbout(true, ejected, Lost, path, panicWhy)
 	} else if path != "" {
 		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
@@ -1034,9 +1020,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	if enforced("enforcing_failure_percentage", 0) {
 		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
 		x.hosts = int(min(hosts, math.MaxInt32))
-		if x.hosts > 1 {
-			d.noteAbout(ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
-		}
+		d.noteAbout(x.hosts > 1, ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
 	}
 	without := func(on bool, enforcing string, names ...string) {
 		if !on {
@@ -1059,9 +1043,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 		d.idle(o, nothingOpens, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent")
 		return nil
 	}
-	if o.Has("interval") && x.percent == 0 {
-		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
-	}
+	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
 	x.becomesBreaker(d, o.Path, "Envoy", implied)
 	extras.ejection = &x
 	return func(p *lull.Policy) { p.Breaker = x.policy() }

@@ -157,9 +157,7 @@ func needless[T any](d *document, all failures, nodes []*tree.Node, path string,
 
 func (t *trafficPolicy) timeouts(o *tree.Object) {
 	h, c := o.Object("http"), o.Object("tcp")
-	if t.deadline, t.timed = h.Duration("requestTimeout", 0, allowedGateway, parseGateway); t.timed {
-		t.deadline = orNone(t.deadline)
-	}
+	_, t.timed = gatewayTimeout(h, "requestTimeout", &t.deadline)
 	t.d.lost(h, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "maxStreamDuration", "streamTimeout", "streamIdleTimeout")
 	t.d.lost(h, Lost, connectionsWhy, "connectionIdleTimeout", "maxConnectionDuration")
 	t.d.noteUnread(h, plainWhy)
@@ -185,7 +183,7 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 	d.lost(o, Lost, "a policy knows no endpoints", "active")
 	below, p := upTo(100, o, "panicThreshold", 50), o.Object("passive")
 	if o.Has("panicThreshold") && p != nil {
-		d.noteAbout(ejected, Lost, o.At("panicThreshold"), panicWhy)
+		d.noteAbout(true, ejected, Lost, o.At("panicThreshold"), panicWhy)
 	} else {
 		d.noteIf(o.Has("panicThreshold"), Aside, o.At("panicThreshold"), "without passive that a breaker can say it is about health checks")
 	}
@@ -224,12 +222,8 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, count)
 		return
 	}
-	if o.Has("interval") {
-		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
-	}
-	if x.most < 100 && o.Has(most) {
-		d.noteAbout(ejected, Lost, o.At(most), "not all endpoints are ejected; a breaker stops all calls")
-	}
+	d.noteAbout(o.Has("interval"), ejected, Lost, o.At("interval"), sweepWhy)
+	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most), "not all endpoints are ejected; a breaker stops all calls")
 	x.becomesBreaker(d, o.Path, "Envoy Gateway", implied)
 	t.ejection = &x
 }

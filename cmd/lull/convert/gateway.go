@@ -190,9 +190,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	d := g.d
 	name := o.String("name")
 	traffic := g.trafficOf(route, name)
-	if name == "" {
-		name = fmt.Sprintf("rules[%d]", i)
-	}
+	name = cmp.Or(name, fmt.Sprintf("rules[%d]", i))
 	backends, why := g.backends(o)
 	if why != "" {
 		d.lost(o, Lost, why, "timeouts", "retry", "sessionPersistence")
@@ -208,14 +206,8 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	}
 	policy := g.r.base.of(of).policy
 	t := o.Object("timeouts")
-	request, bounded := t.Duration("request", 0, allowedGateway, parseGateway)
-	if bounded {
-		policy.Deadline = orNone(request)
-	}
-	attempt, ok := t.Duration("backendRequest", 0, allowedGateway, parseGateway)
-	if ok {
-		policy.AttemptTimeout = orNone(attempt)
-	}
+	request, bounded := gatewayTimeout(t, "request", &policy.Deadline)
+	attempt, _ := gatewayTimeout(t, "backendRequest", &policy.AttemptTimeout)
 	if request > 0 && attempt > request {
 		n := t.Field("backendRequest")
 		d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+pretty.Duration(request), "")
@@ -291,6 +283,14 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		extras.places = located(fields, extras.places)
 		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, extras, rest...)
 	}
+}
+
+// gatewayTimeout reads a duration into a field of a policy. Zero is none.
+func gatewayTimeout(o *tree.Object, name string, into *time.Duration) (t time.Duration, given bool) {
+	if t, given = o.Duration(name, 0, allowedGateway, parseGateway); given {
+		*into = orNone(t)
+	}
+	return t, given
 }
 
 func orNone(d time.Duration) time.Duration {

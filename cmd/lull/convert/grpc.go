@@ -178,7 +178,7 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			if strings.HasSuffix(l.Field, "StatusCodes") {
 				a = selection + about(":"+name)
 			}
-			d.noteAbout(a, kindOf(l), tree.Concat(path, l.Field), l.Why)
+			d.noteAbout(true, a, kindOf(l), tree.Concat(path, l.Field), l.Why)
 		}
 		extras := GRPC.known()
 		if extras.codes = codes; t != nil {

@@ -251,12 +251,8 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 		if i.r.full {
 			return
 		}
-		name := route.String("name")
-		if name == "" {
-			name = fmt.Sprintf("http[%d]", n)
-		}
 		i.d = d
-		i.httpRoute(route, name, s, from)
+		i.httpRoute(route, cmp.Or(route.String("name"), fmt.Sprintf("http[%d]", n)), s, from)
 	}
 	for _, other := range []string{"tcp", "tls"} {
 		n, path := o.Get(other)
@@ -366,7 +362,7 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	}
 	if policy.Attempts > 1 && policy.HintLimit == anyHint {
 		policy.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	for _, each := range to {
 		p, extras := policy, Istio.known()
@@ -486,8 +482,7 @@ func (r *istioRetry) apply(p *lull.Policy, facts *Facts) *failures {
 func (r *istioRetry) hosts(hash bool) hosts {
 	h := istioHosts
 	if r == nil {
-		h.others = !hash
-		return h
+		r = &istioRetry{}
 	}
 	if h.others = r.others || !hash && !r.same; r.remote {
 		h.priorities = 2
@@ -531,12 +526,10 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	}
 	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
 		r.others, r.same = others, !others
-		if r.same {
-			d.noteAbout(hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
-		}
+		d.noteAbout(r.same, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
 	}
 	if r.remote, _ = o.Bool("retryRemoteLocalities"); r.remote {
-		d.noteAbout(hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
+		d.noteAbout(true, hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
 	}
 	o.NoMore("attempts", "perTryTimeout", "retryOn", "backoff", "retryIgnorePreviousHosts", "retryRemoteLocalities")
 	return r
@@ -718,12 +711,12 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 	}
 	x.max = max(300*time.Second, x.base)
 	if x.interval, _ = d.millis(o, "interval"); x.interval > 0 && x.ejects() {
-		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
+		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
 	}
 	x.most = int(upTo(100, o, "maxEjectionPercent", 10))
 	x.readMost(d, pathIn(o, "maxEjectionPercent"))
 	if x.panic = int(upTo(100, o, "minHealthPercent", 0)); x.panic > 0 && x.ejects() {
-		d.noteAbout(ejected, Lost, o.At("minHealthPercent"), panicWhy)
+		d.noteAbout(true, ejected, Lost, o.At("minHealthPercent"), panicWhy)
 	}
 	split, _ := o.Bool("splitExternalLocalOriginErrors")
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {

@@ -108,7 +108,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 			}
 			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
-			d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+			d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 		}
 		heedHints(&p)
 		r.add(d, strings.TrimSpace(n.name+" "+name), nil, route.Path, p, extras)
@@ -231,15 +231,12 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 		d.noteIf(limit == 0, Changed, all.At("retry.linkerd.io/limit"), "Linkerd reads over a limit of 0: there is one retry, as without it")
 		p.Attempts = d.attempts(max(limit, linkerdLimit), all.At("retry.linkerd.io/limit"))
 		p.Backoff = backoff.Schedule{Jitter: backoff.Equal, Base: 50 * time.Millisecond, Cap: 250 * time.Millisecond}
-		p.Timeouts = lull.TimeoutsNever
-		if p.AttemptTimeout > 0 {
-			p.Timeouts = lull.TimeoutsAlways
-		}
+		p.Timeouts = timeoutsIf(p.AttemptTimeout > 0)
 		for _, annotation := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
 			d.noteIf(all.Has(annotation), Changed, all.At(annotation), "a policy has no list of answers; lull retries those that may be transient")
 		}
 		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
-		d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	heedHints(&p)
 	rest()

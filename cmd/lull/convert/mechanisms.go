@@ -94,14 +94,12 @@ const nothingOpens = "nothing is left for which a breaker would open"
 // becomesBreaker records that the outlier detection at path becomes a breaker. implied is what its system has by default.
 func (e ejection) becomesBreaker(d *document, path, system string, implied []string) {
 	d.noteIf(len(implied) > 0, Assumed, path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
-	d.noteAbout(ejected, Changed, path, breakerWhy)
+	d.noteAbout(true, ejected, Changed, path, breakerWhy)
 }
 
 // readMost records what happens to the share of endpoints that may be ejected, which is at path.
 func (e ejection) readMost(d *document, path string) {
-	if e.most < 100 && e.ejects() {
-		d.noteAbout(ejected, Lost, path, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
-	}
+	d.noteAbout(e.most < 100 && e.ejects(), ejected, Lost, path, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
 }
 
 // upTo reads a field that is a whole number from 0 to most.
@@ -122,9 +120,9 @@ func pathIn(o *tree.Object, name string) string {
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:
-		d.noteAbout(ejected, Lost, five, "a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
+		d.noteAbout(true, ejected, Lost, five, "a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
 	case e.gateway > 0 && e.five > 0:
-		d.noteAbout(ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
+		d.noteAbout(true, ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
 	}
 }
 

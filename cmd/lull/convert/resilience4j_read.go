@@ -416,7 +416,7 @@ func (s *settings4j) retry(p *lull.Policy) {
 		return
 	}
 	s.d.note(Changed, s.path, "resilience4j retries every exception unless it is told which; lull those that may be transient")
-	s.d.noteAbout(hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
+	s.d.noteAbout(true, hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
 }
 
 // waits reads the waits. Only the level that has waitDuration decides about them; of those below it
