@@ -61,10 +61,7 @@ func flyMetastable(t *testing.T, cases []metastable) {
 		}
 		t.Run(c.scenario, func(t *testing.T) {
 			t.Parallel()
-			r, err := sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1}))
 			if r.Recovery.Recovered != c.back {
 				t.Errorf("%s, %q: back is %v, want %v (%+v)", c.policy.Name, c.set, r.Recovery.Recovered, c.back, r.Recovery)
 			}
