@@ -89,6 +89,64 @@ func ask(ctx context.Context, c *sqs.Client) error {
 	return err
 }
 
+// Beside the SDK's standard mode on the same faults: as many calls succeed when one in ten
+// fails for a moment, and in an outage there are fewer attempts.
+func TestBesideTheStandardMode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 300
+		type figures struct{ blips, outage, succeeded int64 }
+		fly := func(client func(*service) *sqs.Client) (f figures) {
+			var mode atomic.Value
+			mode.Store("blips")
+			var mu sync.Mutex
+			begun := 0
+			s := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				first := strings.HasPrefix(r.Header.Get("Amz-Sdk-Request"), "attempt=1;")
+				if first {
+					begun++
+				}
+				if mode.Load() == "outage" || mode.Load() == "blips" && first && begun%10 == 0 {
+					fail(w, 503, "ServiceUnavailable")
+					return
+				}
+				succeed(w)
+			})
+			c := client(s)
+			run := func() (attempts, ok int64) {
+				before := s.requests.Load()
+				for range calls {
+					if ask(t.Context(), c) == nil {
+						ok++
+					}
+				}
+				return s.requests.Load() - before, ok
+			}
+			f.blips, f.succeeded = run()
+			mode.Store("outage")
+			f.outage, _ = run()
+			return f
+		}
+		standard := fly(func(s *service) *sqs.Client {
+			return sqs.NewFromConfig(config(s), func(o *sqs.Options) {
+				o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+					o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Millisecond, nil })
+				})
+			})
+		})
+		lulls := fly(func(s *service) *sqs.Client { return under(s, newDependency(t, quick), nil) })
+		t.Logf("%d calls each; with blips: standard %d attempts, %d succeeded; lull %d, %d; in an outage: standard %d attempts, lull %d",
+			calls, standard.blips, standard.succeeded, lulls.blips, lulls.succeeded, standard.outage, lulls.outage)
+		if standard.succeeded != calls || lulls.succeeded != calls || lulls.blips != standard.blips {
+			t.Error("with blips they do not succeed alike")
+		}
+		if lulls.outage > calls*11/10+2 || lulls.outage >= standard.outage {
+			t.Errorf("%d attempts of %d calls in an outage, where the standard mode makes %d", lulls.outage, calls, standard.outage)
+		}
+	})
+}
+
 // What is made of which answer.
 func TestVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

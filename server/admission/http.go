@@ -33,11 +33,9 @@ type MiddlewareOption func(*Middleware) error
 // are such functions; lullhttp.NewHandler and lullgrpc have an option of the same name.
 //
 // Without WithTrust, HeaderCriticality is believed from nobody, because it takes from
-// others: half of the clients forged it, and left 4 of 939 requests to the rest. The other
-// three are believed from anybody. They only make a request wait behind others, or be
-// refused, and nothing else distinguishes retries and hedges from first attempts. They take
-// one thing from others: a client that marks first attempts as retries uses up
-// Config.RetryRatio. At an edge use lullhttp.TrustNobody.
+// others. The other three are believed from anybody: they only make a request wait behind others,
+// or be refused. (A client that marks first attempts as retries uses up Config.RetryRatio.) At an
+// edge use lullhttp.TrustNobody.
 func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
 	return func(m *Middleware) error {
 		if trusted == nil {
