@@ -112,26 +112,19 @@ type Step struct {
 	Err      error // why it failed
 }
 
-// Redrive puts dead letters back into a queue, each as a message with no attempts made.
-// The message has the letter's body, headers and group, and what else the broker keeps of
-// a message that is retried (Outgoing.Letter). It keeps the envelope, with
-// Redrives one more: so its consumers know it by its original id (Message.ID), and if
-// it dies again, that is known too. progress, which may be nil, is called for each letter
+// Redrive puts dead letters back into a queue, each as a message with no attempts made, with the letter's body, headers and
+// group, and what else the broker keeps of a message that is retried (Outgoing.Letter). The envelope stays, with Redrives
+// one more: so its consumers know it by its original id (Message.ID). progress, which may be nil, is called for each letter
 // that the filter means.
 //
-// A letter is removed only when to has its message for certain, and no letter is taken for
-// a copy of another, however alike they are: two letters are two messages. Interrupted at
-// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left.
-// What had been sent and not yet removed is sent once more under the same id, made of
-// Letter.ID: a broker that deduplicates discards that, if the second
-// run comes within its window. Elsewhere a message may come twice, with the same id.
+// A letter is removed only when to has its message for certain, and no letter is taken for a copy of another. Interrupted at
+// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left. What had been sent and
+// not yet removed is sent once more under the same id, made of Letter.ID: a broker that deduplicates discards that, if the
+// second run comes within its window. Elsewhere a message may come twice, with the same id.
 //
-// A reading in which it counts that a letter is read and left there (Counted) is refused
-// if the filter may pass letters over, or nothing is to be moved.
-//
-// A broker that fails is asked again for about a minute. The error is then that, or
-// ctx's; with letters that failed for good it continues, and they are counted. from is
-// closed in any case.
+// A reading in which it counts that a letter is read and left there (Counted) is refused if the filter may pass letters
+// over, or nothing is to be moved. A broker that fails is asked again for about a minute. The error is then that, or ctx's;
+// with letters that failed for good it continues, and they are counted. from is closed in any case.
 func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (Progress, error) {
 	r := redrive{walk: walk{from: from, filter: c.Filter}, to: to, c: c}
 	if rate := cmp.Or(c.Rate, DefaultRate); !math.IsInf(rate, 1) && !c.DryRun {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,12 +66,9 @@ func DialConfig(url string, c amqp.Config) Dialer {
 // patience bounds calls to the server that nobody waits for any more.
 const patience = 30 * time.Second
 
-// A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages
-// come in and are acknowledged on one, and are published on the other. When the server has too
-// little memory or disk, it stops reading from a connection that publishes. It must still read
-// acknowledgements then.
-//
-// Connections are made when they are needed, and made again by the next call after they were lost.
+// A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages are published on one of
+// them: from that the server stops reading when it has too little memory or disk, and it must still read
+// acknowledgements then. Connections are made when they are needed, and made again by the next call after they were lost.
 // Its methods may be called concurrently.
 type Client struct {
 	in, out *link
@@ -100,17 +99,12 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	return serverOf(conn), nil
 }
 
-// Close gives back the messages that were fetched ahead, waits until the server has carried out all
-// acknowledgements, and closes the connections. See Queue.Close for its error. Messages that are
-// out go back to their queue, as deliveries that were not settled. Close the client when the
-// consumers' Run has returned.
+// Close closes all queues (see Queue.Close, also for its error) and the connections. Close the client when the consumers'
+// Run has returned.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
-	var queues []*Queue
-	for q := range c.queues {
-		queues = append(queues, q)
-	}
+	queues := slices.Collect(maps.Keys(c.queues))
 	c.mu.Unlock()
 	var problems []error
 	for _, q := range queues {
@@ -131,17 +125,10 @@ type shared[T interface {
 	open func(ctx context.Context) (T, error)
 	shut func(T) error
 
-	mu      sync.Mutex
-	is      T
-	opening *opening[T]
-	closed  bool
-}
-
-// opening is one that is being made.
-type opening[T any] struct {
-	done chan struct{}
-	is   T
-	err  error
+	mu     sync.Mutex
+	is     T
+	making *call[T]
+	closed bool
 }
 
 // get returns it. If there is none, one caller makes it for all.
@@ -158,38 +145,30 @@ func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 		defer s.mu.Unlock()
 		return s.is, nil
 	}
-	o := s.opening
-	if o == nil {
-		o = &opening[T]{done: make(chan struct{})}
-		s.opening = o
-		go s.run(o)
+	if s.making == nil {
+		s.making = begin(s.make)
 	}
+	making := s.making
 	s.mu.Unlock()
-	select {
-	case <-o.done:
-		return o.is, o.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	return making.wait(ctx)
 }
 
-func (s *shared[T]) run(o *opening[T]) {
+func (s *shared[T]) make() (none T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	defer close(o.done)
 	is, err := s.open(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opening = nil
+	s.making = nil
 	switch {
 	case err != nil:
-		o.err = err
+		return none, err
 	case s.closed:
 		go s.shut(is)
-		o.err = lull.Permanent(ErrClosed)
-	default:
-		o.is, s.is = is, is
+		return none, lull.Permanent(ErrClosed)
 	}
+	s.is = is
+	return is, nil
 }
 
 // end makes all later calls fail. It returns what is to be closed, if there is any.
@@ -265,30 +244,56 @@ func (l *link) obstacle() error {
 // hangUp closes a connection, whose server may not answer.
 func hangUp(conn *amqp.Connection) error { return conn.CloseDeadline(time.Now().Add(5 * time.Second)) }
 
-// within waits for f, or for ctx to end: the client's calls do not look at a context. If ctx ends
-// first, f continues until it is answered or the connection ends.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
+// A call is under way, or has ended. The client's calls do not look at a context: a call goes on until it is answered or
+// its connection ends, whoever waits for it.
+type call[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+func begin[T any](f func() (T, error)) *call[T] {
+	c := &call[T]{done: make(chan struct{})}
 	go func() {
-		v, err := f()
-		done <- result{v, err}
+		defer close(c.done)
+		c.value, c.err = f()
 	}()
+	return c
+}
+
+// wait waits for the end of c, or of ctx.
+func (c *call[T]) wait(ctx context.Context) (none T, err error) {
+	if c.over() {
+		return c.value, c.err
+	}
 	select {
-	case r := <-done:
-		return r.value, r.err
+	case <-c.done:
+		return c.value, c.err
 	case <-ctx.Done():
-		var zero T
-		return zero, ctx.Err()
+		return none, ctx.Err()
 	}
 }
 
-// do is within for a call that returns an error only.
+func (c *call[T]) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// within waits for f, or for ctx to end.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) { return begin(f).wait(ctx) }
+
+// beginning is begin for a call that returns an error only.
+func beginning(f func() error) *call[struct{}] {
+	return begin(func() (struct{}, error) { return struct{}{}, f() })
+}
+
+// do is within for such a call.
 func do(ctx context.Context, f func() error) error {
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, f() })
+	_, err := beginning(f).wait(ctx)
 	return err
 }
 

@@ -43,8 +43,7 @@ type address struct{ exchange, key, id string }
 
 // publication is a message under way.
 type publication struct {
-	done     chan struct{}
-	err      error
+	*call[struct{}]
 	returned string // why it came back; guarded by pubChannel.mu
 }
 
@@ -64,7 +63,7 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 	if err != nil {
 		return err
 	}
-	return pub.wait(ctx)
+	return pub.await(ctx)
 }
 
 // start sends a message, if its headers fit into a frame with room bytes more. m.MessageId must not
@@ -80,34 +79,27 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	if over := headerFrame(&m) + min(room, c.frame*3/4) - c.frame; c.frame > 0 && over > 0 {
 		return nil, lull.Permanent(&tooLarge{over, c.frame})
 	}
-	pub := &publication{done: make(chan struct{})}
+	pub := &publication{}
 	at := address{exchange, key, m.MessageId}
 	c.mu.Lock()
 	c.waiting[at] = append(c.waiting[at], pub)
 	c.mu.Unlock()
-	go func() {
+	pub.call = beginning(func() error {
 		// It may block for as long as the server does not read.
 		confirm, err := c.PublishWithDeferredConfirm(exchange, key, true, false, m)
 		taken := err == nil && confirm.Wait()
-		pub.err = c.finish(at, pub, err, taken, len(m.Body))
-		close(pub.done)
-	}()
+		return c.finish(at, pub, err, taken, len(m.Body))
+	})
 	return pub, nil
 }
 
-// wait waits for the broker's answer.
-func (p *publication) wait(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
+// await waits for the broker's answer.
+func (p *publication) await(ctx context.Context) error {
+	_, err := p.wait(ctx)
+	if err != nil && err == ctx.Err() {
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 	}
-	select {
-	case <-p.done:
-		return p.err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnconfirmed, ctx.Err())
-	}
+	return err
 }
 
 // finish returns the broker's answer as an error.

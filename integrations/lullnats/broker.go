@@ -40,8 +40,8 @@ type Broker struct {
 }
 
 // Open connects to the queue that c names. It calls Check. If anything is missing or different, it
-// fails with a list that is marked with lull.Permanent, because it would break a promise of the
-// Broker. If the server cannot be asked now, Open succeeds: the first Receive that reaches it checks.
+// fails with a list that is marked with lull.Permanent. If the server cannot be asked now, the first Receive
+// that reaches it checks.
 func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error) {
 	k, c, err := connect(js, c)
 	if err != nil {
@@ -222,12 +222,10 @@ func (b *Broker) refresh(ctx context.Context) error {
 		defer cancel()
 		done <- b.remeasure(ctx)
 	}()
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-t.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
 	return nil

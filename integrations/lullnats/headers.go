@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,16 +40,8 @@ func sentAs(h nats.Header, origin string) string {
 	return origin
 }
 
-// plainName reports whether queue.Headers allows name.
-func plainName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return name != ""
-}
+// plainName is what queue.Headers allows as a name.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 // plainValue reports whether NATS carries value unchanged: it cuts off spaces at the ends, and a
 // line break ends the value.
@@ -62,7 +55,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 	odd := map[string]string{}
 	for name, value := range h {
 		switch {
-		case !plainName(name):
+		case !plainName.MatchString(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the name of the header %q: want letters, digits and hyphens", name))
 		case strings.HasPrefix(name, reserved) || ours(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s cannot be sent: names that begin with Nats- are the server's, and those that begin with Lull- this package's", name))
@@ -98,7 +91,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	out = make(queue.Headers, len(h))
 	for name, values := range h {
-		if plainName(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
+		if plainName.MatchString(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
 			out[name] = values[0]
 		}
 	}
@@ -110,7 +103,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 				switch {
 				case name == groupHeader:
 					group = value
-				case plainName(name) && !strings.HasPrefix(name, reserved) && !ours(name):
+				case plainName.MatchString(name) && !strings.HasPrefix(name, reserved) && !ours(name):
 					out[name] = value
 				}
 			}

@@ -46,14 +46,13 @@ func parseAdvisory(text []byte) (a advisory, err error) {
 // as often as the consumer's MaxDeliver allows and never settled, because every worker that had
 // them died, and those that others terminated.
 //
-// In JetStream such a message stays in a work queue for good, and is delivered to nobody. Only an
-// advisory names it. Declare makes a stream that keeps the advisories for the Reaper. If one was
-// lost, the Reaper finds the message in a work queue: it is still there although the consumer has
+// Such a message stays in a work queue for good, and only an advisory names it. Declare makes a stream that keeps the
+// advisories. If one was lost, the Reaper finds the message in a work queue: it is still there although the consumer has
 // nothing out or waiting, or only later messages.
 //
-// Any number of processes may run one. It may be killed at any moment. A dead letter is written
-// before the message is removed, under an id by which the stream for dead letters recognises it
-// (for Config.Duplicates). The advisory is removed last.
+// Any number of processes may run one, and it may be killed at any moment. A dead letter is written before the message is
+// removed, under an id by which the stream for dead letters recognises it (for Config.Duplicates). The advisory is removed
+// last.
 type Reaper struct {
 	client
 	c Config

@@ -115,10 +115,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		got = append(got, d)
 		over = over || len(got) == n
 	}
-	patience := time.NewTimer(poll + time.Second)
-	defer patience.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+	patience, look := time.NewTimer(poll+time.Second), time.Tick(100*time.Millisecond)
 	for waiting := true; waiting && !over; {
 		select {
 		case m := <-in:
@@ -128,7 +125,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 			}
 		case <-patience.C:
 			waiting = false
-		case <-look.C:
+		case <-look:
 			// A request ends with its connection.
 			waiting = b.nc.IsConnected() && b.nc.Stats().Reconnects == reconnects
 		case <-ctx.Done():

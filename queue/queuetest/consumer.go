@@ -16,7 +16,6 @@ import (
 
 var consumerChecks = []check{
 	{name: "Consumer/outcomes", run: consumerOutcomes},
-	{name: "Consumer/attempts over restarts", run: consumerRestarts},
 	{name: "Consumer/a handler longer than the lease", run: consumerLong},
 	{name: "Consumer/an open breaker costs nothing", run: consumerBreaker},
 	{name: "Consumer/stops", run: consumerStops},
@@ -111,51 +110,6 @@ func consumerOutcomes(b *bench) {
 		"sick": "attempts_exhausted 3", "bad": "permanent 1", "wrong schema": "schema 1", "panic": "panicked 3",
 	})
 	b.empty("after all were settled")
-}
-
-// Each consumer, with a new connection, makes an attempt that counts. One that fails while its consumer stops does not.
-func consumerRestarts(b *bench) {
-	b.send("sick")
-	var seen tally
-	counted, dead := 0, 0 // by the consumers before; where there are no delays the first may make all attempts
-	for n := 1; n <= 3; n++ {
-		r := b.start(b.Connection, plain(10, 20*time.Millisecond), queue.Config{Concurrency: 1}, func(ctx context.Context, m *queue.Message) error {
-			seen.add(m)
-			if n == 3 {
-				return lull.Permanent(errBlip)
-			}
-			return lull.Transient(errBlip)
-		})
-		b.until("an attempt is settled", func() bool {
-			return dead+r.settled(queue.DeadLetter) > 0 || n < 3 && r.settled(queue.Retry) > 0
-		})
-		r.stop()
-		counted += r.settled(queue.Retry)
-		dead += r.settled(queue.DeadLetter)
-		if n < 3 {
-			b.reconnect()
-		}
-	}
-	made := seen.attempts("sick")
-	extra := 0 // deliveries that were fetched ahead when a consumer stopped
-	if _, ahead := b.Broker.(queue.Pauser); ahead {
-		extra = 2
-	}
-	for i, n := range made {
-		if i == 0 && n != 1 || i > 0 && n < made[i-1] || n > i+1+extra {
-			b.Errorf("attempts %v, want 1, 2, 3 and so on", made)
-			break
-		}
-	}
-	if last := made[len(made)-1]; last <= counted {
-		b.Errorf("attempts %v: the last is %d after %d that count", made, last, counted)
-	}
-	l := b.letter()
-	b.equal("attempts in the envelope", l.Attempts, made[len(made)-1])
-	if b.can.MaxDelay > 0 {
-		b.equal("reason", l.Reason, "permanent")
-	}
-	b.empty("after its last attempt")
 }
 
 // A handler that is three times longer than its lease keeps its message; where the lease

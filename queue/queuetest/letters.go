@@ -11,10 +11,8 @@ import (
 )
 
 var letterChecks = []check{
-	{name: "Letters/none", run: lettersNone},
 	{name: "Letters/read and removed", run: lettersRead},
 	{name: "Letters/of one group", run: lettersGroup},
-	{name: "Letters/given back", run: lettersGivenBack},
 	{name: "Letters/when the reader dies", run: lettersDie},
 	{name: "Letters/with a context that has ended", run: lettersEnded},
 }
@@ -32,12 +30,6 @@ func (b *bench) die(n int) (all []string) {
 		all = append(all, body)
 	}
 	return all
-}
-
-func lettersNone(b *bench) {
-	b.equal("letters", len(b.letters(false)), 0)
-	from := b.reading(b.Connection)
-	b.closed(from)
 }
 
 func lettersRead(b *bench) {
@@ -81,15 +73,6 @@ func lettersGroup(b *bench) {
 	}
 	b.equal("letters", bodies(b.letters(true)), []string{"0", "1", "2"})
 	b.equal("letters after all were removed", len(b.letters(false)), 0)
-}
-
-// Letters that were read, or not yet, are there again after Close.
-func lettersGivenBack(b *bench) {
-	all := b.die(5)
-	from := b.reading(b.Connection)
-	b.first(from, 2)
-	b.closed(from)
-	b.equal("letters after a reading that was closed", b.eventually(len(all)), all)
 }
 
 // first returns the first letters of a reading.

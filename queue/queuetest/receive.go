@@ -14,7 +14,6 @@ import (
 
 var receiveChecks = []check{
 	{name: "Receive/waits", run: receiveWaits},
-	{name: "Receive/no more than asked for", run: receiveMax},
 	{name: "Receive/ends with its context", run: receiveEnds},
 	{name: "Receive/as it was sent", run: receiveAsSent},
 	{name: "Receive/any body", run: receiveAnyBody},
@@ -40,18 +39,6 @@ func receiveWaits(b *bench) {
 	}
 	b.equal("body", string(d.Body), "late")
 	b.ack(d)
-}
-
-func receiveMax(b *bench) {
-	b.send("1", "2", "3", "4", "5")
-	seen := map[string]int{}
-	for len(seen) < 5 {
-		for _, d := range b.some(b.Connection, 2) { // which checks the number
-			seen[string(d.Body)]++
-			b.ack(d)
-		}
-	}
-	b.equal("messages", seen, map[string]int{"1": 1, "2": 1, "3": 1, "4": 1, "5": 1})
 }
 
 // Receive returns soon after its context has ended, and can be called again.
