@@ -42,10 +42,7 @@ const maxAttempts = 1000
 // if others are answered, a retry budget of two and 10 % of the successful
 // calls of the last 30 s, and a circuit breaker that opens when for 2 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
-//
-// These were chosen by simulation: a service of 1,000 requests/s came back from
-// every outage that was tried, at loads from 20 to 95 % and with fleets from one
-// process to 100,000; docs/defaults.md has the figures and their cost.
+// docs/defaults.md has how they were chosen, the figures and their cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, or as many as begin before the deadline; 1 means no retries.
