@@ -22,28 +22,21 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// times is an observer that records the times of attempts in events.
-type times struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (o *times) Observe(_ context.Context, e lull.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.EndedAttempt, e.AttemptTook, e.Elapsed)
-	if e.Kind == event.CallEnded {
-		text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
-	}
-	o.all = append(o.all, text)
-}
-
-func (o *times) want(t *testing.T, want ...string) {
+// wantTimes compares the times of attempts in the events.
+func (l *eventLog) wantTimes(t *testing.T, want ...string) {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !slices.Equal(o.all, want) {
-		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(o.all, "\n\t"), strings.Join(want, "\n\t"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var got []string
+	for _, e := range l.events {
+		text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.EndedAttempt, e.AttemptTook, e.Elapsed)
+		if e.Kind == event.CallEnded {
+			text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
+		}
+		got = append(got, text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
 
@@ -123,7 +116,7 @@ func TestObserversLearnTheTimes(t *testing.T) {
 				if c.change != nil {
 					c.change(&p)
 				}
-				var o times
+				var o eventLog
 				d := newDependency(t, p, lull.WithObserver(&o), lull.WithTiming())
 				if d.Limiter() != nil {
 					d.Limiter().TryAcquire()
@@ -144,7 +137,7 @@ func TestObserversLearnTheTimes(t *testing.T) {
 				}()
 				<-done
 				cancel()
-				o.want(t, c.want...)
+				o.wantTimes(t, c.want...)
 			})
 		})
 	}
@@ -226,7 +219,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 					p.Hedge.Attempts = 3
 					c.change(&p)
 				}
-				var o times
+				var o eventLog
 				d := newDependency(t, p, lull.WithObserver(&o), lull.WithTiming(), lull.WithRand(func() uint64 { return 0 }))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -235,7 +228,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 				}
 				lull.DoHedged(ctx, d, newScript(c.parts...).play)
 				synctest.Wait()
-				o.want(t, c.want...)
+				o.wantTimes(t, c.want...)
 			})
 		})
 	}
@@ -252,7 +245,7 @@ func TestObserversLearnOfPanicsInHedgedCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var o times
+				var o eventLog
 				d := newDependency(t, hedging(2), lull.WithObserver(&o), lull.WithTiming())
 				var turn sync.Mutex
 				do := []func(){c.first, c.second}
@@ -268,7 +261,7 @@ func TestObserversLearnOfPanicsInHedgedCalls(t *testing.T) {
 					})
 				}()
 				time.Sleep(2 * time.Second)
-				o.want(t, "hedge_started 2 by 0 took 0s elapsed 10ms", "call_ended 2 "+c.want+" waited 0s: panicked")
+				o.wantTimes(t, "hedge_started 2 by 0 took 0s elapsed 10ms", "call_ended 2 "+c.want+" waited 0s: panicked")
 			})
 		})
 	}

@@ -9,7 +9,7 @@ import (
 // in code. Its String is "file:3:15", and "-" for none.
 type Position = tree.Position
 
-// A Mistake is one thing that is wrong in a file or in an assignment (see [Set]). It has a
+// A Mistake is one thing that is wrong in a file or in an assignment (scenario.Set). It has a
 // [Position] (none in an assignment), and of type string Path, Found, Allowed and Suggestion:
 //
 //   - Path is the field, such as "services.0.queue.limit". Empty: the text is no YAML, so that

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -273,25 +272,7 @@ func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
 			w.fatalf("%v", err)
 		}
-		gap := time.Duration(1+r.IntN(20)) * ms
-		left := callsEach
-		var arrivals func()
-		arrivals = func() {
-			if r.IntN(500) == 0 {
-				w.down = !w.down
-			}
-			w.arriveHedged()
-			if left--; left > 0 {
-				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		w.after(0, arrivals)
-		for w.queue.Len() > 0 {
-			m := heap.Pop(&w.queue).(moment)
-			w.now = m.at
-			m.do()
-			w.paidFor()
-		}
+		w.play(callsEach, 500, w.arriveHedged, w.paidFor)
 		if l := w.d.Limiter(); l != nil && l.InFlight() != 0 {
 			w.fatalf("all calls have ended, but %d permits are out", l.InFlight())
 		}

@@ -77,6 +77,48 @@ func (w *world) after(d time.Duration, do func()) {
 	heap.Push(&w.queue, moment{w.now + d, w.seq, do})
 }
 
+// play has so many calls arrive at random, with an outage that begins or ends at one in so many
+// of them, until all have ended. After each thing that happens it calls check, if that is not nil.
+func (w *world) play(calls, outages int, arrive, check func()) {
+	gap := time.Duration(1+w.r.IntN(20)) * ms
+	var arrivals func()
+	arrivals = func() {
+		if w.r.IntN(outages) == 0 {
+			w.down = !w.down
+		}
+		arrive()
+		if calls--; calls > 0 {
+			w.after(time.Duration(w.r.ExpFloat64()*float64(gap)), arrivals)
+		}
+	}
+	w.after(0, arrivals)
+	for w.queue.Len() > 0 {
+		m := heap.Pop(&w.queue).(moment)
+		w.now = m.at
+		m.do()
+		if check != nil {
+			check()
+		}
+	}
+}
+
+// luck is the same random numbers for whoever asks, for one step.
+func (w *world) luck() func() uint64 {
+	n := w.r.Uint64()
+	return func() uint64 { return n }
+}
+
+// remembers compares what two dependencies show of what they remember.
+func (w *world) remembers(what string, a, b *lull.Dependency) {
+	w.t.Helper()
+	if x, y := a.Budget(), b.Budget(); x != nil && x.Balance(w.now) != y.Balance(w.now) {
+		w.fatalf("at %v, %s: %v and %v left in the budgets", w.now, what, x.Balance(w.now), y.Balance(w.now))
+	}
+	if x, y := a.Breaker(), b.Breaker(); x != nil && (x.State(w.now) != y.State(w.now) || x.RetryAt(w.now) != y.RetryAt(w.now)) {
+		w.fatalf("at %v, %s: breakers %v and %v", w.now, what, x.State(w.now), y.State(w.now))
+	}
+}
+
 func (w *world) fatalf(format string, args ...any) {
 	w.t.Helper()
 	w.t.Logf("seed %d, policy %+v", w.seed, w.policy)
@@ -371,25 +413,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
 			w.fatalf("%v", err)
 		}
-		gap := time.Duration(1+r.IntN(20)) * time.Millisecond
-		var arrivals func()
-		left := callsEach
-		arrivals = func() {
-			if r.IntN(500) == 0 {
-				w.down = !w.down
-			}
-			w.arrive()
-			if left--; left > 0 {
-				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		w.after(0, arrivals)
-		for w.queue.Len() > 0 {
-			m := heap.Pop(&w.queue).(moment)
-			w.now = m.at
-			m.do()
-			w.paidFor()
-		}
+		w.play(callsEach, 500, w.arrive, w.paidFor)
 		if l := w.d.Limiter(); l != nil && (l.InFlight() != 0 || l.Waiting() != 0) {
 			w.fatalf("all calls have ended, but %d permits are out and %d wait", l.InFlight(), l.Waiting())
 		}

@@ -89,9 +89,11 @@ func TestBytesOfFields(t *testing.T) {
 	}
 }
 
-// What is kept of responses does not outlive them.
+// What is kept of responses lives as long as they do, whatever becomes of the body.
 func TestOutcomesAreForgotten(t *testing.T) {
 	var keys []weak.Pointer[http.Response]
+	kept := &http.Response{StatusCode: 503}
+	Outcome{Attempts: 4}.record(kept)
 	for range 100 {
 		resp := &http.Response{StatusCode: 503}
 		Outcome{Attempts: 3}.record(resp)
@@ -107,6 +109,9 @@ func TestOutcomesAreForgotten(t *testing.T) {
 	}
 	for range 5000 {
 		if left() == 0 {
+			if kept.Body = http.NoBody; OutcomeOf(kept).Attempts != 4 {
+				t.Errorf("%+v of a response in use", OutcomeOf(kept))
+			}
 			return
 		}
 		runtime.GC()

@@ -14,7 +14,6 @@ var (
 	lenient = Rules{Bytes: 1 << 20, Documents: 3, Aliased: 100}
 )
 
-// faults are all in n.
 func faults(n *tree.Node) (all tree.Mistakes) {
 	all = append(all, n.Faults...)
 	for _, item := range n.Items {

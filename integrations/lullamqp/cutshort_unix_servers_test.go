@@ -130,10 +130,7 @@ func cutShort(t *testing.T, at int, redrive bool, disturb func(cut *atomic.Bool)
 	t.Helper()
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
-	for i := range cutLetters {
-		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-	}
-	readable(t, ch, q.config.DeadLetters, cutLetters)
+	numbered(t, ch, q.config.DeadLetters, cutLetters)
 	var cut atomic.Bool
 	client := New(Dial(halfCut(t, rabbit(t).url(), &cut)))
 	defer client.Close(context.Background())

@@ -209,11 +209,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 		d, _ := q.Receive(context.Background(), queue.Want{Max: 1, Lease: time.Minute})
 		got <- d
 	}()
-	await(t, "a consumer", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return q.s != nil && len(q.s.tags) == 1
-	})
+	q.await(t, "a consumer", func() bool { return q.s != nil && len(q.s.tags) == 1 })
 	first := session()
 	for range 20 {
 		time.Sleep(q.linger) // longer in all than linger
@@ -227,11 +223,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 		t.Fatal("the message came on another channel")
 	}
 	settle(t, q, d[0], queue.Settlement{Outcome: queue.Ack})
-	await(t, "it goes when nobody asks any more", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return q.s == nil || q.s.stopped
-	})
+	q.await(t, "it goes when nobody asks any more", func() bool { return q.s == nil || q.s.stopped })
 }
 
 // A queue that is deleted and made again does not end its consumers.
@@ -316,7 +308,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
 	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
 	must(t, err)
-	late.in.dial = Dial(rabbit(t).url())
+	late.in = newLink(Dial(rabbit(t).url()))
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
 		t.Errorf("Receive: %v", err)
 	}

@@ -90,11 +90,7 @@ func nothing(t testing.TB, q *Queue, d time.Duration) {
 	}
 	// Its consumer is cancelled in the background. Messages that are sent meanwhile may be pushed
 	// to it.
-	for halted := false; !halted; time.Sleep(time.Millisecond) {
-		q.mu.Lock()
-		halted = !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0)
-		q.mu.Unlock()
-	}
+	q.await(t, "its consumer is cancelled", func() bool { return !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0) })
 }
 
 func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
@@ -200,11 +196,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			send(t, q, "first")
 			first := receive10(t, q)
 			send(t, q, "1", "2", "3", "4") // it has asked for these already
-			await(t, "the others fetched", func() bool {
-				q.mu.Lock()
-				defer q.mu.Unlock()
-				return len(q.s.ahead) == 4
-			})
+			q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 4 })
 			switch how {
 			case "pause":
 				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
@@ -270,7 +262,17 @@ func receive10(t *testing.T, q *Queue) *queue.Delivery {
 	return got[0]
 }
 
-func await(t *testing.T, what string, ok func() bool) {
+// await waits until something is so, which it looks at with q.mu held.
+func (q *Queue) await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	await(t, what, func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return ok()
+	})
+}
+
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testPatience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -408,22 +410,6 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 	readable(t, ch, full.Queue, 1)
 }
 
-func TestSendIntoNothing(t *testing.T) {
-	t.Parallel()
-	q := opened(t, Config{Queue: "nowhere"})
-	err := q.Send(testContext(t), queue.Outgoing{})
-	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Send: %v", err)
-	}
-	_, err = q.Receive(testContext(t), queue.Want{Max: 1})
-	if err == nil || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Receive: %v", err)
-	}
-	if _, err = q.Letters(testContext(t)); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Letters: %v", err)
-	}
-}
-
 func TestSendRefuses(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -440,6 +426,10 @@ func TestSendRefuses(t *testing.T) {
 		}
 	}
 	send(t, q, "and the connection is in order")
+	err := opened(t, Config{Queue: "nowhere"}).Send(testContext(t), queue.Outgoing{})
+	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("a queue that is not there: %v", err)
+	}
 }
 
 func TestReceiveRefuses(t *testing.T) {
@@ -458,11 +448,6 @@ func TestReceiveRefuses(t *testing.T) {
 	q, _ = c.open(Config{Queue: "orders"})
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
 		t.Errorf("a server that is not there: %v", err)
-	}
-	for _, s := range []queue.Settlement{{}, {Outcome: queue.DeadLetter}, {Outcome: queue.Retry, After: -1}, {Outcome: queue.Defer, After: MaxDelay + 1}} {
-		if err := q.Settle(t.Context(), &queue.Delivery{Receipt: &receipt{}}, s); lull.Classify(err).Kind != lull.KindPermanent {
-			t.Errorf("%+v: %v", s, err)
-		}
 	}
 	if err := q.Settle(t.Context(), &queue.Delivery{}, queue.Settlement{Outcome: queue.Ack}); err == nil {
 		t.Error("the delivery of another broker")
@@ -591,11 +576,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	send(t, q, "first")
 	first := receive10(t, q)
 	send(t, q, "1", "2", "3")
-	await(t, "the others fetched", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return len(q.s.ahead) == 3
-	})
+	q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 3 })
 	shut := func(yes bool) {
 		q.pub.mu.Lock()
 		q.pub.closed = yes

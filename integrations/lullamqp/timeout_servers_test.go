@@ -118,10 +118,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		ch, err := conn.Channel()
 		must(t, err)
 		const n = 5
-		for i := range n {
-			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-		}
-		readable(t, ch, q.config.DeadLetters, n)
+		numbered(t, ch, q.config.DeadLetters, n)
 		from, err := q.Letters(testContext(t))
 		must(t, err)
 		defer from.Close(testContext(t))

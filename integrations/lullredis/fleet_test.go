@@ -119,9 +119,7 @@ func draws() func() uint64 {
 func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
 	t.Helper()
 	b, err := f.Budget(name, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -351,7 +349,7 @@ func TestTheSameNameIsTheSameBudget(t *testing.T) {
 		f := open(newStub().exchange, FleetConfig{}, draws())
 		defer f.Close(t.Context())
 		a := mustBudget(t, f, "a", Config{Floor: 2})
-		if again := mustBudget(t, f, "a", Config{Floor: 2}); again != a || a.Name() != "a" {
+		if again := mustBudget(t, f, "a", Config{Floor: 2}); again != a || a.State().Name != "a" {
 			t.Error("another budget")
 		}
 		if _, err := f.Budget("a", Config{Floor: 3}); err == nil {

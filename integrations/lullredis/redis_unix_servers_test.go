@@ -71,16 +71,12 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	began = time.Now()
 	for i := range instances {
 		f, err := Open(s.client(t), FleetConfig{Every: every, Timeout: every})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b := mustBudget(t, f, "payments", Config{Floor: floor, Pool: pool})
 		d, err := lull.NewDependency("payments", lull.Policy{
 			Attempts: 3, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}, Breaker: breaker.Config{Off: true},
 		}, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return b }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fleets, budgets = append(fleets, f), append(budgets, b)
 		rate := 8.0
 		if i == 0 {
@@ -139,9 +135,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	report("up", InStep)
 	await(t, "retries paid for", func() bool { return retries.Load() >= int64(pool/10) }) // virtual_test.go holds it to the floor
 	for _, what := range []string{"stopped", "stopped again"} {
-		if err := s.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Process.Signal(syscall.SIGSTOP))
 		time.Sleep(phase)
 		report(what, Alone)
 		s.Process.Signal(syscall.SIGCONT)
@@ -179,9 +173,7 @@ func TestARedisThatDies(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
 	f, err := Open(s.client(t), FleetConfig{Every: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := mustBudget(t, f, "a", Config{Floor: 100})
 	await(t, "in step", func() bool { return b.State().Mode == InStep && b.State().Pool > 10 })
 	s.Process.Signal(syscall.SIGSTOP)
@@ -189,18 +181,12 @@ func TestARedisThatDies(t *testing.T) {
 	s.Process.Signal(syscall.SIGCONT)
 	await(t, "in step again", func() bool { return b.State().Mode == InStep })
 	c := s.client(t)
-	if err := c.FlushAll(context.Background()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ScriptFlush(context.Background()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.FlushAll(context.Background()).Err())
+	must(t, c.ScriptFlush(context.Background()).Err())
 	await(t, "in step with an empty Redis", func() bool {
 		return b.State().Err == nil && c.Exists(context.Background(), keys("lull", "a")[0]).Val() == 1
 	})
-	if err := c.ConfigSet(context.Background(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ConfigSet(context.Background(), "maxmemory", "1").Err())
 	await(t, "told that Redis has no memory", func() bool { return b.State().Err != nil && redis.HasErrorPrefix(b.State().Err, "OOM") })
 	t.Log(b.State().Err)
 	s.Process.Kill()
@@ -214,18 +200,12 @@ func TestARedisThatDies(t *testing.T) {
 // several, and one pipeline brings them all.
 func TestACluster(t *testing.T) {
 	t.Parallel()
-	s := needServer(t, "--cluster-enabled", "yes")
-	ctx := context.Background()
+	s, ctx := oneNode(t), context.Background()
 	admin := s.client(t)
-	if err := admin.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true})
 	defer c.Close()
 	f, err := Open(c, FleetConfig{Every: 500 * time.Millisecond, Timeout: 500 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []*Budget
 	slots := map[int64]bool{}
 	for i := range 20 {
@@ -244,108 +224,16 @@ func TestACluster(t *testing.T) {
 	}
 }
 
-// Redis is frozen, cut off from all its clients, and killed, while eight clients increment a key for
-// each increment, so that one that was carried out twice shows. Half of the increments are pipelines
-// with a read.
-func TestNoIncrementIsCarriedOutTwice(t *testing.T) {
-	t.Parallel()
-	s := needServer(t)
-	c, _ := hooked(t, s.addr, lull.Policy{
-		Attempts: 3, AttemptTimeout: 200 * time.Millisecond, Deadline: time.Second, Timeouts: lull.TimeoutsAlways, Budget: budget.Config{Stock: 50},
-	})
-	direct := s.client(t)
-	var done, unknown, failed, next atomic.Int64
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				n := next.Add(1)
-				var err error
-				if key := fmt.Sprint("n", n); n%2 == 0 {
-					err = c.Incr(context.Background(), key).Err()
-				} else {
-					_, err = c.Pipelined(context.Background(), func(p redis.Pipeliner) error {
-						p.Incr(context.Background(), key)
-						p.Exists(context.Background(), key)
-						return nil
-					})
-				}
-				switch {
-				case err == nil:
-					done.Add(1)
-				case errors.Is(err, lull.ErrNotIdempotent):
-					unknown.Add(1)
-				default:
-					failed.Add(1)
-					time.Sleep(time.Millisecond)
-				}
-			}
-		})
-	}
-	more := func(what string, of ...*atomic.Int64) {
-		t.Helper()
-		sum := func() (n int64) {
-			for _, c := range of {
-				n += c.Load()
-			}
-			return n
-		}
-		from := sum()
-		await(t, what, func() bool { return sum() >= from+100 })
-	}
-	check := func(when string) {
-		t.Helper()
-		keys := direct.Keys(context.Background(), "n*").Val()
-		twice := 0
-		for _, key := range keys {
-			if n, err := direct.Get(context.Background(), key).Int(); err != nil || n > 1 {
-				twice++
-			}
-		}
-		t.Logf("%s: %d increments done, %d of unknown outcome, %d failed; %d keys, %d of them twice", when, done.Load(), unknown.Load(), failed.Load(), len(keys), twice)
-		if twice > 0 || len(keys) < 100 {
-			t.Errorf("%s: %d of %d increments were carried out twice", when, twice, len(keys))
-		}
-	}
-	more("increments", &done)
-	s.Process.Signal(syscall.SIGSTOP)
-	more("frozen", &unknown, &failed)
-	s.Process.Signal(syscall.SIGCONT)
-	more("increments after the freeze", &done)
-	for range 20 { // all connections are cut, between any two bytes
-		direct.ClientKillByFilter(context.Background(), "TYPE", "normal", "SKIPME", "yes")
-		more("increments between the cuts", &done, &unknown, &failed)
-	}
-	more("increments after the cuts", &done)
-	stop()
-	wg.Wait()
-	check("frozen and cut")
-	s.Process.Kill()
-	before := done.Load() + unknown.Load()
-	for range 100 {
-		if err := c.Incr(context.Background(), "gone").Err(); err == nil {
-			t.Fatal("an increment succeeded without Redis")
-		} else if errors.Is(err, lull.ErrNotIdempotent) {
-			unknown.Add(1) // sent on a connection that was still there
-		}
-	}
-	if n := done.Load() + unknown.Load() - before; n > 20 {
-		t.Errorf("%d increments are of unknown outcome without a server to send them to", n)
-	}
-}
-
 // Redis is frozen while commands are made, so that they time out, and then continues: it carries out
 // what it has received. An INCR is not repeated, and counts once at most. A GET is.
 func TestNoIncrementTwiceAfterATimeout(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	c, _ := hooked(t, s.addr, lull.Policy{
+	d := newDependency(t, lull.Policy{
 		Attempts: 3, AttemptTimeout: 100 * time.Millisecond, Timeouts: lull.TimeoutsAlways, Breaker: breaker.Config{Off: true},
 		Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond},
 	})
-	ctx := t.Context()
+	c, ctx := under(t, d, redis.Options{Addr: s.addr}), t.Context()
 	await(t, "connected", func() bool { return c.Ping(ctx).Err() == nil }) // AttemptTimeout is short for a busy machine
 	await(t, "connected for pipelines", func() bool {
 		return second(c.Pipelined(ctx, func(p redis.Pipeliner) error { p.Ping(ctx); return nil })) == nil
@@ -381,25 +269,26 @@ func TestNoIncrementTwiceAfterATimeout(t *testing.T) {
 	}
 }
 
-// Redis is stopped in order, which saves what it has, and started again, while eight clients increment
-// a key for each increment. No increment is carried out twice, none that was reported as done is
-// lost, and those that are reported as failed were not made. While it is down no more is dialled than
-// attempts are made, of MaxDials at a time.
+// Redis is frozen, cut off from all its clients, stopped in order, which saves what it has, and started again, while eight
+// clients increment a key for each increment, so that one that was carried out twice shows. Half of the increments are pipelines
+// with a read. None that was reported as done is lost, and those that are reported as failed were not made. While Redis is down
+// no more is dialled than attempts are made, of MaxDials at a time.
 //
 // It listens on a socket of the file system: nobody else takes that while it is down, as a port may be.
-func TestRedisIsStoppedAndStartedAgain(t *testing.T) {
+func TestNoIncrementIsCarriedOutTwice(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "redis") // short: a path of a socket has some hundred bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
+	socket, bg := filepath.Join(dir, "s"), context.Background()
 	s := needServer(t, "--dir", dir, "--unixsocket", socket)
 
 	var dials, dialling, most atomic.Int64
-	options := redis.Options{
-		Network: "unix", Addr: socket, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+	d := newDependency(t, lull.Policy{
+		Attempts: 3, AttemptTimeout: 200 * time.Millisecond, Deadline: time.Second, Timeouts: lull.TimeoutsAlways, Budget: budget.Config{Stock: 50},
+	})
+	c := under(t, d, redis.Options{
+		Network: "unix", Addr: socket,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials.Add(1)
 			n := dialling.Add(1)
@@ -408,27 +297,24 @@ func TestRedisIsStoppedAndStartedAgain(t *testing.T) {
 			}
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
-	}
-	d, err := lull.NewDependency("redis", lull.Policy{}, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&options)
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
+	})
 
 	var done, unknown, failed, attempts, next atomic.Int64
 	var reported sync.Map // by key: whether it was done, or may have been
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(bg)
 	defer stop()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				key := fmt.Sprint("n", next.Add(1))
-				err := c.Incr(context.Background(), key).Err()
+				n := next.Add(1)
+				key := fmt.Sprint("n", n)
+				var err error
+				if n%2 == 0 {
+					err = c.Incr(bg, key).Err()
+				} else {
+					err = second(c.Pipelined(bg, func(p redis.Pipeliner) error { p.Incr(bg, key); p.Exists(bg, key); return nil }))
+				}
 				if e, ok := errors.AsType[*lull.Error](err); ok {
 					attempts.Add(int64(e.Attempts))
 				}
@@ -446,45 +332,51 @@ func TestRedisIsStoppedAndStartedAgain(t *testing.T) {
 			}
 		})
 	}
-	more := func(what string, of *atomic.Int64) {
+	more := func(what string, of ...*atomic.Int64) {
 		t.Helper()
-		from := of.Load()
-		await(t, what, func() bool { return of.Load() >= from+100 })
+		sum := func() (n int64) {
+			for _, c := range of {
+				n += c.Load()
+			}
+			return n
+		}
+		from := sum()
+		await(t, what, func() bool { return sum() >= from+100 })
 	}
+	operator := bare(t, redis.Options{Addr: s.addr, ReadTimeout: -1})
 	more("increments", &done)
+	s.Process.Signal(syscall.SIGSTOP)
+	more("frozen", &unknown, &failed)
+	s.Process.Signal(syscall.SIGCONT)
+	more("increments after the freeze", &done)
+	for range 20 { // all connections are cut, between any two bytes
+		operator.ClientKillByFilter(bg, "TYPE", "normal", "SKIPME", "yes")
+		more("increments between the cuts", &done, &unknown, &failed)
+	}
+	more("increments after the cuts", &done)
+
 	most.Store(0)
 	from, made := dials.Load(), attempts.Load()
-	operator := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
-	t.Cleanup(func() { operator.Close() })
-	operator.ShutdownSave(context.Background())
+	operator.ShutdownSave(bg)
 	await(t, "stopped", func() bool { _, err := os.Stat(socket); return err != nil })
 	more("failures", &failed)
 	dialled, made := dials.Load()-from, attempts.Load()-made
-	if dialled == 0 {
-		t.Error("nothing was dialled while Redis was down")
-	}
-	t.Logf("while Redis is down: %d dials for %d attempts, %d of them at a time", dialled, made, most.Load())
 	const underWay = 8 * 3 // attempts of calls that have not ended
-	if dialled > made+underWay || most.Load() > MaxDials {
+	if dialled == 0 || dialled > made+underWay || most.Load() > MaxDials {
 		t.Errorf("while Redis is down: %d dials for %d attempts, %d of them at a time", dialled, made, most.Load())
 	}
-
 	again := exec.Command(s.Path, "--port", "0", "--save", "", "--appendonly", "no", "--dir", dir, "--unixsocket", socket, "--logfile", filepath.Join(dir, "log"))
-	if err := again.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Start())
 	t.Cleanup(func() { again.Process.Kill(); again.Wait() })
 	more("increments after the restart", &done)
 	stop()
 	wg.Wait()
 
-	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	t.Cleanup(func() { direct.Close() })
-	keys := direct.Keys(context.Background(), "n*").Val()
+	direct := bare(t, redis.Options{Network: "unix", Addr: socket})
 	there := map[string]bool{}
-	for _, key := range keys {
+	for _, key := range direct.Keys(bg, "n*").Val() {
 		there[key] = true
-		if n, err := direct.Get(context.Background(), key).Int(); err != nil || n != 1 {
+		if n, err := direct.Get(bg, key).Int(); err != nil || n != 1 {
 			t.Errorf("%s was incremented %d times (%v)", key, n, err)
 		}
 		if _, ok := reported.Load(key); !ok {
@@ -497,5 +389,5 @@ func TestRedisIsStoppedAndStartedAgain(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("%d increments done, %d of unknown outcome, %d failed; %d keys", done.Load(), unknown.Load(), failed.Load(), len(keys))
+	t.Logf("%d increments done, %d of unknown outcome, %d failed; %d keys", done.Load(), unknown.Load(), failed.Load(), len(there))
 }

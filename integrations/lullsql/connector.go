@@ -70,18 +70,13 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return c.dial(ctx)
 	}
 	var conn driver.Conn
-	var err error
-	spec := engine.Spec{Operation: "connect"}
-	r := c.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
-		if conn, err = c.dial(ctx); err == nil {
-			return sqlcall.Success
+	err := sqlcall.Call(ctx, c.d, engine.Spec{Operation: "connect"}, func(ctx context.Context) (v lull.Verdict, err error) {
+		if conn, err = c.dial(ctx); err != nil {
+			return judge(nil, err), err
 		}
-		return judge(nil, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return conn, err
-	}
-	return nil, c.d.Error(spec.Operation, r, err)
+		return sqlcall.Success, nil
+	})
+	return conn, err
 }
 
 // dial dials once, when there is room.

@@ -26,6 +26,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
@@ -43,10 +45,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, s, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
+	must.Main("chaos", 1, func() error { return run(ctx, s, os.Stdout, os.Stderr) })
 }
 
 // A setting is one kind of chaos.

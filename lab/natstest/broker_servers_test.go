@@ -141,21 +141,6 @@ func TestHeadersOfOthers(t *testing.T) {
 	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
 }
 
-// Text that NATS would change arrives as it was sent.
-func TestOddHeaders(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, shared(t), calm)
-	h := queue.Headers{"empty": "", "space": " ", "ends": " x ", "lines": "a\r\nb: c\n", "tab": "\tx", "text": "ü ☃ \x01", "UPPER-lower": "1"}
-	b.ok(b.sender.Send(bg, queue.Outgoing{Headers: h, Group: " g\n"}))
-	d := b.one()
-	b.equal("headers", fmt.Sprintf("%q", d.Headers), fmt.Sprintf("%q", h))
-	b.equal("group", d.Group, " g\n")
-	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-	l := b.letters()[0]
-	b.equal("headers of the letter", fmt.Sprintf("%q", l.Headers), fmt.Sprintf("%q", h))
-	b.equal("group of the letter", l.Group, " g\n")
-}
-
 // A message that cannot be sent is refused for good, and nothing is sent.
 func TestUnsendable(t *testing.T) {
 	t.Parallel()
@@ -290,39 +275,6 @@ func TestOutstanding(t *testing.T) {
 		}
 		b.equal("messages", b.msgs(b.c.Stream), 3)
 	}
-}
-
-// A message that is put off is one message, whatever happens on the way, and keeps its record.
-func TestScheduled(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
-	b.send("hello")
-	first := b.one()
-	failed := time.Now().Add(-time.Minute)
-	b.settle(first, queue.Settlement{Outcome: queue.Retry, After: 300 * time.Millisecond, FirstFailed: failed})
-	d := b.one()
-	b.equal("attempt", d.Attempt, 2)
-	for range 3 {
-		b.settle(d, queue.Settlement{Outcome: queue.Defer, After: 10 * time.Millisecond})
-		d = b.one()
-		b.equal("attempt after Defer", d.Attempt, 2)
-	}
-	time.Sleep(time.Until(d.Lease)) // nobody settles
-	d = b.one()
-	b.equal("attempt after its lease", d.Attempt, 3)
-	b.equal("id", d.ID, first.ID)
-	b.equal("enqueued", d.Enqueued.Equal(first.Enqueued), true)
-	b.equal("first failed", d.FirstFailed.Equal(failed), true)
-	if d.FirstSeen.IsZero() || d.FirstSeen.After(time.Now()) {
-		t.Errorf("first seen %v", d.FirstSeen)
-	}
-	b.settle(d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
-	b.equal("messages", b.msgs(b.c.Stream), 1)
-	b.none(time.Second)
-	// With another config, which does not put messages off, such a message keeps its number.
-	b.c.Schedules = false
-	b.open()
-	b.equal("schedules", b.Capabilities().FreeDefer, false)
 }
 
 // If a message is put off, and its acknowledgement is lost, there is one copy in the end.

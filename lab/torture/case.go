@@ -60,11 +60,8 @@ func (c Case) longerTimes(times int) Case {
 	if times == 1 {
 		return c
 	}
-	if c.limit == 0 {
-		c.limit = defaultLimit
-	}
 	by := time.Duration(times)
-	c.times, c.timeout, c.limit = times, by*c.timeout, by*c.limit
+	c.times, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
@@ -74,6 +71,11 @@ func (c Case) longerTimes(times int) Case {
 
 // generous returns what an upper bound of the case is generous by, where d is that of the first try.
 func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+
+// result is that of a case that was not graded yet.
+func (c Case) result() Result {
+	return Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+}
 
 // mostTries is how often a case is tried, if a busy machine may have spoilt it.
 const mostTries = 3
@@ -139,7 +141,7 @@ const (
 	doorWrong   door = "tls-wrong"   // the certificate is for another name
 	doorExpired door = "tls-expired" // it expired yesterday
 	doorUnknown door = "tls-unknown" // nobody knows who signed it
-	doorFrames  door = "frames"      // HTTP/2 alone, over TLS, frame by frame
+	doorFrames  door = "frames"      // HTTP/2 over TLS, frame by frame
 	doorClosed  door = "closed"      // nobody listens
 )
 
@@ -180,8 +182,8 @@ type fault struct {
 	// Over HTTP/1.1 the connection ends after a part of a response, with RST if it is reset, and else with FIN.
 	part  string
 	reset bool
-	// frames plays it over HTTP/2, on a stream, and reports whether the connection goes on.
-	frames func(f *framer, stream uint32) bool
+	// frame is sent over HTTP/2 in the place of an answer on a stream. After a GOAWAY the connection ends.
+	frame func(stream uint32) []byte
 }
 
 // Cases returns all cases, in the order of Groups.

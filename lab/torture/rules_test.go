@@ -95,15 +95,15 @@ func afterOutage(calls, ok int) Seen {
 	return s
 }
 
-// crowdOf is so many retries just after the outage of the recovery cases, and its usual calls.
-func crowdOf(retries int) Seen {
+// crowdOf is so many first attempts and retries just after the outage of the recovery cases. 25 calls are usual then.
+func crowdOf(calls, retries int) Seen {
 	var s Seen
-	for i := range 25 + retries {
+	for i := range calls + retries {
 		number := 1
-		if i >= 25 {
+		if i >= calls {
 			number = 2
 		}
-		s.Attempts = append(s.Attempts, Attempt{Call: i % 25, Number: number, Arrived: 3100 * ms})
+		s.Attempts = append(s.Attempts, Attempt{Call: i % calls, Number: number, Arrived: 3100 * ms})
 	}
 	return s
 }
@@ -131,7 +131,16 @@ func slowCalls(calls, inTen int) Seen {
 	return s
 }
 
-// hedge is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not.
+// after is what is seen of other calls, and then of these.
+func after(before, s Seen) Seen {
+	for _, a := range before.Attempts {
+		a.Call += 1000
+		s.Attempts = append(s.Attempts, a)
+	}
+	return s
+}
+
+// hedgeOf is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not.
 func hedgeOf(attempts int, cancelled, ok bool) Seen {
 	s := Seen{Finished: make([]Finished, hedgedCall+1)}
 	s.Finished[hedgedCall].OK = ok
@@ -289,6 +298,7 @@ var situations = []struct {
 	{Seen{Attempts: tries(0, 0, 100*ms), Finished: ended(true, time.Second)}, "comes back", "hint-past=pass hint-overflow=pass"},
 	{waiting(40, ms).as(hints), "comes back at once", "hint-overflow=fail"},
 	{waiting(40, ms).as(hints, atOnce), "comes back", "hint-overflow=pass"},
+	{waiting(40, ms), "comes back", "hint-overflow=pass"},
 	{Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second)}.as(hints), "although it reads a Retry-After", "hint-day=fail"},
 	{Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second)}, "since it reads no Retry-After", "hint-day=n/a"},
 	{Seen{Attempts: answeredWell(tries(0, 0)), Finished: ended(true, ms)}, "takes the 200", "hint-200=pass"},
@@ -364,8 +374,11 @@ var situations = []struct {
 	{afterOutage(40, 20), "at least half", "recovery-back=pass"},
 	{afterOutage(40, 19), "more than half", "recovery-back=fail"},
 	{afterOutage(9, 0), "too few calls", "recovery-back=n/a"},
-	{crowdOf(50).as(retries), "at most twice as many retries", "recovery-herd=pass"},
-	{crowdOf(51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(25, 50).as(retries), "at most twice as many retries", "recovery-herd=pass"},
+	{crowdOf(25, 51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(5, 51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(60, 117).as(retries), "at most twice as many retries", "recovery-herd=pass"}, // it had no time for calls, either
+	{crowdOf(60, 130).as(retries), "more than twice as many retries", "recovery-herd=warn"},
 
 	// hedging
 	{hedgeOf(2, true, true), "cancels the one that lost", "hedge-get=pass"},
@@ -377,6 +390,7 @@ var situations = []struct {
 	{slowCalls(20, 15).as(hedger), "at most 1.5 requests", "hedge-slow=pass"},
 	{slowCalls(20, 16).as(hedger), "more than 1.5 requests", "hedge-slow=warn"},
 	{slowCalls(14, 10).as(hedger), "too few calls", "hedge-slow=n/a"},
+	{after(several(100, 2, 100), slowCalls(20, 15)).as(hedger), "at most 1.5 requests", "hedge-slow=pass"}, // hedges before are no sign
 
 	// connections
 	{onConnections(1, 1, 1), "one connection for all", "connection-retries=pass"},
@@ -386,6 +400,10 @@ var situations = []struct {
 	{several(10, 1, 10).onConnections(6), "more than half as many", "connection-calls=warn"},
 	{storm(40, 60), "at most half of the retries", "connection-storm=pass"},
 	{storm(41, 60), "more than half of the retries", "connection-storm=warn"},
+	{storm(30, 40), "at most half of the retries", "connection-storm=pass"},
+	{storm(31, 40), "more than half of the retries", "connection-storm=warn"},
+	{storm(25, 20), "at most half of the retries", "connection-storm=pass"},
+	{storm(26, 20), "more than half of the retries", "connection-storm=warn"},
 	{Seen{Accepted: 1, Finished: ended(false, ms)}, "no request", "connection-storm=n/a"},
 
 	// keys

@@ -111,7 +111,6 @@ type Seen struct {
 	Attempts []Attempt
 	Finished []Finished
 	Accepted int // connections
-	Hello    int // handshakes of TLS that were completed
 	Flood    bool
 	Took     time.Duration
 	// Late shows how busy the machine was: nine of ten timers were less late than this.
@@ -120,7 +119,6 @@ type Seen struct {
 	cut     bool   // that is no fact about the client: the case was not graded
 	died    string // how the client ended by itself in the midst of the case; empty if it did not
 	traits
-	Single bool // each call is a process of its own
 	Proto2 bool // a request came by HTTP/2
 }
 
@@ -149,7 +147,6 @@ type log struct {
 	carried  map[int]bool // connections that an attempt came on
 	arrived  int
 	accepted int
-	hello    int
 	proto2   bool
 	came     func() // called when the first connection or request comes; may be nil
 	flood    func() // called once there are more than most attempts
@@ -204,11 +201,7 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 		return -1, a.Number, reused
 	}
 	l.attempts = append(l.attempts, a)
-	what := a.Method
-	if what == "" {
-		what = "a request"
-	}
-	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
+	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, a.Method, a.Proto, a.Conn)
 	return len(l.attempts) - 1, a.Number, reused
 }
 
@@ -246,5 +239,5 @@ func (l *log) seen(c Case) (*Seen, []Event) {
 	if l.dropped > 0 {
 		events = append(events, Event{l.now(), 0, fmt.Sprintf("and %d more events", l.dropped)})
 	}
-	return &Seen{Case: c, Attempts: slices.Clone(l.attempts), Accepted: l.accepted, Hello: l.hello, Flood: l.flooded, Proto2: l.proto2, Took: l.now()}, events
+	return &Seen{Case: c, Attempts: slices.Clone(l.attempts), Accepted: l.accepted, Flood: l.flooded, Proto2: l.proto2, Took: l.now()}, events
 }

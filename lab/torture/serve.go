@@ -3,8 +3,6 @@ package torture
 import (
 	"bytes"
 	"fmt"
-	"io"
-	stdlog "log"
 	"net"
 	"net/http"
 	"slices"
@@ -66,9 +64,7 @@ func Listen(address string, cases []Case) (*Server, error) {
 		cases = Cases()
 	}
 	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*standing{}}
-	s.http = &http.Server{Handler: s, ErrorLog: stdlog.New(io.Discard, "", 0), ConnContext: numbered, Protocols: new(http.Protocols)}
-	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
+	s.http = newServer(s)
 	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
 	go s.http.Serve(s.gate)
 	return s, nil
@@ -140,8 +136,10 @@ func (r *standing) card(name string, cases []Case) *Card {
 		case slices.ContainsFunc(seen.Attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 }):
 			seen.Without = "an attempt is under way"
 		}
-		card.Results = append(card.Results, Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Verdict: soFar(seen, all),
-			Calls: len(seen.Finished), Attempts: len(seen.Attempts), Took: seen.Took, Events: events[c.Name]})
+		result := c.result()
+		result.Verdict, result.Calls, result.Attempts = soFar(seen, all), len(seen.Finished), len(seen.Attempts)
+		result.Took, result.Events = seen.Took, events[c.Name]
+		card.Results = append(card.Results, result)
 	}
 	return card
 }

@@ -16,13 +16,11 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func standingServer(t testing.TB) *Server {
-	s, err := Listen("127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(Listen("127.0.0.1:0", nil))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -138,10 +136,7 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			card, err := Run(t.Context(), client, Options{Cases: cases})
-			if err != nil {
-				t.Fatal(err)
-			}
+			card := must.Have(Run(t.Context(), client, Options{Cases: cases}))
 			// What a busy machine has done once is seen again, as Run would.
 			var differ []string
 			for try := range mostTries {

@@ -31,7 +31,6 @@ type site struct {
 	server   *http.Server
 	over     chan struct{} // closed when the case ends
 	meeting  meeting
-	work     sync.WaitGroup
 	// deeper makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
 	deeper func(ctx context.Context, call, depth int) bool
@@ -56,16 +55,9 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		return s, nil
 	}
 	gate := &gate{Listener: listener, c: c, log: l}
-	s.server = &http.Server{
-		Handler:     s,
-		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
-		ConnContext: numbered,
-		Protocols:   new(http.Protocols),
-	}
-	s.server.Protocols.SetHTTP1(true)
+	s.server = newServer(s)
 	if c.door == doorPlain {
 		s.base = "http://" + address
-		s.server.Protocols.SetUnencryptedHTTP2(true)
 		go s.server.Serve(gate)
 		return s, nil
 	}
@@ -77,10 +69,9 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
 	if c.door == doorFrames {
-		s.work.Go(func() { s.serveFrames(gate, config) })
+		go s.server.Serve(framedGate{gate, s, config})
 		return s, nil
 	}
-	config.VerifyConnection = func(tls.ConnectionState) error { return nil }
 	s.server.TLSConfig = config
 	s.server.Protocols.SetHTTP2(true)
 	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -92,13 +83,23 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	return s, nil
 }
 
-// greeted counts a completed handshake, once for each connection.
+// newServer returns one of HTTP/1.1 and, with prior knowledge, HTTP/2.
+func newServer(h http.Handler) *http.Server {
+	s := &http.Server{
+		Handler:     h,
+		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
+		ConnContext: numbered,
+		Protocols:   new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	return s
+}
+
+// greeted notes a completed handshake, once for each connection.
 func (s *site) greeted(conn net.Conn) {
-	if n, ok := conn.(*tls.Conn).NetConn().(*counted); ok && n.greeted.CompareAndSwap(false, true) {
-		s.log.mu.Lock()
-		defer s.log.mu.Unlock()
-		s.log.hello++
-		s.log.noteLocked(0, "TLS is agreed on connection %d", n.number)
+	if n, ok := under(conn).(*counted); ok && n.greeted.CompareAndSwap(false, true) {
+		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
 
@@ -121,7 +122,6 @@ func (s *site) close() {
 		s.held.Close()
 	}
 	s.listener.Close()
-	s.work.Wait()
 }
 
 // A gate accepts connections, counts them, and turns those away that the case says.
@@ -185,9 +185,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // reset ends a connection with RST instead of FIN.
 func reset(conn net.Conn) {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
+	conn = under(conn)
 	if c, ok := conn.(interface{ SetLinger(int) error }); ok {
 		c.SetLinger(0)
 	}
@@ -197,10 +195,18 @@ func reset(conn net.Conn) {
 type connKey struct{}
 
 func numbered(ctx context.Context, conn net.Conn) context.Context {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
+	return context.WithValue(ctx, connKey{}, under(conn))
+}
+
+// under returns the connection under TLS.
+func under(conn net.Conn) net.Conn {
+	switch c := conn.(type) {
+	case *framedConn:
+		return c.tls.NetConn()
+	case *tls.Conn:
+		return c.NetConn()
 	}
-	return context.WithValue(ctx, connKey{}, conn)
+	return conn
 }
 
 // ServeHTTP answers an attempt as the case says.
@@ -225,6 +231,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
 	}
 	ans := s.answer(call, number)
+	if s.c.door == doorFrames && r.ProtoMajor != 2 {
+		s.log.note(call, "it speaks %s; the case is about HTTP/2", r.Proto)
+		ans = good
+	}
 	switch ans.fault {
 	case faultEarly:
 	case faultMidBody:

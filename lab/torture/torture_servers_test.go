@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull"
 	hedging "github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -35,10 +36,7 @@ func TestMain(m *testing.M) {
 
 // check runs cases and compares the grades.
 func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
-	card, err := Run(t.Context(), client, Options{Cases: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must.Have(Run(t.Context(), client, Options{Cases: cases}))
 	if len(card.Results) != len(cases) {
 		t.Errorf("%d results of %d cases", len(card.Results), len(cases))
 	}
@@ -77,10 +75,7 @@ func TestLullhttpPasses(t *testing.T) {
 	for _, group := range groups {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select([]string{group})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select([]string{group}))
 			check(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
 				if without[name] {
 					return NotApplicable
@@ -93,10 +88,7 @@ func TestLullhttpPasses(t *testing.T) {
 
 func TestLullhttpHedges(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"hedging"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"hedging"}))
 	check(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
 }
 
@@ -151,10 +143,7 @@ func TestAGreedyClientFails(t *testing.T) {
 	for group, names := range groups {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select(names)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select(names))
 			check(t, client, cases, func(name string) Grade { return want[name] })
 		})
 	}
@@ -213,10 +202,7 @@ func TestAnEagerClientFails(t *testing.T) {
 	for name := range want {
 		names = append(names, name)
 	}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select(names))
 	for i := range cases {
 		if cases[i].timeout > 0 {
 			cases[i].limit = 4 * cases[i].timeout // it never ends: any limit will do
@@ -230,10 +216,7 @@ func TestAnEagerClientFails(t *testing.T) {
 func TestAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cases, err := Select([]string{"statuses"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"statuses"}))
 	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: cases, Progress: func(done, _ int, _ Result) {
 		if done == 3 {
 			cancel()
@@ -248,19 +231,13 @@ func TestAnInterruptedRun(t *testing.T) {
 func TestTries(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ spoilt, asked, tries int }{{0, 1, 1}, {1, 2, 2}, {9, mostTries, mostTries}} {
-		cases, err := Select([]string{"once-400"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cases := must.Have(Select([]string{"once-400"}))
 		asked := 0
 		cases[0].hidden = func(s *Seen) bool {
 			asked++
 			return asked <= c.spoilt
 		}
-		card, err := Run(t.Context(), NetHTTP(), Options{Cases: cases})
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := must.Have(Run(t.Context(), NetHTTP(), Options{Cases: cases}))
 		r, text := card.Results[0], fmt.Sprintf("try %d:", c.tries)
 		if c.tries == mostTries {
 			if got := strings.HasPrefix(r.Why, tooBusy); got != (r.Grade == NotApplicable) {
@@ -360,18 +337,12 @@ func adapter(how string) int {
 
 // program returns this program as an adapter.
 func program(t *testing.T, how string, args ...string) Client {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Have(os.Executable())
 	env, err := findEnv()
 	if err != nil {
 		t.Skip(err)
 	}
-	c, err := Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...)))
 	return c
 }
 
@@ -379,10 +350,7 @@ func program(t *testing.T, how string, args ...string) Client {
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	names := []string{"status-503", "status-early-hints", "once-post-503", "broken-body", "body-put", "connection-tls", "deadline-silent", "deadline-cancel", "tls-unknown", "once-success", "key-422", "connection-calls", "wait-first"}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select(names))
 	want := func(name string) Grade {
 		switch name {
 		case "status-503", "body-put", "wait-first":
@@ -422,20 +390,14 @@ func TestProgramsThatMisbehave(t *testing.T) {
 			t.Parallel()
 			client := program(t, c.how, strings.Fields(c.args)...)
 			client.(*command).exit = time.Second // that one never exits: any limit will do
-			cases, err := Select([]string{"once-success"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select([]string{"once-success"}))
 			cases[0].limit = c.limit
-			g, err := newGrader(client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Have(newGrader(client))
 			defer g.close()
 			g.most = 10 // and soon
-			r, seen := g.one(t.Context(), cases[0])
-			if v := seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
-				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r))
+			r := g.one(t.Context(), cases[0])
+			if v := r.seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
+				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r.Result))
 			}
 			if c.how == "stays" && !strings.Contains(r.Note, "did not exit") {
 				t.Errorf("the note is %q", r.Note)
@@ -448,14 +410,8 @@ func TestProgramsThatMisbehave(t *testing.T) {
 // this machine is given the port at which nobody listens.
 func TestPortsAreNotShared(t *testing.T) {
 	t.Parallel()
-	a, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := Select([]string{"once-400", "broken-refused"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(newAuthority())
+	cases := must.Have(Select([]string{"once-400", "broken-refused"}))
 	for _, c := range cases {
 		l := newLog(mostAttempts, func() {})
 		s, err := openSite(c, a, l)

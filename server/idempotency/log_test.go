@@ -38,14 +38,9 @@ func TestRule21APanicIsLogged(t *testing.T) {
 		for i, v := range []any{"boom", http.ErrAbortHandler} {
 			out.Reset()
 			h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
-			func() {
-				defer func() {
-					if got := recover(); got != v {
-						t.Errorf("recovered %v, want %v", got, v)
-					}
-				}()
-				send(t, h, request(fmt.Sprint("k", i)))
-			}()
+			if got := panics(t, h, request(fmt.Sprint("k", i))); got != v {
+				t.Errorf("recovered %v, want %v", got, v)
+			}
 			line := out.String()
 			for _, want := range []string{"level=ERROR", "event=abandoned", idempotency.StoreKey("Bearer alice", "")[:22]} {
 				if strings.Count(line, "\n") != 1 || !strings.Contains(line, want) {

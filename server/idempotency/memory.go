@@ -49,7 +49,6 @@ var ErrShare = fmt.Errorf("%w (for this caller, who holds as much as is left for
 // that is one process and whose effects end with it. A restart forgets all keys.
 type Memory struct {
 	maxEntries, maxBytes int
-	now                  func() time.Time
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -82,7 +81,6 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	return &Memory{
 		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
 		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
-		now:        time.Now,
 		entries:    make(map[string]*entry),
 		held:       make(map[string]*holding),
 	}, nil
@@ -200,7 +198,7 @@ func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry
 
 // sweep deletes expired entries, and returns the time. The lock is held.
 func (m *Memory) sweep() time.Time {
-	now := m.now()
+	now := time.Now()
 	for len(m.byEnd) > 0 && !now.Before(m.byEnd[0].forgetAt) {
 		m.forget(heap.Pop(&m.byEnd).(*entry))
 	}

@@ -122,11 +122,11 @@ func windows(file int, lines []line) []line {
 func isName(t string) bool { return t[0] == '_' }
 
 // linesOf returns the lines with code of a file, without its package clause, imports, and constants at the top.
-func linesOf(file int, text []byte) (lines []line) {
+func linesOf(file int, text string) (lines []line) {
 	set := token.NewFileSet()
 	f := set.AddFile("", -1, len(text))
 	var s scanner.Scanner
-	s.Init(f, text, nil, 0)
+	s.Init(f, []byte(text), nil, 0)
 	skip := false // the package clause, imports, and constants
 	depth := 0    // of brackets
 	for {

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // pkg is a package whose code is changed.
@@ -32,42 +34,26 @@ type file struct {
 	ast  *ast.File
 }
 
-type kind int
-
-const (
-	swap kind = iota
-	negate
-	drop
-	oneMore
-	flip
-)
-
 // mutant is one change of one place.
 type mutant struct {
 	id    int
 	pkg   *pkg
 	file  *file
-	kind  kind
-	node  ast.Node    // what changes
-	to    token.Token // for a swapped operator
-	block bool        // node is a statement of a block, rather than of the head of an if or a for
+	node  ast.Node // what changes
+	with  string   // what takes its place; empty: nothing
+	block bool     // node is a statement of a block, rather than of the head of an if or a for
 
-	line      int
-	fn, text  string // the function and the line, to find the place again after lines were added above it
-	was, with string // what is printed
-	nth       int    // which one it is of those that look the same in fn, from 1
+	line     int
+	fn, text string // the function and the line, to find the place again after lines were added above it
+	was      string // what node is
+	nth      int    // which one it is of those that look the same in fn, from 1
 
-	from, end int    // what is replaced in the file
-	by        string // by what
-	alone     bool   // it is built by itself
+	alone bool // it is built by itself
 }
 
 func (m *mutant) name() string {
-	here, err := os.Getwd()
-	if err == nil {
-		if rel, err := filepath.Rel(here, m.file.path); err == nil {
-			return rel
-		}
+	if rel, err := filepath.Rel(must.Have(os.Getwd()), m.file.path); err == nil {
+		return rel
 	}
 	return m.file.path
 }
@@ -77,11 +63,11 @@ func (m *mutant) key() string {
 	if m.nth > 1 {
 		nth = fmt.Sprintf(" (%d)", m.nth)
 	}
-	change := fmt.Sprintf("`%s` becomes `%s`", m.was, m.with)
-	if m.kind == drop {
+	change := fmt.Sprintf("`%s` becomes `%s`", oneLine(m.was), oneLine(m.with))
+	if m.with == "" {
 		change = "dropped"
-		if m.was != m.text {
-			change = "`" + m.was + "` dropped"
+		if oneLine(m.was) != m.text {
+			change = "`" + oneLine(m.was) + "` dropped"
 		}
 	}
 	return fmt.Sprintf("%s %s: `%s`: %s%s", m.name(), m.fn, m.text, change, nth)
@@ -92,26 +78,18 @@ func (m *mutant) String() string {
 }
 
 // load reads the packages and their types.
-func load(patterns []string) (packages []*pkg, err error) {
-	out, err := goCommand(append([]string{"list", "-deps", "-export", "-json=ImportPath,Export,Dir,GoFiles,DepOnly"}, patterns...)...)
-	if err != nil {
-		return nil, err
-	}
+func load(patterns []string) (packages []*pkg) {
 	exports := map[string]string{}
-	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", lookup)
-	for d := json.NewDecoder(strings.NewReader(out)); ; {
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	out := goCommand(append([]string{"list", "-deps", "-export", "-json=ImportPath,Export,Dir,GoFiles,DepOnly"}, patterns...)...)
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
 		var l struct {
 			ImportPath, Export, Dir string
 			GoFiles                 []string
 			DepOnly                 bool
 		}
-		if err := d.Decode(&l); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+		must.Succeed(d.Decode(&l))
 		exports[l.ImportPath] = l.Export
 		if l.DepOnly {
 			continue
@@ -119,23 +97,17 @@ func load(patterns []string) (packages []*pkg, err error) {
 		p := &pkg{path: l.ImportPath, dir: l.Dir, fset: fset, imports: imports}
 		for _, name := range l.GoFiles {
 			f := &file{path: filepath.Join(l.Dir, name)}
-			if f.src, err = os.ReadFile(f.path); err != nil {
-				return nil, err
-			}
-			if f.ast, err = parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution); err != nil {
-				return nil, err
-			}
+			f.src = must.Have(os.ReadFile(f.path))
+			f.ast = must.Have(parser.ParseFile(fset, f.path, f.src, parser.SkipObjectResolution))
 			p.files = append(p.files, f)
 		}
 		packages = append(packages, p)
 	}
 	for _, p := range packages { // when all exports are known
 		p.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		if p.types, err = p.check(p.asts(), p.info); err != nil {
-			return nil, err
-		}
+		p.types = must.Have(p.check(p.asts(), p.info))
 	}
-	return packages, nil
+	return packages
 }
 
 func (p *pkg) asts() (all []*ast.File) {
@@ -175,13 +147,11 @@ func (p *pkg) mutants() (all []*mutant) {
 
 // in lists the changes of one function.
 func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
-	at := func(pos token.Pos) int { return p.fset.Position(pos).Offset }
-	text := func(n ast.Node) string { return string(f.src[at(n.Pos()):at(n.End())]) }
 	lines := strings.Split(string(f.src), "\n")
-	put := func(n ast.Node, k kind, from, end token.Pos, by, with string) *mutant {
-		line := p.fset.Position(from).Line
-		m := &mutant{pkg: p, file: f, kind: k, node: n, line: line, fn: fn.Name.Name, text: strings.TrimSpace(lines[line-1]),
-			was: oneLine(text(n)), with: oneLine(with), from: at(from), end: at(end), by: by}
+	text := func(n ast.Node) string { return p.source(f, n.Pos(), n.End()) }
+	put := func(n ast.Node, at token.Pos, with string) *mutant {
+		line := p.fset.Position(at).Line
+		m := &mutant{pkg: p, file: f, node: n, line: line, fn: fn.Name.Name, text: strings.TrimSpace(lines[line-1]), was: text(n), with: with}
 		all = append(all, m)
 		return m
 	}
@@ -191,7 +161,7 @@ func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
 			blocks[s] = true
 		}
 	}
-	dropped := func(s ast.Stmt) { put(s, drop, s.Pos(), s.End(), "", "").block = blocks[s] }
+	dropped := func(s ast.Stmt) { put(s, s.Pos(), "").block = blocks[s] }
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
@@ -206,13 +176,10 @@ func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
 			inBlock(n.Body)
 		case *ast.BinaryExpr:
 			for _, to := range swaps[n.Op] {
-				end := n.OpPos + token.Pos(len(n.Op.String()))
-				with := text(n.X) + " " + to.String() + " " + text(n.Y)
-				put(n, swap, n.OpPos, end, to.String(), with).to = to
+				put(n, n.OpPos, text(n.X)+" "+to.String()+" "+text(n.Y))
 			}
 		case *ast.IfStmt:
-			not := "!(" + text(n.Cond) + ")"
-			put(n.Cond, negate, n.Cond.Pos(), n.Cond.End(), not, not)
+			put(n.Cond, n.Cond.Pos(), "!("+text(n.Cond)+")")
 		case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt:
 			dropped(n.(ast.Stmt))
 		case *ast.AssignStmt:
@@ -221,25 +188,28 @@ func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
 			}
 		case *ast.BasicLit:
 			if v, err := strconv.ParseInt(n.Value, 0, 64); n.Kind == token.INT && err == nil {
-				more := strconv.FormatInt(v+1, 10)
-				put(n, oneMore, n.Pos(), n.End(), more, more)
+				put(n, n.Pos(), strconv.FormatInt(v+1, 10))
 			}
 		case *ast.ReturnStmt:
 			for _, r := range n.Results {
 				if id, ok := r.(*ast.Ident); ok && (id.Name == "true" || id.Name == "false") {
-					not := strconv.FormatBool(id.Name != "true")
-					put(id, flip, id.Pos(), id.End(), not, not)
+					put(id, id.Pos(), strconv.FormatBool(id.Name != "true"))
 				}
 			}
 		case *ast.CallExpr:
 			if id, ok := n.Fun.(*ast.Ident); ok && len(n.Args) == 2 && (id.Name == "max" || id.Name == "min") {
 				other := map[string]string{"max": "min", "min": "max"}[id.Name]
-				put(n, swap, id.Pos(), id.End(), other, other+strings.TrimPrefix(text(n), id.Name))
+				put(n, id.Pos(), other+strings.TrimPrefix(text(n), id.Name))
 			}
 		}
 		return true
 	})
 	return all
+}
+
+// source is the code of a file between two places.
+func (p *pkg) source(f *file, from, to token.Pos) string {
+	return string(f.src[p.fset.Position(from).Offset:p.fset.Position(to).Offset])
 }
 
 // oneLine shortens code to one line that can be printed.

@@ -28,6 +28,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What is changed, and whose tests run beside those of the changed packages.
@@ -51,10 +54,10 @@ func main() {
 		c.packages = strings.Fields(changed)
 	}
 	c.beside = strings.Fields(*tests)
-	if _, err := run(c); err != nil {
-		fmt.Fprintln(os.Stderr, "mutate:", err)
-		os.Exit(2)
-	}
+	must.Main("mutate", 2, func() error {
+		_, err := run(c)
+		return err
+	})
 }
 
 type config struct {
@@ -69,54 +72,32 @@ type config struct {
 }
 
 // run returns the survivors.
-func run(c config) ([]*mutant, error) {
-	dir, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	known, err := equivalents(c.known)
-	if err != nil {
-		return nil, err
-	}
-	packages, err := load(c.packages)
-	if err != nil {
-		return nil, err
-	}
-	drawn, possible, invalid, err := draw(c, packages)
-	if err != nil {
-		return nil, err
-	}
-	over, err := writeAll(packages, drawn, dir)
-	if err != nil {
-		return nil, err
-	}
-	r := &runner{config: c, dir: dir, overlay: over}
-	if err := r.prepare(slices.Concat(c.packages, c.beside), drawn); err != nil {
-		return nil, err
-	}
-	var survivors []*mutant
+func run(c config) (survivors []*mutant, err error) {
+	defer must.Catch(&err)
+	dir, remove := tool.TempDir("mutate")
+	defer remove()
+	known := equivalents(c.known)
+	packages := load(c.packages)
+	drawn, possible, invalid := draw(c, packages)
+	r := &runner{config: c, dir: dir, overlay: writeAll(packages, drawn, dir)}
+	r.prepare(slices.Concat(c.packages, c.beside), drawn)
 	killed, hung, same := 0, 0, 0
 	for i, m := range drawn {
-		if why := known[m.key()]; why != "" && c.at == "" {
+		if known[m.key()] != "" && c.at == "" {
 			same++
 			continue
 		}
-		by, timedOut, err := r.try(m)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case by == "":
+		by, timedOut := r.try(m)
+		if by == "" {
 			survivors = append(survivors, m)
 			fmt.Fprintf(c.log, "%s%s\n", m, known[m.key()])
-		case timedOut:
-			hung++
-			killed++
-		default:
-			killed++
+			continue
 		}
-		if c.verbose && by != "" {
+		killed++
+		if timedOut {
+			hung++
+		}
+		if c.verbose {
 			fmt.Fprintf(c.log, "  %d of %d: %s: killed by %s\n", i+1, len(drawn), m, by)
 		}
 	}
@@ -126,7 +107,7 @@ func run(c config) ([]*mutant, error) {
 }
 
 // draw picks c.n mutants of all that are possible and compile.
-func draw(c config, packages []*pkg) (drawn []*mutant, possible, invalid int, err error) {
+func draw(c config, packages []*pkg) (drawn []*mutant, possible, invalid int) {
 	var all []*mutant
 	for _, p := range packages {
 		all = append(all, p.mutants()...)
@@ -159,43 +140,30 @@ func draw(c config, packages []*pkg) (drawn []*mutant, possible, invalid int, er
 		m.id = len(drawn)
 	}
 	if len(drawn) == 0 {
-		return nil, 0, 0, fmt.Errorf("nothing to change in %v %s", c.packages, c.at)
+		must.Fail("nothing to change in %v %s", c.packages, c.at)
 	}
-	return drawn, possible, invalid, nil
+	return drawn, possible, invalid
 }
 
 // equivalents reads the list of changes that make no difference: what they are, and why.
-func equivalents(file string) (map[string]string, error) {
+func equivalents(file string) map[string]string {
 	known := map[string]string{}
 	if file == "" {
-		return known, nil
+		return known
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(tool.ReadFile(file)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		what, why, ok := strings.Cut(line, " -- ")
 		if !ok {
-			return nil, fmt.Errorf("%s: %q has no reason after --", file, line)
+			must.Fail("%s: %q has no reason after --", file, line)
 		}
 		known[what] = why
 	}
-	return known, nil
+	return known
 }
 
 // goCommand runs the go command, and returns what it printed.
-func goCommand(args ...string) (string, error) {
-	cmd := exec.Command("go", args...)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, errs.String())
-	}
-	return string(out), nil
-}
+func goCommand(args ...string) string { return must.Have(tool.Output(exec.Command("go", args...))) }

@@ -1,25 +1,25 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // helpers is added to each changed package. Which change is on is read once; the tests that run without
 // one write down which changes they have reached.
 const helpers = `
 import (
-	"cmp"
 	"os"
 	"strconv"
 	"sync"
@@ -43,28 +43,7 @@ func mutantReached(id int) bool {
 	}
 	return false
 }
-
-type mutantNumber interface {
-	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr | ~float32 | ~float64
-}
-
-func mutantLSS[T cmp.Ordered](id int, a, b T) bool { if mutant(id) { return a <= b }; return a < b }
-func mutantLEQ[T cmp.Ordered](id int, a, b T) bool { if mutant(id) { return a < b }; return a <= b }
-func mutantGTR[T cmp.Ordered](id int, a, b T) bool { if mutant(id) { return a >= b }; return a > b }
-func mutantGEQ[T cmp.Ordered](id int, a, b T) bool { if mutant(id) { return a > b }; return a >= b }
-func mutantADD[T mutantNumber](id int, a, b T) T { if mutant(id) { return a - b }; return a + b }
-func mutantSUB[T mutantNumber](id int, a, b T) T { if mutant(id) { return a + b }; return a - b }
-func mutantMUL[T mutantNumber](id int, a, b T) T { if mutant(id) { return a / b }; return a * b }
-func mutantQUO[T mutantNumber](id int, a, b T) T { if mutant(id) { return a * b }; return a / b }
-func mutantMax[T cmp.Ordered](id int, a, b T) T { if mutant(id) { return min(a, b) }; return max(a, b) }
-func mutantMin[T cmp.Ordered](id int, a, b T) T { if mutant(id) { return max(a, b) }; return min(a, b) }
-func mutantInc[T mutantNumber](id int, a T) T { if mutant(id) { return a + 1 }; return a }
 `
-
-var helperOf = map[token.Token]string{
-	token.LSS: "mutantLSS", token.LEQ: "mutantLEQ", token.GTR: "mutantGTR", token.GEQ: "mutantGEQ",
-	token.ADD: "mutantADD", token.SUB: "mutantSUB", token.MUL: "mutantMUL", token.QUO: "mutantQUO",
-}
 
 // writer rewrites one file so that it holds changes which are off.
 type writer struct {
@@ -83,55 +62,20 @@ func (p *pkg) rewrite(f *file, mutants []*mutant) string {
 	if len(w.sites) == 0 {
 		return string(f.src)
 	}
-	for _, s := range w.sites { // what needs the operands before what turns the result around
-		slices.SortFunc(s, func(a, b *mutant) int { return cmp.Compare(w.turns(a), w.turns(b)) })
-	}
-	return string(f.src[:w.at(f.ast.Pos())]) + w.plain(f.ast) + string(f.src[w.at(f.ast.End()):])
-}
-
-func (w *writer) at(p token.Pos) int { return w.fset.Position(p).Offset }
-
-// turns is 1 for a change that only turns a condition around.
-func (w *writer) turns(m *mutant) int {
-	if m.kind == negate || m.kind == flip {
-		return 1
-	}
-	b, ok := m.node.(*ast.BinaryExpr)
-	if ok && m.kind == swap && (b.Op == token.EQL || b.Op == token.NEQ || b.Op == token.LSS && m.to == token.GEQ || b.Op == token.GTR && m.to == token.LEQ) {
-		return 1
-	}
-	return 0
+	return w.source(f, f.ast.FileStart, f.ast.Pos()) + w.plain(f.ast) + w.source(f, f.ast.End(), f.ast.FileEnd)
 }
 
 // text is the source of n with the changes in it.
 func (w *writer) text(n ast.Node) string {
 	s := w.plain(n)
 	for _, m := range w.sites[n] {
-		if w.turns(m) == 1 {
-			s = fmt.Sprintf("((%s) != mutant(%d))", s, m.id)
+		if e, ok := n.(ast.Expr); ok {
+			s = fmt.Sprintf("func() %s { if mutant(%d) { return %s }; return %s }()", w.typeOf(e), m.id, m.with, s)
 			continue
 		}
-		switch n := n.(type) {
-		case *ast.BinaryExpr:
-			x, y := w.text(n.X), w.text(n.Y)
-			switch n.Op {
-			case token.LAND: // with the change: x || y
-				s = fmt.Sprintf("((%s) && (mutant(%d) || (%s)) || mutant(%[2]d) && (%s))", x, m.id, y, y)
-			case token.LOR: // with the change: x && y
-				s = fmt.Sprintf("((%s) && (!mutant(%d) || (%s)) || !mutant(%[2]d) && (%s))", x, m.id, y, y)
-			default:
-				s = fmt.Sprintf("%s%s(%d, %s, %s)", helperOf[n.Op], w.instance(n), m.id, x, y)
-			}
-		case *ast.CallExpr:
-			name := map[string]string{"max": "mutantMax", "min": "mutantMin"}[n.Fun.(*ast.Ident).Name]
-			s = fmt.Sprintf("%s%s(%d, %s, %s)", name, w.instance(n), m.id, w.text(n.Args[0]), w.text(n.Args[1]))
-		case *ast.BasicLit:
-			s = fmt.Sprintf("mutantInc(%d, %s(%s))", m.id, w.typeOf(n), n.Value)
-		case ast.Stmt:
-			s = fmt.Sprintf("if !mutant(%d) { %s }", m.id, s)
-			if !m.block {
-				s = "func() { " + s + " }()"
-			}
+		s = fmt.Sprintf("if !mutant(%d) { %s }", m.id, s)
+		if !m.block {
+			s = "func() { " + s + " }()"
 		}
 	}
 	return s
@@ -140,26 +84,16 @@ func (w *writer) text(n ast.Node) string {
 // plain is the source of n with the changes of what is inside of it.
 func (w *writer) plain(n ast.Node) string {
 	var s strings.Builder
-	done := w.at(n.Pos())
+	done := n.Pos()
 	ast.Inspect(n, func(in ast.Node) bool {
 		if in == nil || in == n || w.sites[in] == nil {
 			return true
 		}
-		s.Write(w.file.src[done:w.at(in.Pos())])
-		s.WriteString(w.text(in))
-		done = w.at(in.End())
+		s.WriteString(w.source(w.file, done, in.Pos()) + w.text(in))
+		done = in.End()
 		return false
 	})
-	s.Write(w.file.src[done:w.at(n.End())])
-	return s.String()
-}
-
-// instance is the type argument of a helper where its operands are constants without a type.
-func (w *writer) instance(n ast.Expr) string {
-	if w.info.Types[n].Value == nil {
-		return "" // an operand that is no constant decides
-	}
-	return "[" + w.typeOf(n) + "]"
+	return s.String() + w.source(w.file, done, n.End())
 }
 
 // typeOf is the type of an expression as its file writes it.
@@ -184,15 +118,29 @@ func (p *pkg) compiles(mutants []*mutant) bool {
 			return false // 1/2 without a type is not 1.0/2
 		}
 	}
-	files := []*ast.File{p.parse("mutants.go", "package "+p.types.Name()+helpers)}
+	changed := map[*file]string{}
+	for _, m := range mutants {
+		changed[m.file] = p.rewrite(m.file, mutants)
+	}
+	return p.compilesWith(changed, p.parse("mutants.go", "package "+p.types.Name()+helpers))
+}
+
+// compilesPlain reports whether the package compiles with m in place of what was there.
+func (p *pkg) compilesPlain(m *mutant) bool {
+	return p.compilesWith(map[*file]string{m.file: m.plain()})
+}
+
+// compilesWith reports whether the package compiles with other texts of some files, and with more files.
+func (p *pkg) compilesWith(changed map[*file]string, files ...*ast.File) bool {
 	for _, f := range p.files {
 		a := f.ast
-		if slices.ContainsFunc(mutants, func(m *mutant) bool { return m.file == f }) {
-			if a = p.parse(f.path, p.rewrite(f, mutants)); a == nil {
-				return false
-			}
+		if text, ok := changed[f]; ok {
+			a = p.parse(f.path, text)
 		}
 		files = append(files, a)
+	}
+	if slices.Contains(files, nil) {
+		return false
 	}
 	_, err := p.check(files, nil)
 	return err == nil
@@ -215,25 +163,10 @@ func isInteger(t types.Type) bool {
 	return ok && b.Info()&types.IsInteger != 0
 }
 
-// compilesPlain reports whether the package compiles with m in place of what was there.
-func (p *pkg) compilesPlain(m *mutant) bool {
-	var files []*ast.File
-	for _, f := range p.files {
-		a := f.ast
-		if f == m.file {
-			if a = p.parse(f.path, m.plain()); a == nil {
-				return false
-			}
-		}
-		files = append(files, a)
-	}
-	_, err := p.check(files, nil)
-	return err == nil
-}
-
 // plain is the file with m in place of what was there.
 func (m *mutant) plain() string {
-	return string(m.file.src[:m.from]) + m.by + string(m.file.src[m.end:])
+	f := m.file
+	return m.pkg.source(f, f.ast.FileStart, m.node.Pos()) + m.with + m.pkg.source(f, m.node.End(), f.ast.FileEnd)
 }
 
 func (p *pkg) parse(name, src string) *ast.File {
@@ -245,44 +178,31 @@ func (p *pkg) parse(name, src string) *ast.File {
 }
 
 // writeAll writes the files with all changes, and the overlay that puts them in place.
-func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string, err error) {
+func writeAll(packages []*pkg, drawn []*mutant, dir string) (overlay string) {
 	replace := map[string]string{}
-	put := func(path, text string) error {
-		to := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
-		replace[path] = to
-		return os.WriteFile(to, []byte(text), 0o600)
+	put := func(path, text string) {
+		replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		tool.WriteFile(replace[path], text)
 	}
 	for _, p := range packages {
-		var here []*mutant
-		for _, m := range drawn {
-			if m.pkg == p && !m.alone {
-				here = append(here, m)
-			}
-		}
+		here := slices.DeleteFunc(slices.Clone(drawn), func(m *mutant) bool { return m.pkg != p || m.alone })
 		if len(here) == 0 {
 			continue
 		}
 		if !p.compiles(here) {
-			return "", fmt.Errorf("%s: the changes compile each, but not together", p.path)
+			must.Fail("%s: the changes compile each, but not together", p.path)
 		}
-		if err := put(filepath.Join(p.dir, "zz_mutants.go"), "package "+p.types.Name()+helpers); err != nil {
-			return "", err
-		}
+		put(filepath.Join(p.dir, "zz_mutants.go"), "package "+p.types.Name()+helpers)
 		for _, f := range p.files {
 			if slices.ContainsFunc(here, func(m *mutant) bool { return m.file == f }) {
-				if err := put(f.path, p.rewrite(f, here)); err != nil {
-					return "", err
-				}
+				put(f.path, p.rewrite(f, here))
 			}
 		}
 	}
 	return writeOverlay(filepath.Join(dir, "all.json"), replace)
 }
 
-func writeOverlay(path string, replace map[string]string) (string, error) {
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	return path, os.WriteFile(path, text, 0o600)
+func writeOverlay(path string, replace map[string]string) string {
+	tool.WriteFile(path, must.Have(json.Marshal(map[string]any{"Replace": replace})))
+	return path
 }

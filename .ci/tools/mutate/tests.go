@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,19 +13,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // runner runs tests.
 type runner struct {
 	config
 	dir, overlay string
-	binaries     []*binary
 	groups       []*group // the quick ones first
 }
 
 // binary is the tests of a package.
 type binary struct {
-	pkg, dir, path, name string
+	pkg, dir, path string
 }
 
 // group is tests that run in one process: one that is slow, or all quick ones of a package.
@@ -45,45 +46,36 @@ const quick = 200 * time.Millisecond
 var verdictLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+)s\)`)
 
 // prepare builds the tests, and runs all of them without a change.
-func (r *runner) prepare(patterns []string, drawn []*mutant) error {
-	out, err := goCommand(append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, patterns...)...)
-	if err != nil {
-		return err
-	}
+func (r *runner) prepare(patterns []string, drawn []*mutant) {
 	need := map[string]bool{}
 	for _, m := range drawn {
 		need[m.pkg.path] = true
 	}
-	for line := range strings.Lines(out) {
+	list := "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"
+	for line := range strings.Lines(goCommand(append([]string{"list", "-f", list}, patterns...)...)) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		deps, err := goCommand("list", "-deps", "-test", path)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(strings.Split(deps, "\n"), func(d string) bool { return need[d] }) {
+		deps := strings.Split(goCommand("list", "-deps", "-test", path), "\n")
+		if !slices.ContainsFunc(deps, func(d string) bool { return need[d] }) {
 			continue
 		}
-		b := &binary{pkg: path, dir: dir, name: fmt.Sprintf("%d.test", len(r.binaries))}
-		b.path = filepath.Join(r.dir, b.name)
-		if _, err := goCommand("test", "-c", "-vet=off", "-overlay", r.overlay, "-o", b.path, path); err != nil {
-			return err
-		}
-		r.binaries = append(r.binaries, b)
-		if err := r.split(b); err != nil {
-			return err
-		}
+		b := &binary{pkg: path, dir: dir, path: filepath.Join(r.dir, fmt.Sprintf("%d.test", len(r.groups)))}
+		b.build(r.overlay)
+		r.split(b)
 	}
 	slices.SortStableFunc(r.groups, func(a, b *group) int { return int(a.took - b.took) })
-	return nil
+}
+
+func (b *binary) build(overlay string) {
+	goCommand("test", "-c", "-vet=off", "-overlay", overlay, "-o", b.path, b.pkg)
 }
 
 // split puts the tests of b into groups, by how long they take.
-func (r *runner) split(b *binary) error {
-	log := filepath.Join(r.dir, b.name+".reached")
+func (r *runner) split(b *binary) {
+	log := b.path + ".reached"
 	began := time.Now()
 	out, used, _, err := r.execute(b, 0, log, 10*time.Minute, "-test.v")
-	if err != nil && !errors.As(err, new(*exec.ExitError)) {
-		return err
+	if !errors.As(err, new(*exec.ExitError)) {
+		must.Succeed(err)
 	}
 	all := &group{binary: b, reaches: reached(log)}
 	groups := []*group{all}
@@ -115,7 +107,6 @@ func (r *runner) split(b *binary) error {
 		g.binaryReaches = all.reaches
 	}
 	r.groups = append(r.groups, groups...)
-	return nil
 }
 
 // reached is the changes that a log names.
@@ -133,11 +124,11 @@ func reached(log string) map[int]bool {
 
 // mayKill reports whether g reaches m, for which a slow test runs once without a change.
 func (r *runner) mayKill(g *group, m *mutant) bool {
-	if !g.binaryReaches[m.id] || g.broken {
+	if !g.binaryReaches[m.id] {
 		return false
 	}
 	if g.reaches == nil {
-		log := filepath.Join(r.dir, g.name+".reached")
+		log := g.path + ".reached"
 		began := time.Now()
 		out, _, _, err := r.execute(g.binary, 0, log, 10*time.Minute, "-test.run", g.run())
 		g.took, g.reaches, g.broken = max(g.took, time.Since(began)), reached(log), err != nil
@@ -158,23 +149,39 @@ func (g *group) String() string {
 	return g.pkg
 }
 
-// try returns what killed m, and whether that was because it took too long.
-func (r *runner) try(m *mutant) (by string, timedOut bool, err error) {
+// try returns what killed m, and whether that was because it took too long. The tests of its own package come first. A change that cannot
+// be built with others is built alone.
+func (r *runner) try(m *mutant) (by string, timedOut bool) {
+	overlay, built := "", map[*binary]*binary{}
 	if m.alone {
-		return r.tryAlone(m)
+		file := filepath.Join(r.dir, "alone.go")
+		tool.WriteFile(file, m.plain())
+		overlay = writeOverlay(filepath.Join(r.dir, "alone.json"), map[string]string{m.file.path: file})
 	}
+	defer func() {
+		for _, b := range built {
+			os.Remove(b.path)
+		}
+	}()
 	for _, own := range []bool{true, false} {
 		for _, g := range r.groups {
-			if own != (g.pkg == m.pkg.path) || !r.mayKill(g, m) {
+			if own != (g.pkg == m.pkg.path) || g.broken || !m.alone && !r.mayKill(g, m) {
 				continue
 			}
-			out, timedOut, err := r.killedBy(g, g.binary, m.id)
-			if err != nil {
-				return fmt.Sprint(g, firstFailure(out)), timedOut, nil
+			b, id := g.binary, m.id
+			if m.alone {
+				if built[g.binary] == nil {
+					built[g.binary] = &binary{g.pkg, g.dir, g.path + ".alone"}
+					built[g.binary].build(overlay)
+				}
+				b, id = built[g.binary], 0
+			}
+			if out, timedOut, err := r.killedBy(g, b, id); err != nil {
+				return fmt.Sprint(g, firstFailure(out)), timedOut
 			}
 		}
 	}
-	return "", false, nil
+	return "", false
 }
 
 // killedBy runs g with a change; the error means that a test failed. If they take too long they
@@ -204,45 +211,6 @@ func (r *runner) killedBy(g *group, b *binary, id int) (out string, timedOut boo
 }
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-
-// tryAlone builds and tries a change that cannot be built with others.
-func (r *runner) tryAlone(m *mutant) (by string, timedOut bool, err error) {
-	file := filepath.Join(r.dir, "alone.go")
-	if err := os.WriteFile(file, []byte(m.plain()), 0o600); err != nil {
-		return "", false, err
-	}
-	overlay, err := writeOverlay(filepath.Join(r.dir, "alone.json"), map[string]string{m.file.path: file})
-	if err != nil {
-		return "", false, err
-	}
-	built := map[*binary]*binary{}
-	defer func() {
-		for b := range maps.Values(built) {
-			os.Remove(b.path)
-		}
-	}()
-	for _, own := range []bool{true, false} {
-		for _, g := range r.groups {
-			if own != (g.pkg == m.pkg.path) || g.broken {
-				continue
-			}
-			b := built[g.binary]
-			if b == nil {
-				copied := *g.binary
-				copied.path += ".alone"
-				b, built[g.binary] = &copied, &copied
-				if _, err := goCommand("test", "-c", "-vet=off", "-overlay", overlay, "-o", b.path, b.pkg); err != nil {
-					return "", false, err
-				}
-			}
-			out, timedOut, err := r.killedBy(g, b, 0)
-			if err != nil {
-				return fmt.Sprint(g, firstFailure(out)), timedOut, nil
-			}
-		}
-	}
-	return "", false, nil
-}
 
 // execute runs a test binary, with the change of that number.
 func (r *runner) execute(b *binary, id int, log string, limit time.Duration, args ...string) (out string, used time.Duration, timedOut bool, err error) {

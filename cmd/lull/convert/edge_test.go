@@ -31,10 +31,7 @@ func TestNumbersOfYAML(t *testing.T) {
 // A key that is null is no name; {~: ...} is YAML, not JSON.
 func TestKeysThatAreNull(t *testing.T) {
 	for _, text := range []string{"{~: 1}", "clusters: [{name: a, ~: {max_retries: 3}}]", "clusters: [{name: a, null: 1}]", "{? : 1}"} {
-		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
-		if err == nil || !strings.Contains(err.Error(), "? is empty: want a name, in quotes if it is ~ or null") {
-			t.Errorf("%s: %v", text, err)
-		}
+		refused(t, File{"x", []byte(text)}, Options{}, "? is empty: want a name, in quotes if it is ~ or null")
 	}
 	_, err := config.ParsePolicyFile("x", []byte("dependencies: {~: {attempts: 2}}"))
 	if err == nil || !strings.Contains(err.Error(), "want a name") {

@@ -88,10 +88,7 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	}
 	tried := 0
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(name))
 		docs, err := parse("", data)
 		if err != nil {
 			t.Fatal(name, err)
@@ -144,10 +141,7 @@ func TestFilesThatPeopleHave(t *testing.T) {
 		},
 		"route_noretry.yaml": {"static_resources.clusters[0].circuit_breakers.thresholds[0].max_retries"},
 	} {
-		data, err := os.ReadFile("testdata/found/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile("testdata/found/" + name))
 		out, err := Convert([]File{{name, data}}, Lull, Options{})
 		if (err == nil) != (want != nil) {
 			t.Errorf("%s: %v", name, err)
@@ -189,9 +183,7 @@ func TestTheReportIsTrue(t *testing.T) {
 		{"virtual_hosts: [{name: v, domains: ['*'], retry_policy: {retry_on: 5xx, num_retries: 7}, routes: [{match: {}, route: {cluster: a, retry_policy: {retry_on: 5xx}}}]}]", Lost, "virtual_hosts[0].retry_policy", "has its own", 3},
 	} {
 		out := convert(t, File{"x.yaml", []byte(c.text)}, Lull, Options{})
-		if entry(out.Report, c.kind, c.path, c.why) == nil {
-			t.Errorf("%s\nnot reported as %v: %s, %s:\n%s", c.text, c.kind, c.path, c.why, out.Report)
-		}
+		noted(t, out.Report, c.kind, c.path, c.why)
 		b := policies(t, out.Data)[0].Policy.Budget
 		if stock := slices.ContainsFunc(out.Report, func(e Entry) bool { return strings.Contains(e.Why, "it is the stock here") }); stock && b.Unlimited || c.stock != b.Stock && c.stock > 0 {
 			t.Errorf("%s\nthe budget is %+v:\n%s", c.text, b, out.Report)

@@ -17,10 +17,7 @@ func open(t testing.TB, names ...string) []File {
 	t.Helper()
 	var files []File
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(filepath.Join("testdata", name)))
 		files = append(files, File{filepath.Base(name), data})
 	}
 	return files
@@ -98,10 +95,7 @@ func TestAliasBombsAreRefused(t *testing.T) {
 		was := "*a" + string(rune('0'+i-1))
 		bomb += "a" + string(rune('0'+i)) + ": &a" + string(rune('0'+i)) + " [" + strings.Repeat(was+", ", 9) + was + "]\n"
 	}
-	_, err := Convert([]File{{"x", []byte(bomb)}}, Lull, Options{})
-	if err == nil || !strings.Contains(err.Error(), "too many aliased values") {
-		t.Errorf("%.200v", err)
-	}
+	refused(t, File{"x", []byte(bomb)}, Options{}, "too many aliased values")
 }
 
 func TestMistakesOfOptions(t *testing.T) {
@@ -126,7 +120,5 @@ func TestMistakesOfOptions(t *testing.T) {
 		t.Errorf("policies that are said to be Envoy's: %v", err)
 	}
 	grpc := GRPC
-	if _, err := Convert([]File{{"x", []byte(`{"a": 1}`)}}, Lull, Options{From: &grpc}); err == nil || !strings.Contains(err.Error(), "nothing that says") {
-		t.Errorf("an empty service config: %v", err)
-	}
+	refused(t, File{"x", []byte(`{"a": 1}`)}, Options{From: &grpc}, "nothing that says")
 }

@@ -32,7 +32,6 @@ func respelt(n *tree.Node, camel func() bool) *tree.Node {
 	return &out
 }
 
-// plainPaths is a report with paths in one spelling.
 func plainPaths(r Report) string {
 	var b strings.Builder
 	for _, e := range r {
@@ -55,14 +54,8 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 		if strings.HasSuffix(name, ".report") || strings.Contains(name, "envoy-to") || strings.Contains(name, "envoy-gateway") {
 			continue
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs, err := parse("", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(name))
+		docs := must(parse("", data))
 		run := func(camel func() bool) Output {
 			var text []byte
 			for _, d := range docs {
@@ -99,19 +92,13 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 		`{"clusterName": "a", "endpoints": []}`:                                                 Envoy,
 		`{"xds": {"gw": [{"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump"}]}}`: Envoy,
 	} {
-		docs, err := parse("", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := must(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); !ok || got != want {
 			t.Errorf("%s is taken for %v, %v, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"services: {web: {image: nginx}}", "gateways: []\nservices: [{kind: Service, metadata: {name: a}}]", "{}", "name: a"} {
-		docs, err := parse("", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := must(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); ok {
 			t.Errorf("%s is taken for %v", text, got)
 		}
@@ -122,10 +109,7 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 // recognised has the format of the others in its list.
 func TestPairsOfDumps(t *testing.T) {
 	for _, file := range []string{"testdata/found/pair.yaml"} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(file))
 		out := convert(t, File{file, data}, Lull, Options{})
 		p := find(t, out, "payments")
 		if p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.InFlight != 50 || p.Budget.Stock != 100 {

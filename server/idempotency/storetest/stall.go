@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -49,10 +50,10 @@ func (m *matrix) stalls() {
 			w.WriteHeader(http.StatusCreated)
 			io.WriteString(w, "ran")
 		})))
-		m.final(s.URL, newName()) // connections and statements are there
+		m.final(s.URL, rand.Text()) // connections and statements are there
 		ran.Store(0)
 
-		name := newName()
+		name := rand.Text()
 		g.hold(packets)
 		first := make(chan string, 1)
 		go func() {

@@ -1,5 +1,5 @@
 // Package grid has the world in which lull's first defaults were chosen, for the tables of
-// docs/defaults-tables.md. Package lab/battery has the demands on the zero Policy in this
+// lab/battery/TABLES.md. Package lab/battery has the demands on the zero Policy in this
 // world and in others. There the grid is one family.
 //
 // # The world
@@ -27,5 +27,5 @@
 //
 //	go test ./lab/battery                        a part of the grid
 //	go run ./cmd/lull battery --family grid --whole   all of it
-//	go run ./lab/sim/internal/grid/tables NAME            the tables of docs/defaults-tables.md
+//	go run ./lab/sim/internal/grid/tables NAME            the tables of lab/battery/TABLES.md
 package grid
