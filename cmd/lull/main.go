@@ -72,7 +72,7 @@ func main() { cli.Main(program) }
 // program runs the command that the arguments name, and returns the exit code.
 func program(env cli.Env, args []string) int {
 	if len(args) > 0 && args[0] == "--offer" { // a script of lull completion asks
-		return cli.Exit(env, offer(env, args[1:]))
+		return cli.Exit(env, completion.Offer(env.Stdout, kong.Must(&commands{}).Model.Node, args[1:]))
 	}
 	asked := len(args) > 1 && args[0] == "help"
 	if asked {
@@ -86,12 +86,4 @@ func program(env cli.Env, args []string) int {
 		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names(), ", "))
 	}
 	return code
-}
-
-func offer(env cli.Env, words []string) error {
-	parser, err := kong.New(&commands{})
-	if err != nil {
-		return err
-	}
-	return completion.Offer(env.Stdout, parser.Model.Node, words)
 }

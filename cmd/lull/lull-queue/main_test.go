@@ -105,8 +105,8 @@ func withLetters(t *testing.T, n int, f func(t *testing.T, m *memoryBroker)) {
 				t.Fatal(err)
 			}
 		}
-		brokers.Register("test", func(context.Context, *url.URL) (brokers.Broker, error) { return m, nil })
-		defer brokers.Register("test", nil)
+		brokers.Kinds["test"] = func(context.Context, *url.URL) (brokers.Broker, error) { return m, nil }
+		defer delete(brokers.Kinds, "test")
 		now := time.Now()
 		for i := range n {
 			e := queue.Envelope{Reason: "attempts_exhausted", Code: "503", Errors: []string{"no answer"}, Attempts: 10, Source: "orders",
@@ -301,13 +301,12 @@ func TestRule24AReadingThatIsCutShort(t *testing.T) {
 
 // Each mistake has one clear line and an exit code.
 func TestQueueMistakes(t *testing.T) {
-	open := func(context.Context, *url.URL) (brokers.Broker, error) { return &memoryBroker{}, nil }
-	brokers.Register("test", open)
-	brokers.Register("down", func(context.Context, *url.URL) (brokers.Broker, error) {
+	brokers.Kinds["test"] = func(context.Context, *url.URL) (brokers.Broker, error) { return &memoryBroker{}, nil }
+	brokers.Kinds["down"] = func(context.Context, *url.URL) (brokers.Broker, error) {
 		return nil, fmt.Errorf("%w: connection refused", brokers.ErrUnreachable)
-	})
-	defer brokers.Register("test", nil)
-	defer brokers.Register("down", nil)
+	}
+	defer delete(brokers.Kinds, "test")
+	defer delete(brokers.Kinds, "down")
 	for _, c := range []struct {
 		args string
 		code int
@@ -370,11 +369,11 @@ func TestQueueReportsAllMistakes(t *testing.T) {
 // A password can be in the environment, where lists of processes do not show it.
 func TestThePasswordMayStandInTheEnvironment(t *testing.T) {
 	var got *url.URL
-	brokers.Register("test", func(_ context.Context, u *url.URL) (brokers.Broker, error) {
+	brokers.Kinds["test"] = func(_ context.Context, u *url.URL) (brokers.Broker, error) {
 		got = u
 		return nil, errors.New("seen")
-	})
-	defer brokers.Register("test", nil)
+	}
+	defer delete(brokers.Kinds, "test")
 	for typed, want := range map[string]string{"test://me@b": "me:secret", "test://me:typed@b": "me:typed", "test://b": ":secret"} {
 		env := cli.Env{Context: t.Context(), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(name string) string {
 			return map[string]string{"LULL_BROKER_PASSWORD": "secret"}[name]

@@ -225,7 +225,7 @@ func TestResultOfAnotherKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{`{}`, `null`, `[]`, `{"figures":{}}`, `{"run":{},"map":{}}`, `{"run":{"End":"x"}}`} {
-		w := &Where{n: 1, merges: true, known: results{key: json.RawMessage(text)}}
+		w := &Where{n: 1, known: results{key: json.RawMessage(text)}}
 		if err := w.Fly(t.Context(), []Cell{c}, Watcher{Done: func(int, Result) { t.Errorf("%s is taken", text) }}); err == nil {
 			t.Errorf("%s: no error", text)
 		}

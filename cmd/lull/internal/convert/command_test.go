@@ -218,12 +218,6 @@ func TestListsFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != len(convert.Formats()) {
 		t.Errorf("%s: %v", out, err)
 	}
-	out, _, _ = converts(t, "--help")
-	for _, want := range []string{"0  the result is written", "--strict", "--output"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the help does not say %q:\n%s", want, out)
-		}
-	}
 }
 
 // The text of a file does not control the terminal.

@@ -3,7 +3,6 @@ package simulate
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"github.com/lullgo/lull/lab/scenario"
 	"os"
@@ -59,54 +58,6 @@ func TestSimulateIsDeterministic(t *testing.T) {
 		}
 		if other := simulate(t, append(args, "--seed=3")...); other == want {
 			t.Errorf("%v: another seed prints the same", extra)
-		}
-	}
-}
-
-func TestSimulateJSONIsWhatTheTableShows(t *testing.T) {
-	var got struct {
-		Schema     int
-		Scenario   map[string]any
-		Seed       uint64
-		Contenders []struct {
-			Name    string
-			Success struct{ Mean float64 }
-			Runs    []struct {
-				Totals map[string]any
-				Series struct {
-					Step   float64 `json:"step_s"`
-					Values map[string][]float64
-				}
-			}
-		}
-	}
-	text := simulate(t, tiny, "--policy=none,lull", "--json", "--seed=7", "--seeds=2")
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Schema != 1 || got.Seed != 7 || got.Scenario["horizon_s"] != 30.0 || len(got.Contenders) != 2 {
-		t.Fatalf("got %+v", got)
-	}
-	for _, c := range got.Contenders {
-		if c.Success.Mean <= 0 || c.Success.Mean > 1 || len(c.Runs) != 2 {
-			t.Errorf("%s: success %v of %d runs", c.Name, c.Success.Mean, len(c.Runs))
-		}
-		for _, r := range c.Runs {
-			if r.Series.Step != 0.5 || len(r.Series.Values["goodput"]) != 60 {
-				t.Errorf("%s: %d points of %v s, want 60 of 0.5", c.Name, len(r.Series.Values["goodput"]), r.Series.Step)
-			}
-			if c.Name == "none" && r.Totals["attempts"] != r.Totals["calls"] {
-				t.Errorf("none: %v attempts for %v calls", r.Totals["attempts"], r.Totals["calls"])
-			}
-		}
-	}
-}
-
-func TestSimulateCSVIsRectangular(t *testing.T) {
-	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10"} {
-		rows, err := csv.NewReader(strings.NewReader(simulate(t, tiny, "--csv", extra))).ReadAll()
-		if err != nil || len(rows) < 10 {
-			t.Errorf("%s: %d rows, %v", extra, len(rows), err)
 		}
 	}
 }

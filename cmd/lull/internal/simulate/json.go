@@ -152,15 +152,9 @@ func runOf(r sim.Result) run {
 	if r.Series.Step == 0 {
 		return run{Result: r}
 	}
-	series := jsonSeries{Step: figure(r.Series.Step.Seconds()), Values: map[string][]figure{}}
+	values := map[string][]figure{} // printed in the order of the names
 	for _, line := range seriesOf(r) {
-		series.Values[line.name] = figuresOf(line.values)
+		values[line.name] = figuresOf(line.values)
 	}
-	return run{r, jsonText(series)}
-}
-
-// jsonSeries has a value for each step, under the names of seriesOf.
-type jsonSeries struct {
-	Step   figure              `json:"step_s"`
-	Values map[string][]figure `json:"values"` // printed in the order of the names
+	return run{r, jsonText(map[string]any{"step_s": figure(r.Series.Step.Seconds()), "values": values})}
 }

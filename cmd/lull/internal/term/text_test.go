@@ -34,6 +34,13 @@ func TestNothingIsTornApart(t *testing.T) {
 	}
 }
 
+func TestRanked(t *testing.T) {
+	got := Ranked([]string{"ccc", "dd", "b", "aa", "none"}, func(s string) (float64, string, bool) { return float64(len(s)), s, s != "none" })
+	if want := []string{"b", "dd", "aa", "ccc"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTableIsFolded(t *testing.T) {
 	rows := [][]string{{"", "first", "µ"}, {"a name", "1", "22"}, {"b", "", "3"}}
 	for most, want := range map[int]string{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -300,15 +301,8 @@ func (c chart) matrix() string {
 }
 
 func (c chart) label() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s through time, a line for each contender; %s: ", c.Title, c.Telling)
-	for i, l := range c.Lines {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(l.Name + " " + l.Telling)
-	}
-	return b.String()
+	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	return fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 }
 
 func aggregated(t aggregate, values []float64) (float64, bool) {
