@@ -93,10 +93,10 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 // A response that was not kept is as it should be; one that cannot be read is not.
 func TestLevels(t *testing.T) {
 	for want, e := range map[string]idempotency.Event{
-		"level=INFO":                       {What: idempotency.RefusedNotKept},
-		"level=ERROR":                      {What: idempotency.RefusedNotKept, Err: errDown},
+		"level=INFO":                        {What: idempotency.RefusedNotKept},
+		"level=ERROR":                       {What: idempotency.RefusedNotKept, Err: errDown},
 		"level=INFO msg=\"idempotency: ref": {What: idempotency.RefusedReused},
-		"level=WARN":                       {What: idempotency.Fenced},
+		"level=WARN":                        {What: idempotency.Fenced},
 	} {
 		var out bytes.Buffer
 		idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), e)
