@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -44,70 +42,6 @@ func TestTheServerCannotTellWhoHasLost(t *testing.T) {
 	if err := now.DoubleAck(bg); err != nil {
 		t.Errorf("that of who has the message: %v", err)
 	}
-}
-
-// A request that is taken back leaves no message out. (A message that the server has just picked
-// for it goes to the next request at once. It has counted a delivery then.)
-func TestEndingReceiveLeavesNothingOut(t *testing.T) {
-	t.Parallel()
-	c := short
-	c.Lease = patience / 2
-	b := newBench(t, shared(t), c)
-	r := seed.Rand(t)
-	const n = 300
-	go func() {
-		for i := range n {
-			b.sender.Send(bg, queue.Outgoing{Body: fmt.Append(nil, i)})
-			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
-		}
-	}()
-	var mu sync.Mutex
-	seen := map[string]int{}
-	ended, counted := 0, 0
-	var work sync.WaitGroup
-	for range 3 {
-		o, err := lullnats.Open(bg, b.r.js(t), b.c)
-		b.ok(err)
-		work.Go(func() {
-			for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-				mu.Lock()
-				done := len(seen) == n
-				mu.Unlock()
-				if done {
-					return
-				}
-				ctx, cancel := context.WithTimeout(bg, time.Duration(r.Int64N(int64(3*time.Millisecond))))
-				got, err := o.Receive(ctx, queue.Want{Max: 3, Lease: time.Second})
-				cancel()
-				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				if len(got) == 0 {
-					ended++
-				}
-				mu.Unlock()
-				for _, d := range got {
-					if age := time.Since(d.Enqueued); d.Attempt != 1 && age > c.Lease {
-						t.Errorf("message %s came at attempt %d, after %v", d.Body, d.Attempt, age)
-					}
-					mu.Lock()
-					if d.Attempt > 1 {
-						counted++
-					}
-					seen[string(d.Body)]++
-					mu.Unlock()
-					if err := o.Settle(bg, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	work.Wait()
-	b.equal("messages", len(seen), n)
-	t.Logf("%d requests were taken back over %d messages, %d of which the server has counted twice", ended, n, counted)
 }
 
 // Headers of another publisher are shown if queue.Headers allows their names. All of them go into
