@@ -33,7 +33,12 @@ func opened(t testing.TB, config Config) *Queue {
 // raw returns a channel on a connection of its own, for operations that the adapter does not have.
 func raw(t testing.TB) *amqp.Channel {
 	t.Helper()
-	conn, err := amqp.Dial(rabbit(t).url())
+	return rawAt(t, rabbit(t).url())
+}
+
+func rawAt(t testing.TB, url string) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(url)
 	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	ch, err := conn.Channel()
@@ -401,14 +406,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 		q = opened(t, config)
 	}
 	nothing(t, q, 300*time.Millisecond)
-	from, err := q.Letters(testContext(t))
-	must(t, err)
-	defer from.Close(t.Context())
-	got, err := from.Next(testContext(t), 10)
-	if err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
-	l := got[0]
+	l := only(t, q)
 	if l.Reason != queue.ReasonBroker || l.Code != "delivery_limit" || l.Source != config.Queue || l.OriginalID != id || l.Headers["kind"] != "test" || string(l.Body) != "poison" {
 		t.Errorf("%+v", *l)
 	}
