@@ -59,9 +59,7 @@ func TestHeadersOfOthers(t *testing.T) {
 		t.Errorf("headers %v at attempt %d", d.Headers, d.Attempt)
 	}
 	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-	s, err := b.js.Stream(bg, b.c.WithDefaults().DeadStream)
-	b.ok(err)
-	l, err := s.GetMsg(bg, 1)
+	l, err := b.stream(b.c.WithDefaults().DeadStream).GetMsg(bg, 1)
 	b.ok(err)
 	if fmt.Sprint(l.Header.Values("kind"), l.Header.Get("x_trace")) != "[a b]t" && l.Header["x_trace"][0] != "t" {
 		t.Errorf("the letter has %v", l.Header)
@@ -218,17 +216,11 @@ func TestScheduledTwice(t *testing.T) {
 	for _, after := range []time.Duration{5 * lease / 2, 0} { // the message comes before its copy; or it may come after it
 		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
 		b.send("hello")
-		cut := newProxy(t, b.r.url(), "+ACK", false)
-		nc, js, err := dial(cut.url())
-		b.ok(err)
-		defer nc.Close()
-		o, err := lullnats.Open(bg, js, b.c)
-		b.ok(err)
-		got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
-		b.ok(err)
+		o := b.over(newProxy(t, b.r.url(), "+ACK", false))
+		got := o.one()
 		ctx, cancel := context.WithTimeout(bg, 5*time.Second)
 		defer cancel()
-		if err := o.Settle(ctx, got[0], queue.Settlement{Outcome: queue.Retry, After: after}); err == nil {
+		if err := o.Settle(ctx, got, queue.Settlement{Outcome: queue.Retry, After: after}); err == nil {
 			t.Fatal("an acknowledgement that was cut off")
 		}
 		b.equal("messages, with the copy", b.msgs(b.c.Stream), 2)
@@ -249,24 +241,18 @@ func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
 	b.send("hello")
-	cut := newProxy(t, b.r.url(), "-NAK", true)
-	nc, js, err := dial(cut.url())
-	b.ok(err)
-	defer nc.Close()
-	o, err := lullnats.Open(bg, js, b.c)
-	b.ok(err)
-	got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
-	b.ok(err)
+	o := b.over(newProxy(t, b.r.url(), "-NAK", true))
+	got := o.one()
 	s := queue.Settlement{Outcome: queue.Retry, After: 10 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(bg, time.Second)
 	defer cancel()
-	if err := o.Settle(ctx, got[0], s); err == nil || errors.Is(err, queue.ErrLost) {
+	if err := o.Settle(ctx, got, s); err == nil || errors.Is(err, queue.ErrLost) {
 		t.Fatalf("an answer that was cut off: %v", err)
 	}
 	d := b.one()
 	b.equal("attempt", d.Attempt, 2)
-	b.until("it is connected again", nc.IsConnected)
-	if err := o.Settle(bg, got[0], s); !errors.Is(err, queue.ErrLost) {
+	b.until("it is connected again", o.js.Conn().IsConnected)
+	if err := o.Settle(bg, got, s); !errors.Is(err, queue.ErrLost) {
 		t.Errorf("the same retry once more: %v, want ErrLost", err)
 	}
 	b.none(500 * time.Millisecond)
