@@ -1,29 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// fly does n pieces of work side by side and returns the first error.
+// fly does n pieces of work side by side and returns the error of the first that failed.
 func (p *printer) fly(n int, work func(i int) error) error {
-	var once sync.Once
-	var failed error
-	battery.Each(n, p.workers, func(i int) {
-		err := p.ctx.Err()
-		if err == nil {
-			err = work(i)
-		}
-		if err != nil {
-			once.Do(func() { failed = err })
+	errs := make([]error, n)
+	sim.Each(n, p.workers, func(i int) {
+		if errs[i] = p.ctx.Err(); errs[i] == nil {
+			errs[i] = work(i)
 		}
 	})
-	return failed
+	return cmp.Or(errs...)
 }
 
 // A column is a heading, and the cells under it. Strokes separate the entries of a row in it.
