@@ -373,25 +373,18 @@ func TestDoNeverHedges(t *testing.T) {
 	})
 }
 
-type log struct {
-	mu     sync.Mutex
-	events []string
-}
-
-func (l *log) Observe(_ context.Context, e lull.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.MaxAttempts, e.Elapsed, e.Reason, e.Err))
-}
-
 func TestHedgedCallsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l log
+		var l eventLog
 		p := hedging(3)
 		p.Hedge.InFlight = 1
 		d := newDependency(t, p, lull.WithObserver(&l))
 		s := newScript(part{50 * ms, nil}, part{30 * ms, lull.Transient(errBlip)}, part{time.Second, nil})
 		lull.DoHedged(t.Context(), d, s.play)
+		var got []string
+		for _, e := range l.events {
+			got = append(got, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.MaxAttempts, e.Elapsed, e.Reason, e.Err))
+		}
 		want := []string{
 			"hedge_started 2/3 10ms success <nil>",
 			"hedge_refused 2/3 20ms too_many_hedges <nil>",
@@ -399,8 +392,8 @@ func TestHedgedCallsAreObserved(t *testing.T) {
 			"hedge_refused 2/3 40ms too_many_hedges <nil>", // once refused, a call is not hedged any more
 			"call_ended 2/3 50ms success <nil>",
 		}
-		if !slices.Equal(l.events, want) {
-			t.Errorf("got\n%q\nwant\n%q", l.events, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 	})
 }
@@ -470,7 +463,7 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []lull.Reason
-		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observerFunc(func(_ context.Context, e lull.Event) {
+		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
 			if e.Kind == event.HedgeRefused {
 				refused = append(refused, e.Reason)
 			}

@@ -71,7 +71,6 @@ func (g *generator) root() object {
 	}
 }
 
-// schema is that of the values of type t.
 func (g *generator) schema(t reflect.Type, f codec.Form) object {
 	switch {
 	case t == reflect.TypeFor[Edge]():
@@ -184,12 +183,10 @@ func scalarSchema(t reflect.Type, f codec.Form) object {
 
 func anyText() object { return object{"type": []string{"string", "number", "boolean"}} }
 
-// someName is a text that is not empty.
 func someName() object {
 	return object{"type": []string{"string", "number", "boolean"}, "minLength": 1}
 }
 
-// anyCase is a pattern of the names in any case.
 func anyCase(names []string) string {
 	var b strings.Builder
 	for i, name := range names {

@@ -67,7 +67,7 @@ func inMemory(req *http.Request) bool {
 // at once if there is no body, since nobody need close that.
 func (out *outgoing) lend(resp *http.Response) {
 	if rw, ok := resp.Body.(io.ReadWriteCloser); ok {
-		resp.Body = &upgradedBody{rw, out.detached}
+		resp.Body = &upgradedBody{rw, out.detached()}
 		return
 	}
 	if bodiless(resp) {
@@ -103,7 +103,7 @@ func (b *releasingBody) Read(p []byte) (int, error) {
 
 func (b *releasingBody) Close() error {
 	err := b.answer.Close()
-	b.detached.Release()
+	(*outgoing)(b).detached().Release()
 	return err
 }
 

@@ -151,7 +151,7 @@ func TestRule06GetBodyThatReturnsNoBody(t *testing.T) {
 					req, _ := http.NewRequest("PUT", "http://example.test/", io.NopCloser(strings.NewReader("hello")))
 					req.ContentLength, req.GetBody = length, get
 					_, err := tr.RoundTrip(req)
-					if err == nil || !strings.Contains(err.Error(), "GetBody ") {
+					if err == nil || !strings.Contains(err.Error(), "body for attempt 2: GetBody ") {
 						t.Error(err)
 					}
 					if name == "both" && closed.Load() == 0 {

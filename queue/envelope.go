@@ -204,9 +204,7 @@ func EnvelopeOf(h Headers) (e *Envelope, ok bool) {
 // envelope. Adapters send these.
 func LetterHeaders(h Headers, e *Envelope) Headers {
 	out := make(Headers, len(h)+1)
-	for name, value := range h {
-		out[name] = value
-	}
+	maps.Copy(out, h)
 	out[EnvelopeHeader] = e.Encode()
 	return out
 }

@@ -167,16 +167,14 @@ func like(t *testing.T, what string, got, want []string) {
 func unmake(t testing.TB, config Config) {
 	ch := raw(t)
 	config = config.WithDefaults()
-	topology := config.topology()
-	for _, q := range topology.queues {
-		if _, err := ch.QueueDelete(q.name, false, false, false); err != nil {
-			t.Error(err)
+	for _, o := range config.topology().objects {
+		err := error(nil)
+		if o.kind == kindExchange {
+			err = ch.ExchangeDelete(o.name, false, false)
+		} else {
+			_, err = ch.QueueDelete(o.name, false, false, false)
 		}
-	}
-	for _, e := range topology.exchanges {
-		if err := ch.ExchangeDelete(e.name, false, false); err != nil {
-			t.Error(err)
-		}
+		must(t, err)
 	}
 }
 

@@ -3,9 +3,8 @@ package lullbolt
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,50 +13,18 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-const workers = 16
-
 // parallel runs f in 16 goroutines, and reports how often per second.
 func parallel(b *testing.B, f func() error) {
 	b.Helper()
-	jobs := make(chan struct{}, workers)
-	errs := make(chan error, workers)
-	for range workers {
-		go func() {
-			var err error
-			for range jobs {
-				if e := f(); e != nil {
-					err = e
-				}
+	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := f(); err != nil {
+				b.Error(err)
 			}
-			errs <- err
-		}()
-	}
-	b.ResetTimer()
-	for range b.N {
-		jobs <- struct{}{}
-	}
-	close(jobs)
-	for range workers {
-		if err := <-errs; err != nil {
-			b.Fatal(err)
 		}
-	}
+	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")
-}
-
-func benchStore(b *testing.B, c Config) *Store {
-	s, err := Open(filepath.Join(b.TempDir(), "keys.bolt"), c)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { s.Close() })
-	return s
-}
-
-func benchClaim() idempotency.Claim {
-	c := idempotency.Claim{Key: rand.Text(), Lease: time.Minute, Retention: time.Hour}
-	rand.Read(c.Token[:])
-	return c
 }
 
 // BenchmarkStore has 16 workers: a new key claimed and completed with 2 KiB; a claim alone; and the
@@ -67,9 +34,9 @@ func BenchmarkStore(b *testing.B) {
 	ctx := context.Background()
 	for _, sync := range []bool{true, false} {
 		b.Run(fmt.Sprintf("sync=%v/claim+complete", sync), func(b *testing.B) {
-			s := benchStore(b, Config{NoSync: !sync})
+			s := open(b, temp(b), Config{NoSync: !sync})
 			parallel(b, func() error {
-				c := benchClaim()
+				c := request()
 				if _, err := s.Claim(ctx, c); err != nil {
 					return err
 				}
@@ -77,24 +44,24 @@ func BenchmarkStore(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("sync=%v/claim", sync), func(b *testing.B) {
-			s := benchStore(b, Config{NoSync: !sync})
+			s := open(b, temp(b), Config{NoSync: !sync})
 			parallel(b, func() error {
-				_, err := s.Claim(ctx, benchClaim())
+				_, err := s.Claim(ctx, request())
 				return err
 			})
 		})
 	}
 	b.Run("alone/claim", func(b *testing.B) {
-		s := benchStore(b, Config{})
+		s := open(b, temp(b), Config{})
 		for b.Loop() {
-			if _, err := s.Claim(ctx, benchClaim()); err != nil {
+			if _, err := s.Claim(ctx, request()); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("replay", func(b *testing.B) {
-		s := benchStore(b, Config{})
-		c := benchClaim()
+		s := open(b, temp(b), Config{})
+		c := request()
 		s.Claim(ctx, c)
 		if err := s.Complete(ctx, c.Key, c.Token, record, time.Hour); err != nil {
 			b.Fatal(err)
@@ -113,7 +80,7 @@ func BenchmarkStore(b *testing.B) {
 func BenchmarkCommit(b *testing.B) {
 	ctx := context.Background()
 	put := func(s *Store) func(tx *bbolt.Tx) error {
-		c := benchClaim()
+		c := request()
 		return func(tx *bbolt.Tx) error {
 			t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes}
 			_, next := claim(nil, &c, t.now)
@@ -125,18 +92,18 @@ func BenchmarkCommit(b *testing.B) {
 		delay time.Duration
 		f     func(s *Store) error
 	}{
-		{"queue", 0, func(s *Store) error { _, err := s.Claim(ctx, benchClaim()); return err }},
+		{"queue", 0, func(s *Store) error { _, err := s.Claim(ctx, request()); return err }},
 		{"Update", 0, func(s *Store) error { return s.db.Update(put(s)) }},
 		{"Batch-10ms", 10 * time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
 		{"Batch-1ms", time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
 	} {
 		b.Run(w.name+"/16", func(b *testing.B) {
-			s := benchStore(b, Config{})
+			s := open(b, temp(b), Config{})
 			s.db.MaxBatchDelay = w.delay
 			parallel(b, func() error { return w.f(s) })
 		})
 		b.Run(w.name+"/1", func(b *testing.B) {
-			s := benchStore(b, Config{})
+			s := open(b, temp(b), Config{})
 			s.db.MaxBatchDelay = w.delay
 			for b.Loop() {
 				if err := w.f(s); err != nil {

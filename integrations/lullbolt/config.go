@@ -1,7 +1,6 @@
 package lullbolt
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
@@ -51,12 +50,4 @@ func (c Config) Validate() error {
 	l.Check(c.Wait >= 0, "Wait", c.Wait, "a positive duration, or 0 for the default of 1s")
 	l.Check(c.MaxBytes == 0 || c.MaxBytes >= minMaxBytes, "MaxBytes", c.MaxBytes, "at least 1 MiB, or 0 for the default of 8 GiB")
 	return l.Err()
-}
-
-// WithDefaults returns c with every zero replaced by its default.
-func (c Config) WithDefaults() Config {
-	c.Wait = cmp.Or(c.Wait, DefaultWait)
-	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
-	c.Check = cmp.Or(c.Check, DefaultCheck)
-	return c
 }

@@ -1,4 +1,4 @@
-package lullbolt_test
+package lullbolt
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"go.etcd.io/bbolt"
 
-	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -40,44 +40,36 @@ const damageKeys = 300
 func intact(t *testing.T, freelist bool) (now, earlier []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "intact")
-	s := open(t, path, lullbolt.Config{NoSync: true})
+	s := open(t, path, Config{NoSync: true})
 	ctx := context.Background()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var gone []idempotency.Claim
 	for i := range damageKeys {
 		c, record, done := remembered(i)
 		_, err := s.Claim(ctx, c)
-		must(err)
+		must(t, err)
 		if done {
-			must(s.Complete(ctx, c.Key, c.Token, record, c.Retention))
+			must(t, s.Complete(ctx, c.Key, c.Token, record, c.Retention))
 		}
 		if i%3 == 0 { // to have free pages
 			c := request()
 			_, err := s.Claim(ctx, c)
-			must(err)
+			must(t, err)
 			gone = append(gone, c)
 		}
 		if i == damageKeys/2 {
 			earlier, err = os.ReadFile(path)
-			must(err)
+			must(t, err)
 		}
 	}
 	for _, c := range gone {
-		must(s.Release(ctx, c.Key, c.Token))
+		must(t, s.Release(ctx, c.Key, c.Token))
 	}
-	must(s.Close())
+	must(t, s.Close())
 	if freelist { // as "bbolt compact" leaves it
-		db, err := bbolt.Open(path, 0o600, nil)
-		must(err)
-		must(db.Close())
+		edit(t, path, func(*bbolt.Tx) error { return nil })
 	}
 	now, err := os.ReadFile(path)
-	must(err)
+	must(t, err)
 	return now, earlier
 }
 
@@ -146,9 +138,9 @@ func damage(seed uint64, now, earlier []byte) ([]byte, string) {
 // outcomes opens a damaged file and asks for all keys. It returns the wrong answers. An error is
 // not wrong, nor is the right answer.
 func outcomes(path string) (refused bool, wrong error) {
-	s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true})
+	s, err := Open(path, Config{NoSync: true})
 	if err != nil {
-		if !errors.Is(err, lullbolt.ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "backup") {
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "backup") {
 			return true, fmt.Errorf("an error that leads nowhere: %w", err)
 		}
 		return true, nil
@@ -169,9 +161,13 @@ func outcomes(path string) (refused bool, wrong error) {
 	return refused, nil
 }
 
-// After any damage there is an error, or the right answer: no key is lost silently, and none returns another's record.
+// After any damage there is an error, or the right answer: no key is lost silently, and none returns another's record. No
+// damage ends the process.
 func TestDamagedFile(t *testing.T) {
-	const n = 120
+	n := 600
+	if testing.Short() {
+		n = 120
+	}
 	refused := 0
 	for kind, freelist := range []bool{false, true} {
 		now, earlier := intact(t, freelist)
@@ -181,9 +177,7 @@ func TestDamagedFile(t *testing.T) {
 			}
 			b, what := damage(seed, now, earlier)
 			path := filepath.Join(t.TempDir(), "damaged")
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, b, 0o600))
 			no, wrong := outcomes(path)
 			if wrong != nil {
 				t.Errorf("seed %d, %s: %v", seed, what, wrong)
@@ -202,16 +196,35 @@ func TestDamagedFile(t *testing.T) {
 func TestCheckIsBounded(t *testing.T) {
 	b, _ := intact(t, false)
 	path := temp(t)
-	if err := os.WriteFile(path, append(b, make([]byte, 4<<20)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for check, want := range map[time.Duration]error{1: lullbolt.ErrUnchecked, 0: nil, -1: nil} {
-		s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true, Check: check})
+	must(t, os.WriteFile(path, append(b, make([]byte, 4<<20)...), 0o600))
+	for check, want := range map[time.Duration]error{1: ErrUnchecked, 0: nil, -1: nil} {
+		s, err := Open(path, Config{NoSync: true, Check: check})
 		if !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("Check %v: %v, want %v", check, err, want)
 		}
 		if err == nil {
 			s.Close()
+		}
+	}
+}
+
+// A file that is cut off while it is open causes a fault in mapped memory. It ends the store, not
+// the process.
+func TestFileIsCutOffWhileItIsOpen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no fault of the machine: Windows does not cut off a file that is mapped")
+	}
+	b, _ := intact(t, false)
+	path, ctx := temp(t), context.Background()
+	must(t, os.WriteFile(path, b, 0o600))
+	s := open(t, path, Config{NoSync: true})
+	must(t, os.Truncate(path, 2*4096))
+	c, _, _ := remembered(1)
+	_, err := s.Claim(ctx, c)
+	_, err2 := s.Claim(ctx, request())
+	for _, err := range []error{err, err2, s.Complete(ctx, c.Key, c.Token, nil, time.Hour)} {
+		if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%v, want ErrDamaged", err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package lullbolt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,7 +62,7 @@ func Open(path string, c Config) (s *Store, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullbolt: %w", err)
 	}
-	c = c.WithDefaults()
+	c.Wait, c.MaxBytes, c.Check = cmp.Or(c.Wait, DefaultWait), cmp.Or(c.MaxBytes, DefaultMaxBytes), cmp.Or(c.Check, DefaultCheck)
 	info, err := os.Stat(path)
 	created := errors.Is(err, os.ErrNotExist)
 	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && c.Check > 0 {

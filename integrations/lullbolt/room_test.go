@@ -1,4 +1,4 @@
-package lullbolt_test
+package lullbolt
 
 import (
 	"bytes"
@@ -8,60 +8,47 @@ import (
 	"hash/crc32"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+	"go.etcd.io/bbolt"
+
 	"github.com/lullgo/lull/server/idempotency"
 )
 
 // runs makes n keys and completes them with a record of that size.
-func runs(t *testing.T, s *lullbolt.Store, n, size int) {
+func runs(t *testing.T, s *Store, n, size int) {
 	t.Helper()
 	record := bytes.Repeat([]byte("x"), size)
 	for range n {
 		c := request()
-		if a, err := s.Claim(context.Background(), c); err != nil || a.State != idempotency.Claimed {
-			t.Fatal(a.State, err)
-		}
-		if err := s.Complete(context.Background(), c.Key, c.Token, record, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		claims(t, s, c)
+		must(t, s.Complete(context.Background(), c.Key, c.Token, record, time.Hour))
 	}
 }
 
 // Under steady traffic the file stops growing, although nobody calls Sweep, and although the
 // process is restarted more often than the sweep completes a round.
-func TestGrowthIsBounded(t *testing.T) {
+func TestGrowthIsBounded(t *testing.T) { synctest.Test(t, growthIsBounded) }
+
+func growthIsBounded(t *testing.T) {
 	path := temp(t)
 	size := func() int64 {
 		st, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return st.Size()
 	}
 	const perHour, perSession = 500, 20
-	var skipped, base time.Duration
 	hours := func(n int) (most int) {
 		for range n * perHour / perSession {
-			s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if base == 0 {
-				base = lullbolt.Now(s)
-			}
-			*lullbolt.FreezeAt(s, base) = skipped
+			s, err := Open(path, Config{NoSync: true})
+			must(t, err)
 			runs(t, s, perSession, 300)
-			skipped += time.Hour / (perHour / perSession)
+			time.Sleep(time.Hour / (perHour / perSession))
 			entries, err := s.Len()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			most = max(most, entries)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 		}
 		return most
 	}
@@ -78,14 +65,16 @@ func TestGrowthIsBounded(t *testing.T) {
 }
 
 // A burst of keys leaves room when it has expired.
-func TestSweep(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+func TestSweep(t *testing.T) { synctest.Test(t, sweep) }
+
+func sweep(t *testing.T) {
+	s := open(t, temp(t), Config{NoSync: true})
 	runs(t, s, 2500, 1000)
-	full := lullbolt.InUse(s)
+	full := inUse(t, s)
 	if n, err := s.Sweep(context.Background()); n != 0 || err != nil {
 		t.Errorf("Sweep: %d, %v; nothing is to be forgotten yet", n, err)
 	}
-	lullbolt.Skip(s, 2*time.Hour)
+	time.Sleep(2 * time.Hour)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if n, err := s.Sweep(ended); n != 0 || !errors.Is(err, context.Canceled) {
@@ -95,22 +84,22 @@ func TestSweep(t *testing.T) {
 		t.Errorf("Sweep: %d, %v, want 2500", n, err)
 	}
 	runs(t, s, 1, 0) // what has become free is counted with the next transaction
-	if left := lullbolt.InUse(s); left > full/10 {
+	if left := inUse(t, s); left > full/10 {
 		t.Errorf("%d of %d bytes are in use when all is forgotten", left, full)
 	}
 }
 
-func TestFull(t *testing.T) {
+func TestFull(t *testing.T) { synctest.Test(t, full) }
+
+func full(t *testing.T) {
 	ctx := context.Background()
 	path := temp(t)
 	const limit = 1 << 20
-	s := open(t, path, lullbolt.Config{NoSync: true, MaxBytes: limit})
+	s := open(t, path, Config{NoSync: true, MaxBytes: limit})
 	var owned []idempotency.Claim
 	for range 50 {
 		c := request()
-		if _, err := s.Claim(ctx, c); err != nil {
-			t.Fatal(err)
-		}
+		claims(t, s, c)
 		owned = append(owned, c)
 	}
 	c := owned[0]
@@ -145,7 +134,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("the file has %d bytes, and may have %d", st.Size(), limit)
 	}
 	// Time makes room, and claims use it, although all of them fail at first.
-	lullbolt.Skip(s, 2*time.Hour)
+	time.Sleep(2 * time.Hour)
 	for n := 0; ; n++ {
 		_, err := s.Claim(ctx, request())
 		if err == nil {
@@ -157,6 +146,15 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// inUse returns how many bytes of the file are in use.
+func inUse(t *testing.T, s *Store) (n int64) {
+	t.Helper()
+	if err := s.view(func(tx *bbolt.Tx) error { n = s.inUse(tx); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func FuzzEntry(f *testing.F) {
 	f.Add([]byte("k"), []byte{})
 	for _, n := range []int{64, 68, 100} {
@@ -164,19 +162,19 @@ func FuzzEntry(f *testing.F) {
 		f.Add([]byte("k"), binary.BigEndian.AppendUint32(b, crc32.Checksum(append([]byte("k"), b...), crc32.MakeTable(crc32.Castagnoli))))
 	}
 	f.Fuzz(func(t *testing.T, key, b []byte) {
-		again, ok := lullbolt.Decode(key, b)
-		if ok && !bytes.Equal(again, b) {
-			t.Errorf("%x is encoded as %x", b, again)
+		e, err := decode(key, b)
+		if err == nil && !bytes.Equal(e.encode(key), b) {
+			t.Errorf("%x is encoded as %x", b, e.encode(key))
 		}
-		if !ok || len(key) == 0 {
+		if err != nil || len(key) == 0 {
 			return
 		}
-		if _, ok := lullbolt.Decode(key[1:], b); ok {
+		if _, err := decode(key[1:], b); err == nil {
 			t.Errorf("%x is an entry of another key, too", b)
 		}
 		b = bytes.Clone(b)
 		b[len(b)/2]++
-		if _, ok := lullbolt.Decode(key, b); ok {
+		if _, err := decode(key, b); err == nil {
 			t.Errorf("%x is an entry with another byte, too", b)
 		}
 	})

@@ -1,18 +1,15 @@
 //go:build servers
 
-package lullbolt_test
+package lullbolt
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -20,32 +17,16 @@ import (
 // With the store's real clock, and the disk.
 func TestConformanceByTheClock(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t, temp(t), lullbolt.Config{}) }, storetest.Options{})
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t, temp(t), Config{}) }, storetest.Options{})
 }
 
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place:     func(t *testing.T) string { return temp(t) },
-		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, lullbolt.Config{}) },
+		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, Config{}) },
 		Exclusive: true,
 	})
-}
-
-// A second process gets an error soon.
-func TestInUseByAnotherProcess(t *testing.T) {
-	const at = "LULLBOLT_TEST_OPEN"
-	if path := os.Getenv(at); path != "" {
-		if _, err := lullbolt.Open(path, lullbolt.Config{Wait: 100 * time.Millisecond}); !errors.Is(err, lullbolt.ErrInUse) {
-			t.Errorf("a second process gets %v, want ErrInUse", err)
-		}
-		return
-	}
-	path := temp(t)
-	open(t, path, lullbolt.Config{NoSync: true})
-	if out, err := again(t, at, path); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }
 
 // The file stands still during the claim, or while the handler runs, and then continues. The next
@@ -53,7 +34,7 @@ func TestInUseByAnotherProcess(t *testing.T) {
 func TestAFileThatStandsStill(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"claim", "record", "release"} {
-		s := open(t, temp(t), lullbolt.Config{NoSync: true})
+		s := open(t, temp(t), Config{NoSync: true})
 		policy := idempotency.StorePolicy()
 		policy.Attempts, policy.AttemptTimeout, policy.Breaker.Off = 1, 200*time.Millisecond, true
 		keys, err := idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope))
@@ -70,7 +51,7 @@ func TestAFileThatStandsStill(t *testing.T) {
 			keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if first := runs[i].Add(1) == 1; first && at != "claim" {
 					waitFor(t, s, 0, false)
-					goOn[i] = lullbolt.Hold(s)
+					goOn[i] = hold(s)
 					if at == "release" {
 						idempotency.NoEffect(r.Context())
 					}
@@ -82,7 +63,7 @@ func TestAFileThatStandsStill(t *testing.T) {
 		for i := range n {
 			if at == "claim" {
 				waitFor(t, s, 0, false)
-				goOn[i] = lullbolt.Hold(s)
+				goOn[i] = hold(s)
 			}
 			first := send(i)
 			if want := map[bool]int{true: 503, false: 201}[at == "claim"]; first.Code != want {

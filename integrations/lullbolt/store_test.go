@@ -1,4 +1,4 @@
-package lullbolt_test
+package lullbolt
 
 import (
 	"bytes"
@@ -16,83 +16,75 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-func open(t testing.TB, path string, c lullbolt.Config) *lullbolt.Store {
+func open(t testing.TB, path string, c Config) *Store {
 	t.Helper()
-	s, err := lullbolt.Open(path, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := Open(path, c)
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// claims makes a claim of a key that is free.
+func claims(t testing.TB, s *Store, c idempotency.Claim) {
+	t.Helper()
+	if a, err := s.Claim(context.Background(), c); err != nil || a.State != idempotency.Claimed {
+		t.Fatalf("Claim: %v, %v", a.State, err)
+	}
+}
+
 func temp(t testing.TB) string { return filepath.Join(t.TempDir(), "keys.bolt") }
 
-// The store's clock stands still, except for what a test lets pass.
 func TestConformance(t *testing.T) {
-	var s *lullbolt.Store
-	storetest.Run(t, func(t *testing.T) idempotency.Store {
-		s = open(t, temp(t), lullbolt.Config{NoSync: true})
-		lullbolt.Freeze(s)
-		return s
-	}, storetest.Options{Advance: func(d time.Duration) { lullbolt.Skip(s, d) }})
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t, temp(t), Config{NoSync: true}) }, storetest.Options{Virtual: true})
 }
 
 // A second Store gets an error soon, with the reason.
 func TestInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := temp(t)
-		s := open(t, path, lullbolt.Config{NoSync: true})
+		s := open(t, path, Config{NoSync: true})
 		began := time.Now()
-		_, err := lullbolt.Open(path, lullbolt.Config{})
-		if !errors.Is(err, lullbolt.ErrInUse) || !strings.Contains(err.Error(), path) {
+		_, err := Open(path, Config{})
+		if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), path) {
 			t.Errorf("a second Store gets %v, want ErrInUse with the path", err)
 		}
-		if waited := time.Since(began); waited < lullbolt.DefaultWait-100*time.Millisecond || waited > lullbolt.DefaultWait {
-			t.Errorf("after %v, want %v", waited, lullbolt.DefaultWait)
+		if waited := time.Since(began); waited < DefaultWait-100*time.Millisecond || waited > DefaultWait {
+			t.Errorf("after %v, want %v", waited, DefaultWait)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		open(t, path, lullbolt.Config{NoSync: true})
+		must(t, s.Close())
+		open(t, path, Config{NoSync: true})
 	})
+}
+
+// edit changes a file as another program does.
+func edit(t *testing.T, path string, f func(*bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(f))
+	must(t, db.Close())
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "foreign")
-	db, err := bbolt.Open(foreign, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("accounts")); return err }); err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
+	edit(t, foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("accounts")); return err })
 	later := filepath.Join(dir, "later")
-	s, err := lullbolt.Open(later, lullbolt.Config{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	if db, err = bbolt.Open(later, 0o600, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("lull idempotency file")).Put([]byte("form"), []byte{9})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
+	open(t, later, Config{NoSync: true}).Close()
+	edit(t, later, func(tx *bbolt.Tx) error { return tx.Bucket(bucketFile).Put(fieldForm, []byte{9}) })
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 4000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 4000)), 0o600))
 	for path, want := range map[string]string{
 		foreign:                            `"accounts"`,
 		later:                              "[9]",
@@ -100,19 +92,19 @@ func TestOpenRefuses(t *testing.T) {
 		dir:                                dir,
 		filepath.Join(dir, "absent", "db"): "absent",
 	} {
-		_, err := lullbolt.Open(path, lullbolt.Config{})
+		_, err := Open(path, Config{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%s): %v, want an error that says %s", filepath.Base(path), err, want)
 		}
 	}
-	for field, c := range map[string]lullbolt.Config{"Wait": {Wait: -1}, "MaxBytes": {MaxBytes: 1000}} {
-		if _, err := lullbolt.Open(temp(t), c); err == nil || !strings.Contains(err.Error(), field+" is ") {
+	for field, c := range map[string]Config{"Wait": {Wait: -1}, "MaxBytes": {MaxBytes: 1000}} {
+		if _, err := Open(temp(t), c); err == nil || !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("Open with a bad %s: %v", field, err)
 		}
 	}
 	if runtime.GOOS != "windows" {
 		path := temp(t)
-		open(t, path, lullbolt.Config{})
+		open(t, path, Config{})
 		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("a new file: %v, %v, want one that only its owner can read", st.Mode(), err)
 		}
@@ -120,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	s := open(t, temp(t), Config{NoSync: true})
 	c := request()
 	var wg sync.WaitGroup
 	for range 50 {
@@ -131,7 +123,7 @@ func TestClosed(t *testing.T) {
 				if err == nil {
 					err = s.Complete(context.Background(), mine.Key, mine.Token, nil, time.Hour)
 				}
-				if errors.Is(err, lullbolt.ErrClosed) {
+				if errors.Is(err, ErrClosed) {
 					return
 				}
 				if err != nil {
@@ -151,7 +143,7 @@ func TestClosed(t *testing.T) {
 	_, err2 := s.Sweep(context.Background())
 	_, err3 := s.Len()
 	for _, err := range []error{err, err2, err3, s.Release(context.Background(), c.Key, c.Token)} {
-		if !errors.Is(err, lullbolt.ErrClosed) {
+		if !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
 	}
@@ -159,18 +151,16 @@ func TestClosed(t *testing.T) {
 
 // Close waits for the calls that came before it.
 func TestCloseWaits(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	s := open(t, temp(t), Config{NoSync: true})
 	const n = 5
 	var owned [n]idempotency.Claim
 	for i := range owned {
 		owned[i] = request()
-		if _, err := s.Claim(context.Background(), owned[i]); err != nil {
-			t.Fatal(err)
-		}
+		claims(t, s, owned[i])
 	}
 	record := make([]byte, 5<<20) // no two of them in one transaction
 	waitFor(t, s, 0, false)
-	release := lullbolt.Hold(s)
+	release := hold(s)
 	errs := make(chan error, n)
 	for i, c := range owned {
 		go func() { errs <- s.Complete(context.Background(), c.Key, c.Token, record, time.Hour) }()
@@ -179,14 +169,12 @@ func TestCloseWaits(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
 	for {
-		if _, err := s.Len(); errors.Is(err, lullbolt.ErrClosed) {
+		if _, err := s.Len(); errors.Is(err, ErrClosed) {
 			break
 		}
 		runtime.Gosched()
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release())
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
@@ -199,24 +187,22 @@ func TestCloseWaits(t *testing.T) {
 
 // If bbolt panics, no call blocks, nothing more is written, and the process continues.
 func TestBroken(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	s := open(t, temp(t), Config{NoSync: true})
 	c := request()
-	if _, err := s.Claim(context.Background(), c); err != nil {
-		t.Fatal(err)
-	}
+	claims(t, s, c)
 	waitFor(t, s, 0, false)
-	release := lullbolt.Hold(s)
+	release := hold(s)
 	errs := make(chan error, 2)
-	go func() { errs <- lullbolt.Panic(s) }()
+	go func() {
+		errs <- s.carryOut(context.Background(), &op{do: func(*txn) error { panic("page 7: not a leaf") }})
+	}()
 	waitFor(t, s, 0, true)
 	go func() { // it is in the queue when it happens
 		_, err := s.Claim(context.Background(), request())
 		errs <- err
 	}()
 	waitFor(t, s, 1, true)
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release())
 	one, two := <-errs, <-errs
 	_, err := s.Claim(context.Background(), request())
 	for _, err := range []error{one, two, err, s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour)} {
@@ -234,28 +220,19 @@ func TestBroken(t *testing.T) {
 func TestDamagedEntry(t *testing.T) {
 	path := temp(t)
 	c := request()
-	s := open(t, path, lullbolt.Config{NoSync: true})
-	if _, err := s.Claim(context.Background(), c); err != nil {
-		t.Fatal(err)
-	}
+	s := open(t, path, Config{NoSync: true})
+	claims(t, s, c)
 	s.Close()
-	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(func(tx *bbolt.Tx) error {
-		keys := tx.Bucket([]byte("lull idempotency keys"))
+	edit(t, path, func(tx *bbolt.Tx) error {
+		keys := tx.Bucket(bucketKeys)
 		b := bytes.Clone(keys.Get([]byte(c.Key)))
 		b[20]++
 		return keys.Put([]byte(c.Key), b)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
-	if _, err := lullbolt.Open(path, lullbolt.Config{}); !errors.Is(err, lullbolt.ErrDamaged) || !strings.Contains(err.Error(), c.Key) || !strings.Contains(err.Error(), path) {
+	})
+	if _, err := Open(path, Config{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.Key) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Open: %v", err)
 	}
-	s = open(t, path, lullbolt.Config{NoSync: true, Check: -1})
+	s = open(t, path, Config{NoSync: true, Check: -1})
 	if _, err := s.Claim(context.Background(), c); err == nil || !strings.Contains(err.Error(), c.Key) {
 		t.Errorf("Claim of a damaged entry: %v", err)
 	}
@@ -272,9 +249,9 @@ func TestDamagedEntry(t *testing.T) {
 
 // A call whose context ends before its turn is not carried out, although it was in the queue.
 func TestAbandoned(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
-	release := lullbolt.Hold(s)
-	var claims []idempotency.Claim
+	s := open(t, temp(t), Config{NoSync: true})
+	release := hold(s)
+	var all []idempotency.Claim
 	for range 10 { // the first is in the writer's hands already, the others are not
 		c := request()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond) //clock: nothing else ends the call
@@ -282,21 +259,17 @@ func TestAbandoned(t *testing.T) {
 			t.Errorf("Claim of a store that is held up: %v, want context.DeadlineExceeded", err)
 		}
 		cancel()
-		claims = append(claims, c)
+		all = append(all, c)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range claims {
-		if a, err := s.Claim(context.Background(), request2(c)); err != nil || a.State != idempotency.Claimed {
-			t.Errorf("call %d: %v, %v, want that it was not carried out", i, a.State, err)
-		}
+	must(t, release())
+	for _, c := range all {
+		claims(t, s, request2(c)) // so it was not carried out
 	}
 }
 
 // Contexts end at any moment. Whatever the outcome of a call, later calls come after it.
 func TestOrder(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	s := open(t, temp(t), Config{NoSync: true})
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 { // to keep the file busy
@@ -323,9 +296,7 @@ func TestOrder(t *testing.T) {
 		if err == nil && released != nil {
 			t.Errorf("Release after Claim: %v", released)
 		}
-		if a, err := s.Claim(context.Background(), request2(c)); err != nil || a.State != idempotency.Claimed {
-			t.Errorf("after Release: %v, %v, want claimed", a.State, err)
-		}
+		claims(t, s, request2(c))
 	}
 	close(stop)
 	wg.Wait()
@@ -334,15 +305,13 @@ func TestOrder(t *testing.T) {
 // Many small calls share a transaction, and the failure of one does not affect the others. Large
 // records do not come into one transaction in any number.
 func TestShared(t *testing.T) {
-	s := open(t, temp(t), lullbolt.Config{NoSync: true, MaxBytes: 16 << 20})
+	s := open(t, temp(t), Config{NoSync: true, MaxBytes: 16 << 20})
 	owned := make([]idempotency.Claim, 100)
 	for i := range owned {
 		owned[i] = request()
-		if _, err := s.Claim(context.Background(), owned[i]); err != nil {
-			t.Fatal(err)
-		}
+		claims(t, s, owned[i])
 	}
-	release := lullbolt.Hold(s)
+	release := hold(s)
 	errs := make([]error, len(owned))
 	var wg sync.WaitGroup
 	for i, c := range owned {
@@ -357,12 +326,10 @@ func TestShared(t *testing.T) {
 			}
 		})
 	}
-	for n := 0; n < 50; n, _ = lullbolt.Queued(s) { // most of them have come
+	for n := 0; n < 50; n, _ = queued(s) { // most of them have come
 		runtime.Gosched()
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release())
 	wg.Wait()
 	for i, err := range errs {
 		if want := []error{nil, idempotency.ErrFenced, idempotency.ErrTooLarge}[i%3]; !errors.Is(err, want) {
@@ -382,10 +349,26 @@ func request2(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
+// hold keeps the store from writing until the result is called.
+func hold(s *Store) (release func() error) {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		panic(err)
+	}
+	return tx.Rollback
+}
+
+// queued returns how many calls wait for their turn, and whether the writer has others.
+func queued(s *Store) (n int, writing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue), s.writing
+}
+
 // waitFor waits until that many calls wait for their turn, and the writer has others or has none.
-func waitFor(t *testing.T, s *lullbolt.Store, queued int, writing bool) {
+func waitFor(t *testing.T, s *Store, calls int, writing bool) {
 	t.Helper()
-	for q, w := lullbolt.Queued(s); q != queued || w != writing; q, w = lullbolt.Queued(s) {
+	for q, w := queued(s); q != calls || w != writing; q, w = queued(s) {
 		runtime.Gosched()
 	}
 }

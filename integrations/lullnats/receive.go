@@ -59,10 +59,8 @@ func unanswered(ctx context.Context, err error) error {
 var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w", queue.ErrUnanswered))
 
 func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -117,10 +115,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		got = append(got, d)
 		over = over || len(got) == n
 	}
-	patience := time.NewTimer(poll + time.Second)
-	defer patience.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+	patience, look := time.NewTimer(poll+time.Second), time.Tick(100*time.Millisecond)
 	for waiting := true; waiting && !over; {
 		select {
 		case m := <-in:
@@ -130,7 +125,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 			}
 		case <-patience.C:
 			waiting = false
-		case <-look.C:
+		case <-look:
 			// A request ends with its connection.
 			waiting = b.nc.IsConnected() && b.nc.Stats().Reconnects == reconnects
 		case <-ctx.Done():

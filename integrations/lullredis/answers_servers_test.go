@@ -3,6 +3,7 @@
 package lullredis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // do has c carry out a command whose words are separated by spaces.
@@ -120,10 +120,7 @@ func TestWhatTheServerRefuses(t *testing.T) {
 			if x.provoke != nil {
 				x.provoke(t, admin, c)
 			}
-			command := x.command
-			if command == "" {
-				command = "INCR n"
-			}
+			command := cmp.Or(x.command, "INCR n")
 			err := do(c, command)
 			if !redis.HasErrorPrefix(err, code+" ") {
 				t.Fatalf("the server answered %v, not %s", err, code)
@@ -144,11 +141,7 @@ func TestWhatTheServerRefuses(t *testing.T) {
 					x.lift(t, admin, c)
 				}
 			}
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(onRetry(lift)))
-			must(t, err)
-			under := bare(t, redis.Options{Addr: s.addr})
-			must(t, AddTo(under, d))
-			err = do(under, command)
+			err = do(under(t, newDependency(t, patient, lull.WithObserver(onRetry(lift))), redis.Options{Addr: s.addr}), command)
 			if x.again && err != nil || !x.again && (!redis.HasErrorPrefix(err, code+" ") || errors.As(err, new(*lull.Error))) || lifted != x.again {
 				t.Errorf("under a policy: %v", err)
 			}

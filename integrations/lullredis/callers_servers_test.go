@@ -29,7 +29,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // An untouched budget counts what a dependency's failures would take.
@@ -61,14 +60,12 @@ func withTLS(t *testing.T) (addr string, trusted *x509.CertPool, own tls.Certifi
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "cert"), cert, 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	_, port, _ := net.SplitHostPort(lis.Addr().String())
-	lis.Close()
+	addr = freeAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
 	needServer(t, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert"), "--tls-key-file", filepath.Join(dir, "key"), "--tls-ca-cert-file", filepath.Join(dir, "cert"))
 	trusted = x509.NewCertPool()
 	trusted.AppendCertsFromPEM(cert)
-	return lis.Addr().String(), trusted, own
+	return addr, trusted, own
 }
 
 // A hook of the caller's own.
@@ -95,10 +92,7 @@ func (subscribing) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.U
 // budget.
 func TestTheCallersOwnSide(t *testing.T) {
 	t.Parallel()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	nobody := lis.Addr().String()
-	lis.Close()
+	nobody := freeAddr(t)
 	hold := func(t *testing.T, c *redis.Client) { // the only connection
 		ctx, cancel := context.WithCancel(context.Background())
 		held := make(chan error, 1)
@@ -176,8 +170,7 @@ func TestTheCallersOwnSide(t *testing.T) {
 					timeout, calls = 200*time.Millisecond, 3
 				}
 				d, spared := sparing(t, timeout)
-				c := bare(t, x.options)
-				must(t, AddTo(c, d))
+				c := under(t, d, x.options)
 				if x.set != nil {
 					x.set(t, c)
 				}
@@ -210,8 +203,7 @@ func sparing(t *testing.T, timeout time.Duration) (d *lull.Dependency, spared fu
 	b := &untouched{Budget: account}
 	policy := patient
 	policy.AttemptTimeout, policy.Breaker = timeout, breaker.Config{Consecutive: 2}
-	d, err = lull.NewDependency("redis", policy, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return b }))
-	must(t, err)
+	d = newDependency(t, policy, lull.WithBudget(func() budget.Budget { return b }))
 	return d, func(t *testing.T) {
 		t.Helper()
 		if n := b.taken.Load(); n > 0 || d.Breaker().State(d.Now()) != breaker.Closed {
@@ -225,13 +217,10 @@ func TestTokensThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	policy := patient
 	policy.AttemptTimeout = 200 * time.Millisecond
-	d, err := lull.NewDependency("redis", policy, lull.WithRand(seed.Source(t)))
-	must(t, err)
-	c := bare(t, redis.Options{Addr: needServer(t).addr, CredentialsProviderContext: func(ctx context.Context) (string, string, error) {
+	c := under(t, newDependency(t, policy), redis.Options{Addr: needServer(t).addr, CredentialsProviderContext: func(ctx context.Context) (string, string, error) {
 		<-ctx.Done()
 		return "", "", ctx.Err()
 	}})
-	must(t, AddTo(c, d))
 	for how, do := range map[string]func() error{
 		"command": func() error { return c.Incr(t.Context(), "k").Err() },
 		"pipeline": func() error {
@@ -248,10 +237,7 @@ func TestTokensThatDoNotCome(t *testing.T) {
 // The same of a pool of a client that has one for each of its servers.
 func TestThePoolOfOneOfSeveralServersIsFull(t *testing.T) {
 	t.Parallel()
-	cluster := needServer(t, "--cluster-enabled", "yes")
-	must(t, do(cluster.client(t), "CLUSTER ADDSLOTSRANGE 0 16383"))
-	await(t, "up", func() bool { return do(cluster.client(t), "SET up 1") == nil })
-	plain := needServer(t)
+	cluster, plain := oneNode(t), needServer(t)
 	for wait, timeout := range map[string]time.Duration{"for a while": time.Millisecond, "until time is up": time.Minute} {
 		for name, c := range map[string]redis.UniversalClient{
 			"cluster": redis.NewClusterClient(&redis.ClusterOptions{
@@ -297,8 +283,7 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	s, ctx := needServer(t), t.Context()
 	must(t, s.client(t).Set(ctx, "k", strings.Repeat("x", 1<<20), 0).Err())
 	d, spared := sparing(t, 10*time.Second)
-	c := bare(t, redis.Options{Addr: s.addr})
-	must(t, AddTo(c, d))
+	c := under(t, d, redis.Options{Addr: s.addr})
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer lis.Close()

@@ -14,17 +14,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // twoNodes starts a cluster of two. The slots of b and c are the first one's, that of a is the second one's.
 func twoNodes(t *testing.T) (nodes [2]*redis.Client) {
 	t.Helper()
 	for i := range nodes {
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		_, bus, _ := net.SplitHostPort(lis.Addr().String())
-		lis.Close()
+		_, bus, _ := net.SplitHostPort(freeAddr(t))
 		s := needServer(t, "--cluster-enabled", "yes", "--cluster-port", bus)
 		nodes[i] = bare(t, redis.Options{Addr: s.addr})
 		if i == 1 {
@@ -112,12 +108,11 @@ func TestNothingIsCarriedOutTwiceInACluster(t *testing.T) {
 			if x.set != nil { // the client asks for the slots in between: that is no answer to cut off
 				cut.all = nodes[1].Options().Addr
 			}
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(onRetry(func() {
+			d := newDependency(t, patient, lull.WithObserver(onRetry(func() {
 				if x.lift != nil {
 					x.lift(t, nodes)
 				}
 			})))
-			must(t, err)
 			c := redis.NewClusterClient(&redis.ClusterOptions{
 				Addrs: []string{nodes[0].Options().Addr}, Dialer: cut.dial, DialerRetries: 1, ContextTimeoutEnabled: true, Protocol: 2,
 			})
@@ -139,6 +134,7 @@ func TestNothingIsCarriedOutTwiceInACluster(t *testing.T) {
 			}
 			everywhere(t, nodes, "CONFIG RESETSTAT")
 			cut.armed.Store(x.cut)
+			var err error
 			switch {
 			case x.pipe || x.tx:
 				p := c.Pipeline()
@@ -186,10 +182,7 @@ func callsOf(n *redis.Client, command string) (calls int) {
 // A ring's client divides pipelines and transactions between servers, one of which is not there.
 func TestNothingIsCarriedOutTwiceInARing(t *testing.T) {
 	t.Parallel()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	gone := lis.Addr().String()
-	lis.Close()
+	gone := freeAddr(t)
 	for name, x := range map[string]struct {
 		cmds      string // there and gone are keys of the server that is there, and of the other
 		tx        bool
@@ -212,9 +205,7 @@ func TestNothingIsCarriedOutTwiceInARing(t *testing.T) {
 				Addrs: map[string]string{"there": s.addr, "gone": gone}, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
 			})
 			t.Cleanup(func() { r.Close() })
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
-			must(t, err)
-			must(t, AddTo(r, d))
+			must(t, AddTo(r, newDependency(t, patient)))
 			p := r.Pipeline()
 			if x.tx {
 				p = r.TxPipeline()
@@ -233,7 +224,7 @@ func TestNothingIsCarriedOutTwiceInARing(t *testing.T) {
 				args[1] = key[args[1].(string)]
 				p.Do(ctx, args...)
 			}
-			_, err = p.Exec(ctx)
+			_, err := p.Exec(ctx)
 			if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != x.attempts || !errors.Is(err, x.reason) || e.Verdict.NeverSent != x.untouched {
 				t.Errorf("%v, want %d attempts, %v, untouched %v", err, x.attempts, x.reason, x.untouched)
 			}
@@ -253,12 +244,11 @@ func TestAConnectionThatIsNotGreeted(t *testing.T) {
 			s, ctx := needServer(t), t.Context()
 			admin := s.client(t)
 			must(t, admin.ConfigSet(ctx, "maxclients", "1").Err())
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(onRetry(func() {
+			d := newDependency(t, patient, lull.WithObserver(onRetry(func() {
 				must(t, admin.ConfigSet(ctx, "maxclients", "100").Err())
 			})))
-			must(t, err)
-			c := bare(t, redis.Options{Addr: s.addr})
-			must(t, AddTo(c, d))
+			c := under(t, d, redis.Options{Addr: s.addr})
+			var err error
 			if pipe {
 				_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil })
 			} else {
@@ -275,10 +265,7 @@ func TestAConnectionThatIsNotGreeted(t *testing.T) {
 func TestARefusedGreeting(t *testing.T) {
 	t.Parallel()
 	s, ctx := needServer(t), t.Context()
-	d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
-	must(t, err)
-	c := bare(t, redis.Options{Addr: s.addr, DB: 99})
-	must(t, AddTo(c, d))
+	c := under(t, newDependency(t, patient), redis.Options{Addr: s.addr, DB: 99})
 	cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "m"); return nil })
 	for _, cmd := range cmds {
 		if !redis.HasErrorPrefix(err, "DB index") || !errors.Is(cmd.Err(), err) {
@@ -301,9 +288,7 @@ func TestOneServerOfARingRefusesConnections(t *testing.T) {
 			}
 			r := redis.NewRing(&redis.RingOptions{Addrs: first, DB: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour})
 			t.Cleanup(func() { r.Close() })
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
-			must(t, err)
-			must(t, AddTo(r, d))
+			must(t, AddTo(r, newDependency(t, patient)))
 			r.SetAddrs(addrs)
 			cmds, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for i := range 20 {

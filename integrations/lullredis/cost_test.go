@@ -12,18 +12,19 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/cost"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // Nothing of a call allocates, paid by whom it may, or refused.
 func TestCost(t *testing.T) { synctest.Test(t, testCost) }
 
+func noRedis(_ context.Context, batch []*budgetSync) {
+	for _, e := range batch {
+		e.err = errors.New("no Redis")
+	}
+}
+
 func testCost(t *testing.T) {
-	f := open(func(_ context.Context, batch []*budgetSync) {
-		for _, e := range batch {
-			e.err = errors.New("no Redis")
-		}
-	}, FleetConfig{Every: MaxEvery}, draws())
+	f := open(noRedis, FleetConfig{Every: MaxEvery}, draws())
 	defer f.Close(t.Context())
 	b := mustBudget(t, f, "a", Config{})
 	now := time.Duration(0)
@@ -58,33 +59,10 @@ func testCost(t *testing.T) {
 
 func BenchmarkDecision(b *testing.B) {
 	open := func() *Budget {
-		f := open(func(_ context.Context, batch []*budgetSync) {
-			for _, e := range batch {
-				e.err = errors.New("no Redis")
-			}
-		}, FleetConfig{Every: MaxEvery}, draws())
+		f := open(noRedis, FleetConfig{Every: MaxEvery}, draws())
 		b.Cleanup(func() { f.Close(context.Background()) })
 		return mustBudget(b, f, "a", Config{})
 	}
-	b.Run("success", func(b *testing.B) {
-		x := open()
-		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
-			x.End(now, true, 0, 0)
-		}
-	})
-	b.Run("lease/quiet", func(b *testing.B) { // there is no window
-		x := open()
-		x.ledger.hand.Store(1 << 60)
-		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
-			x.Withdraw(now, budget.Transient, nil)
-		}
-	})
-	b.Run("refused/quiet", func(b *testing.B) {
-		x := open()
-		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
-			x.Withdraw(now, budget.Transient, nil)
-		}
-	})
 	busy := func() *Budget {
 		x := open()
 		for i := range 100 {
@@ -94,35 +72,33 @@ func BenchmarkDecision(b *testing.B) {
 		}
 		return x
 	}
-	b.Run("lease/busy", func(b *testing.B) {
-		x := busy()
-		x.ledger.hand.Store(1 << 60)
-		for now := time.Second; b.Loop(); now += time.Microsecond {
-			x.Withdraw(now, budget.Transient, nil)
-		}
-	})
-	b.Run("refused/busy", func(b *testing.B) {
-		x := busy()
-		for now := time.Second; b.Loop(); now += time.Microsecond {
-			x.Withdraw(now, budget.Transient, nil)
-		}
-	})
-	b.Run("account/refused/busy", func(b *testing.B) { // for comparison
-		x := busy().local
-		for now := time.Second; b.Loop(); now += time.Microsecond {
-			x.Withdraw(now, budget.Transient, nil)
-		}
-	})
+	lend := func(x *Budget) *Budget { x.ledger.hand.Store(1 << 60); return x }
+	withdraw := func(x budget.Budget) func(time.Duration) {
+		return func(now time.Duration) { x.Withdraw(now, budget.Transient, nil) }
+	}
+	for _, x := range []struct {
+		name string
+		do   func(now time.Duration)
+	}{
+		{"success", func(x *Budget) func(time.Duration) { return func(now time.Duration) { x.End(now, true, 0, 0) } }(open())},
+		{"lease/quiet", withdraw(lend(open()))}, // there is no window
+		{"refused/quiet", withdraw(open())},
+		{"lease/busy", withdraw(lend(busy()))},
+		{"refused/busy", withdraw(busy())},
+		{"account/refused/busy", withdraw(busy().local)}, // for comparison
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			for now := time.Second; b.Loop(); now += time.Microsecond {
+				x.do(now)
+			}
+		})
+	}
 }
 
 // hookCosts are a command that succeeds without a server.
 func hookCosts(t testing.TB) cost.Calls {
-	d, err := lull.NewDependency("cache", lull.Policy{}, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	bare := func(context.Context, redis.Cmder) error { return nil }
-	h := (&hook{dialer: newDialer(nil), d: d}).ProcessHook(bare)
+	h := (&hook{dialer: newDialer(nil), d: newDependency(t, lull.Policy{})}).ProcessHook(bare)
 	cmd := redis.NewStringCmd(t.Context(), "get", "key")
 	return cost.Calls{"command": {
 		func(ctx context.Context) error { return bare(ctx, cmd) },

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/cutofftest"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // below is a hook beneath lull's. It is what ends an attempt.
@@ -51,15 +50,7 @@ func TestWhoCutTheAttemptOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
-				d, err := lull.NewDependency("redis", p, lull.WithRand(seed.Source(t)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-				t.Cleanup(func() { c.Close() })
-				if err := AddTo(c, d); err != nil {
-					t.Fatal(err)
-				}
+				c := under(t, newDependency(t, p), redis.Options{Addr: "127.0.0.1:1"})
 				b := &below{}
 				c.AddHook(b)
 				return func(ctx context.Context, attempt func(context.Context) error) error {

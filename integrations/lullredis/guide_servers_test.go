@@ -13,9 +13,10 @@ import (
 	lullredis "github.com/lullgo/lull/integrations/lullredis"
 )
 
-// What the guide shows, as it stands there.
+// What the guide and the comment of the package show, as it stands there.
 
-func guideFleet(client redis.UniversalClient, policy lull.Policy) error {
+func guideFleet(addr string, policy lull.Policy) error {
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	fleet, err := lullredis.Open(client, lullredis.FleetConfig{})
 	if err != nil {
 		return err
@@ -28,6 +29,7 @@ func guideFleet(client redis.UniversalClient, policy lull.Policy) error {
 	if err != nil {
 		return err
 	}
+	defer client.Close()
 	defer fleet.Close(context.Background())
 	return lull.Run(context.Background(), d, func(ctx context.Context) error { return client.Ping(ctx).Err() })
 }
@@ -43,9 +45,7 @@ func guideAddTo(addr string, d *lull.Dependency) error {
 
 func TestWhatTheGuideShows(t *testing.T) {
 	addr := lullredis.Addr(t)
-	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	defer client.Close()
-	if err := guideFleet(client, lull.Policy{}); err != nil {
+	if err := guideFleet(addr, lull.Policy{}); err != nil {
 		t.Error(err)
 	}
 	d, err := lull.NewDependency("cache", lull.Policy{})

@@ -4,7 +4,6 @@ package lullredis
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -14,67 +13,16 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/internal/seed"
 )
-
-func hooked(t testing.TB, addr string, p lull.Policy) (*redis.Client, *lull.Dependency) {
-	t.Helper()
-	d, err := lull.NewDependency("redis", p, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
-	return c, d
-}
-
-// What Redis answers is returned as it is.
-func TestHookAnswers(t *testing.T) {
-	t.Parallel()
-	c, _ := hooked(t, needServer(t).addr, lull.Policy{})
-	ctx := t.Context()
-	if err := c.Get(ctx, "none").Err(); err != redis.Nil {
-		t.Errorf("a key that is not there: %v", err)
-	}
-	if err := c.Set(ctx, "s", "x", 0).Err(); err != nil {
-		t.Error(err)
-	}
-	if err := c.LPush(ctx, "s", 1).Err(); !redis.HasErrorPrefix(err, "WRONGTYPE") || errors.As(err, new(*lull.Error)) {
-		t.Errorf("a list that is none: %v", err)
-	}
-	pipe := c.Pipeline()
-	get, none := pipe.Get(ctx, "s"), pipe.Get(ctx, "none")
-	if _, err := pipe.Exec(ctx); err != redis.Nil || get.Val() != "x" || none.Err() != redis.Nil {
-		t.Errorf("a pipeline: %v, %v, %v", err, get, none)
-	}
-	if n, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil }); err != nil || len(n) != 2 || c.Get(ctx, "n").Val() != "2" {
-		t.Errorf("a transaction: %v, %v", n, err)
-	}
-}
 
 // What go-redis sends to greet a new connection is part of the call that needs it, not a call of its own.
 func TestNewConnectionsAreNoCalls(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	if err := s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err())
 	var made calls
-	d, err := lull.NewDependency("redis", lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithRand(seed.Source(t)), lull.WithObserver(&made))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{
-		Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me",
-		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-	})
-	t.Cleanup(func() { c.Close() })
-	if err := AddTo(c, d); err != nil {
-		t.Fatal(err)
-	}
+	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithObserver(&made))
+	c := under(t, d, redis.Options{Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me"})
 	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Error(err)
 	}

@@ -24,10 +24,7 @@ import (
 )
 
 func TestAddToRefuses(t *testing.T) {
-	d, err := lull.NewDependency("redis", lull.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDependency(t, lull.Policy{})
 	for want, x := range map[string]struct {
 		c redis.UniversalClient
 		d *lull.Dependency
@@ -51,8 +48,7 @@ func TestAddToRefuses(t *testing.T) {
 
 // A client of a type that AddTo does not know is taken as it is.
 func TestAddToAWrappedClient(t *testing.T) {
-	d, err := lull.NewDependency("redis", lull.Policy{})
-	must(t, err)
+	d := newDependency(t, lull.Policy{})
 	must(t, AddTo(struct{ *redis.Client }{redis.NewClient(&redis.Options{})}, d))
 }
 
@@ -148,64 +144,47 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Which ends of a command prove that it was not carried out.
+// Which ends of a command prove that it was not carried out, and which are those of the caller's side.
 func TestVerdict(t *testing.T) {
 	const loading, moved = reply("LOADING Redis is loading the dataset in memory"), reply("MOVED 3300 127.0.0.1:7001")
-	refused := notConnected(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	broken, reset := &net.OpError{Op: "write", Err: syscall.EPIPE}, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+	written := redis.Cmder(redis.NewRawWriteToCmd(t.Context(), io.Discard, "get", "k"))
+	cmd := func(name string) redis.Cmder { return redis.NewCmd(t.Context(), name) }
 	for _, x := range []struct {
-		name           string
+		cmd            redis.Cmder
 		err            error
 		doubt, follows bool
-		kind           string
+		kind           engine.Kind
 		neverSent      bool
 	}{
-		{"incr", nil, true, false, "success", false},
-		{"incr", loading, true, false, "transient", true},
-		{"incr", reply("WRONGTYPE"), true, false, "permanent", false},
-		{"incr", moved, true, false, "permanent", false}, // the same server would say the same
-		{"incr", moved, true, true, "transient", true},
-		{"incr", io.EOF, true, true, "transient", false},
-		{"watch", loading, true, true, "permanent", false},
-		{"exec", loading, false, false, "permanent", false},
-		{"exec", refused, true, false, "transient", true},
-		{"eval", loading, true, false, "permanent", false},
-		{"eval", loading, false, false, "transient", false}, // declared
-		{"eval", refused, true, false, "transient", true},
-	} {
-		if v := verdict(redis.NewCmd(t.Context(), x.name), x.err, x.doubt, x.follows); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
-			t.Errorf("%v: %+v", x, v)
-		}
-	}
-}
+		{cmd("incr"), nil, true, false, lull.KindSuccess, false},
+		{cmd("incr"), loading, true, false, lull.KindTransient, true},
+		{cmd("incr"), reply("WRONGTYPE"), true, false, lull.KindPermanent, false},
+		{cmd("incr"), moved, true, false, lull.KindPermanent, false}, // the same server would say the same
+		{cmd("incr"), moved, true, true, lull.KindTransient, true},
+		{cmd("incr"), io.EOF, true, true, lull.KindTransient, false},
+		{cmd("watch"), loading, true, true, lull.KindPermanent, false},
+		{cmd("exec"), loading, false, false, lull.KindPermanent, false},
+		{cmd("exec"), notConnected(refused), true, false, lull.KindTransient, true},
+		{cmd("eval"), loading, true, false, lull.KindPermanent, false},
+		{cmd("eval"), loading, false, false, lull.KindTransient, false}, // declared
+		{cmd("eval"), notConnected(refused), true, false, lull.KindTransient, true},
 
-// Which failures are those of the caller's side.
-func TestOfCaller(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	broken := &net.OpError{Op: "write", Err: syscall.EPIPE}
-	plain, written := redis.Cmder(redis.NewCmd(t.Context(), "get", "k")), redis.Cmder(redis.NewRawWriteToCmd(t.Context(), io.Discard, "get", "k"))
-	for _, x := range []struct {
-		cmd       redis.Cmder
-		err       error
-		kind      engine.Kind
-		neverSent bool
-	}{
-		{plain, redis.ErrPoolTimeout, engine.KindCallerTransient, true},
-		{plain, redis.ErrPoolExhausted, engine.KindCallerTransient, true},
-		{plain, refused, engine.KindCallerSide, true}, // not a dial of the client's
-		{plain, notConnected(refused), lull.KindTransient, true},
-		{plain, fmt.Errorf("get a token: %w", &net.DNSError{IsTimeout: true}), engine.KindCallerSide, true},
-		{plain, &url.Error{Op: "Get", Err: io.EOF}, engine.KindCallerSide, true},
-		{plain, notConnected(&url.Error{Op: "Get", Err: io.EOF}), lull.KindTransient, true},
-		{plain, broken, lull.KindTransient, false},
-		{plain, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, lull.KindTransient, false},
-		{plain, io.EOF, lull.KindTransient, false},
-		{plain, reply("LOADING"), lull.KindTransient, true},
-		{written, broken, engine.KindCallerTransient, false},
-		{written, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, lull.KindTransient, false},
-		{written, refused, engine.KindCallerSide, true},
+		{cmd("get"), redis.ErrPoolTimeout, true, false, engine.KindCallerTransient, true},
+		{cmd("get"), refused, true, false, engine.KindCallerSide, true}, // not a dial of the client's
+		{cmd("get"), notConnected(refused), true, false, lull.KindTransient, true},
+		{cmd("get"), fmt.Errorf("get a token: %w", &net.DNSError{IsTimeout: true}), true, false, engine.KindCallerSide, true},
+		{cmd("get"), &url.Error{Op: "Get", Err: io.EOF}, true, false, engine.KindCallerSide, true},
+		{cmd("get"), notConnected(&url.Error{Op: "Get", Err: io.EOF}), true, false, lull.KindTransient, true},
+		{cmd("get"), broken, true, false, lull.KindTransient, false},
+		{cmd("get"), reset, true, false, lull.KindTransient, false},
+		{written, broken, true, false, engine.KindCallerTransient, false},
+		{written, reset, true, false, lull.KindTransient, false},
+		{written, refused, true, false, engine.KindCallerSide, true},
 	} {
-		if v := verdict(x.cmd, x.err, true, false); v.NeverSent != x.neverSent || v.Kind != x.kind {
-			t.Errorf("%v: %+v", x.err, v)
+		if v := verdict(x.cmd, x.err, x.doubt, x.follows); v.Kind != x.kind || v.NeverSent != x.neverSent {
+			t.Errorf("%s, %v, %t, %t: %+v", x.cmd.Name(), x.err, x.doubt, x.follows, v)
 		}
 	}
 }
@@ -274,12 +253,10 @@ func TestWhoseFailureAPipelineIs(t *testing.T) {
 // for that.
 func TestHookWithoutServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := lull.NewDependency("redis", lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second}}, lull.WithRand(seed.Source(t)))
-		must(t, err)
-		c := bare(t, redis.Options{Addr: "redis.test:6379", Dialer: memnet.Dial})
-		must(t, AddTo(c, d))
+		d := newDependency(t, lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second}})
+		c := under(t, d, redis.Options{Addr: "redis.test:6379", Dialer: memnet.Dial})
 		start := time.Now()
-		err = c.Incr(t.Context(), "n").Err()
+		err := c.Incr(t.Context(), "n").Err()
 		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 3 || !e.Verdict.NeverSent || e.Operation != "incr" || time.Since(start) > 2*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
@@ -290,6 +267,21 @@ func TestHookWithoutServer(t *testing.T) {
 			t.Errorf("through an open circuit: %v, %v", err, get.Err())
 		}
 	})
+}
+
+func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
+	t.Helper()
+	d, err := lull.NewDependency("redis", p, append(opts, lull.WithRand(seed.Source(t)))...)
+	must(t, err)
+	return d
+}
+
+// under returns a client under the policy of d.
+func under(t testing.TB, d *lull.Dependency, o redis.Options) *redis.Client {
+	t.Helper()
+	c := bare(t, o)
+	must(t, AddTo(c, d))
+	return c
 }
 
 // bare returns a client that neither repeats nor is under a policy.

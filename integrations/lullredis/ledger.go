@@ -78,22 +78,10 @@ func newLedger(t terms, id string, now time.Duration) *ledger {
 // withdraw takes a token for one retry if there is one. If there is none, wake is true for the
 // first refusal since the last plan: its caller wakes the driver. It takes no lock.
 func (l *ledger) withdraw() (paid, wake bool) {
-	if takeOne(&l.hand) || takeOne(&l.share) {
+	if takeUpTo(&l.hand, 1) == 1 || takeUpTo(&l.share, 1) == 1 {
 		return true, false
 	}
 	return false, !l.starved.Load() && !l.starved.Swap(true)
-}
-
-func takeOne(n *atomic.Int64) bool {
-	for {
-		have := n.Load()
-		if have <= 0 {
-			return false
-		}
-		if n.CompareAndSwap(have, have-1) {
-			return true
-		}
-	}
 }
 
 // takeUpTo takes n tokens, or all if there are fewer.

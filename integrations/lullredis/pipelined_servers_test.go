@@ -20,7 +20,6 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/event"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // patient is a policy that repeats at once, as often as the situation allows.
@@ -171,11 +170,8 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 					must(t, do(admin, x.then))
 				}
 			})
-			d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(before))
-			must(t, err)
 			var cut cutter
-			c := bare(t, redis.Options{Addr: s.addr, Protocol: 2, Dialer: cut.dial})
-			must(t, AddTo(c, d))
+			c := under(t, newDependency(t, patient, lull.WithObserver(before)), redis.Options{Addr: s.addr, Protocol: 2, Dialer: cut.dial})
 			pipe := c.Pipeline
 			if x.tx {
 				pipe = c.TxPipeline
@@ -244,12 +240,8 @@ func TestARefusedTransactionIsNotRepeated(t *testing.T) {
 	s, ctx := needServer(t), t.Context()
 	admin := s.client(t)
 	must(t, do(admin, "CONFIG SET min-replicas-to-write 1"))
-	d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)), lull.WithObserver(onRetry(func() {
-		must(t, do(admin, "CONFIG SET min-replicas-to-write 0"))
-	})))
-	must(t, err)
-	c := bare(t, redis.Options{Addr: s.addr})
-	must(t, AddTo(c, d))
+	d := newDependency(t, patient, lull.WithObserver(onRetry(func() { must(t, do(admin, "CONFIG SET min-replicas-to-write 0")) })))
+	c := under(t, d, redis.Options{Addr: s.addr})
 	incr := func(p redis.Pipeliner) error { p.Incr(ctx, "a"); p.Incr(ctx, "b"); return nil }
 	for name, err := range map[string]error{
 		"alone":   second(c.TxPipelined(ctx, incr)),
@@ -260,7 +252,7 @@ func TestARefusedTransactionIsNotRepeated(t *testing.T) {
 		}
 	}
 	must(t, do(admin, "CONFIG SET min-replicas-to-write 0"))
-	err = c.Watch(ctx, func(tx *redis.Tx) error {
+	err := c.Watch(ctx, func(tx *redis.Tx) error {
 		must(t, admin.Set(ctx, "a", 5, 0).Err())
 		return second(tx.TxPipelined(ctx, incr))
 	}, "a")
@@ -276,11 +268,8 @@ func TestAnAnswerIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	s, ctx := needServer(t), t.Context()
 	must(t, s.client(t).Set(ctx, "k", strings.Repeat("x", 100), 0).Err())
-	d, err := lull.NewDependency("redis", patient, lull.WithRand(seed.Source(t)))
-	must(t, err)
 	var cut cutter
-	c := bare(t, redis.Options{Addr: s.addr, Dialer: cut.dial, Protocol: 2})
-	must(t, AddTo(c, d))
+	c := under(t, newDependency(t, patient), redis.Options{Addr: s.addr, Dialer: cut.dial, Protocol: 2})
 	for _, ctx := range []context.Context{ctx, Idempotent(ctx)} {
 		must(t, c.Ping(ctx).Err())
 		cut.left.Store(50)

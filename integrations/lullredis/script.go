@@ -142,34 +142,48 @@ var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // args returns the script's arguments.
 func (r request) args(id string, t terms, gap, recent, memory time.Duration) []any {
-	leave := "0"
-	if r.leave {
-		leave = "1"
-	}
 	return []any{
-		id, r.seq, r.hand, r.give, r.want, number(r.reserve), leave,
+		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),
 		number(t.floor), number(t.pool), number(t.alone),
 		gap.Microseconds(), recent.Microseconds(), memory.Microseconds(),
 	}
+}
+
+// flag returns yes as scripts get it.
+func flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // read converts the result of the script.
 func read(v any) (answer, error) {
-	list, ok := v.([]any)
-	if !ok || len(list) != 7 {
+	n, rest, ok := integers(v, 7)
+	if !ok || len(rest) > 0 {
 		return answer{}, fmt.Errorf("the script returned %v: want seven integers", v)
-	}
-	var n [7]int64
-	for i, e := range list {
-		if n[i], ok = e.(int64); !ok {
-			return answer{}, fmt.Errorf("the script returned %v: want seven integers", v)
-		}
 	}
 	a := answer{n[0], n[1], n[2], float64(n[3]) / 1000, n[4], n[5], time.Duration(n[6]) * time.Microsecond}
 	if a.kind < carriedOut || a.kind > overtaken || a.grant < 0 {
 		return answer{}, errors.New("the script returned an answer that makes no sense: is another script's key in its place?")
 	}
 	return a, nil
+}
+
+// integers returns the first n elements of a list that a script has returned, and the rest.
+func integers(v any, n int) (all []int64, rest []any, ok bool) {
+	list, _ := v.([]any)
+	if len(list) < n {
+		return nil, nil, false
+	}
+	for _, e := range list[:n] {
+		i, ok := e.(int64)
+		if !ok {
+			return nil, nil, false
+		}
+		all = append(all, i)
+	}
+	return all, list[n:], true
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -19,25 +18,14 @@ import (
 var timed = redis.NewScript(strings.Replace(syncScript, `local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]`, `local now = tonumber(ARGV[14])`, 1))
 
-// The script and the model are two hands at the same rule: random syncs of random
+// The script and the model are two hands at the same rule, with Redis and with Valkey: random syncs of random
 // instances, sensible and not, at times that mostly go on.
 func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 	t.Parallel()
 	if strings.Contains(timed.Hash(), script.Hash()) {
 		t.Fatal("the clock of the script was not found")
 	}
-	c := needServer(t).client(t)
-	compare(t, c)
-}
-
-func TestTheScriptDoesTheSameOnValkey(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("valkey-server"); err != nil {
-		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not compared")
-		return
-	}
-	c := needProgram(t, "valkey-server", "").client(t)
-	compare(t, c)
+	eachProgram(t, func(t *testing.T, s *server) { compare(t, s.client(t)) })
 }
 
 func compare(t *testing.T, c redis.UniversalClient) {
@@ -83,13 +71,9 @@ func compare(t *testing.T, c redis.UniversalClient) {
 				c.Del(ctx, key[1])
 			}
 			v, err := timed.Run(ctx, c, key, append(r.args(id, tm, 2*time.Second, 4*time.Second, memory), now.Microseconds())...).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := read(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := m.sync(now, id, r, tm, 2*time.Second, 4*time.Second, memory)
 			if math.Abs(got.pool-want.pool) < 0.0011 { // doubles are added in another order
 				got.pool = want.pool
@@ -100,9 +84,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 			kinds[got.kind]++
 			granted += got.grant
 			h, err := c.HMGet(ctx, key[0], "p", "o").Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var p, o float64
 			fmt.Sscan(fmt.Sprint(h...), &p, &o)
 			fmt.Sscan(fmt.Sprint(h[0]), &p)
@@ -120,21 +102,10 @@ func compare(t *testing.T, c redis.UniversalClient) {
 // Keys expire with the fleet, and both lie in one slot whatever the name.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	s := needServer(t, "--cluster-enabled", "yes")
-	c := s.client(t)
-	ctx := context.Background()
-	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	c, ctx := oneNode(t).client(t), context.Background()
 	tm := Config{}.terms(time.Second)
 	for _, name := range []string{"payments", "}", "{", "{}", "a}b{c", "%7D", "käse\x00\xff", strings.Repeat("x", 300), "{a}:{b}"} {
 		key := keys("lull", name)
-		for range 2400 {
-			if strings.HasPrefix(c.ClusterInfo(ctx).Val(), "cluster_state:ok") {
-				break
-			}
-			time.Sleep(25 * time.Millisecond)
-		}
 		slots := []int64{c.ClusterKeySlot(ctx, key[0]).Val(), c.ClusterKeySlot(ctx, key[1]).Val()}
 		if slots[0] != slots[1] {
 			t.Errorf("%q: slots %d", name, slots)

@@ -36,6 +36,16 @@ func needServer(t testing.TB, args ...string) *server {
 	return needProgram(t, "redis-server", "install it, on Debian: apt-get install redis-server", args...)
 }
 
+// eachProgram runs f with Redis, and with Valkey if it is there.
+func eachProgram(t *testing.T, f func(t *testing.T, s *server)) {
+	t.Run("Redis", func(t *testing.T) { t.Parallel(); f(t, needServer(t)) })
+	if _, err := exec.LookPath("valkey-server"); err != nil {
+		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not tried")
+		return
+	}
+	t.Run("Valkey", func(t *testing.T) { t.Parallel(); f(t, needProgram(t, "valkey-server", "")) })
+}
+
 func needProgram(t testing.TB, program, install string, args ...string) *server {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -57,12 +67,7 @@ func needProgram(t testing.TB, program, install string, args ...string) *server 
 }
 
 func startServer(t testing.TB, path string, args ...string) (*server, error) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	addr := lis.Addr().String()
-	lis.Close()
+	addr := freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
@@ -96,6 +101,27 @@ func startServer(t testing.TB, path string, args ...string) (*server, error) {
 	}
 	stop()
 	return nil, fmt.Errorf("%s does not answer", path)
+}
+
+// Addr starts a server, for the external tests.
+func Addr(t testing.TB) string { return needServer(t).addr }
+
+// freeAddr returns an address at which nobody listens.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer lis.Close()
+	return lis.Addr().String()
+}
+
+// oneNode starts a cluster of one.
+func oneNode(t *testing.T) *server {
+	t.Helper()
+	s := needServer(t, "--cluster-enabled", "yes")
+	must(t, do(s.client(t), "CLUSTER ADDSLOTSRANGE 0 16383"))
+	await(t, "up", func() bool { return strings.HasPrefix(s.client(t).ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
+	return s
 }
 
 // client is one for a Fleet.

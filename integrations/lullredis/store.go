@@ -62,32 +62,13 @@ func (c StoreConfig) Validate() error {
 // and each method one script on it: atomic, by the server's clock, also on a cluster. The methods
 // may be called concurrently.
 //
-// A first request takes two scripts, any other one. With records of 2 KiB, and Redis on the same
-// two cores, 16 callers at once make 26,000 first requests a second (go test -bench Store).
+// A first request takes two scripts, any other one: 26,000 first requests a second with records of 2 KiB, and Redis on the
+// same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/servers.md has what can be lost,
+// under "Stores".
 //
-// # What it promises
-//
-// Its entries are as safe as the Redis behind it. If Redis loses an entry, the request may be
-// carried out twice. It can lose entries
-//
-//   - in a crash, the writes that are not in its persistence yet: with appendfsync everysec a
-//     second, without persistence everything;
-//   - in a failover, as replication is asynchronous: those that the new master had not received.
-//     StoreConfig.Replicas makes calls wait until so many replicas have them (WAIT), and fail
-//     otherwise. That makes the loss unlikely, not impossible: Redis may promote a replica that is
-//     not one of them, and a master that is cut off continues to answer for a while (see
-//     min-replicas-to-write);
-//   - by eviction: maxmemory-policy must be noeviction, which makes claims fail instead.
-//
-// If none of that is enough, keep the keys in a database that acknowledges commits.
-//
-// # Calls that arrive late
-//
-// A Redis that stood still later carries out the commands in its connections, also for callers who
-// have given up. Tokens protect others from that, and a claim carries its caller's deadline with
-// it, by Redis' clock: after that it changes nothing. A Store learns that clock from Redis' answers,
-// so its first claim takes one script more. The clocks of a cluster's nodes should agree; where they
-// differ by more than a claim may take, some claims take one script more.
+// A claim carries its caller's deadline with it, by Redis' clock. A Store learns that clock from
+// Redis' answers, so its first claim takes one script more. The clocks of a cluster's nodes should
+// agree; where they differ by more than a claim may take, some claims take one script more.
 type Store struct {
 	client redis.UniversalClient
 	config StoreConfig
@@ -124,16 +105,12 @@ func (s *Store) RedisKey(key string) string {
 
 // Claim implements idempotency.Store.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
-	resume := "0"
-	if c.Resume {
-		resume = "1"
-	}
 	for {
 		deadline := ""
 		if micros, ok := s.clock.Deadline(ctx); ok {
 			deadline = strconv.FormatInt(micros/1000, 10)
 		}
-		v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), resume, deadline)
+		v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), flag(c.Resume), deadline)
 		if err != nil {
 			return idempotency.Answer{}, err
 		}
@@ -153,29 +130,17 @@ const late idempotency.State = 0
 
 // answered reads the result of the claim's script. now is Redis' clock, in ms.
 func answered(v any) (a idempotency.Answer, now int64, ok bool) {
-	list, _ := v.([]any)
-	if len(list) < 4 {
+	n, rest, ok := integers(v, 4)
+	if !ok || n[0] < int64(late) || n[0] > int64(idempotency.Unknown) {
 		return a, 0, false
 	}
-	state, ok1 := list[0].(int64)
-	resumed, ok2 := list[1].(int64)
-	left, ok3 := list[2].(int64)
-	now, ok4 := list[3].(int64)
-	if !ok1 || !ok2 || !ok3 || !ok4 || state < int64(late) || state > int64(idempotency.Unknown) {
-		return a, 0, false
+	a = idempotency.Answer{State: idempotency.State(n[0]), Resumed: n[1] == 1, Remaining: duration(n[2])}
+	if a.State != idempotency.Replay || len(rest) != 1 {
+		return a, n[3], a.State != idempotency.Replay && len(rest) == 0
 	}
-	a.State = idempotency.State(state)
-	a.Resumed = resumed == 1
-	a.Remaining = duration(left)
-	if a.State != idempotency.Replay {
-		return a, now, len(list) == 4
-	}
-	if len(list) != 5 {
-		return a, 0, false
-	}
-	record, ok := list[4].(string)
+	record, ok := rest[0].(string)
 	a.Record = []byte(record)
-	return a, now, ok
+	return a, n[3], ok
 }
 
 // Extend implements idempotency.Store.

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"maps"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +26,9 @@ func storeClient(t testing.TB, addr string) *redis.Client {
 
 func TestRedisIsAStore(t *testing.T) {
 	t.Parallel()
-	s := needServer(t)
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
+	eachProgram(t, func(t *testing.T, s *server) {
+		storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
+	})
 }
 
 // The limit on records is enforced, and only owners get its error.
@@ -55,32 +55,12 @@ func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
 	}
 }
 
-func TestValkeyIsAStore(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("valkey-server"); err != nil {
-		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not tried")
-		return
-	}
-	s := needProgram(t, "valkey-server", "")
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
-}
-
 // A cluster, without replicas and with one that the store waits for.
 func TestAClusterIsAStore(t *testing.T) {
 	t.Parallel()
-	s := needServer(t, "--cluster-enabled", "yes")
-	ctx := context.Background()
-	if err := s.client(t).ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	s, ctx := oneNode(t), context.Background()
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true, MaxRedirects: 8, PoolSize: 20})
 	t.Cleanup(func() { c.Close() })
-	for range 2400 {
-		if strings.HasPrefix(s.client(t).ClusterInfo(ctx).Val(), "cluster_state:ok") {
-			break
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, c, StoreConfig{}) }, storetest.Options{Concurrent: 50})
 	if _, err := mustStore(t, c, StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond}).Claim(ctx, newClaim()); err == nil || !strings.Contains(err.Error(), "0 replicas have it") {
 		t.Errorf("a claim that waits for a replica that is not there: %v", err)
@@ -104,9 +84,7 @@ func TestLateClaims(t *testing.T) {
 	} {
 		claim := newClaim()
 		claim.Resume = true
-		if err := before(claim); err != nil {
-			t.Fatal(err)
-		}
+		must(t, before(claim))
 		there := func() map[string]string { return c.HGetAll(t.Context(), s.RedisKey(claim.Key)).Val() }
 		was := there()
 		v, err := s.run(t.Context(), "claim", claimScript, claim.Key, claim.Fingerprint[:], claim.Token[:], 1, 1, "1", "1") // a deadline in 1970

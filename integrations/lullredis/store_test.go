@@ -17,9 +17,7 @@ import (
 func mustStore(t testing.TB, c redis.UniversalClient, config StoreConfig) *Store {
 	t.Helper()
 	s, err := NewStore(c, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

@@ -12,45 +12,36 @@ import (
 )
 
 // Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
-// was no connection to send it on, or the server has undone it (a deadlock, for example). A
-// statement whose connection broke before the answer may have been carried out, and is not
-// repeated. That includes a driver.ErrBadConn: lib/pq returns it for statements that were sent.
-//
-// That the server has undone it is a proof for a single statement that reads or changes rows: one that begins
-// with SELECT, INSERT, UPDATE, DELETE, MERGE, REPLACE, VALUES or WITH, with no other one after a semicolon. A
-// CALL, a script, or DDL may have committed a part before it failed. Such a query is repeated only if it
-// was not sent. If MySQL or MariaDB has a table without transactions in it, by a trigger for
-// example, the error is [ErrOutcomeUnknown].
+// was no connection to send it on, or the server has undone it (a deadlock, for example), which is a
+// proof only for a single statement that reads or changes rows. A CALL, a script, or DDL may have
+// committed a part: it is repeated only if it was not sent. A driver.ErrBadConn is no proof of that:
+// lib/pq returns it for statements that were sent. docs/protocols.md has the rules, and what a table
+// without transactions makes of them ([ErrOutcomeUnknown]).
 //
 // What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error
 // is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
 	var out sql.Result
-	var err error
-	spec := engine.Spec{Operation: "exec", NotIdempotent: true}
-	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+	err := sqlcall.Call(ctx, d, engine.Spec{Operation: "exec", NotIdempotent: true}, func(ctx context.Context) (lull.Verdict, error) {
 		ctx = sqlcall.In(ctx, d)
-		conn, failed := db.Conn(ctx)
-		if failed != nil {
-			err = noConn(db, failed)
-			return judge(nil, err)
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			err = noConn(db, err)
+			return judge(nil, err), err
 		}
 		defer conn.Close()
 		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
-			return sqlcall.Success
+			return sqlcall.Success, nil
 		}
 		v := sqlcall.Statement(judge(conn, err), err, query, args)
 		if v.NeverSent {
 			if err = sqlcall.Kept(ctx, conn, err); errors.Is(err, ErrOutcomeUnknown) {
-				return sqlcall.Classify(err)
+				return sqlcall.Classify(err), err
 			}
 		}
-		return leave(conn, v, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return out, err
-	}
-	return out, d.Error(spec.Operation, r, err)
+		return leave(conn, v, err), err
+	})
+	return out, err
 }
 
 // Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
@@ -63,20 +54,16 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 // be called concurrently.
 func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(context.Context, *sql.Conn) (T, error), opts ...lull.CallOption) (T, error) {
 	var out T
-	var err error
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
-	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
+	err := sqlcall.Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
+		v, err := onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return sqlcall.Several(v, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return out, err
-	}
-	return out, d.Error(spec.Operation, r, err)
+		return sqlcall.Several(v, err), err
+	})
+	return out, err
 }
 
 // deadConns is how many dead connections of the pool an attempt passes over, as database/sql does

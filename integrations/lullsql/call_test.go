@@ -6,8 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +18,6 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/cutofftest"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
@@ -60,6 +57,9 @@ func tx(t *testing.T, d *lull.Dependency, db *sql.DB) error {
 		return err
 	})
 }
+
+// calls are the ways to make a call.
+var calls = map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx}
 
 type state string
 
@@ -194,26 +194,6 @@ func TestNoCommitAfterTheDeadline(t *testing.T) {
 	})
 }
 
-// counts are the rows of a count.
-type counts struct{ n int64 }
-
-func (*counts) Columns() []string { return []string{"count"} }
-func (*counts) Close() error      { return nil }
-func (c *counts) Next(to []driver.Value) error {
-	if c.n < 0 {
-		return io.EOF
-	}
-	to[0], c.n = c.n, -1
-	return nil
-}
-
-// none is no rows at all.
-type none struct{}
-
-func (none) Columns() []string         { return make([]string, 3) }
-func (none) Close() error              { return nil }
-func (none) Next([]driver.Value) error { return io.EOF }
-
 // MySQLError has the form of go-sql-driver's.
 type MySQLError struct{ Number uint16 }
 
@@ -223,39 +203,18 @@ func (e *MySQLError) Error() string { return fmt.Sprint("error ", e.Number) }
 // that would be one.
 func TestWhatMySQLHasKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, x := range []struct {
-			err      uint16
-			warnings int64
-			asked    bool
-			want     error // nil: repeated
-		}{
-			{1213, 0, true, nil},
-			{1213, 1, true, ErrOutcomeUnknown},
-			{2006, 1, false, lull.ErrNotIdempotent},
-			{1062, 1, false, lull.ErrPermanent},
-		} {
-			runs, asked := 0, false
-			f := &fake{exec: func(*fakeConn) error {
-				if runs++; runs > 1 {
-					return nil
-				}
-				return &MySQLError{x.err}
-			}}
-			f.query = func(query string) (driver.Rows, error) {
-				asked = true
-				if strings.Contains(query, "COUNT") {
-					return &counts{x.warnings}, nil
-				}
-				return none{}, nil
+		for number, want := range map[uint16]error{1213: ErrOutcomeUnknown, 2006: lull.ErrNotIdempotent, 1062: lull.ErrPermanent} {
+			asked := false
+			f := &fake{
+				exec:  func(*fakeConn) error { return &MySQLError{number} },
+				query: func(string) (driver.Rows, error) { asked = true; return nil, errMute },
 			}
 			d := newDependency(t, retried)
 			err := exec(t, d, f.open(t, d))
-			if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || asked != x.asked || x.want != nil && runs != 1 {
-				t.Errorf("%d: %v after %d runs, asked: %t", x.err, err, runs, asked)
-			}
+			unknown := want == ErrOutcomeUnknown
 			// It is an error of its own kind, and no answer.
-			if e, ok := errors.AsType[*lull.Error](err); ok && (e.Verdict.Code == engine.CodeOutcomeUnknown) != (x.want == ErrOutcomeUnknown) {
-				t.Errorf("%d: %+v", x.err, e.Verdict)
+			if e, ok := errors.AsType[*lull.Error](err); !ok || !errors.Is(err, want) || e.Attempts != 1 || asked != unknown || (e.Verdict.Code == engine.CodeOutcomeUnknown) != unknown {
+				t.Errorf("%d: %v, asked: %t", number, err, asked)
 			}
 		}
 	})
@@ -265,7 +224,7 @@ func TestWhatMySQLHasKept(t *testing.T) {
 func TestWhichConnectionsAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for err, dials := range map[state]int{"25006": 2, "40001": 1, "53300": 1} {
-			for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+			for name, call := range calls {
 				f := &fake{exec: first(1, func(*fakeConn) error { return err })}
 				d := newDependency(t, retried)
 				if failed := call(t, d, f.open(t, d)); failed != nil || f.dials != dials {
@@ -279,7 +238,7 @@ func TestWhichConnectionsAreGivenUp(t *testing.T) {
 // A pool that is closed stays so.
 func TestAClosedPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+		for name, call := range calls {
 			d := newDependency(t, retried)
 			db := (&fake{}).open(t, d)
 			db.Close()
@@ -315,32 +274,35 @@ func TestAPoolWithItsOwnDials(t *testing.T) {
 	})
 }
 
-// connects counts the calls with the operation connect.
-type connects struct{ n int }
+// observed are the events that an observer has got.
+type observed []lull.Event
 
-func (c *connects) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.CallEnded && e.Operation == "connect" {
-		c.n++
+func (o *observed) Observe(_ context.Context, e lull.Event) { *o = append(*o, e) }
+
+// count returns how many events there are of a kind, of calls with that operation if it is not empty.
+func (o observed) count(kind event.Kind, operation string) (n int) {
+	for _, e := range o {
+		if e.Kind == kind && (operation == "" || e.Operation == operation) {
+			n++
+		}
 	}
+	return n
 }
 
 // The dial for a call is a part of it, also if no timeout bounds the call. The dial of another dependency's call is none.
 func TestWhichDialsAreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {
-			for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx} {
+			for name, call := range calls {
 				for _, same := range []bool{true, false} {
-					var c connects
-					d, err := lull.NewDependency("db", policy, lull.WithRand(seed.Source(t)), lull.WithObserver(&c))
-					if err != nil {
-						t.Fatal(err)
-					}
+					var o observed
+					d := newDependency(t, policy, lull.WithObserver(&o))
 					db, of, want := (&fake{}).open(t, d), d, 0
 					if !same {
 						of, want = newDependency(t, policy), 1
 					}
-					if err := call(t, of, db); err != nil || c.n != want {
-						t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, c.n, want, err)
+					if err := call(t, of, db); err != nil || o.count(event.CallEnded, "connect") != want {
+						t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, o.count(event.CallEnded, "connect"), want, err)
 					}
 				}
 			}
@@ -371,10 +333,7 @@ func TestARepeatedTransactionIsSettled(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := &granted{Budget: base}
-			d, err := lull.NewDependency("db", retried, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return g }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := newDependency(t, retried, lull.WithBudget(func() budget.Budget { return g }))
 			db := (&fake{}).open(t, d)
 			runs := 0
 			func() {
@@ -398,15 +357,6 @@ func TestARepeatedTransactionIsSettled(t *testing.T) {
 	})
 }
 
-// waits counts the retries for which a call has waited.
-type waits struct{ n int }
-
-func (w *waits) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.RetryScheduled {
-		w.n++
-	}
-}
-
 // A transaction for a request that is itself a retry is not repeated: the caller above repeats.
 func TestAConflictInARequestThatIsARetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -428,22 +378,30 @@ func TestAConflictInARequestThatIsARetry(t *testing.T) {
 	})
 }
 
-// Only the first conflict of a call is repeated at once, and nothing else is.
+// Only the first conflict of a call is repeated at once, if another attempt may follow and the budget pays. Nothing else is.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting := retried
 		waiting.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}
 		for _, x := range []struct {
-			err              state
-			conflicts, waits int
-		}{{"40P01", 1, 0}, {"40P01", 2, 1}, {"40P01", 3, 2}, {"53300", 1, 1}} {
-			var w waits
-			d, err := lull.NewDependency("db", waiting, lull.WithRand(seed.Source(t)), lull.WithObserver(&w))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tx(t, d, (&fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err })}).open(t, d)); err != nil || w.n != x.waits {
-				t.Errorf("%d of %s: %d waits, %v; want %d", x.conflicts, x.err, w.n, err, x.waits)
+			policy                 lull.Policy
+			err                    state
+			conflicts, runs, waits int
+			why                    error
+		}{
+			{waiting, "40P01", 1, 2, 0, nil},
+			{waiting, "40P01", 2, 3, 1, nil},
+			{waiting, "40P01", 3, 4, 2, nil},
+			{waiting, "53300", 1, 2, 1, nil},
+			{lull.Policy{Attempts: 1}, "40P01", 1, 1, 0, lull.ErrAttemptsExhausted},
+			{lull.Policy{}, "40P01", 100, 3, 1, lull.ErrBudgetExhausted}, // two are in stock
+		} {
+			var o observed
+			runs := 0
+			f := &fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err }), begin: func() error { runs++; return nil }}
+			d := newDependency(t, x.policy, lull.WithObserver(&o))
+			if err := tx(t, d, f.open(t, d)); !errors.Is(err, x.why) || runs != x.runs || o.count(event.RetryScheduled, "") != x.waits {
+				t.Errorf("%d of %s: %d runs, %d waits, %v; want %d, %d, %v", x.conflicts, x.err, runs, o.count(event.RetryScheduled, ""), err, x.runs, x.waits, x.why)
 			}
 		}
 	})
@@ -534,15 +492,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// seen keeps the errors of calls that an observer gets.
-type seen struct{ errs []error }
-
-func (s *seen) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.CallEnded {
-		s.errs = append(s.errs, e.Err)
-	}
-}
-
 // Observers get the error with which a call has ended, and none if it has succeeded.
 func TestObserversGetTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -550,11 +499,8 @@ func TestObserversGetTheError(t *testing.T) {
 		calls := map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx, "connect": plain}
 		for name, call := range calls {
 			for _, fails := range []error{state("23505"), nil} {
-				var s seen
-				d, err := lull.NewDependency("db", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(&s))
-				if err != nil {
-					t.Fatal(err)
-				}
+				var o observed
+				d := newDependency(t, lull.Policy{}, lull.WithObserver(&o))
 				f := &fake{exec: func(*fakeConn) error { return fails }}
 				if name == "connect" {
 					f.dial = func(context.Context) error { return fails }
@@ -562,13 +508,13 @@ func TestObserversGetTheError(t *testing.T) {
 				if err := call(t, d, f.open(t, d)); (err == nil) != (fails == nil) {
 					t.Errorf("%s: %v", name, err)
 				}
-				for _, err := range s.errs {
-					if !errors.Is(err, fails) {
-						t.Errorf("%s: observers get %v, want %v", name, err, fails)
+				for _, e := range o {
+					if e.Kind == event.CallEnded && !errors.Is(e.Err, fails) {
+						t.Errorf("%s: observers get %v, want %v", name, e.Err, fails)
 					}
 				}
-				if len(s.errs) != 1 {
-					t.Errorf("%s: observers get %q, want one", name, s.errs)
+				if n := o.count(event.CallEnded, ""); n != 1 {
+					t.Errorf("%s: observers get the end of %d calls, want one", name, n)
 				}
 			}
 		}

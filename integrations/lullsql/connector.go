@@ -22,11 +22,7 @@ type Config struct {
 	Dials int
 }
 
-// NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB:
-//
-//	db := sql.OpenDB(connector)
-//
-// A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
+// NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB. A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
 // call decides whether to try again. Any other dial, such as one for a statement of the plain
 // sql.DB, is a call of its own with the operation "connect". It is repeated as the policy allows
 // and as the budget pays, and refused while the circuit is open. Its error is a [*lull.Error].
@@ -70,18 +66,13 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return c.dial(ctx)
 	}
 	var conn driver.Conn
-	var err error
-	spec := engine.Spec{Operation: "connect"}
-	r := c.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
-		if conn, err = c.dial(ctx); err == nil {
-			return sqlcall.Success
+	err := sqlcall.Call(ctx, c.d, engine.Spec{Operation: "connect"}, func(ctx context.Context) (v lull.Verdict, err error) {
+		if conn, err = c.dial(ctx); err != nil {
+			return judge(nil, err), err
 		}
-		return judge(nil, err)
-	}, nil, func() error { return err })
-	if r.Reason == engine.Success {
-		return conn, err
-	}
-	return nil, c.d.Error(spec.Operation, r, err)
+		return sqlcall.Success, nil
+	})
+	return conn, err
 }
 
 // dial dials once, when there is room.

@@ -81,9 +81,9 @@ func (t fakeTx) Commit() error {
 	return nil
 }
 
-func newDependency(t testing.TB, p lull.Policy) *lull.Dependency {
+func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("db", p, lull.WithRand(seed.Source(t)))
+	d, err := lull.NewDependency("db", p, append(opts, lull.WithRand(seed.Source(t)))...)
 	if err != nil {
 		t.Fatal(err)
 	}

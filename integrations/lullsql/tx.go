@@ -13,58 +13,41 @@ import (
 // changes were made. It is not repeated.
 var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 
-// Tx runs op in a transaction of db and commits it, as a call to d. Op contains nothing that commits by
-// itself: in MySQL, MariaDB and Oracle that is DDL (CREATE, ALTER, DROP, TRUNCATE), in MySQL and MariaDB also LOCK TABLES,
-// and a CALL of a procedure with DDL or COMMIT in it. What was committed so is still there when the
-// transaction is run again. With lull.Once it is not run again.
-//
-// The whole transaction is run
+// Tx runs op in a transaction of db and commits it, as a call to d. The whole transaction is run
 // again if it failed before its COMMIT in a way that another attempt may mend, because then it
 // had no effect: the connection broke, the server restarted, another transaction was in the way.
-// After the first conflict with another transaction that is at once, after others with a wait.
+// After the first conflict with another transaction that is at once, after others with a wait. With
+// lull.Once it is not run again.
 //
-// If COMMIT was sent and not answered, the error is [ErrOutcomeUnknown] and nothing is repeated. The same is true if
-// MySQL or MariaDB says that it could not roll back all tables (those of MyISAM, for example).
-// With lull.Idempotent it is repeated: the transaction may be carried out twice.
+// If COMMIT was sent and not answered, or MySQL or MariaDB could not roll back all tables, the error is
+// [ErrOutcomeUnknown] and nothing is repeated. With lull.Idempotent it is: the transaction may be carried out twice.
 //
 // Op may be called several times. It makes its changes in tx alone, with the context that it gets,
-// returns the errors of its statements (wrapped, if it likes), and neither commits nor rolls back.
-// An error that op returns of its own ends the call: the transaction is rolled back. So does an error of a
-// statement that op kept to itself: PostgreSQL then rolls back. So does a write under sql.TxOptions.ReadOnly. When the call
+// returns the errors of its statements (wrapped, if it likes), and neither commits nor rolls back, nor contains what commits
+// by itself (DDL in MySQL, MariaDB and Oracle). An error of its own ends the call, as does a write under
+// sql.TxOptions.ReadOnly, and an error of a statement that op kept to itself, with which PostgreSQL rolls back. When the call
 // fails the error is a [*lull.Error]. opts may be nil. lull.Operation names the call; without it
 // the name is "tx". Tx may be called concurrently.
 func Tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts *sql.TxOptions, op func(context.Context, *sql.Tx) error, callOpts ...lull.CallOption) error {
-	t := transaction{db: db, opts: opts, op: op}
-	return sqlcall.Tx(ctx, d, callOpts, t.run)
-}
-
-// transaction is one call of Tx.
-type transaction struct {
-	db   *sql.DB
-	opts *sql.TxOptions
-	op   func(context.Context, *sql.Tx) error
-}
-
-// run runs the transaction once.
-func (t *transaction) run(ctx context.Context, twice bool) (lull.Verdict, error) {
-	return onConn(ctx, t.db, true, func(ctx context.Context, conn *sql.Conn) error {
-		err := t.on(ctx, conn, twice)
-		if err == nil || twice {
-			return err
-		}
-		return sqlcall.Kept(ctx, conn, err)
+	return sqlcall.Tx(ctx, d, callOpts, func(ctx context.Context, twice bool) (lull.Verdict, error) {
+		return onConn(ctx, db, true, func(ctx context.Context, conn *sql.Conn) error {
+			err := transact(ctx, conn, opts, twice, op)
+			if err == nil || twice {
+				return err
+			}
+			return sqlcall.Kept(ctx, conn, err)
+		})
 	})
 }
 
-// on runs the transaction on conn.
-func (t *transaction) on(ctx context.Context, conn *sql.Conn, twice bool) error {
-	tx, err := conn.BeginTx(ctx, t.opts)
+func transact(ctx context.Context, conn *sql.Conn, opts *sql.TxOptions, twice bool, op func(context.Context, *sql.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // after Commit it does nothing
-	if err := t.op(ctx, tx); err != nil {
-		return sqlcall.Own(err, t.opts != nil && t.opts.ReadOnly)
+	if err := op(ctx, tx); err != nil {
+		return sqlcall.Own(err, opts != nil && opts.ReadOnly)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -160,7 +160,7 @@ func (f *fake) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...f
 		return nil, invalid("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", most)
 	case q.fifo && (in.MessageGroupId == nil || in.MessageDeduplicationId == nil):
 		return nil, apiError(400, "MissingParameter", "The request must contain the parameter MessageGroupId.")
-	case in.MessageGroupId != nil && !isToken(*in.MessageGroupId):
+	case in.MessageGroupId != nil && !token.MatchString(*in.MessageGroupId):
 		return nil, invalid("MessageGroupId")
 	case !q.fifo && in.MessageDeduplicationId != nil:
 		return nil, invalid("The request include parameter MessageDeduplicationId which is not valid for this queue type.")
@@ -292,7 +292,7 @@ func (q *fakeQueue) take(in *sqs.ReceiveMessageInput) (got []types.Message, next
 // redrive moves m to the dead letters if it was received too often.
 func (q *fakeQueue) redrive(m *fakeMessage) bool {
 	var p redrivePolicy
-	if q.attrs["RedrivePolicy"] == "" || json.Unmarshal([]byte(q.attrs["RedrivePolicy"]), &p) != nil || m.count <= int(p.Receives) {
+	if q.attrs["RedrivePolicy"] == "" || json.Unmarshal([]byte(q.attrs["RedrivePolicy"]), &p) != nil || m.count <= p.receives() {
 		return false
 	}
 	for _, dead := range q.f.queues {

@@ -143,44 +143,42 @@ func Apply(opts []lull.CallOption, s *engine.Spec) {
 	}
 }
 
+// Call makes a call to d. attempt makes it once. The error is that of an attempt that succeeded, or a [*lull.Error].
+func Call(ctx context.Context, d *lull.Dependency, spec engine.Spec, attempt func(context.Context) (lull.Verdict, error)) error {
+	var err error
+	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
+		v, err = attempt(ctx)
+		return v
+	}, nil, func() error { return err })
+	if r.Reason == engine.Success {
+		return err
+	}
+	return d.Error(spec.Operation, r, err)
+}
+
 // Tx makes a transaction as a call to d. run makes it once. Its argument twice reports whether the
 // transaction may be carried out twice, so that a COMMIT that was not answered is no end.
 func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run func(ctx context.Context, twice bool) (lull.Verdict, error)) error {
-	t := transaction{d: d, spec: engine.Spec{Operation: "tx", NotIdempotent: true}}
-	Apply(opts, &t.spec)
-	t.twice, t.spec.NotIdempotent = !t.spec.NotIdempotent, false // only its COMMIT is not idempotent
-	// run is no field of t: if t escaped, so would the functions that it is made of.
-	r := d.Drive(ctx, t.spec, func(ctx context.Context) lull.Verdict { return t.attempt(ctx, run) }, nil, func() error { return t.err })
-	if r.Reason == engine.Success {
-		return t.err
-	}
-	return d.Error(t.spec.Operation, r, t.err)
-}
-
-type transaction struct {
-	d     *lull.Dependency
-	spec  engine.Spec
-	twice bool
-
-	conflicts int
-	err       error
-}
-
-func (t *transaction) attempt(ctx context.Context, run func(context.Context, bool) (lull.Verdict, error)) (v lull.Verdict) {
-	ctx = In(ctx, t.d)
-	if v, t.err = run(ctx, t.twice); t.err == nil || !conflict(t.err) {
-		return v
-	}
-	if t.conflicts++; t.conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
-		return v
-	}
-	settle, ok := t.d.State().RepeatConflict(t.d.Now(), &t.spec, inbound.From(ctx).Attempt() > 1, t.d.Rand())
-	if !ok {
-		return v
-	}
-	defer func() { settle(t.d.Now()) }()
-	v, t.err = run(ctx, t.twice)
-	return v
+	spec := engine.Spec{Operation: "tx", NotIdempotent: true}
+	Apply(opts, &spec)
+	twice, conflicts := !spec.NotIdempotent, 0
+	spec.NotIdempotent = false // only its COMMIT is not idempotent
+	return Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
+		ctx = In(ctx, d)
+		v, err := run(ctx, twice)
+		if err == nil || !conflict(err) {
+			return v, err
+		}
+		if conflicts++; conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
+			return v, err
+		}
+		settle, ok := d.State().RepeatConflict(d.Now(), &spec, inbound.From(ctx).Attempt() > 1, d.Rand())
+		if !ok {
+			return v, err
+		}
+		defer func() { settle(d.Now()) }()
+		return run(ctx, twice)
+	})
 }
 
 // conflict reports whether a transaction ended with err because another one was in its way.

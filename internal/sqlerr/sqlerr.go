@@ -10,6 +10,7 @@
 package sqlerr
 
 import (
+	"cmp"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -54,7 +55,7 @@ func classify(err error) (c Class, known bool) {
 		return byState(code), true
 	}
 	if safe(err) || errors.Is(err, driver.ErrBadConn) {
-		return Class{Verdict: engine.Verdict{Kind: transient, NeverSent: !neterr.AnyOf(err, locked), Code: "bad_connection"}}, true
+		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: !neterr.AnyOf(err, locked), Code: "bad_connection"}}, true
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindSuccess}, Answered: true}, true
@@ -162,13 +163,7 @@ func get(getter reflect.Value) reflect.Value {
 	return getter.Call(nil)[0]
 }
 
-const (
-	transient    = engine.KindTransient
-	permanent    = engine.KindPermanent
-	unclassified = engine.KindUnclassified
-)
-
-// effect is what a code proves about the statement that was answered with it. docs/sql.md has the
+// effect is what a code proves about the statement that was answered with it. docs/protocols.md has the
 // codes with their sources.
 type effect uint8
 
@@ -185,30 +180,26 @@ const (
 	ill                     // an error in the server: not known, and another attempt may fail
 )
 
-func (e effect) class(code string) Class {
-	c := Class{Verdict: engine.Verdict{Kind: transient, Code: code}, Answered: true}
-	switch e {
-	case refused:
-		c.Kind = permanent
-	case setup:
-		c.Kind = unclassified
-	case conflict:
-		c.NeverSent, c.Conflict = true, true
-	case undone:
-		c.NeverSent = true
-	case elsewhere:
-		c.NeverSent, c.Elsewhere = true, true
-	case unread:
-		c.NeverSent, c.Answered = true, false
-	case timedOut:
-		c.Code = engine.CodeTimeout
-	case cut:
-		c.Answered = false
-	case unknown:
-		c.Kind, c.Answered, c.Code = unclassified, false, engine.CodeOutcomeUnknown
-	case ill:
-		c.Kind, c.Answered = unclassified, false
+var (
+	again   = engine.Verdict{Kind: engine.KindTransient}
+	unsent  = engine.Verdict{Kind: engine.KindTransient, NeverSent: true}
+	effects = [...]Class{
+		refused:   {Verdict: engine.Verdict{Kind: engine.KindPermanent}, Answered: true},
+		setup:     {Answered: true},
+		conflict:  {Verdict: unsent, Answered: true, Conflict: true},
+		undone:    {Verdict: unsent, Answered: true},
+		elsewhere: {Verdict: unsent, Answered: true, Elsewhere: true},
+		unread:    {Verdict: unsent},
+		timedOut:  {Verdict: engine.Verdict{Kind: engine.KindTransient, Code: engine.CodeTimeout}, Answered: true},
+		cut:       {Verdict: again},
+		unknown:   {Verdict: engine.Verdict{Code: engine.CodeOutcomeUnknown}},
+		ill:       {},
 	}
+)
+
+func (e effect) class(code string) Class {
+	c := effects[e]
+	c.Code = cmp.Or(c.Code, code)
 	return c
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// The study (lab/study.md) has the winners of each of its scenarios. This test checks them with
+// The study (lab/study/README.md) has the winners of each of its scenarios. This test checks them with
 // fewer seeds and fewer clients, and with room for chance.
 
 const studyFolder = "../study/"
@@ -43,10 +43,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 // attempt. change, if not nil, changes each policy first.
 func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*config.NamedPolicy)) map[string]sim.Summary {
 	t.Helper()
-	policies, err := config.ReadPolicies(studyFolder + "policies/" + file + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policies := must(config.ReadPolicies(studyFolder + "policies/" + file + ".yaml"))
 	one := policies[0]
 	one.Name, one.Policy.Attempts = "none", 1
 	cs := []sim.Contender{{Name: one.Name, Policy: one.Policy}}
@@ -56,10 +53,7 @@ func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*co
 		}
 		cs = append(cs, sim.Contender{Name: p.Name, Policy: p.Policy})
 	}
-	all, err := sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}}))
 	byName := map[string]sim.Summary{}
 	for _, m := range all {
 		byName[m.Contender.Name] = m

@@ -64,9 +64,7 @@ func TestConflicts(t *testing.T) {
 		s := k.run(t)
 		db := opened(t, sql.OpenDB(k.connector(s.Addr())))
 		table(t, db, "counter", "n INTEGER")
-		if _, err := db.Exec("INSERT INTO counter VALUES (0)"); err != nil {
-			t.Fatal(err)
-		}
+		exec(t, db, "INSERT INTO counter VALUES (0)")
 		set := "UPDATE counter SET n = $1"
 		if k.name == "MariaDB" {
 			set = "UPDATE counter SET n = ?"
@@ -77,9 +75,7 @@ func TestConflicts(t *testing.T) {
 		t.Parallel()
 		db := openSQLite(t, "_txlock=deferred&_pragma=busy_timeout(0)&_pragma=journal_mode(WAL)")
 		table(t, db, "counter", "n INTEGER")
-		if _, err := db.Exec("INSERT INTO counter VALUES (0)"); err != nil {
-			t.Fatal(err)
-		}
+		exec(t, db, "INSERT INTO counter VALUES (0)")
 		count(t, db, nil, "SELECT n FROM counter", "UPDATE counter SET n = ?")
 	})
 }

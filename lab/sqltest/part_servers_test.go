@@ -5,30 +5,13 @@ package sqltest
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullsql"
 )
-
-// several returns a connector that takes several statements in one string, for MariaDB to the database app.
-func (k *kind) several(addr string) driver.Connector {
-	if k.name != "MariaDB" {
-		return k.connector(addr)
-	}
-	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr, c.DBName, c.MultiStatements = "root", "tcp", addr, "app", true
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		panic(err)
-	}
-	return connector
-}
 
 // The locked row is in the way of each query at its end. What Exec repeats when it is free is there once, and so is
 // what it does not repeat.
@@ -81,21 +64,10 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
 		s := k.run(t)
 		maria := k.name == "MariaDB"
-		if maria { // in its own one there are no triggers
-			if _, err := opened(t, sql.OpenDB(k.connector(s.Addr()))).Exec("CREATE DATABASE app"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		direct := opened(t, sql.OpenDB(k.several(s.Addr())))
-		exec := func(q string) {
-			t.Helper()
-			if _, err := direct.Exec(q); err != nil {
-				t.Fatal(q, err)
-			}
-		}
-		for _, q := range append([]string{"CREATE TABLE ledger (id INT)", "CREATE TABLE acc (id INT PRIMARY KEY, n INT)", "INSERT INTO acc VALUES (1, 0), (2, 0)"}, setup[maria]...) {
-			exec(q)
-		}
+		exec(t, opened(t, sql.OpenDB(k.connector(s.Addr()))), "CREATE DATABASE app") // in MariaDB's own one there are no triggers
+		connector := k.to(s.Addr(), k.user, "app")
+		direct := opened(t, sql.OpenDB(connector))
+		exec(t, direct, append([]string{"CREATE TABLE ledger (id INT)", "CREATE TABLE acc (id INT PRIMARY KEY, n INT)", "INSERT INTO acc VALUES (1, 0), (2, 0)"}, setup[maria]...)...)
 		tables := []string{"ledger"}
 		if maria {
 			tables = []string{"ledger", "myisam", "aria"}
@@ -103,18 +75,16 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 		// try makes a call while the row is locked, until a retry waits, and returns how often it is in the tables.
 		try := func(t *testing.T, call func(*lull.Dependency, *sql.DB) error) (int, error) {
 			for _, table := range tables {
-				exec("DELETE FROM " + table)
+				exec(t, direct, "DELETE FROM "+table)
 			}
 			tx, err := direct.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer tx.Rollback()
-			if _, err := tx.Exec(lock); err != nil {
-				t.Fatal(err)
-			}
+			exec(t, tx, lock)
 			d := newDependency(t, patient, lull.WithObserver(onRetry(func() { tx.Rollback() })))
-			c, err := lullsql.NewConnector(k.several(s.Addr()), d, lullsql.Config{})
+			c, err := lullsql.NewConnector(connector, d, lullsql.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,9 +30,7 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 		db := openSQLite(t, "_pragma=busy_timeout(0)")
 		db.SetMaxOpenConns(1)
 		file := t.TempDir() + "/other"
-		if _, err := db.Exec("CREATE TABLE ledger (id INT); ATTACH '" + file + "' AS other; CREATE TABLE other.t (id INT)"); err != nil {
-			t.Fatal(err)
-		}
+		exec(t, db, "CREATE TABLE ledger (id INT); ATTACH '"+file+"' AS other; CREATE TABLE other.t (id INT)")
 		var locker atomic.Pointer[sql.Conn]
 		holder, err := sqlite.Open("file:" + file)
 		if err != nil {
@@ -71,9 +69,7 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 			if n != x.rows || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
 				t.Errorf("%s: %d rows, %v; want %d, %v", x.query, n, err, x.rows, x.want)
 			}
-			if _, err := db.Exec("DELETE FROM ledger; DELETE FROM other.t"); err != nil {
-				t.Fatal(err)
-			}
+			exec(t, db, "DELETE FROM ledger; DELETE FROM other.t")
 		}
 	})
 }

@@ -103,7 +103,7 @@ func (k *kind) connector(addr string) driver.Connector { return k.to(addr, k.use
 func mariaDB(addr, user, database string) driver.Connector {
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr, c.DBName = user, "tcp", addr, database
-	c.InterpolateParams = true
+	c.InterpolateParams, c.MultiStatements = true, true
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		panic(err)

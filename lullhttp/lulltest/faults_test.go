@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -266,7 +265,7 @@ func TestSlowBody(t *testing.T) {
 		began := time.Now()
 		w := httptest.NewRecorder()
 		f.Handler(new(hello)).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-		if d := time.Since(began); w.Body.String() != "hello" || d != 5*time.Second || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		if d := time.Since(began); w.Body.String() != "hello" || !w.Flushed || d != 5*time.Second || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%q, %v after %v, want hello after 5s", w.Body, w.Header(), d)
 		}
 	})
@@ -617,55 +616,4 @@ func TestZero(t *testing.T) {
 	if n := len(f.Attempts()); n != 1 {
 		t.Errorf("%d attempts, want 1", n)
 	}
-}
-
-// A real server and a real transport in a bubble, over pipes: faults of a handler take no time.
-func TestHandlerInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &lulltest.Faults{Rules: []lulltest.Rule{
-			{First: 1, Delay: time.Minute, End: lulltest.Close},
-			{First: 2, PerByte: time.Minute, End: lulltest.Close, Where: lulltest.InBody, Bytes: 2},
-		}}
-		pipes := make(pipeListener)
-		server := &http.Server{Handler: f.Handler(new(hello))}
-		var served sync.WaitGroup
-		served.Go(func() { server.Serve(pipes) })
-		transport := &http.Transport{DialContext: pipes.dial}
-		began := time.Now()
-		for _, want := range []struct {
-			seen
-			at time.Duration
-		}{
-			{seen{code: "unexpected_eof", sent: true}, time.Minute},
-			{seen{200, "he", "unexpected_eof", true}, 3 * time.Minute},
-			{seen{200, "hello", "", false}, 3 * time.Minute},
-		} {
-			req := httpGet(t, "http://shop/")
-			req.Method = "PUT" // which http.Transport does not repeat by itself
-			if got, at := see(t, &http.Client{Transport: transport}, req), time.Since(began); got != want.seen || at != want.at {
-				t.Errorf("%+v after %v, want %+v after %v", got, at, want.seen, want.at)
-			}
-		}
-		transport.CloseIdleConnections()
-		server.Close()
-		served.Wait()
-	})
-}
-
-// pipeListener is a listener whose connections are pipes.
-type pipeListener chan net.Conn
-
-func (l pipeListener) Accept() (net.Conn, error) {
-	if c, ok := <-l; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-func (l pipeListener) Close() error   { close(l); return nil }
-func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (l pipeListener) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	l <- server
-	return client, nil
 }

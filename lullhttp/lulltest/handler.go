@@ -11,6 +11,10 @@ import (
 
 // Handler returns an http.Handler that passes on to next what no rule ends. If next is nil, a
 // request that is passed on is answered with an empty 200.
+//
+// It breaks real connections. It cannot refuse one, so it resets it before anything is answered. Over HTTP/2 each break is a
+// reset of the stream. http.Transport itself repeats a GET whose connection broke before the answer began, if the connection had
+// carried another request before: such attempts arrive here, and no retry policy knows of them.
 func (f *Faults) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		next = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

@@ -12,7 +12,8 @@ import (
 )
 
 // Transport returns an http.RoundTripper that passes on to next what no rule ends. If next is
-// nil, a request that is passed on is answered with an empty 200.
+// nil, a request that is passed on is answered with an empty 200. It returns the errors that net/http returns for such a
+// failure, of the same types, and needs no network.
 func (f *Faults) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = ok{}

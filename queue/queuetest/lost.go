@@ -153,6 +153,8 @@ func (l *lost) handleLine(line string) {
 	defer l.mu.Unlock()
 	l.lastLine = time.Now()
 	switch {
+	case line == lineLate || line == lineBuried:
+		return
 	case err != nil || i < 0 || i >= l.n:
 		l.Errorf("a worker says %q", line)
 		return

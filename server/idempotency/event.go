@@ -2,9 +2,10 @@ package idempotency
 
 import (
 	"context"
-
-	"github.com/lullgo/lull/internal/choice"
-	"github.com/lullgo/lull/server/idempotency/internal/panicked"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
 )
 
 // An Event is the outcome of one request with a key, or of a step of it.
@@ -19,9 +20,29 @@ type Event struct {
 	Err error
 }
 
-// A PanicError is a panic of the handler, with its stack. It is for observers: the panic
-// itself is raised again for net/http.
-type PanicError = panicked.Error
+// A PanicError is a panic of the handler. It is for observers: the panic itself is raised
+// again for net/http.
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine that panicked; nil for http.ErrAbortHandler, which is no mistake
+}
+
+// newPanic is for a deferred function, with what recover has returned.
+func newPanic(value any) *PanicError {
+	e := &PanicError{Value: value}
+	if value != http.ErrAbortHandler {
+		e.Stack = debug.Stack()
+	}
+	return e
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("the handler panicked: %v", e.Value) }
+
+// Unwrap returns the value of the panic, if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
 
 // What happened.
 type What uint8
@@ -62,13 +83,35 @@ const (
 	Fenced
 )
 
-var whatNames = [...]string{
-	"ran", "released", "abandoned", "replayed", "refused-in-flight", "refused-reused", "refused-unknown",
-	"refused-not-kept", "refused-share", "refused-no-caller", "store-failed", "save-failed", "save-lost", "fenced",
+// whats has the name, the level in the log, and the text there, of each.
+var whats = [...]struct {
+	name  string
+	level slog.Level
+	text  string
+}{
+	Ran:             {"ran", slog.LevelDebug, "carried out"},
+	Released:        {"released", slog.LevelDebug, "ended without effect; the key is free"},
+	Abandoned:       {"abandoned", slog.LevelError, "the outcome is unknown: find out what was done, then delete the entry of this key in the store"},
+	Replayed:        {"replayed", slog.LevelDebug, "replayed"},
+	RefusedInFlight: {"refused-in-flight", slog.LevelInfo, "refused: the first request is still running"},
+	RefusedReused:   {"refused-reused", slog.LevelInfo, "refused: the key was used for another request"},
+	RefusedUnknown:  {"refused-unknown", slog.LevelInfo, "refused: the outcome of the first request is unknown"},
+	RefusedNotKept:  {"refused-not-kept", slog.LevelInfo, "refused: the response to the first request was not kept, or cannot be read"},
+	RefusedShare:    {"refused-share", slog.LevelWarn, "refused: the caller holds its share of the store; give it more room, or keep records for less long"},
+	RefusedNoCaller: {"refused-no-caller", slog.LevelWarn, "refused: the request does not say whose it is"},
+	StoreFailed:     {"store-failed", slog.LevelWarn, "the key could not be claimed"},
+	SaveFailed:      {"save-failed", slog.LevelWarn, "the outcome could not be stored at once; it is tried again"},
+	SaveLost:        {"save-lost", slog.LevelError, "the outcome could not be stored, and is unknown to others"},
+	Fenced:          {"fenced", slog.LevelWarn, "another owner took over while the handler ran; its outcome is not recorded"},
 }
 
 // String returns the name in lower case, such as "refused-in-flight".
-func (w What) String() string { return choice.Name("what", whatNames[:], w) }
+func (w What) String() string {
+	if int(w) < len(whats) {
+		return whats[w].name
+	}
+	return fmt.Sprintf("what(%d)", uint8(w))
+}
 
 // An Observer receives every event, in the goroutine in which it happens. It must be
 // safe for concurrent use and should not block. See [NewLog].

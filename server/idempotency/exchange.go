@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (x *exchange) claimEnd(attempt context.Context, began time.Time) time.Time 
 func (x *exchange) storeFailed(err error) {
 	if errors.Is(err, ErrShare) && !x.m.config.FailOpen {
 		x.event(Event{What: RefusedShare, Err: err})
-		x.m.problem(x.w, x.m.tooManyKeys())
+		x.m.problem(x.w, x.m.details(ProblemTooManyKeys, period(x.m.config.Retention)))
 		return
 	}
 	x.event(Event{What: StoreFailed, Err: err})
@@ -86,7 +87,14 @@ func (x *exchange) storeFailed(err error) {
 		x.next.ServeHTTP(x.w, withBody(x.r, x.body))
 		return
 	}
-	x.m.problem(x.w, x.m.storeUnavailable())
+	x.unavailable()
+}
+
+// unavailable answers that the store is, and that nothing was carried out.
+func (x *exchange) unavailable() {
+	d := x.m.details(ProblemStoreUnavailable)
+	d.retryAfter = x.m.config.RetryAfter
+	x.m.problem(x.w, d)
 }
 
 // unclaim takes back, in the background, a claim whose answer was lost: if it has
@@ -155,13 +163,15 @@ func (x *exchange) refuse(answer Answer) {
 	switch answer.State {
 	case InFlight:
 		x.event(Event{What: RefusedInFlight})
-		m.problem(x.w, m.inFlight(answer.Remaining))
+		d := m.details(ProblemInFlight)
+		d.retryAfter = min(m.config.RetryAfter, cmp.Or(answer.Remaining, m.config.RetryAfter))
+		m.problem(x.w, d)
 	case Mismatch:
 		x.event(Event{What: RefusedReused})
-		m.problem(x.w, m.keyReused())
+		m.problem(x.w, m.details(ProblemKeyReused))
 	case Unknown:
 		x.event(Event{What: RefusedUnknown})
-		m.problem(x.w, outcomeUnknown())
+		m.problem(x.w, m.details(ProblemOutcomeUnknown))
 	case Replay:
 		var rec Record
 		err := rec.UnmarshalBinary(answer.Record)
@@ -170,7 +180,9 @@ func (x *exchange) refuse(answer Answer) {
 			for name, values := range rec.Header {
 				x.w.Header()[name] = values
 			}
-			m.problem(x.w, responseNotKept(rec.Status))
+			d := m.details(ProblemResponseNotKept)
+			d.OriginalStatus = rec.Status
+			m.problem(x.w, d)
 			return
 		}
 		x.event(Event{What: Replayed, Status: rec.Status})

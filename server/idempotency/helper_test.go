@@ -62,6 +62,14 @@ func (r *rig) saw(want ...string) {
 	}
 }
 
+// wait returns when everything is stored that was to be stored later.
+func (r *rig) wait() {
+	r.Helper()
+	if err := r.m.Wait(context.Background()); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // request is a POST to /pay of "100" with a key.
 func request(key string) *http.Request {
 	return requestOf(http.MethodPost, "/pay", key, "100")
@@ -112,6 +120,14 @@ func send(t testing.TB, h http.Handler, req *http.Request) result {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
 	return resultOf(t, w.Result())
+}
+
+// panics has h answer req, and returns what it has panicked with.
+func panics(t testing.TB, h http.Handler, req *http.Request) (v any) {
+	t.Helper()
+	defer func() { v = recover() }()
+	send(t, h, req)
+	return nil
 }
 
 // is holds a result to a status and the problem type's last part.

@@ -3,7 +3,6 @@ package idempotency_test
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,24 +86,11 @@ func TestLeaseIsExtended(t *testing.T) {
 	})
 }
 
-// unreachable is a store that cannot be reached for a while.
-type unreachable struct {
-	idempotency.Store
-	deaf atomic.Bool
-}
-
-func newDeaf(s idempotency.Store) *unreachable {
-	d := &unreachable{Store: s}
-	d.deaf.Store(true)
-	return d
-}
-
-func (d *unreachable) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
-	if d.deaf.Load() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return d.Store.Extend(ctx, key, token, lease, retention)
+// cutOff is a store that can be reached, but not to extend leases.
+func cutOff(s idempotency.Store) *faulty {
+	f := newFaulty(s)
+	f.fail(f.before, "Extend", hangs)
+	return f
 }
 
 // An owner that is cut off from the store, and comes back late: its successor was answered
@@ -112,7 +98,7 @@ func (d *unreachable) Extend(ctx context.Context, key string, token idempotency.
 func TestLateOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryConfig{})
-		cut := newDeaf(store)
+		cut := cutOff(store)
 		config := idempotency.Config{Resume: true}
 		var causes []error
 		late := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
@@ -150,7 +136,7 @@ func TestLateOwner(t *testing.T) {
 func TestFencedOwnerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryConfig{})
-		cut := newDeaf(store)
+		cut := cutOff(store)
 		r := newRig(t, cut, idempotency.Config{})
 		var cause error
 		var at time.Duration
@@ -168,7 +154,7 @@ func TestFencedOwnerIsStopped(t *testing.T) {
 		send(t, newRig(t, store, idempotency.Config{}).m.Wrap(&counter{}), request("k")).is(t, 409, "outcome-unknown")
 		// Another, with the same store, is configured to resume.
 		send(t, newRig(t, store, idempotency.Config{Resume: true}).m.Wrap(&counter{}), request("k")).ran(t, 201, "receipt 1")
-		cut.deaf.Store(false)
+		cut.fail(cut.before, "Extend", nil)
 		<-first
 		if cause != idempotency.ErrFenced || at > 51*time.Second {
 			t.Errorf("the context of an owner that was fenced ended with %v after %v, want ErrFenced at the next extension", cause, at)
@@ -181,12 +167,12 @@ func TestFencedOwnerIsStopped(t *testing.T) {
 // lost.
 func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := &unreachable{Store: newMemory(t, idempotency.MemoryConfig{})}
+		cut := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
 		h := newRig(t, cut, idempotency.Config{Resume: true}).m.Wrap(&counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(95 * time.Second)
-			cut.deaf.Store(true)
+			cut.fail(cut.before, "Extend", hangs)
 			time.Sleep(18 * time.Second)
-			cut.deaf.Store(false)
+			cut.fail(cut.before, "Extend", nil)
 			time.Sleep(time.Minute)
 			if err := context.Cause(r.Context()); err != nil {
 				t.Errorf("the handler was stopped: %v", err)
@@ -201,19 +187,11 @@ func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	})
 }
 
-// A lease is extended every third of its length, and every sixth while that fails.
-// slow takes its time to extend a lease.
-type slow struct{ *faulty }
-
-func (s slow) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
-	time.Sleep(4 * time.Second)
-	return s.faulty.Extend(ctx, key, token, lease, retention)
-}
-
 // A lease runs from the moment when it is asked for, and so does the time until it is extended again.
 func TestLeaseIsExtendedInTimeByASlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := slow{newFaulty(newMemory(t, idempotency.MemoryConfig{}))}
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Extend", func(context.Context) error { time.Sleep(4 * time.Second); return nil })
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(39 * time.Second) }})
 		send(t, h, request("k"))
 		if got := store.called("Extend"); got != 3 { // begun after 10 s, 20 and 30
@@ -222,12 +200,13 @@ func TestLeaseIsExtendedInTimeByASlowStore(t *testing.T) {
 	})
 }
 
+// A lease is extended every third of its length, and every sixth while that fails.
 func TestLeaseIsExtendedMoreOftenWhileThatFails(t *testing.T) {
 	for fails, want := range map[bool]int{false: 2, true: 4} { // after 10 s and 20; after 10 s, 15, 20 and 25
 		synctest.Test(t, func(t *testing.T) {
 			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
 			if fails {
-				store.fail(store.before, "Extend", errDown)
+				store.fail(store.before, "Extend", down)
 			}
 			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(29 * time.Second) }})
 			send(t, h, request("k"))
@@ -242,7 +221,7 @@ func TestLeaseIsExtendedMoreOftenWhileThatFails(t *testing.T) {
 // completes as if nothing had been.
 func TestSlowOwnerCompletesAfterItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := newDeaf(newMemory(t, idempotency.MemoryConfig{}))
+		cut := cutOff(newMemory(t, idempotency.MemoryConfig{}))
 		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Minute)
 			if err := r.Context().Err(); err != nil {

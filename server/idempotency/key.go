@@ -12,35 +12,23 @@ const (
 	scopeLen    = 22   // 128 bits in base64
 )
 
-// A keyError is why a request has no usable key.
-type keyError uint8
-
-const (
-	keyOK keyError = iota
-	keyMissing
-	keyMalformed
-	keySeveral
-	keyTooLong
-)
-
-// keyOf returns the key in h.
-func keyOf(h http.Header, limit int) (string, keyError) {
+// keyOf returns the key in h, or why there is none that can be used.
+func (m *Middleware) keyOf(h http.Header) (key string, bad details) {
 	values := h["Idempotency-Key"]
-	switch len(values) {
-	case 0:
-		return "", keyMissing
-	case 1:
-	default:
-		return "", keySeveral
+	if len(values) == 0 {
+		return "", m.details(ProblemKeyMissing)
 	}
 	key, ok := ParseKey(values[0])
 	switch {
+	case len(values) > 1:
+		bad = m.details(ProblemKeyInvalid)
+		bad.Detail = "There is more than one Idempotency-Key."
 	case !ok:
-		return "", keyMalformed
-	case len(key) > limit:
-		return "", keyTooLong
+		bad = m.details(ProblemKeyInvalid)
+	case len(key) > m.config.MaxKey:
+		bad = m.tooLong(ProblemKeyTooLong, int64(m.config.MaxKey))
 	}
-	return key, keyOK
+	return key, bad
 }
 
 // ParseKey reads the value of an Idempotency-Key field: a String of Structured

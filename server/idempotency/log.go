@@ -48,23 +48,15 @@ func defaultObserver() Observer {
 }
 
 func (e Event) level() slog.Level {
-	switch e.What {
-	case Abandoned, SaveLost:
-		return slog.LevelError
-	case RefusedNotKept:
-		if e.Err != nil {
-			return slog.LevelError
-		}
-		return slog.LevelInfo
-	case RefusedNoCaller, RefusedShare, StoreFailed, SaveFailed, Fenced:
-		return slog.LevelWarn
-	case RefusedInFlight, RefusedReused, RefusedUnknown:
-		return slog.LevelInfo
+	level := slog.LevelDebug
+	if int(e.What) < len(whats) {
+		level = whats[e.What].level
 	}
-	if _, is := errors.AsType[*PanicError](e.Err); is {
+	_, panicked := errors.AsType[*PanicError](e.Err)
+	if panicked && level == slog.LevelDebug || e.What == RefusedNotKept && e.Err != nil {
 		return slog.LevelError
 	}
-	return slog.LevelDebug
+	return level
 }
 
 func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
@@ -88,29 +80,9 @@ func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
 	if p, is := errors.AsType[*PanicError](e.Err); is && p.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	l.LogAttrs(ctx, level, "idempotency: "+e.What.text(), attrs...)
-}
-
-var whatTexts = [...]string{
-	Ran:             "carried out",
-	Released:        "ended without effect; the key is free",
-	Abandoned:       "the outcome is unknown: find out what was done, then delete the entry of this key in the store",
-	Replayed:        "replayed",
-	RefusedInFlight: "refused: the first request is still running",
-	RefusedReused:   "refused: the key was used for another request",
-	RefusedUnknown:  "refused: the outcome of the first request is unknown",
-	RefusedNotKept:  "refused: the response to the first request was not kept, or cannot be read",
-	RefusedShare:    "refused: the caller holds its share of the store; give it more room, or keep records for less long",
-	RefusedNoCaller: "refused: the request does not say whose it is",
-	StoreFailed:     "the key could not be claimed",
-	SaveFailed:      "the outcome could not be stored at once; it is tried again",
-	SaveLost:        "the outcome could not be stored, and is unknown to others",
-	Fenced:          "another owner took over while the handler ran; its outcome is not recorded",
-}
-
-func (w What) text() string {
-	if int(w) < len(whatTexts) {
-		return whatTexts[w]
+	text := e.What.String()
+	if int(e.What) < len(whats) {
+		text = whats[e.What].text
 	}
-	return w.String()
+	l.LogAttrs(ctx, level, "idempotency: "+text, attrs...)
 }

@@ -49,13 +49,12 @@ var ErrShare = fmt.Errorf("%w (for this caller, who holds as much as is left for
 // that is one process and whose effects end with it. A restart forgets all keys.
 type Memory struct {
 	maxEntries, maxBytes int
-	now                  func() time.Time
 
 	mu      sync.Mutex
 	entries map[string]*entry
 	byEnd   expiry // the same entries, the next to be forgotten first
 	bytes   int
-	held    map[string]*holding // by caller; none for the callers that share their keys
+	held    map[string]holding // by caller; none for the callers that share their keys
 }
 
 // A holding is one caller's part of the store.
@@ -82,9 +81,8 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	return &Memory{
 		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
 		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
-		now:        time.Now,
 		entries:    make(map[string]*entry),
-		held:       make(map[string]*holding),
+		held:       make(map[string]holding),
 	}, nil
 }
 
@@ -200,7 +198,7 @@ func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry
 
 // sweep deletes expired entries, and returns the time. The lock is held.
 func (m *Memory) sweep() time.Time {
-	now := m.now()
+	now := time.Now()
 	for len(m.byEnd) > 0 && !now.Before(m.byEnd[0].forgetAt) {
 		m.forget(heap.Pop(&m.byEnd).(*entry))
 	}
@@ -218,12 +216,8 @@ func (m *Memory) forget(e *entry) {
 // (Choudhury and Hahne, 1998): it needs to know neither how many callers there are nor
 // what they need, and costs the same for any number of them. With the lock.
 func (m *Memory) fits(caller string, entries, bytes int) bool {
-	var h holding
-	if have := m.held[caller]; have != nil {
-		h = *have
-	}
-	return caller == "" ||
-		(entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
+	h := m.held[caller]
+	return (entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
 }
 
 // hold adds to the holding of a caller, or subtracts from it. The lock is held.
@@ -233,13 +227,9 @@ func (m *Memory) hold(caller string, entries, bytes int) {
 		return
 	}
 	h := m.held[caller]
-	if h == nil {
-		h = new(holding)
-		m.held[caller] = h
-	}
 	h.entries += entries
 	h.bytes += bytes
-	if h.entries == 0 {
+	if m.held[caller] = h; h.entries == 0 {
 		delete(m.held, caller)
 	}
 }

@@ -2,7 +2,6 @@ package idempotency_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
@@ -18,10 +17,5 @@ func newMemory(t testing.TB, c idempotency.MemoryConfig) *idempotency.Memory {
 }
 
 func TestMemoryIsAStore(t *testing.T) {
-	var advance func(time.Duration)
-	storetest.Run(t, func(t *testing.T) idempotency.Store {
-		m := newMemory(t, idempotency.MemoryConfig{})
-		advance = idempotency.WithClock(m)
-		return m
-	}, storetest.Options{Advance: func(d time.Duration) { advance(d) }})
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return newMemory(t, idempotency.MemoryConfig{}) }, storetest.Options{Virtual: true})
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // A Middleware carries out requests with an Idempotency-Key once. It may be used
@@ -155,31 +154,28 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
-	key, bad := keyOf(r.Header, m.config.MaxKey)
+	key, bad := m.keyOf(r.Header)
 	switch {
-	case bad == keyMissing && (m.config.Optional || idempotent(r.Method)):
+	case bad.Type == ProblemKeyMissing && (m.config.Optional || idempotent(r.Method)):
 		next.ServeHTTP(w, r)
 		return
-	case bad == keyMissing:
-		m.problem(w, m.keyMissing())
-		return
-	case bad != keyOK:
-		m.problem(w, m.keyUnusable(bad))
+	case bad.Type != "":
+		m.problem(w, bad)
 		return
 	}
 	scope, err := m.callerOf(r)
 	if err != nil {
 		m.observe(r.Context(), Event{What: RefusedNoCaller, Err: err})
-		m.problem(w, noCaller())
+		m.problem(w, m.details(ProblemNoCaller))
 		return
 	}
 	body, err := readBody(w, r, m.config.MaxBody)
 	switch {
 	case errors.Is(err, errTooLong):
-		m.problem(w, m.bodyTooLarge())
+		m.problem(w, m.tooLong(ProblemBodyTooLarge, m.config.MaxBody))
 		return
 	case err != nil:
-		m.problem(w, bodyUnreadable())
+		m.problem(w, m.details(ProblemBodyUnreadable))
 		return
 	}
 	storeKey := StoreKey(scope, key)
@@ -199,7 +195,6 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	ctx, cancelHandler, cancel := m.detach(r.Context())
 	defer cancel()
 	x.r, x.cancelHandler = r.WithContext(ctx), cancelHandler
-	step.At(step.BeforeClaim)
 	if m.config.Transactional {
 		x.transact(m.store.(Transactor))
 		return

@@ -76,21 +76,22 @@ func (v verdict) event() What {
 	return Ran
 }
 
-// judge applies the rules to a handler that returned, having written status and
-// header, or that did not return but panicked. strict is Config.Strict.
-func (a *Attempt) judge(returned bool, status int, header http.Header, strict bool) verdict {
+// judge applies the rules of c to a handler that returned, having written status and
+// header, or that did not return but panicked. In a transaction what is not recorded is
+// rolled back, so a failure has no effect, and leaves nothing unknown.
+func (a *Attempt) judge(returned bool, status int, header http.Header, c *Config) verdict {
 	declared := a.declared.Load()
 	switch {
 	case declared&declaredCommitted != 0:
 		return keep
-	case declared&declaredNoEffect != 0:
+	case declared&declaredNoEffect != 0, c.Transactional && status >= 500:
 		return release
 	case !returned:
 		return abandon
-	case a.Resumed && (status >= 500 || refuses(status)):
+	case a.Resumed && !c.Transactional && (status >= 500 || refuses(status)):
 		// It may have failed before it found out what its predecessor did.
 		return abandon
-	case !strict && invites(status, header):
+	case !c.Strict && invites(status, header):
 		return release
 	}
 	return keep
@@ -116,17 +117,4 @@ func invites(status int, header http.Header) bool {
 		return header.Get("Retry-After") != ""
 	}
 	return refuses(status)
-}
-
-// commits is judge for a handler that has returned and runs in a transaction: what
-// is not recorded is rolled back, so a failure has no effect.
-func (a *Attempt) commits(status int, header http.Header, strict bool) bool {
-	declared := a.declared.Load()
-	switch {
-	case declared&declaredCommitted != 0:
-		return true
-	case declared&declaredNoEffect != 0, status >= 500:
-		return false
-	}
-	return strict || !invites(status, header)
 }

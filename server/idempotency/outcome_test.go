@@ -118,13 +118,10 @@ func TestOutcomes(t *testing.T) {
 // interrupt leaves the request's key as a process does that dies at work on it.
 func interrupt(t testing.TB, store idempotency.Store, req *http.Request) {
 	t.Helper()
-	r := newRig(t, store, idempotency.Config{})
-	defer func() {
-		if recover() == nil {
-			t.Error("the handler's panic did not come up")
-		}
-	}()
-	send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("killed") })), req)
+	h := newRig(t, store, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("killed") }))
+	if panics(t, h, req) == nil {
+		t.Error("the handler's panic did not come up")
+	}
 }
 
 // A panic continues as it is, with the stack on which it began. The response is left to the

@@ -53,8 +53,81 @@ type details struct {
 	OriginalStatus int   `json:"original_status,omitempty"` // of the response that was not kept
 	Retention      int64 `json:"retention,omitempty"`       // seconds that keys are remembered
 
+	forgets    bool          // it has Retention
 	retryAfter time.Duration // more than zero: Retry-After
 	retry      string        // X-Should-Retry
+}
+
+// problems has what the answers of a type have in common.
+var problems = map[string]details{
+	ProblemKeyMissing: {
+		Status: http.StatusBadRequest, Title: "Idempotency-Key is missing", forgets: true,
+		Detail: "This operation needs an Idempotency-Key: a unique string in double quotes, the same for all attempts at one operation.",
+	},
+	ProblemKeyInvalid: {
+		Status: http.StatusBadRequest, Title: "Idempotency-Key is not valid",
+		Detail: "The key must be a string of printable ASCII characters in double quotes, and not empty.",
+	},
+	ProblemKeyTooLong: {
+		Status: http.StatusBadRequest, Title: "Idempotency-Key is too long",
+		Detail: "The key may have up to %d characters.",
+	},
+	ProblemNoCaller: {
+		Status: http.StatusBadRequest, Title: "Idempotency-Key without a known caller",
+		Detail: "Keys belong to callers, and this request does not say whose it is. Send it with your credentials.",
+	},
+	ProblemBodyUnreadable: {
+		Status: http.StatusBadRequest, Title: "The request body could not be read",
+		Detail: "The request was not carried out.",
+	},
+	ProblemBodyTooLarge: {
+		Status: http.StatusRequestEntityTooLarge, Title: "The request body is too large",
+		Detail: "With an Idempotency-Key the body may have up to %d bytes. The request was not carried out.",
+	},
+	ProblemInFlight: {
+		Status: http.StatusConflict, Title: "A request is outstanding for this Idempotency-Key", retry: "true",
+		Detail: "The first request with this key is still being processed. Send it again later, with the same key.",
+	},
+	ProblemKeyReused: {
+		Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used", retry: "false", forgets: true,
+		Detail: "This key was used for another request. A key must not be used again with another method, target or payload.",
+	},
+	ProblemOutcomeUnknown: {
+		Status: http.StatusConflict, Title: "The outcome of the first request is unknown", retry: "false",
+		Detail: "A request with this key began and was interrupted. It may or may not have been carried out, and is not carried out again. Find out before you send it with a new key.",
+	},
+	ProblemResponseNotKept: {
+		Status: http.StatusConflict, Title: "The response to the first request was not kept", retry: "false",
+		Detail: "The request with this key was carried out, and is not carried out again. Its response cannot be repeated.",
+	},
+	ProblemTooManyKeys: {
+		Status: http.StatusTooManyRequests, Title: "Too many Idempotency-Keys of this caller", retry: "false", forgets: true,
+		Detail: "The request was not carried out: this caller's share of the keys that can be remembered is used up. Each is forgotten %s after its request.",
+	},
+	ProblemStoreUnavailable: {
+		Status: http.StatusServiceUnavailable, Title: "Idempotency keys cannot be checked at the moment",
+		Detail: "The request was not carried out. Send it again later, with the same key.",
+	},
+}
+
+// details returns an answer of a type. args are those of its Detail.
+func (m *Middleware) details(kind string, args ...any) details {
+	d := problems[kind]
+	d.Type = kind
+	if len(args) > 0 {
+		d.Detail = fmt.Sprintf(d.Detail, args...)
+	}
+	if d.forgets {
+		d.Retention = int64(m.config.Retention / time.Second)
+	}
+	return d
+}
+
+// tooLong returns the answer to a key or a body beyond limit.
+func (m *Middleware) tooLong(kind string, limit int64) details {
+	d := m.details(kind, limit)
+	d.Limit = limit
+	return d
 }
 
 func (m *Middleware) problem(w http.ResponseWriter, d details) {
@@ -79,102 +152,3 @@ func (m *Middleware) problem(w http.ResponseWriter, d details) {
 	w.WriteHeader(d.Status)
 	w.Write(body)
 }
-
-func (m *Middleware) keyMissing() details {
-	return details{
-		Type: ProblemKeyMissing, Status: http.StatusBadRequest, Title: "Idempotency-Key is missing",
-		Detail:    "This operation needs an Idempotency-Key: a unique string in double quotes, the same for all attempts at one operation.",
-		Retention: m.retentionSeconds(),
-	}
-}
-
-func (m *Middleware) keyUnusable(why keyError) details {
-	d := details{Type: ProblemKeyInvalid, Status: http.StatusBadRequest, Title: "Idempotency-Key is not valid"}
-	switch why {
-	case keySeveral:
-		d.Detail = "There is more than one Idempotency-Key."
-	case keyTooLong:
-		d.Type, d.Title = ProblemKeyTooLong, "Idempotency-Key is too long"
-		d.Detail = fmt.Sprintf("The key may have up to %d characters.", m.config.MaxKey)
-		d.Limit = int64(m.config.MaxKey)
-	default:
-		d.Detail = "The key must be a string of printable ASCII characters in double quotes, and not empty."
-	}
-	return d
-}
-
-func noCaller() details {
-	return details{
-		Type: ProblemNoCaller, Status: http.StatusBadRequest, Title: "Idempotency-Key without a known caller",
-		Detail: "Keys belong to callers, and this request does not say whose it is. Send it with your credentials.",
-	}
-}
-
-func bodyUnreadable() details {
-	return details{
-		Type: ProblemBodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read",
-		Detail: "The request was not carried out.",
-	}
-}
-
-func (m *Middleware) bodyTooLarge() details {
-	return details{
-		Type: ProblemBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Title: "The request body is too large",
-		Detail: fmt.Sprintf("With an Idempotency-Key the body may have up to %d bytes. The request was not carried out.", m.config.MaxBody),
-		Limit:  m.config.MaxBody,
-	}
-}
-
-func (m *Middleware) inFlight(remaining time.Duration) details {
-	wait := m.config.RetryAfter
-	if remaining > 0 {
-		wait = min(wait, remaining)
-	}
-	return details{
-		Type: ProblemInFlight, Status: http.StatusConflict, Title: "A request is outstanding for this Idempotency-Key",
-		Detail:     "The first request with this key is still being processed. Send it again later, with the same key.",
-		retryAfter: wait, retry: "true",
-	}
-}
-
-func (m *Middleware) keyReused() details {
-	return details{
-		Type: ProblemKeyReused, Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used",
-		Detail:    "This key was used for another request. A key must not be used again with another method, target or payload.",
-		Retention: m.retentionSeconds(), retry: "false",
-	}
-}
-
-func outcomeUnknown() details {
-	return details{
-		Type: ProblemOutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of the first request is unknown",
-		Detail: "A request with this key began and was interrupted. It may or may not have been carried out, and is not carried out again. Find out before you send it with a new key.",
-		retry:  "false",
-	}
-}
-
-func responseNotKept(status int) details {
-	return details{
-		Type: ProblemResponseNotKept, Status: http.StatusConflict, Title: "The response to the first request was not kept",
-		Detail:         "The request with this key was carried out, and is not carried out again. Its response cannot be repeated.",
-		OriginalStatus: status, retry: "false",
-	}
-}
-
-func (m *Middleware) tooManyKeys() details {
-	return details{
-		Type: ProblemTooManyKeys, Status: http.StatusTooManyRequests, Title: "Too many Idempotency-Keys of this caller",
-		Detail:    fmt.Sprintf("The request was not carried out: this caller's share of the keys that can be remembered is used up. Each is forgotten %s after its request.", period(m.config.Retention)),
-		Retention: m.retentionSeconds(), retry: "false",
-	}
-}
-
-func (m *Middleware) storeUnavailable() details {
-	return details{
-		Type: ProblemStoreUnavailable, Status: http.StatusServiceUnavailable, Title: "Idempotency keys cannot be checked at the moment",
-		Detail:     "The request was not carried out. Send it again later, with the same key.",
-		retryAfter: m.config.RetryAfter,
-	}
-}
-
-func (m *Middleware) retentionSeconds() int64 { return int64(m.config.Retention / time.Second) }

@@ -26,7 +26,7 @@ const recordVersion = 1
 
 const flagBodyOmitted = 1
 
-// AppendBinary appends the record's encoding to b: a byte 1, a byte of flags
+// MarshalBinary returns the record's encoding: a byte 1, a byte of flags
 // (1: body omitted), and then as unsigned varints and bytes
 //
 //	status, number of fields, {name, number of values, {value}}, body
@@ -34,19 +34,25 @@ const flagBodyOmitted = 1
 // where a name, a value and the body is its length and its bytes; and at the end the
 // CRC-32C of all that, big-endian, so that no store gives out a record that was changed
 // underneath it. Fields are in the order of their names, so equal records have equal
-// encodings. This form will be
-// read by all versions of this package; one that a later version writes differently
-// begins with another byte. The error is of a status that no response has.
-func (r Record) AppendBinary(b []byte) ([]byte, error) {
+// encodings. This form will be read by all versions of this package; one that a later
+// version writes differently begins with another byte. The error is of a status that no
+// response has.
+func (r Record) MarshalBinary() ([]byte, error) {
 	if r.Status != 0 && (r.Status < 100 || r.Status > 999) {
-		return b, fmt.Errorf("idempotency: Record.Status is %d: want 100 to 999, or zero", r.Status)
+		return nil, fmt.Errorf("idempotency: Record.Status is %d: want 100 to 999, or zero", r.Status)
 	}
 	var flags byte
 	if r.BodyOmitted {
 		flags |= flagBodyOmitted
 	}
-	from := len(b)
-	b = append(b, recordVersion, flags)
+	n := 16 + sumSize + len(r.Body)
+	for name, values := range r.Header {
+		n += 4 + len(name)
+		for _, v := range values {
+			n += 2 + len(v)
+		}
+	}
+	b := append(make([]byte, 0, n), recordVersion, flags)
 	b = binary.AppendUvarint(b, uint64(r.Status))
 	b = binary.AppendUvarint(b, uint64(len(r.Header)))
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
@@ -57,29 +63,15 @@ func (r Record) AppendBinary(b []byte) ([]byte, error) {
 		}
 	}
 	b = appendString(b, r.Body)
-	return seal(b, from), nil
+	return seal(b), nil
 }
 
 const sumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal appends the checksum of b from the byte from on.
-func seal(b []byte, from int) []byte {
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
-}
-
-// MarshalBinary is AppendBinary to nothing.
-func (r Record) MarshalBinary() ([]byte, error) {
-	n := 16 + sumSize + len(r.Body)
-	for name, values := range r.Header {
-		n += 4 + len(name)
-		for _, v := range values {
-			n += 2 + len(v)
-		}
-	}
-	return r.AppendBinary(make([]byte, 0, n))
-}
+// seal appends the checksum of b.
+func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
 
 func appendString[S ~string | ~[]byte](b []byte, s S) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
@@ -88,7 +80,7 @@ func appendString[S ~string | ~[]byte](b []byte, s S) []byte {
 
 var errRecord = errors.New("idempotency: not a record of this version, or a damaged one")
 
-// UnmarshalBinary reads what AppendBinary wrote, and nothing else: no varint longer
+// UnmarshalBinary reads what MarshalBinary wrote, and nothing else: no varint longer
 // than it need be, no name out of order, nothing left over. Body is a part of data.
 // With an error, r is unchanged.
 func (r *Record) UnmarshalBinary(data []byte) error {

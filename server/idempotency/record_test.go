@@ -101,9 +101,9 @@ func TestDamagedRecords(t *testing.T) {
 		"a body that is not there":  {1, 0, 0, 0, 5},
 		"a body shorter than it is": {1, 0, 0, 0, 1, 'a', 'b'},
 	} {
-		refused(what, seal(b, 0))
+		refused(what, seal(b))
 	}
-	if err := new(Record).UnmarshalBinary(seal([]byte{1, 0, 0, 0, 0}, 0)); err != nil {
+	if err := new(Record).UnmarshalBinary(seal([]byte{1, 0, 0, 0, 0})); err != nil {
 		t.Errorf("the shortest record: %v", err) // or the others are refused for their checksum
 	}
 }
@@ -114,7 +114,7 @@ func FuzzRecord(f *testing.F) {
 		f.Add(b[:len(b)-sumSize])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		data = seal(data, 0)
+		data = seal(data)
 		var r Record
 		if err := r.UnmarshalBinary(data); err != nil {
 			if r.Status != 0 || r.Header != nil || r.Body != nil || r.BodyOmitted {

@@ -19,19 +19,18 @@ import (
 )
 
 // served is h under the middleware on a server, and how to send it a request.
-func served(t *testing.T, c idempotency.Config, h http.HandlerFunc) (send func(key string) (*http.Response, error), r *rig) {
+func served(t *testing.T, c idempotency.Config, h http.HandlerFunc) (send func(key string) *http.Response, r *rig) {
 	t.Helper()
 	r = newRig(t, nil, c)
 	s := memnet.NewServer(t, r.m.Wrap(h))
-	return func(key string) (*http.Response, error) {
-		req, err := http.NewRequest("POST", s.URL+"/pay", strings.NewReader("100"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer alice")
-		req.Header.Set("Idempotency-Key", key)
-		return s.Client().Do(req)
-	}, r
+	return func(key string) *http.Response { return must(s.Client().Do(clientRequest(s, key))) }, r
+}
+
+// clientRequest is request for a client of s.
+func clientRequest(s *httptest.Server, key string) *http.Request {
+	req := request(key)
+	req.URL, req.RequestURI = must(url.Parse(s.URL+"/pay")), ""
+	return req
 }
 
 func TestReplayedHeader(t *testing.T) {
@@ -51,10 +50,7 @@ func TestReplayedHeader(t *testing.T) {
 			io.WriteString(w, "receipt")
 		})
 		for n := range 3 {
-			resp, err := send("k")
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := send("k")
 			got := resultOf(t, resp)
 			first := n == 0
 			if got.status != 201 || got.body != "receipt" || got.replayed == first || resp.ContentLength != 7 {
@@ -111,46 +107,20 @@ func TestFlush(t *testing.T) {
 			<-goOn
 			io.WriteString(w, "third\n")
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := send("k")
 		lines := bufio.NewReader(resp.Body)
 		for _, want := range []string{"first\n", "second\n"} {
 			if line, err := lines.ReadString('\n'); line != want {
 				t.Fatalf("got %q, %v, want %q before the handler has ended", line, err, want)
 			}
-			again, err := send("k")
-			if err != nil {
-				t.Fatal(err)
-			}
-			resultOf(t, again).is(t, 409, "in-flight")
+			resultOf(t, send("k")).is(t, 409, "in-flight")
 			goOn <- true
 		}
 		rest, err := io.ReadAll(lines)
 		if string(rest) != "third\n" || err != nil {
 			t.Errorf("the rest is %q, %v", rest, err)
 		}
-		if resp, err = send("k"); err != nil {
-			t.Fatal(err)
-		}
-		resultOf(t, resp).replays(t, 200, "first\nsecond\nthird\n")
-	})
-}
-
-// A handler that flushes before it has written a status has written 200.
-func TestFlushBeforeTheHeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, idempotency.Config{})
-		h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
-			w.WriteHeader(http.StatusTeapot) // too late
-			io.WriteString(w, "done")
-		}))
-		send(t, h, request("k")).ran(t, 200, "done")
-		send(t, h, request("k")).replays(t, 200, "done")
+		resultOf(t, send("k")).replays(t, 200, "first\nsecond\nthird\n")
 	})
 }
 
@@ -169,11 +139,7 @@ func TestUnbounded(t *testing.T) {
 				}
 			}
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := resultOf(t, resp)
+		got := resultOf(t, send("k"))
 		if len(got.body) != chunk*chunks || got.status != 201 {
 			t.Errorf("%d bytes of %d, status %d", len(got.body), chunk*chunks, got.status)
 		}
@@ -182,10 +148,7 @@ func TestUnbounded(t *testing.T) {
 				t.Fatalf("chunk %d is not where it should be", i)
 			}
 		}
-		if resp, err = send("k"); err != nil {
-			t.Fatal(err)
-		}
-		got = resultOf(t, resp)
+		got = resultOf(t, send("k"))
 		got.is(t, 409, "response-not-kept")
 		if got.details["original_status"] != 201.0 || got.header.Get("Location") != "/reports/7" || got.header.Get("X-Other") != "" || got.header.Get("X-Should-Retry") != "false" {
 			t.Errorf("%v %v", got.details, got.header)
@@ -235,17 +198,10 @@ func TestHijack(t *testing.T) {
 				t.Errorf("Write after Hijack: %d, %v", n, err)
 			}
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		resultOf(t, resp).ran(t, 299, "hi")
+		resultOf(t, send("k")).ran(t, 299, "hi")
 		for range 2 {
 			// The client has its response before the handler has ended.
-			if resp, err = send("k"); err != nil {
-				t.Fatal(err)
-			}
-			if got := resultOf(t, resp); got.problem != "in-flight" {
+			if got := resultOf(t, send("k")); got.problem != "in-flight" {
 				got.is(t, 409, "response-not-kept")
 				if _, has := got.details["original_status"]; has {
 					t.Errorf("a status is said that nobody knows: %v", got.details)
@@ -271,17 +227,10 @@ func TestHijackAfterHeader(t *testing.T) {
 			rw.WriteString("2\r\nte\r\n0\r\n\r\n") // a chunk, and the last
 			rw.Flush()
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		resultOf(t, resp).ran(t, 200, "byte")
+		resultOf(t, send("k")).ran(t, 200, "byte")
 		got := result{problem: "in-flight"}
 		for got.problem == "in-flight" {
-			if resp, err = send("k"); err != nil {
-				t.Fatal(err)
-			}
-			got = resultOf(t, resp)
+			got = resultOf(t, send("k"))
 		}
 		got.is(t, 409, "response-not-kept")
 		if got.details["original_status"] != 200.0 {
@@ -317,20 +266,6 @@ func (w *onHeader) WriteHeader(status int) {
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-// A handler that cannot have the connection gets an error, and answers like any other.
-func TestHijackRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if _, _, err := w.(http.Hijacker).Hijack(); err == nil {
-				t.Error("a recorder was hijacked")
-			}
-			w.Write([]byte("plain"))
-		}))
-		send(t, h, request("k")).ran(t, 200, "plain")
-		send(t, h, request("k")).replays(t, 200, "plain")
-	})
-}
-
 // The client goes away in the middle of a response that is sent as it is written: the
 // handler is not disturbed, and the whole response is there for the next attempt.
 func TestClientLeavesDuringFlush(t *testing.T) {
@@ -349,19 +284,13 @@ func TestClientLeavesDuringFlush(t *testing.T) {
 				w.(http.Flusher).Flush()
 			}
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := send("k")
 		<-started
 		resp.Body.Close()
 		close(gone)
 		want := "begin " + strings.Repeat("x", 64*1024)
 		synctest.Wait() // until the handler has ended
-		if resp, err = send("k"); err != nil {
-			t.Fatal(err)
-		}
-		resultOf(t, resp).replays(t, 200, want)
+		resultOf(t, send("k")).replays(t, 200, want)
 		r.saw("ran", "replayed")
 	})
 }
@@ -378,17 +307,12 @@ func TestTrailersAndHints(t *testing.T) {
 			w.Header().Set("X-Sum", "42")
 			w.Header().Set(http.TrailerPrefix+"X-More", "43")
 		})
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := send("k")
 		resultOf(t, resp).ran(t, 200, "body")
 		if resp.Trailer.Get("X-Sum") != "42" || resp.Trailer.Get("X-More") != "43" {
 			t.Errorf("trailers: %v", resp.Trailer)
 		}
-		if resp, err = send("k"); err != nil {
-			t.Fatal(err)
-		}
+		resp = send("k")
 		resultOf(t, resp).replays(t, 200, "body")
 		if len(resp.Trailer) != 0 || resp.Header.Get("X-Sum") != "" {
 			t.Errorf("replayed trailers: %v %v", resp.Trailer, resp.Header)
@@ -408,29 +332,45 @@ func TestShortResponse(t *testing.T) {
 			w.Header().Set("Content-Length", "10")
 			io.WriteString(w, "half")
 		})
-		if resp, err := send("k"); err == nil {
-			if _, err := io.ReadAll(resp.Body); err == nil {
-				t.Error("a response that is shorter than it says was taken for a whole one")
-			}
+		if _, err := io.ReadAll(send("k").Body); err == nil {
+			t.Error("a response that is shorter than it says was taken for a whole one")
 		}
-		resp, err := send("k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		resultOf(t, resp).is(t, 409, "response-not-kept")
+		resultOf(t, send("k")).is(t, 409, "response-not-kept")
 	})
 }
 
-func TestNoBodyWhereThereIsNone(t *testing.T) {
+// What a handler cannot have is an error, and it answers like any other.
+func TestWhatAHandlerCannotHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(204)
-			if n, err := w.Write([]byte("x")); n != 0 || err != http.ErrBodyNotAllowed {
-				t.Errorf("Write after 204: %d bytes, %v", n, err)
-			}
-		}))
-		send(t, h, request("k")).ran(t, 204, "")
-		send(t, h, request("k")).replays(t, 204, "")
+		for _, x := range []struct {
+			handler func(w http.ResponseWriter)
+			status  int
+			body    string
+		}{
+			{func(w http.ResponseWriter) { // another status than 200 after it has flushed
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					t.Error(err)
+				}
+				w.WriteHeader(http.StatusTeapot)
+				io.WriteString(w, "done")
+			}, 200, "done"},
+			{func(w http.ResponseWriter) { // a body after 204
+				w.WriteHeader(204)
+				if n, err := w.Write([]byte("x")); n != 0 || err != http.ErrBodyNotAllowed {
+					t.Errorf("Write after 204: %d bytes, %v", n, err)
+				}
+			}, 204, ""},
+			{func(w http.ResponseWriter) { // the connection
+				if _, _, err := w.(http.Hijacker).Hijack(); err == nil {
+					t.Error("a recorder was hijacked")
+				}
+				w.Write([]byte("plain"))
+			}, 200, "plain"},
+		} {
+			h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { x.handler(w) }))
+			send(t, h, request("k")).ran(t, x.status, x.body)
+			send(t, h, request("k")).replays(t, x.status, x.body)
+		}
 	})
 }
 
@@ -450,11 +390,7 @@ func TestReverseProxy(t *testing.T) {
 		proxy.FlushInterval, proxy.Transport = -1, backend.Client().Transport
 		send, _ := served(t, idempotency.Config{}, proxy.ServeHTTP)
 		for i := range 2 {
-			resp, err := send("k")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := resultOf(t, resp)
+			got := resultOf(t, send("k"))
 			if got.status != 202 || got.body != "100 of 3 bytes, time 1" || got.replayed != (i == 1) || got.header.Get("X-Backend") != "yes" {
 				t.Errorf("time %d: %+v", i, got)
 			}
@@ -470,14 +406,9 @@ func TestEveryStatus(t *testing.T) {
 			c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }}
 			h := newRig(t, nil, idempotency.Config{}).m.Wrap(c)
 			if want == 0 {
-				func() {
-					defer func() {
-						if recover() == nil {
-							t.Errorf("status %d was taken", status)
-						}
-					}()
-					send(t, h, request("k"))
-				}()
+				if panics(t, h, request("k")) == nil {
+					t.Errorf("status %d was taken", status)
+				}
 				send(t, h, request("k")).is(t, 409, "outcome-unknown")
 				continue
 			}
@@ -511,9 +442,7 @@ func TestStatusAfterHijack(t *testing.T) {
 		}))
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		memnet.Start(s)
-		req := request("k")
-		req.URL, req.RequestURI = must(url.Parse(s.URL+"/pay")), ""
-		if _, err := s.Client().Do(req); err == nil {
+		if _, err := s.Client().Do(clientRequest(s, "k")); err == nil {
 			t.Error("a connection that the handler closed has an answer")
 		}
 		<-ended

@@ -7,14 +7,11 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/panicked"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
 // stores what came of it before the client sees it.
 func (x *exchange) run(resumed bool, began time.Time) {
-	step.At(step.AfterClaim)
 	a := x.attempt(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
 	l := x.m.hold(x.r.Context(), &x.claim, began, x.cancelHandler)
@@ -35,11 +32,8 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	returned = true
 	l.stop()
 	p.end()
-	step.At(step.AfterHandler)
 	x.settle(a, p, true, nil)
-	step.At(step.AfterComplete)
 	p.pass()
-	step.At(step.AfterResponse)
 }
 
 func (x *exchange) attempt(resumed bool) *Attempt {
@@ -55,10 +49,10 @@ func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
 // fails, the rest is done in the background, and the client gets its response.
 func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any) {
 	m := x.m
-	what := a.judge(returned, p.status, p.header, m.config.Strict)
+	what := a.judge(returned, p.status, p.header, &m.config)
 	e := Event{What: what.event(), Status: p.status}
 	if panicValue != nil {
-		e.Err = panicked.New(panicValue)
+		e.Err = newPanic(panicValue)
 	}
 	var record []byte
 	if what == keep {

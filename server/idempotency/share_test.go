@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,75 +13,36 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// One caller that takes all it can get, in entries or in bytes, is refused in its turn,
-// and all others go on.
+// One caller that takes all it can get is refused in its turn, but for its old keys, and all others go on.
 func TestOneCallerCannotFillTheStore(t *testing.T) {
-	for name, body := range map[string]string{"entries": "", "bytes": strings.Repeat("x", 10_000)} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 1000, Bytes: 2_000_000}), idempotency.Config{})
-				h := r.m.Wrap(&counter{do: func(_ int, w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }})
-				by := func(caller string, i int) result {
-					req := requestOf(http.MethodPost, "/pay", fmt.Sprint("k", i), body)
-					req.Header.Set("Authorization", caller)
-					return send(t, h, req)
-				}
-				served := 0
-				var refusal result
-				for i := range 1000 {
-					got := by("evil", i)
-					switch got.status {
-					case 200:
-						served++
-					case 429:
-						refusal = got
-					default:
-						t.Fatalf("request %d: %d %s", i, got.status, got.body)
-					}
-				}
-				refusal.is(t, 429, "too-many-keys")
-				if refusal.header.Get("X-Should-Retry") != "false" || !strings.Contains(refusal.body, "24 hours") {
-					t.Errorf("a refusal: %v %s", refusal.header, refusal.body)
-				}
-				if got := by("evil", 0); got.status != 200 || !got.replayed {
-					t.Errorf("a caller over its share asks for an old key: %d, replayed %v", got.status, got.replayed)
-				}
-				for i := range 50 {
-					if got := by(fmt.Sprint("honest", i%10), i); got.status != 200 || got.replayed || got.body != body {
-						t.Fatalf("after %d requests of another caller: %d %.200s", served, got.status, got.body)
-					}
-					if got := by(fmt.Sprint("honest", i%10), i); !got.replayed {
-						t.Errorf("the record of an honest caller was not kept: %d %.200s", got.status, got.body)
-					}
-				}
-				saw := map[string]int{}
-				for _, e := range r.happened() {
-					saw[e]++
-				}
-				if saw["refused-share"] != 1000-served {
-					t.Errorf("events: %v, want %d refused-share", saw, 1000-served)
-				}
-			})
-		})
-	}
-}
-
-// Callers that share their keys have all of the store.
-func TestSharedScopeHasNoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 10}), idempotency.Config{}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
-		for i := range 10 {
-			if got := send(t, h, request(fmt.Sprint("k", i))); got.status != 201 {
-				t.Fatalf("key %d of 10: %d %s", i, got.status, got.body)
-			}
+		r := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 10}), idempotency.Config{})
+		h := r.m.Wrap(&counter{})
+		by := func(caller, key string) result {
+			req := request(key)
+			req.Header.Set("Authorization", caller)
+			return send(t, h, req)
 		}
-		send(t, h, request("more")).is(t, 503, "store-unavailable")
+		for i := range 5 {
+			by("evil", fmt.Sprint("k", i)).ran(t, 201, fmt.Sprint("receipt ", i+1))
+		}
+		refusal := by("evil", "more")
+		refusal.is(t, 429, "too-many-keys")
+		if refusal.header.Get("X-Should-Retry") != "false" || !strings.Contains(refusal.body, "24 hours") {
+			t.Errorf("a refusal: %v %s", refusal.header, refusal.body)
+		}
+		by("evil", "k0").replays(t, 201, "receipt 1")
+		by("honest", "k0").ran(t, 201, "receipt 6")
+		by("honest", "k0").replays(t, 201, "receipt 6")
+		r.saw("ran", "ran", "ran", "ran", "ran", "refused-share", "replayed", "ran", "replayed")
 	})
 }
 
 // Random callers, claims, records and ends: a caller gets more exactly if what it then
 // holds is no more than what was left, and nothing is counted that is gone.
-func TestSharesAgainstModel(t *testing.T) {
+func TestSharesAgainstModel(t *testing.T) { synctest.Test(t, sharesAgainstModel) }
+
+func sharesAgainstModel(t *testing.T) {
 	type mine struct{ entries, bytes int }
 	type kept struct {
 		claim idempotency.Claim
@@ -94,7 +53,6 @@ func TestSharesAgainstModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 30))
 		const maxEntries, maxBytes = 40, 4000
 		store := newMemory(t, idempotency.MemoryConfig{Entries: maxEntries, Bytes: maxBytes})
-		set := idempotency.SetClock(store)
 		ctx := context.Background()
 		var now time.Duration
 		entries := map[string]*kept{}
@@ -111,8 +69,9 @@ func TestSharesAgainstModel(t *testing.T) {
 			return m, all
 		}
 		for step := range 400 {
-			now += time.Duration(r.IntN(3)) * time.Second
-			set(now)
+			later := time.Duration(r.IntN(3)) * time.Second
+			time.Sleep(later)
+			now += later
 			caller := []string{"", "a", "a", "a", "a", "b", "b", "c"}[r.IntN(8)]
 			key := fmt.Sprintf("%s:%d", caller, step)
 			c := idempotency.Claim{Key: key, Caller: caller, Token: idempotency.Token{1}, Lease: time.Second, Retention: time.Duration(1+r.IntN(60)) * time.Second}
@@ -136,6 +95,9 @@ func TestSharesAgainstModel(t *testing.T) {
 				delete(entries, key)
 			case 1, 2:
 				n := 17 + r.IntN(400)
+				if r.IntN(4) == 0 { // all that is left
+					n = max(17, maxBytes-all.bytes)
+				}
 				err := store.Complete(ctx, key, c.Token, make([]byte, n), c.Retention)
 				large := n > maxBytes-all.bytes || caller != "" && have.bytes+n > maxBytes-all.bytes
 				if errors.Is(err, idempotency.ErrTooLarge) != large || err != nil && !large {
@@ -146,7 +108,7 @@ func TestSharesAgainstModel(t *testing.T) {
 				}
 			}
 		}
-		set(now + time.Hour)
+		time.Sleep(time.Hour)
 		if n := store.Len(); n != 0 || idempotency.Bytes(store) != 0 || idempotency.Holders(store) != 0 {
 			t.Fatalf("seed %d: in the end %d entries, %d bytes and %d callers are counted", seed, n, idempotency.Bytes(store), idempotency.Holders(store))
 		}

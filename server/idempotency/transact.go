@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/server/idempotency/internal/panicked"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // transact runs the request in a transaction of the store.
@@ -23,7 +21,7 @@ func (x *exchange) transact(t Transactor) {
 			return
 		}
 		if v := recover(); v != nil { // all is rolled back; it is raised again
-			x.event(Event{What: Released, Err: panicked.New(v)})
+			x.event(Event{What: Released, Err: newPanic(v)})
 			panic(v)
 		}
 	}()
@@ -31,12 +29,10 @@ func (x *exchange) transact(t Transactor) {
 		answer, err := t.Transact(ctx, x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
 			ran = true
 			claimed()
-			step.At(step.AfterClaim)
 			a = x.attempt(resumed)
 			x.next.ServeHTTP(p, x.request(handlerContext{x.r.Context(), ctx}, a))
 			p.end()
-			step.At(step.AfterHandler)
-			if kept = a.commits(p.status, p.header, m.config.Strict); !kept {
+			if kept = a.judge(true, p.status, p.header, &m.config) == keep; !kept {
 				return nil, false
 			}
 			return encode(p.record(true)), true
@@ -56,7 +52,7 @@ func (x *exchange) transact(t Transactor) {
 	case err != nil:
 		p.discard()
 		x.event(Event{What: StoreFailed, Err: err})
-		m.problem(x.w, m.storeUnavailable())
+		x.unavailable()
 	case !ran:
 		x.refuse(answer)
 	default:
@@ -65,9 +61,7 @@ func (x *exchange) transact(t Transactor) {
 			what = Ran
 		}
 		x.event(Event{What: what, Status: p.status})
-		step.At(step.AfterComplete)
 		p.pass()
-		step.At(step.AfterResponse)
 	}
 }
 

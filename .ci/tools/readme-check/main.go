@@ -6,6 +6,8 @@
 //	readme-check instrument DIR README.md ...   prepare other runs of tests to report which of the blocks they run
 //	readme-check ran DIR                        check that they have run all
 //	readme-check links                          check the links of all pages to files and headings
+//	readme-check names                          check the links of all doc comments to names
+//	readme-check defaults                       check the defaults that comments and errors give
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
 // that was printed before.
@@ -35,6 +37,12 @@ func run(args []string) (err error) {
 	if len(args) == 1 && args[0] == "links" {
 		return checkLinks()
 	}
+	if len(args) == 1 && args[0] == "names" {
+		return checkNames()
+	}
+	if len(args) == 1 && args[0] == "defaults" {
+		return checkDefaults()
+	}
 	if len(args) == 2 && args[0] == "ran" {
 		return ran(args[1])
 	}
@@ -44,7 +52,7 @@ func run(args []string) (err error) {
 		args = slices.Delete(slices.Clone(args), 1, 2)
 	}
 	if len(args) < 2 {
-		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; or links")
+		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; links; names; or defaults")
 	}
 	files, pages := args[1:], make([]string, len(args)-1)
 	for i, file := range files {

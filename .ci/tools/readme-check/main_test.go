@@ -163,3 +163,43 @@ done
 		t.Errorf("it runs\n%s", got)
 	}
 }
+
+// A link of a doc comment to a name that does not exist is found: of the package, of a type, of another package and of the standard library.
+func TestNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tool.WriteFile("a/a.go", `// Package a has [T], [T.Method], [T.Field], [Missing], [T.Gone], [context.Context], [context.Nothing] and a list [Floor, c].
+//
+//	[Code] is no link
+package a
+
+import "context"
+
+// A T is made of [*T] and [NotHere].
+type T struct{ Field context.Context }
+
+func (t *T) Method() {}
+`)
+	err := checkNames()
+	for _, want := range []string{"[Missing]", "[T.Gone]", "[context.Nothing]", "[NotHere]"} {
+		if err == nil || !strings.Contains(err.Error(), want+": there is no such name") {
+			t.Errorf("%s is not found: %v", want, err)
+		}
+	}
+	if err != nil && strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("want four mistakes: %v", err)
+	}
+}
+
+// The texts of defaults are read as numbers.
+func TestAmounts(t *testing.T) {
+	for text, want := range map[string]float64{"3": 3, "0.95": 0.95, "100,000": 1e5, "30 s": 30e9, "10s": 10e9, "1m": 60e9, "5 minutes": 300e9, "64 MiB": 64 << 20, "2.": 2} {
+		if got := amountOf(text); got != want {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"It is off. Zero: 3. Negative: off.": "3", "Zero means 10 s, or more": "10 s", "Zero: 3 / (1-Percentile)": "", "Zero: 1/MinRate": ""} {
+		if got := zero.FindStringSubmatch(text); (got == nil) != (want == "") || got != nil && got[1] != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// seeds are the files of the other tests.
 func seeds(f *testing.F) {
 	for _, pattern := range []string{"testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*.out", "testdata/mistakes/*.yaml", "testdata/mistakes/*.json"} {
 		names, err := filepath.Glob(pattern)

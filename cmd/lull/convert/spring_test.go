@@ -143,9 +143,7 @@ func TestPlaceholdersOfSpring(t *testing.T) {
 		if fmt.Sprint(d.Policy.Attempts) != want || d.Policy.Backoff.Base != time.Second || d.Policy.Backoff.Factor != 1.5 {
 			t.Errorf("%s: %+v", value, d.Policy)
 		}
-		if entry(report, Assumed, `["resilience4j.retry.instances.a"].maxAttempts`, "the environment may set") == nil {
-			t.Errorf("not said: %s", report)
-		}
+		noted(t, report, Assumed, `["resilience4j.retry.instances.a"].maxAttempts`, "the environment may set")
 	}
 }
 

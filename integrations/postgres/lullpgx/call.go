@@ -29,79 +29,47 @@ func Classify(err error) lull.Verdict {
 	return sqlcall.Classify(err)
 }
 
-// Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
-// was no connection to send it on, nothing of it was sent, or the server has undone it (a deadlock,
-// for example). A statement whose connection broke before the answer may
-// have been carried out, and is not repeated.
+// Exec makes one statement as a call to d, as lullsql.Exec does: it is repeated only if it provably had no effect, and of
+// what may have committed a part only what was not sent. That is so for a statement that was prepared by name, too.
 //
-// That the server has undone it is a proof for a single statement that reads or changes rows: one that begins
-// with SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES or WITH, with no other one after a semicolon. A CALL, a
-// script, DDL, or a statement that was prepared by name may have committed a part before it failed. Such a
-// query is repeated only if it was not sent.
-//
-// What may be carried out twice can be repeated in [Read], what does not commit in [Tx].
 // When the call fails the error is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, query string, args ...any) (pgconn.CommandTag, error) {
 	var out pgconn.CommandTag
-	var err error
-	spec := engine.Spec{Operation: "exec", NotIdempotent: true}
-	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+	err := sqlcall.Call(ctx, d, engine.Spec{Operation: "exec", NotIdempotent: true}, func(ctx context.Context) (lull.Verdict, error) {
+		v, err := onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 			out, err = conn.Exec(ctx, query, args...)
 			return err
 		})
-		return sqlcall.Statement(v, err, query, args)
-	}, nil, func() error { return err })
-	return out, failed(d, spec, r, err)
+		return sqlcall.Statement(v, err, query, args), err
+	})
+	return out, err
 }
 
-// failed returns the error of a call that ended with r, and its last attempt with err.
-func failed(d *lull.Dependency, spec engine.Spec, r engine.Result, err error) error {
-	if r.Reason == engine.Success {
-		return err
-	}
-	return d.Error(spec.Operation, r, err)
-}
-
-// Read calls op with a connection of pool, as a call to d that may be repeated: op only reads, or
-// what it does may be done twice. Op uses the connection and the context that it gets, closes its
-// rows before it returns, and does not release the connection. It must not keep either.
-// With lull.NotIdempotent the call is repeated only as long as op has not been called.
+// Read calls op with a connection of pool, as a call to d that may be repeated, as lullsql.Read does. Op does not
+// release the connection.
 //
 // The error pgx.ErrNoRows is an answer: it is returned as it is, and is no failure. Any other error
-// is a [*lull.Error]. lull.Operation names the call; without it the name is "read". Read may be
-// called concurrently.
+// is a [*lull.Error]. Read may be called concurrently.
 func Read[T any](ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, op func(context.Context, *pgxpool.Conn) (T, error), opts ...lull.CallOption) (T, error) {
 	var out T
-	var err error
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
-	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+	err := sqlcall.Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
+		v, err := onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return sqlcall.Several(v, err)
-	}, nil, func() error { return err })
-	return out, failed(d, spec, r, err)
+		return sqlcall.Several(v, err), err
+	})
+	return out, err
 }
 
-// Tx runs op in a transaction of pool and commits it, as a call to d, as pgx.BeginTxFunc does once.
-// The whole transaction is run again if it failed before its COMMIT in a way that another attempt
-// may mend, because then it had no effect: the connection broke, the server restarted, another
-// transaction was in the way. After the first conflict with another transaction that is at once,
-// after others with a wait.
+// Tx runs op in a transaction of pool and commits it, as a call to d: as pgx.BeginTxFunc does once, and
+// lullsql.Tx repeats it. An error of a statement that op kept to itself is pgx.ErrTxCommitRollback, and ends the call. So
+// does a write under pgx.ReadOnly.
 //
-// If COMMIT was sent and not answered, the error is [ErrOutcomeUnknown] and nothing is repeated.
-// With lull.Idempotent it is repeated: the transaction may be carried out twice.
-//
-// Op may be called several times. It makes its changes in tx alone, with the context that it gets,
-// returns the errors of its statements (wrapped, if it likes), and neither commits nor rolls back.
-// An error that op returns of its own ends the call: the transaction is rolled back. So does an
-// error of a statement that op kept to itself: the server then rolls back (pgx.ErrTxCommitRollback). So does a write
-// under pgx.ReadOnly.
-// When the call fails the error is a [*lull.Error]. lull.Operation names the call; without it the
-// name is "tx". Tx may be called concurrently.
+// When the call fails the error is a [*lull.Error], with [ErrOutcomeUnknown] in it if COMMIT was sent and not answered.
+// Tx may be called concurrently.
 func Tx(ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, txOpts pgx.TxOptions, op func(context.Context, pgx.Tx) error, opts ...lull.CallOption) error {
 	return sqlcall.Tx(ctx, d, opts, func(ctx context.Context, twice bool) (lull.Verdict, error) {
 		return onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {

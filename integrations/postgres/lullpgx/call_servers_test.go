@@ -7,70 +7,17 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
 )
-
-// Several workers add to the same counter, each in a transaction that reads it and then writes
-// what it has computed. They are in each other's way all the time, and no addition is lost.
-func TestConflicts(t *testing.T) {
-	t.Parallel()
-	const workers, additions = 4, 25
-	d := newDependency(t, patient)
-	pool := open(t, url(at(t)), d, lullpgx.Config{})
-	exec(t, pool, "DROP TABLE IF EXISTS counter")
-	exec(t, pool, "CREATE TABLE counter (n INTEGER)")
-	exec(t, pool, "INSERT INTO counter VALUES (0)")
-	runs := 0
-	var mu sync.Mutex
-	var wg, read sync.WaitGroup
-	read.Add(2) // the first two transactions read before either writes
-	for range workers {
-		wg.Go(func() {
-			for range additions {
-				err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(ctx context.Context, tx pgx.Tx) error {
-					mu.Lock()
-					runs++
-					first := runs <= 2
-					mu.Unlock()
-					var n int
-					err := tx.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
-					if first {
-						read.Done()
-						read.Wait()
-					}
-					if err != nil {
-						return err
-					}
-					_, err = tx.Exec(ctx, "UPDATE counter SET n = $1", n+1)
-					return err
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	n, err := lullpgx.Read(t.Context(), d, pool, func(ctx context.Context, c *pgxpool.Conn) (n int, err error) {
-		err = c.QueryRow(ctx, "SELECT n FROM counter").Scan(&n)
-		return n, err
-	})
-	if err != nil || n != workers*additions || runs == workers*additions {
-		t.Errorf("the counter is %d after %d additions in %d transactions (%v)", n, workers*additions, runs, err)
-	}
-}
 
 // Answers end a call, and an answer that there are no rows is no failure.
 func TestAnswers(t *testing.T) {
@@ -160,11 +107,7 @@ func TestACommitThatIsNotAnswered(t *testing.T) {
 		cuts.Store(1)
 		d := newDependency(t, patient)
 		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
-			dial := c.ConnConfig.DialFunc
-			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				return cutAtCommit{conn, &cuts}, err
-			}
+			wrapDials(c, func(conn net.Conn) net.Conn { return cutAtCommit{conn, &cuts} })
 		})
 		runs := 0
 		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -208,21 +151,19 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 }
 
-// What a server answers to a dial is classified, and nothing was sent.
-func TestADialToNoDatabase(t *testing.T) {
-	_, err := pgconn.Connect(t.Context(), strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1))
-	if v := lullpgx.Classify(err); v.Kind != lull.KindUnclassified || !v.NeverSent {
-		t.Errorf("%v: %+v", err, v)
-	}
-}
-
 // The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit.
 func TestRule23ThePoolIsFull(t *testing.T) {
 	t.Parallel()
-	d := newDependency(t, lull.Policy{AttemptTimeout: 50 * time.Millisecond, Breaker: breaker.Config{Consecutive: 2}})
+	policy := lull.Policy{Breaker: breaker.Config{Consecutive: 2}}
+	short := policy
+	short.AttemptTimeout = 50 * time.Millisecond
+	d := newDependency(t, policy)
 	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Update(short); err != nil { // a dial may take longer
 		t.Fatal(err)
 	}
 	for name, call := range map[string]func() error{
@@ -243,6 +184,9 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 		}
 	}
 	conn.Release()
+	if err := d.Update(policy); err != nil {
+		t.Fatal(err)
+	}
 	if d.Breaker().State(d.Now()) != breaker.Closed {
 		t.Error("the circuit is not closed")
 	}

@@ -21,14 +21,10 @@ import (
 // pays, and a program can see that nothing was sent.
 func ExampleTx() {
 	ctx := context.Background()
-	d, err := lull.NewDependency("bank", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pool := nobody(ctx, d)
+	d, pool := nobody(ctx)
 	defer pool.Close()
 
-	err = lullpgx.Tx(ctx, d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+	err := lullpgx.Tx(ctx, d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE accounts SET balance = balance - 7 WHERE name = 'anna'"); err != nil {
 			return err
 		}
@@ -40,8 +36,12 @@ func ExampleTx() {
 	// Output: true pay 2 true
 }
 
-// nobody returns a pool for an address at which there is no PostgreSQL.
-func nobody(ctx context.Context, d *lull.Dependency) *pgxpool.Pool {
+// nobody returns a dependency, and a pool under it for an address at which there is no PostgreSQL.
+func nobody(ctx context.Context) (*lull.Dependency, *pgxpool.Pool) {
+	d, err := lull.NewDependency("bank", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	config, err := pgxpool.ParseConfig("postgres://bank@127.0.0.1:1/bank")
 	if err != nil {
 		log.Fatal(err)
@@ -54,19 +54,15 @@ func nobody(ctx context.Context, d *lull.Dependency) *pgxpool.Pool {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return pool
+	return d, pool
 }
 
 // A dial of the plain pool is a call, too: code that knows nothing of lull profits.
 func ExampleAddTo() {
 	ctx := context.Background()
-	d, err := lull.NewDependency("bank", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pool := nobody(ctx, d)
+	_, pool := nobody(ctx)
 	defer pool.Close()
-	_, err = pool.Exec(ctx, "UPDATE accounts SET balance = 0")
+	_, err := pool.Exec(ctx, "UPDATE accounts SET balance = 0")
 	var e *lull.Error
 	fmt.Println(errors.As(err, &e), e.Operation, e.Attempts)
 	// Output: true connect 2
@@ -75,13 +71,9 @@ func ExampleAddTo() {
 // A write is repeated if nothing of it was sent.
 func ExampleExec() {
 	ctx := context.Background()
-	d, err := lull.NewDependency("bank", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pool := nobody(ctx, d)
+	d, pool := nobody(ctx)
 	defer pool.Close()
-	_, err = lullpgx.Exec(ctx, d, pool, "INSERT INTO accounts VALUES ($1, $2)", "anna", 10)
+	_, err := lullpgx.Exec(ctx, d, pool, "INSERT INTO accounts VALUES ($1, $2)", "anna", 10)
 	var e *lull.Error
 	fmt.Println(errors.As(err, &e), e.Operation, e.Attempts)
 	// Output: true exec 2
@@ -90,11 +82,7 @@ func ExampleExec() {
 // A read is also repeated if the connection breaks. What it returns may be of any type.
 func ExampleRead() {
 	ctx := context.Background()
-	d, err := lull.NewDependency("bank", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pool := nobody(ctx, d)
+	d, pool := nobody(ctx)
 	defer pool.Close()
 	balance, err := lullpgx.Read(ctx, d, pool, func(ctx context.Context, conn *pgxpool.Conn) (n int, err error) {
 		err = conn.QueryRow(ctx, "SELECT balance FROM accounts WHERE name = $1", "anna").Scan(&n)

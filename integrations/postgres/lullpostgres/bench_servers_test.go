@@ -6,35 +6,24 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-const workers = 16
-
 // parallel runs f in 16 goroutines, and reports how often per second.
 func parallel(b *testing.B, f func() error) {
 	b.Helper()
-	jobs := make(chan struct{}, workers)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for range jobs {
-				if err := f(); err != nil {
-					b.Error(err)
-				}
+	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := f(); err != nil {
+				b.Error(err)
 			}
-		})
-	}
-	b.ResetTimer()
-	for range b.N {
-		jobs <- struct{}{}
-	}
-	close(jobs)
-	wg.Wait()
+		}
+	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")
 }
 

@@ -1,7 +1,6 @@
 package lullpostgres
 
 import (
-	"cmp"
 	"database/sql"
 	"fmt"
 	"regexp"
@@ -24,7 +23,7 @@ type Config struct {
 
 	// Isolation is the level of the transactions in which Transact runs the handler. Zero
 	// (sql.LevelDefault): the server's default, which is read committed. Or sql.LevelReadCommitted,
-	// sql.LevelRepeatableRead, sql.LevelSerializable. docs/guide.md compares them under "Once and
+	// sql.LevelRepeatableRead, sql.LevelSerializable. docs/servers.md compares them under "Once and
 	// no more".
 	Isolation sql.IsolationLevel
 }
@@ -43,12 +42,6 @@ func (c Config) Validate() error {
 		l.Add("Isolation", c.Isolation, "Read Committed, Repeatable Read or Serializable, or 0 for the server's default")
 	}
 	return l.Err()
-}
-
-// WithDefaults returns c with every zero replaced by its default.
-func (c Config) WithDefaults() Config {
-	c.Table = cmp.Or(c.Table, DefaultTable)
-	return c
 }
 
 // quoted returns the name of the table in SQL.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/internal/storecall"
@@ -21,8 +20,8 @@ type (
 		begin(ctx context.Context, level sql.IsolationLevel) (transaction, error)
 	}
 	querier interface {
-		exec(ctx context.Context, query string, args ...any) (rows int64, err error)
-		// After an error nobody may read dest: a driver may still be at work.
+		// row reads the row that query returns, if there is one. After an error nobody may read dest: a driver may still be
+		// at work.
 		row(ctx context.Context, query string, args, dest []any) error
 	}
 	transaction interface {
@@ -36,26 +35,29 @@ type (
 	}
 )
 
+// exec runs a query that returns no row.
+func exec(ctx context.Context, q querier, query string) error {
+	if err := q.row(ctx, query, nil, nil); !errors.Is(err, sql.ErrNoRows) { // which pgx.ErrNoRows is, too
+		return err
+	}
+	return nil
+}
+
 // pgx.
 
-type pgxQuerier interface {
-	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
-	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+type pgxQuerier struct {
+	q interface {
+		QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+	}
 }
 
-type poolDB struct{ pool *pgxpool.Pool }
-
-func (d poolDB) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return pgxExec(ctx, d.pool, query, args)
+func (c pgxQuerier) row(ctx context.Context, query string, args, dest []any) error {
+	return c.q.QueryRow(ctx, query, args...).Scan(dest...)
 }
 
-func (d poolDB) row(ctx context.Context, query string, args, dest []any) error {
-	return d.pool.QueryRow(ctx, query, args...).Scan(dest...)
-}
-
-func pgxExec(ctx context.Context, q pgxQuerier, query string, args []any) (int64, error) {
-	t, err := q.Exec(ctx, query, args...)
-	return t.RowsAffected(), err
+type poolDB struct {
+	pgxQuerier
+	pool *pgxpool.Pool
 }
 
 var pgxLevels = map[sql.IsolationLevel]pgx.TxIsoLevel{
@@ -70,17 +72,12 @@ func (d poolDB) begin(ctx context.Context, level sql.IsolationLevel) (transactio
 	if err != nil {
 		return nil, err
 	}
-	return &pgxTx{guardedTx{Tx: tx}}, nil
+	return &pgxTx{pgxQuerier{tx}, guardedTx{Tx: tx}}, nil
 }
 
-type pgxTx struct{ guarded guardedTx }
-
-func (t *pgxTx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return pgxExec(ctx, t.guarded.Tx, query, args)
-}
-
-func (t *pgxTx) row(ctx context.Context, query string, args, dest []any) error {
-	return t.guarded.Tx.QueryRow(ctx, query, args...).Scan(dest...)
+type pgxTx struct {
+	pgxQuerier
+	guarded guardedTx
 }
 
 func (t *pgxTx) commit(ctx context.Context) error   { return t.guarded.Tx.Commit(ctx) }
@@ -134,36 +131,20 @@ func TxFrom(ctx context.Context) pgx.Tx {
 
 // database/sql.
 
-type sqlQuerier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // Some drivers wait for a server that stands still, whatever becomes of the context (lib/pq). So no
 // call waits for its driver for longer than its context lasts.
-type sqlConn struct{ q sqlQuerier }
-
-func (c sqlConn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	var rows int64 // not read if Wait returns early
-	err := storecall.Wait(ctx, func() error {
-		r, err := c.q.ExecContext(ctx, query, args...)
-		if err == nil {
-			rows, err = r.RowsAffected()
-		}
-		return err
-	})
-	if err != nil {
-		return 0, err
+type sqlQuerier struct {
+	q interface {
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	}
-	return rows, nil
 }
 
-func (c sqlConn) row(ctx context.Context, query string, args, dest []any) error {
+func (c sqlQuerier) row(ctx context.Context, query string, args, dest []any) error {
 	return storecall.Wait(ctx, func() error { return c.q.QueryRowContext(ctx, query, args...).Scan(dest...) })
 }
 
 type sqlDB struct {
-	sqlConn
+	sqlQuerier
 	db *sql.DB
 }
 
@@ -189,7 +170,7 @@ func (d sqlDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction
 	select {
 	case tx := <-begun:
 		if stop() {
-			return &sqlTx{sqlConn{tx}, tx, cancel}, nil
+			return &sqlTx{sqlQuerier{tx}, tx, cancel}, nil
 		}
 		go tx.Rollback()
 	case err := <-failed:
@@ -200,7 +181,7 @@ func (d sqlDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction
 }
 
 type sqlTx struct {
-	sqlConn
+	sqlQuerier
 	tx     *sql.Tx
 	cancel context.CancelFunc
 }

@@ -58,16 +58,16 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	defer undo(context.WithoutCancel(ctx), tx, ending)
 	// Two that make a table at once would fail, even with IF NOT EXISTS.
-	if _, err := tx.exec(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")); err != nil {
+	table, missing := s.config.quoted(), false
+	if err := tx.row(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ") IS NULL"), nil, []any{&missing}); err != nil {
 		return err
 	}
-	table, missing := s.config.quoted(), false
 	if err := tx.row(ctx, "SELECT to_regclass($1::text) IS NULL", []any{table}, []any{&missing}); err != nil || !missing {
 		return err
 	}
 	// The server names the index: a name of ours could be somebody's table.
 	for _, q := range []string{createTable + table + columns, "CREATE INDEX ON " + table + indexed} {
-		if _, err := tx.exec(ctx, q); err != nil {
+		if err := exec(ctx, tx, q); err != nil {
 			return err
 		}
 	}
@@ -77,6 +77,5 @@ func (s *Store) migrate(ctx context.Context) error {
 // Check asks the server whether the table exists and has the right columns. If not, it returns
 // ErrNoTable. Call it when a program starts.
 func (s *Store) Check(ctx context.Context) error {
-	_, err := s.db.exec(ctx, s.sql.check)
-	return s.explain(ctx, "Check", err)
+	return s.explain(ctx, "Check", exec(ctx, s.db, s.sql.check))
 }

@@ -103,15 +103,16 @@ const (
 	// In the transaction that has claimed it no other transaction can have changed it.
 	completeAloneSQL = `UPDATE %TABLE% SET
 	record = $3::bytea, forget_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE key = $1::text AND token = $2::bytea AND record IS NULL`
+WHERE key = $1::text AND token = $2::bytea AND record IS NULL RETURNING true`
 
 	// It uses statement_timestamp, because an index cannot be searched for a changing value. Rows
 	// that others have locked are about to be renewed, or deleted. It selects by ctid, so that a
 	// batch costs the same however many rows there are. A row that has moved is left for the next
 	// batch.
-	sweepSQL = `DELETE FROM %TABLE% WHERE forget_at <= statement_timestamp() AND ctid = ANY (ARRAY(
+	sweepSQL = `WITH gone AS (DELETE FROM %TABLE% WHERE forget_at <= statement_timestamp() AND ctid = ANY (ARRAY(
 	SELECT ctid FROM %TABLE% WHERE forget_at <= statement_timestamp()
-	ORDER BY forget_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED))`
+	ORDER BY forget_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED)) RETURNING 1)
+SELECT count(*) FROM gone`
 
 	checkSQL = `SELECT key, fingerprint, token, resumed, lease_end, forget_at, record FROM %TABLE% LIMIT 0`
 )

@@ -1,6 +1,7 @@
 package lullpostgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -33,7 +34,7 @@ func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("lullpostgres: New: the pool is nil: want one from pgxpool.New")
 	}
-	return newStore(poolDB{pool}, c)
+	return newStore(poolDB{pgxQuerier{pool}, pool}, c)
 }
 
 // NewSQL is New for database/sql, with a driver for PostgreSQL: pgx's stdlib, or
@@ -43,14 +44,14 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, errors.New("lullpostgres: NewSQL: the database is nil: want one from sql.Open")
 	}
-	return newStore(sqlDB{sqlConn{db}, db}, c)
+	return newStore(sqlDB{sqlQuerier{db}, db}, c)
 }
 
 func newStore(db database, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullpostgres: %w", err)
 	}
-	c = c.WithDefaults()
+	c.Table = cmp.Or(c.Table, DefaultTable)
 	s := &Store{config: c, db: db, sql: statementsFor(c.quoted())}
 	s.lock = func(key string) int64 {
 		h := sha256.Sum256([]byte("lull idempotency\x00" + c.Table + "\x00" + key))

@@ -19,17 +19,29 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func execute(t testing.TB, pool *pgxpool.Pool, queries ...string) {
+	t.Helper()
+	for _, q := range queries {
+		if _, err := pool.Exec(context.Background(), q); err != nil {
+			t.Fatal(q, err)
+		}
+	}
+}
+
 // newTable returns a Store with a table of its own.
 func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
 	t.Helper()
 	c.Table = "t_" + strings.ToLower(rand.Text())
 	s, err := New(pool, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Migrate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Migrate(context.Background()))
 	return s
 }
 
@@ -65,21 +77,15 @@ func TestConformance(t *testing.T) {
 func newSQL(t testing.TB, at string, c Config) *Store {
 	t.Helper()
 	conf, err := pgx.ParseConfig(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db := stdlib.OpenDB(*conf)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { db.Close() })
 	c.Table = "t_" + strings.ToLower(rand.Text())
 	s, err := NewSQL(db, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Migrate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Migrate(context.Background()))
 	return s
 }
 
@@ -87,15 +93,7 @@ func newSQL(t testing.TB, at string, c Config) *Store {
 func place(t *testing.T) string {
 	at := dsn(t) + "&search_path=s_" + strings.ToLower(rand.Text())
 	pool := newPool(t, at)
-	for _, q := range []string{
-		"CREATE SCHEMA " + pool.Config().ConnConfig.RuntimeParams["search_path"],
-		Schema,
-		"CREATE TABLE effects (name text NOT NULL)",
-	} {
-		if _, err := pool.Exec(context.Background(), q); err != nil {
-			t.Fatal(err)
-		}
-	}
+	execute(t, pool, "CREATE SCHEMA "+pool.Config().ConnConfig.RuntimeParams["search_path"], Schema, "CREATE TABLE effects (name text NOT NULL)")
 	return at
 }
 
@@ -110,9 +108,7 @@ func address(at string) (string, func(string) string) {
 
 func openAt(t *testing.T, at string) idempotency.Store {
 	s, err := New(newPool(t, at), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -131,9 +127,7 @@ func matrixOutside(t *testing.T) {
 
 func effects(t *testing.T, at, name string) int {
 	var n int
-	if err := newPool(t, at).QueryRow(context.Background(), "SELECT count(*) FROM effects WHERE name = $1", name).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newPool(t, at).QueryRow(context.Background(), "SELECT count(*) FROM effects WHERE name = $1", name).Scan(&n))
 	return n
 }
 
@@ -155,9 +149,7 @@ func matrixTransactionalSQL(t *testing.T) {
 		Place: place, Address: address, Transactional: true, Effects: effects,
 		Open: func(t *testing.T, at string) idempotency.Store {
 			s, err := NewSQL(stdlib.OpenDBFromPool(newPool(t, at)), Config{Isolation: sql.LevelReadCommitted})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return s
 		},
 		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {

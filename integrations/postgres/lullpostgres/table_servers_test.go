@@ -5,9 +5,7 @@ package lullpostgres
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -23,9 +21,7 @@ func TestNoTable(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s, err := New(pool, Config{Table: "no_such_table"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := request()
 	_, claim := s.Claim(bg, c)
 	_, transact := s.Transact(bg, c, nil)
@@ -40,13 +36,9 @@ func TestNoTable(t *testing.T) {
 			t.Errorf("%s without a table: %v", call, err)
 		}
 	}
-	if _, err := pool.Exec(bg, "CREATE TABLE IF NOT EXISTS another (key text, value text)"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
 	s, err = New(pool, Config{Table: "another"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := s.Migrate(bg); !errors.Is(err, ErrNoTable) {
 		t.Errorf("Migrate where there is another table of that name: %v, want ErrNoTable", err)
 	}
@@ -58,9 +50,7 @@ func TestMigrate(t *testing.T) {
 	pool := newPool(t, at)
 	schema := pool.Config().ConnConfig.RuntimeParams["search_path"]
 	exact, err := New(pool, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := exact.Check(bg); err != nil {
 		t.Errorf("Schema: %v", err)
 	}
@@ -68,9 +58,7 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("Schema once more: %v", err)
 	}
 	s, err := New(pool, Config{Table: schema + ".Order"}) // a keyword, and a capital
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -88,9 +76,7 @@ func TestMigrate(t *testing.T) {
 			FROM pg_attribute LEFT JOIN pg_collation c ON c.oid = attcollation WHERE attrelid = $1::regclass AND attnum > 0) || '; ' ||
 			(SELECT string_agg(regexp_replace(indexdef, '.* USING', ''), ', ' ORDER BY indexdef) FROM pg_indexes WHERE schemaname = $2 AND tablename = $3)`,
 			`"`+table+`"`, schema, table).Scan(&d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return d
 	}
 	if a, b := describe("Order"), describe(DefaultTable); a != b {
@@ -100,23 +86,15 @@ func TestMigrate(t *testing.T) {
 	}
 
 	// A role that may only use the table can call Migrate, too.
-	for _, q := range []string{
-		"DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
-		"GRANT USAGE ON SCHEMA " + schema + " TO lull_user",
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + " TO lull_user",
-	} {
-		if _, err := pool.Exec(bg, q); err != nil {
-			t.Fatal(err)
-		}
-	}
+	execute(t, pool, "DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
+		"GRANT USAGE ON SCHEMA "+schema+" TO lull_user",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "+schema+" TO lull_user")
 	t.Cleanup(func() {
 		pool.Exec(bg, "DROP OWNED BY lull_user")
 		pool.Exec(bg, "DROP ROLE lull_user")
 	})
 	user, err := New(newPool(t, strings.Replace(at, "postgres@", "lull_user@", 1)), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := user.Migrate(bg); err != nil {
 		t.Errorf("Migrate without the right to create: %v", err)
 	}
@@ -130,90 +108,53 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// Migrate makes the table of any name that Config takes, for both kinds of database, and the table
-// then serves as a store. No name is replaced in a text, so none is taken for a part of another.
+// Migrate makes the table of any name that Config takes, for both kinds of database, beside tables of names that are
+// made of it, and in either order. The table then serves as a store. Where a name is that of another's index, Migrate reports it.
 func TestMigrateNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 50)
-	for _, name := range []string{
-		"", DefaultTable, "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable, DefaultTable + "_forget_at",
+	names := []string{
+		"", "my_" + DefaultTable, DefaultTable + "2", DefaultTable + "_" + DefaultTable,
+		DefaultTable + "_forget_at", DefaultTable + "_pkey", DefaultTable + "_forget_at_forget_at",
 		"key", "forget_at", "table", "user", "Order", "_", long,
-		"%[1]s." + DefaultTable, "%[1]s.my_" + DefaultTable, "%[1]s.select", "%[1]s." + long,
-		DefaultTable + "." + DefaultTable, "Table.Key", long + "." + long,
-	} {
-		for _, kind := range []string{"pgx", "sql"} {
-			t.Run(kind+" "+name, func(t *testing.T) {
-				schema := "s_" + strings.ToLower(rand.Text())
-				name := strings.ReplaceAll(name, "%[1]s", schema)
-				at := dsn(t) + "&search_path=" + schema
-				pool := newPool(t, at)
-				in := schema
-				if before, _, ok := strings.Cut(name, "."); ok {
-					in = before
-				}
-				for _, q := range []string{schema, in} {
-					if _, err := pool.Exec(bg, `CREATE SCHEMA IF NOT EXISTS "`+q+`"`); err != nil {
-						t.Fatal(err)
-					}
-				}
-				s, err := New(pool, Config{Table: name})
-				if kind == "sql" {
-					s, err = NewSQL(stdlib.OpenDBFromPool(pool), Config{Table: name})
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { pool.Exec(bg, "DROP TABLE "+s.config.quoted()) })
-				for range 2 {
-					if err := s.Migrate(bg); err != nil {
-						t.Fatal(err)
-					}
-				}
-				c := request()
-				claims(t, s, c, idempotency.Claimed)
-				if err := s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour); err != nil {
-					t.Error(err)
-				}
-				claims(t, s, anew(c), idempotency.Replay)
-				var indexes int
-				if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
-					t.Errorf("it has %d indexes, %v; want that of the key and that of forget_at", indexes, err)
-				}
-			})
-		}
+		"%[1]s.my_2", "%[1]s.select", DefaultTable + "." + DefaultTable, "Table.Key", long + "." + long,
 	}
-}
-
-// Tables beside each other have their two indexes each, in whatever order they are made. Where a name
-// is that of another's index, Migrate reports it.
-func TestMigrateNeighbours(t *testing.T) {
-	t.Parallel()
-	names := []string{"keys", "keys_forget_at", "keys_pkey", "keys_forget_at_forget_at"}
-	for _, backwards := range []bool{false, true} {
+	for _, kind := range []string{"pgx", "sql"} {
 		schema := "s_" + strings.ToLower(rand.Text())
 		pool := newPool(t, dsn(t)+"&search_path="+schema)
-		if _, err := pool.Exec(bg, "CREATE SCHEMA "+schema); err != nil {
-			t.Fatal(err)
-		}
-		if backwards {
-			slices.Reverse(names)
-		}
+		execute(t, pool, `CREATE SCHEMA "`+schema+`"`)
 		for _, name := range names {
-			s, err := New(pool, Config{Table: name})
-			if err != nil {
-				t.Fatal(err)
+			name := strings.ReplaceAll(name, "%[1]s", schema)
+			if in, _, ok := strings.Cut(name, "."); ok {
+				execute(t, pool, `CREATE SCHEMA IF NOT EXISTS "`+in+`"`)
 			}
-			if err := s.Migrate(bg); err != nil {
-				if name != "keys_pkey" || !strings.Contains(err.Error(), name) {
-					t.Errorf("%s in the order %v: %v", name, names, err)
+			s, err := New(pool, Config{Table: name})
+			if kind == "sql" {
+				s, err = NewSQL(stdlib.OpenDBFromPool(pool), Config{Table: name})
+			}
+			must(t, err)
+			for range 2 {
+				err = s.Migrate(bg)
+			}
+			if err != nil {
+				if !strings.HasSuffix(name, "_pkey") || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s, %s: %v", kind, name, err)
 				}
 				continue
 			}
+			c := request()
+			claims(t, s, c, idempotency.Claimed)
+			must(t, s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour))
+			claims(t, s, anew(c), idempotency.Replay)
 			var indexes int
 			if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
-				t.Errorf("%s in the order %v has %d indexes, %v; want 2", name, names, indexes, err)
+				t.Errorf("%s, %s has %d indexes, %v; want that of the key and that of forget_at", kind, name, indexes, err)
+			}
+			if strings.Contains(name, ".") { // in a schema that the other kind has, too
+				execute(t, pool, "DROP TABLE "+s.config.quoted())
 			}
 		}
+		slices.Reverse(names)
 	}
 }
 
@@ -225,15 +166,11 @@ func TestRefusalsWriteNothing(t *testing.T) { // not beside others: the server c
 	for _, c := range []idempotency.Claim{running, done, unknown} {
 		claims(t, s, c, idempotency.Claimed)
 	}
-	if err := errors.Join(s.Complete(bg, done.Key, done.Token, nil, time.Hour), s.Extend(bg, unknown.Key, unknown.Token, 0, time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.Complete(bg, done.Key, done.Token, nil, time.Hour), s.Extend(bg, unknown.Key, unknown.Token, 0, time.Hour)))
 	other := anew(done)
 	other.Fingerprint[0]++
 	next := func() (n int64) {
-		if err := pool.QueryRow(bg, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, pool.QueryRow(bg, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n))
 		return n
 	}
 	const n = 100
@@ -256,16 +193,12 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
-	if _, err := pool.Exec(bg, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
-		FROM generate_series(0, 2499) AS n`); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, pool, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
+		FROM generate_series(0, 2499) AS n`)
 	owned, kept := request(), request()
 	claims(t, s, owned, idempotency.Claimed)
 	claims(t, s, kept, idempotency.Claimed)
-	if err := s.Complete(bg, kept.Key, kept.Token, nil, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Complete(bg, kept.Key, kept.Token, nil, time.Hour))
 	ended, cancel := context.WithCancel(bg)
 	cancel()
 	if n, err := s.Sweep(ended); n != 0 || !errors.Is(err, context.Canceled) {
@@ -313,65 +246,5 @@ func TestSweep(t *testing.T) {
 	}
 	if err := s.SweepEvery(bg, 0, nil); err == nil {
 		t.Error("SweepEvery(0) is fine")
-	}
-}
-
-func TestServerIsGone(t *testing.T) {
-	t.Parallel()
-	s, err := New(newPool(t, "postgres://127.0.0.1:1/postgres?sslmode=disable"), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(bg, 10*time.Second)
-	defer cancel()
-	_, err = s.Claim(ctx, request())
-	_, err2 := s.Transact(ctx, request(), nil)
-	if err == nil || err2 == nil || errors.Is(err, ErrNoTable) {
-		t.Errorf("without a server: %v; %v", err, err2)
-	}
-}
-
-// A server that accepts connections and does not answer holds no call beyond its deadline.
-func TestMuteServer(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	at := "postgres://" + l.Addr().String() + "/postgres?sslmode=disable"
-	byPgx, err := New(newPool(t, at), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("pgx", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	bySQL, err := NewSQL(db, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]*Store{"pgx": byPgx, "sql": bySQL} {
-		for call, f := range map[string]func(context.Context) error{
-			"Claim":    func(ctx context.Context) error { _, err := s.Claim(ctx, request()); return err },
-			"Transact": func(ctx context.Context) error { _, err := s.Transact(ctx, request(), nil); return err },
-			"Release":  func(ctx context.Context) error { return s.Release(ctx, "key", idempotency.Token{1}) },
-			"Sweep":    func(ctx context.Context) error { _, err := s.Sweep(ctx); return err },
-		} {
-			ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-			done := make(chan error, 1)
-			go func() { done <- f(ctx) }()
-			select {
-			case err := <-done:
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s, %s: %v, want context.DeadlineExceeded", name, call, err)
-				}
-			case <-time.After(30 * time.Second):
-				t.Errorf("%s, %s does not return", name, call)
-			}
-			cancel()
-		}
 	}
 }

@@ -60,7 +60,7 @@ func (s stuck) Close() error    { return nil }
 // too late stays open.
 func TestADriverThatHeedsNoContext(t *testing.T) {
 	for at, call := range map[string]func(context.Context, sqlDB) error{
-		"connect":   func(ctx context.Context, d sqlDB) error { _, err := d.exec(ctx, "x"); return err },
+		"connect":   func(ctx context.Context, d sqlDB) error { return exec(ctx, d, "x") },
 		"statement": func(ctx context.Context, d sqlDB) error { return d.row(ctx, "x", nil, nil) },
 		"begin":     func(ctx context.Context, d sqlDB) error { _, err := d.begin(ctx, 0); return err },
 		"commit": func(ctx context.Context, d sqlDB) error {
@@ -84,7 +84,7 @@ func TestADriverThatHeedsNoContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			begun := time.Now()
-			if err := call(ctx, sqlDB{sqlConn{db}, db}); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+			if err := call(ctx, sqlDB{sqlQuerier{db}, db}); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 				t.Errorf("a driver that stands still at %s: %v after %v", at, err, time.Since(begun))
 			}
 			close(s.until)
@@ -94,5 +94,15 @@ func TestADriverThatHeedsNoContext(t *testing.T) {
 			}
 			db.Close()
 		})
+	}
+}
+
+// An error after the end of a context is that of the context, too, whatever the driver makes of it.
+func TestTheEndOfAContextIsInTheError(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	own := errors.New("canceling statement due to user request")
+	if err := new(Store).explain(ended, "Claim", own); !errors.Is(err, context.Canceled) || !errors.Is(err, own) {
+		t.Errorf("%v, want both errors", err)
 	}
 }

@@ -3,6 +3,7 @@ package lullpostgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -52,12 +53,13 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	}
 	end, cancel := context.WithDeadline(always, until)
 	defer cancel()
-	n, err := tx.exec(end, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
+	var completed bool
+	err = tx.row(end, s.sql.completeAlone, []any{c.Key, c.Token[:], notNull(record), micros(c.Retention)}, []any{&completed})
 	switch {
-	case err == nil && n != 1:
-		err = errVanished
 	case err == nil:
 		err = tx.commit(end)
+	case errors.Is(err, sql.ErrNoRows):
+		err = errVanished
 	}
 	if err != nil {
 		return idempotency.Answer{}, s.explain(end, "Transact", err)
@@ -111,11 +113,14 @@ func (s *Store) Sweep(ctx context.Context) (deleted int64, err error) {
 		if err := ctx.Err(); err != nil {
 			return deleted, err
 		}
-		n, err := s.db.exec(ctx, s.sql.sweep, sweepBatch)
+		var n int64
+		err := s.db.row(ctx, s.sql.sweep, []any{sweepBatch}, []any{&n})
 		if err != nil && !transient(err) {
 			return deleted, s.explain(ctx, "Sweep", err)
 		}
-		deleted += n
+		if err == nil {
+			deleted += n
+		}
 		if err == nil && n < sweepBatch {
 			return deleted, nil
 		}

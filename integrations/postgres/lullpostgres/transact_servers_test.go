@@ -38,9 +38,7 @@ func each(t *testing.T, c Config, f func(t *testing.T, s *Store, effects string)
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			table := "e_" + strings.ToLower(rand.Text())
-			if _, err := s.db.exec(bg, "CREATE TABLE "+table+" (n int NOT NULL)"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, exec(bg, s.db, "CREATE TABLE "+table+" (n int NOT NULL)"))
 			f(t, s, table)
 		})
 	}
@@ -74,9 +72,7 @@ func TestNobodyWaits(t *testing.T) {
 			"taken over": func(c idempotency.Claim) idempotency.Claim {
 				former := anew(c)
 				claims(t, s, former, idempotency.Claimed)
-				if err := s.Extend(bg, c.Key, former.Token, 0, time.Hour); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Extend(bg, c.Key, former.Token, 0, time.Hour))
 				return former
 			},
 			"forgotten": func(c idempotency.Claim) idempotency.Claim {
@@ -123,9 +119,7 @@ func TestNobodyWaits(t *testing.T) {
 					}
 					return nil, false
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if name == "taken over" { // and given back
 					if err := s.Complete(bg, c.Key, former.Token, []byte("late"), time.Hour); err != nil {
 						t.Errorf("Complete by the former owner, after all: %v", err)
@@ -349,9 +343,7 @@ func TestLateClaims(t *testing.T) {
 		} {
 			c := request()
 			c.Resume = true
-			if err := before(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, before(c))
 			there := func() (row string) {
 				if err := s.db.row(bg, "SELECT COALESCE(max(e::text), 'none') FROM "+s.config.quoted()+" AS e WHERE key = $1::text", []any{c.Key}, []any{&row}); err != nil {
 					t.Fatal(err)
@@ -378,18 +370,14 @@ func TestReleaseAndClaimsUnderWay(t *testing.T) {
 	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
 		c := request()
 		tx, err := s.db.begin(bg, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if a, err := s.claim(bg, tx, s.sql.claim, &c); err != nil || a.State != idempotency.Claimed {
 			t.Fatal(a.State, err)
 		}
 		if err := s.Release(bg, c.Key, c.Token); !errors.Is(err, errBusy) {
 			t.Errorf("Release while the claim is being committed: %v, want that it is not known yet", err)
 		}
-		if err := tx.commit(bg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tx.commit(bg))
 		if err := s.Release(bg, c.Key, c.Token); err != nil {
 			t.Errorf("Release afterwards: %v", err)
 		}

@@ -37,7 +37,7 @@ func Cases() []Case {
 			Right: "keeps the connection: a handshake costs more than a refusal", Source: "RFC 9112, 9.3 (persistence)"},
 
 		{Name: "load-attempt", Group: "load", Does: "marks half of the requests that are too many with Lull-Attempt: 2", survey: "attempts", judge: loadAttempt,
-			Right: "refuses retries before first attempts", Source: overload + ": attempts are counted in the request; docs/guide.md"},
+			Right: "refuses retries before first attempts", Source: overload + ": attempts are counted in the request; docs/servers.md"},
 		{Name: "load-late", Group: "load", Does: "sends a GET with Lull-Timeout: 0: nobody waits for the answer", survey: "late", judge: loadLate,
 			Right: "does not work on it", Source: "SRE book, Addressing Cascading Failures: missed deadlines; gRPC deadlines"},
 		{Name: "load-deadline", Group: "load", Does: "sends a GET of a slow path with a quarter of the time that it takes", survey: "short", judge: loadDeadline,

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // Outliving is a store that outlives the processes that use it.
@@ -45,12 +44,6 @@ type Outliving struct {
 	Effects       func(t *testing.T, place, name string) int
 }
 
-// Where the handler may be killed, beside what the middleware has.
-const (
-	beforeEffect step.Point = "before effect"
-	afterEffect  step.Point = "after effect"
-)
-
 // Matrix starts the test binary again as a server with the middleware, the store, and
 // a handler whose effect can be counted, kills it (SIGKILL) at each step of the
 // protocol in turn, and sends the same requests to a second server, with and without
@@ -59,23 +52,31 @@ const (
 // others get its response. With Address it also lets the store stand still at each packet
 // of a request, and then answer: no outcome is unknown. It logs what happened (go test -v).
 func Matrix(t *testing.T, o Outliving) {
-	if o.Effect == nil {
-		if o.Transactional {
-			t.Fatal("storetest: Transactional needs an Effect and Effects")
-		}
-		o.Effects = countLines
+	if o.Transactional && o.Effect == nil {
+		t.Fatal("storetest: Transactional needs an Effect and Effects")
 	}
-	if in := os.Getenv(childEnv); in != "" {
-		serveChild(t, o, in) // does not return
+	in, dir := os.Getenv(childEnv), ""
+	var c childConfig
+	if in == "" {
+		dir = t.TempDir()
+	} else if err := json.Unmarshal([]byte(in), &c); err != nil {
+		t.Fatal(err)
+	} else {
+		dir = c.Dir
+	}
+	if o.Effect == nil {
+		o.Effect = func(_ context.Context, _ idempotency.Store, name string) error { return appendLine(dir, name) }
+		o.Effects = func(t *testing.T, _, name string) int { return countLines(t, dir, name) }
+	}
+	if in != "" {
+		serveChild(t, o, c) // does not return
 	}
 	if testing.Short() {
 		t.Skip("storetest: the matrix of killed processes is not short")
 	}
-	place, dir := o.Place(t), t.TempDir()
-
-	m := matrix{T: t, o: o, place: place, dir: dir}
+	m := matrix{T: t, o: o, place: o.Place(t), dir: dir}
 	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
-	points := []step.Point{step.BeforeClaim, step.AfterClaim, beforeEffect, afterEffect, step.AfterHandler, step.AfterComplete, step.AfterResponse}
+	points := []point{beforeClaim, afterClaim, beforeEffect, afterEffect, afterHandler, afterComplete, afterResponse}
 	for _, resume := range []bool{false, true} {
 		var all []killed // their leases end beside each other
 		for _, at := range points {
@@ -97,8 +98,6 @@ func Matrix(t *testing.T, o Outliving) {
 	}
 }
 
-func newName() string { return rand.Text() }
-
 type matrix struct {
 	*testing.T
 	o     Outliving
@@ -117,28 +116,23 @@ func (m *matrix) table() io.Writer {
 // default, so that a slow machine does not make them look dead.
 const deadLease = 500 * time.Millisecond
 
-func (m *matrix) start(kill step.Point, resume bool, lease time.Duration) *child {
+func (m *matrix) start(kill point, resume bool, lease time.Duration) *child {
 	m.Helper()
 	return startChild(m.T, childConfig{Place: m.place, Dir: m.dir, Kill: kill, Resume: resume, Lease: lease})
 }
 
-func (m *matrix) effects(name string) int {
-	if m.o.Effect == nil {
-		return m.o.Effects(m.T, m.dir, name)
-	}
-	return m.o.Effects(m.T, m.place, name)
-}
+func (m *matrix) effects(name string) int { return m.o.Effects(m.T, m.place, name) }
 
 // killed is a server that was killed while it worked on a request.
 type killed struct {
-	at     step.Point
+	at     point
 	resume bool
 	name   string // the request's key
 	before int    // how many effects the request had by then
 }
 
 // kill starts a server, sends it a request, and waits until it has killed itself.
-func (m *matrix) kill(at step.Point, resume bool) killed {
+func (m *matrix) kill(at point, resume bool) killed {
 	m.Helper()
 	first := m.start(at, resume, deadLease)
 	var name string
@@ -148,7 +142,7 @@ func (m *matrix) kill(at step.Point, resume bool) killed {
 		if err == nil && got.asksToWait() && time.Now().Before(deadline) {
 			continue // the store was too slow for it, so it has not come that far
 		}
-		if err == nil && at != step.AfterResponse {
+		if err == nil && at != afterResponse {
 			m.Errorf("killed %s: there is a response nevertheless: %v", at, got)
 		}
 		break
@@ -174,9 +168,9 @@ func (m *matrix) row(second *child, k killed) {
 	const ran, resumed, replayed, unknown = "201 ran", "201 resumed", "201 replayed", "409 outcome-unknown"
 	effects := 1
 	switch {
-	case k.at == step.AfterComplete || k.at == step.AfterResponse:
+	case k.at == afterComplete || k.at == afterResponse:
 		want, wantMore = replayed, replayed
-	case k.at == step.BeforeClaim || m.o.Transactional:
+	case k.at == beforeClaim || m.o.Transactional:
 		want, wantMore = ran, replayed
 	case k.resume:
 		want, wantMore = resumed, replayed

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
-	"github.com/lullgo/lull/server/idempotency/internal/step"
 )
 
 // childEnv is the variable that makes a process a server, and its value is which one.
@@ -28,18 +28,61 @@ const ready = "storetest: listening on "
 type childConfig struct {
 	Place  string
 	Dir    string // of files for effects
-	Kill   step.Point
+	Kill   point
 	Resume bool
 	Lease  time.Duration
 }
 
-// serveChild is a server, until its standard input ends or it kills itself.
-func serveChild(t *testing.T, o Outliving, in string) {
-	var c childConfig
-	if err := json.Unmarshal([]byte(in), &c); err != nil {
-		t.Fatal(err)
+// A point is a place between two steps of the protocol at which a server may be killed.
+type point string
+
+const (
+	beforeClaim   point = "before claim"
+	afterClaim    point = "after claim"
+	beforeEffect  point = "before effect"
+	afterEffect   point = "after effect"
+	afterHandler  point = "after handler"
+	afterComplete point = "after complete" // before the response is sent
+	afterResponse point = "after response"
+)
+
+// steps is a store that calls at at each point to which it comes.
+type steps struct {
+	idempotency.Store
+	at func(point)
+}
+
+func (s steps) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+	s.at(beforeClaim)
+	a, err := s.Store.Claim(ctx, c)
+	if err == nil && a.State == idempotency.Claimed {
+		s.at(afterClaim)
 	}
-	kill := func(p step.Point) {
+	return a, err
+}
+
+func (s steps) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	s.at(afterHandler)
+	err := s.Store.Complete(ctx, key, token, record, retention)
+	s.at(afterComplete)
+	return err
+}
+
+func (s steps) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	s.at(beforeClaim)
+	a, err := s.Store.(idempotency.Transactor).Transact(ctx, c, func(ctx context.Context, resumed bool) ([]byte, bool) {
+		s.at(afterClaim)
+		record, keep := run(ctx, resumed)
+		s.at(afterHandler)
+		return record, keep
+	})
+	s.at(afterComplete)
+	return a, err
+}
+
+// serveChild is a server, until its standard input ends or it kills itself.
+func serveChild(t *testing.T, o Outliving, c childConfig) {
+	kill := func(p point) {
 		if p == c.Kill {
 			self, err := os.FindProcess(os.Getpid())
 			if err == nil {
@@ -52,9 +95,8 @@ func serveChild(t *testing.T, o Outliving, in string) {
 			select {} // until the signal is there
 		}
 	}
-	step.Set(kill)
 	store := o.Open(t, c.Place)
-	m, err := idempotency.New(store, idempotency.Config{
+	m, err := idempotency.New(steps{store, kill}, idempotency.Config{
 		Lease:         c.Lease,
 		Resume:        c.Resume,
 		Transactional: o.Transactional,
@@ -77,15 +119,11 @@ func serveChild(t *testing.T, o Outliving, in string) {
 		if c.Kill == "" {
 			time.Sleep(50 * time.Millisecond) // for others to come meanwhile
 		}
-		switch {
-		case o.Effect != nil:
-			err = o.Effect(r.Context(), store, string(name))
-		case !a.Resumed || countLines(t, c.Dir, string(name)) == 0: // resumed: look first
-			err = appendLine(c.Dir, string(name))
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
+		if !a.Resumed || o.Effects(t, c.Place, string(name)) == 0 { // resumed: look first
+			if err := o.Effect(r.Context(), store, string(name)); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
 		}
 		kill(afterEffect)
 		w.WriteHeader(http.StatusCreated)
@@ -95,7 +133,11 @@ func serveChild(t *testing.T, o Outliving, in string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go http.Serve(l, m.Wrap(http.HandlerFunc(handler)))
+	answer := m.Wrap(http.HandlerFunc(handler))
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer.ServeHTTP(w, r)
+		kill(afterResponse)
+	}))
 	fmt.Printf("\n%s%s\n", ready, l.Addr())
 	io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)

@@ -92,36 +92,37 @@ func (t *tester) concurrent() {
 		t.Errorf("8 claims by one token: %v answers by state, want all claimed", got)
 	}
 	// The whole way, all at once: one runs, and all others see what it made.
-	e := request()
+	t.onlyOneRuns(n, func(mine idempotency.Claim, ran func()) (idempotency.Answer, error) {
+		a, err := t.s.Claim(t.ctx, mine)
+		if err == nil && a.State == idempotency.Claimed {
+			ran()
+			err = t.s.Complete(t.ctx, mine.Key, mine.Token, mine.Token[:], long)
+		}
+		return a, err
+	})
+}
+
+// onlyOneRuns has n owners of one key try, until it is theirs or there is a record.
+func (t *tester) onlyOneRuns(n int, try func(mine idempotency.Claim, ran func()) (idempotency.Answer, error)) {
+	t.Helper()
+	all := request()
 	var runs atomic.Int64
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			mine := again(e)
-			for {
-				a, err := t.s.Claim(t.ctx, mine)
-				switch {
-				case err != nil:
-					t.Errorf("Claim: %v", err)
-					return
-				case a.State == idempotency.Claimed:
-					runs.Add(1)
-					if err := t.s.Complete(t.ctx, mine.Key, mine.Token, mine.Token[:], long); err != nil {
-						t.Errorf("Complete: %v", err)
+			for mine := again(all); ; time.Sleep(time.Millisecond) {
+				a, err := try(mine, func() { runs.Add(1) })
+				if err != nil || a.State != idempotency.InFlight {
+					if err != nil || a.State != idempotency.Claimed && a.State != idempotency.Replay {
+						t.Errorf("one of %d at once gets %v, %v", n, a.State, err)
 					}
 					return
-				case a.State == idempotency.Replay:
-					return
-				case a.State != idempotency.InFlight:
-					t.Errorf("Claim answers %v", a.State)
-					return
 				}
-				time.Sleep(time.Millisecond)
 			}
 		})
 	}
 	wg.Wait()
 	if runs.Load() != 1 {
-		t.Errorf("%d of %d own the key", runs.Load(), n)
+		t.Errorf("%d of %d at once own the key", runs.Load(), n)
 	}
 }

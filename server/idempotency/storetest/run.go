@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
@@ -16,8 +17,9 @@ import (
 // Options hold what Run needs to know about a store. The zero Options are right for one
 // with a real clock.
 type Options struct {
-	// Advance lets the store's clock run on by at least d. Nil: time.Sleep.
-	Advance func(d time.Duration)
+	// Virtual: the store's clock is that of package time, and it waits for nothing outside of
+	// the process. Then each test runs in a bubble of testing/synctest, and takes no time.
+	Virtual bool
 	// MaxRecord is the longest record that the store must keep. Zero: 1 MiB and 64 KiB,
 	// what the middleware writes at most by default.
 	MaxRecord int
@@ -28,9 +30,6 @@ type Options struct {
 // Run runs the tests as subtests of t. open returns the store to be tested; it is
 // called once for each. It need not be empty: keys are random.
 func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
-	if o.Advance == nil {
-		o.Advance = time.Sleep
-	}
 	if o.MaxRecord == 0 {
 		o.MaxRecord = 1<<20 + 64<<10
 	}
@@ -62,15 +61,20 @@ func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
 		{"long times", (*tester).longTimes},
 		{"transactions", (*tester).transactions},
 	} {
+		run := func(t *testing.T) { test.run(&tester{T: t, s: open(t), o: o, ctx: context.Background()}) }
 		t.Run(test.name, func(t *testing.T) {
-			test.run(&tester{T: t, s: open(t), o: o, ctx: context.Background()})
+			if o.Virtual {
+				synctest.Test(t, run)
+			} else {
+				run(t)
+			}
 		})
 	}
 }
 
 const (
 	long  = time.Hour              // does not end during a test
-	short = 300 * time.Millisecond // ends after Advance
+	short = 300 * time.Millisecond // ends during a test
 	past  = short + 50*time.Millisecond
 )
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -39,7 +40,7 @@ func (m *matrix) stalls() {
 		s := httptest.NewServer(keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name, err := io.ReadAll(r.Body)
 			ran.Add(1)
-			if err == nil && m.o.Effect != nil {
+			if err == nil {
 				err = m.o.Effect(r.Context(), store, string(name))
 			}
 			if err != nil {
@@ -49,10 +50,10 @@ func (m *matrix) stalls() {
 			w.WriteHeader(http.StatusCreated)
 			io.WriteString(w, "ran")
 		})))
-		m.final(s.URL, newName()) // connections and statements are there
+		m.final(s.URL, rand.Text()) // connections and statements are there
 		ran.Store(0)
 
-		name := newName()
+		name := rand.Text()
 		g.hold(packets)
 		first := make(chan string, 1)
 		go func() {
@@ -73,10 +74,7 @@ func (m *matrix) stalls() {
 			got = <-first
 		}
 		last := m.final(s.URL, name)
-		runs, effects := ran.Load(), ran.Load()
-		if m.o.Effect != nil {
-			effects = int64(m.effects(name))
-		}
+		runs, effects := ran.Load(), m.effects(name)
 		more := m.final(s.URL, name)
 		s.Close()
 		fmt.Fprintf(w, "%d packets\t%s\t%d\t%v\t%d\t%d\t%v\n", packets, got, before, last, runs, effects, more)

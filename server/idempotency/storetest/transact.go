@@ -3,8 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/server/idempotency"
@@ -39,7 +37,9 @@ func (t *tester) transactions() {
 		}
 		// While it runs, others learn that and do not wait.
 		begun := time.Now()
-		t.running(again(c))
+		if a, err := t.s.Claim(t.ctx, again(c)); err != nil || a.State != idempotency.InFlight { // Remaining may be zero
+			t.Errorf("Claim while a transaction runs: %v, %v, want in-flight", a.State, err)
+		}
 		if waited := time.Since(begun); waited > 30*time.Second {
 			t.Errorf("a claim waited %v for a transaction", waited)
 		}
@@ -103,49 +103,14 @@ func (t *tester) transactions() {
 
 	h := lasting(request(), short, short) // its record is kept for its own time
 	transact(h, idempotency.Claimed, func(bool) ([]byte, bool) { return []byte("short"), true })
-	t.o.Advance(past)
+	time.Sleep(past)
 	transact(other(h), idempotency.Claimed, func(resumed bool) ([]byte, bool) { return nil, !resumed })
 
-	// Many at once.
-	n := min(t.o.Concurrent, 50)
-	all := request()
-	var runs atomic.Int64
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			mine := again(all)
-			for {
-				a, err := s.Transact(t.ctx, mine, func(context.Context, bool) ([]byte, bool) {
-					runs.Add(1)
-					time.Sleep(10 * time.Millisecond)
-					return []byte("one"), true
-				})
-				switch {
-				case err != nil:
-					t.Errorf("Transact: %v", err)
-					return
-				case a.State == idempotency.Replay, a.State == idempotency.Claimed:
-					return
-				case a.State != idempotency.InFlight:
-					t.Errorf("Transact answers %v", a.State)
-					return
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
+	t.onlyOneRuns(min(t.o.Concurrent, 50), func(mine idempotency.Claim, ran func()) (idempotency.Answer, error) {
+		return s.Transact(t.ctx, mine, func(context.Context, bool) ([]byte, bool) {
+			ran()
+			time.Sleep(10 * time.Millisecond)
+			return []byte("one"), true
 		})
-	}
-	wg.Wait()
-	if runs.Load() != 1 {
-		t.Errorf("%d transactions at once: %d ran", n, runs.Load())
-	}
-}
-
-// running checks that c is answered with InFlight; in a transaction's case Remaining
-// may be zero.
-func (t *tester) running(c idempotency.Claim) {
-	t.Helper()
-	a, err := t.s.Claim(t.ctx, c)
-	if err != nil || a.State != idempotency.InFlight {
-		t.Errorf("Claim while a transaction runs: %v, %v, want in-flight", a.State, err)
-	}
+	})
 }

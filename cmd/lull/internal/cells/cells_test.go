@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/lullgo/lull/lab/scenario"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -194,7 +195,7 @@ func TestInterruptedCellsAreInNoPart(t *testing.T) {
 
 func TestLinesThatAreNone(t *testing.T) {
 	whole := func(build, cell, result string) string {
-		return `{"build":` + string(quoted(build)) + `,"cell":"` + cell + `","result":` + result + "}\n"
+		return `{"build":` + strconv.Quote(build) + `,"cell":"` + cell + `","result":` + result + "}\n"
 	}
 	good := whole(Build(), "a", `{"run":null}`)
 	for _, c := range []struct{ text, want string }{
@@ -216,14 +217,6 @@ func TestLinesThatAreNone(t *testing.T) {
 	}
 }
 
-func quoted(v string) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
 // A result of another kind, which only a forged part has, is an error.
 func TestResultOfAnotherKind(t *testing.T) {
 	c := stalled(1)
@@ -232,7 +225,7 @@ func TestResultOfAnotherKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{`{}`, `null`, `[]`, `{"figures":{}}`, `{"run":{},"map":{}}`, `{"run":{"End":"x"}}`} {
-		w := &Where{n: 1, merges: true, known: results{key: json.RawMessage(text)}}
+		w := &Where{n: 1, known: results{key: json.RawMessage(text)}}
 		if err := w.Fly(t.Context(), []Cell{c}, Watcher{Done: func(int, Result) { t.Errorf("%s is taken", text) }}); err == nil {
 			t.Errorf("%s: no error", text)
 		}

@@ -53,6 +53,15 @@ func (t Texts) Split() []string {
 	return parts
 }
 
+// Names returns the name of each.
+func Names[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, each := range all {
+		names[i] = name(each)
+	}
+	return names
+}
+
 // Option is the text of a flag whose default depends on other flags. An empty value
 // ("--load=") is not the default: it was given.
 type Option struct {

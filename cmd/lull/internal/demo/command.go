@@ -32,7 +32,6 @@ type Command struct {
 	Plain      bool       `help:"Print a line each second instead of the picture, as if there were no terminal."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Compares several clients. Each has its own HTTP backend on loopback. All backends
 have the same capacity and a queue. All clients make their calls at the same
@@ -62,13 +61,11 @@ Ctrl-C ends the run and prints what was measured until then; the exit
 code is 1.`
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, err := f.setting()
 	return err
 }
 
-// Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"scenario": {"storm", "tail"}, "kind": {string(stall), string(errors503)}, "clients": flagNames(storm.clients()),

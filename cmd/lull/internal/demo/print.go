@@ -2,15 +2,11 @@ package demo
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // printTable prints the setting, the figures, findings, and what the figures mean. It fits
@@ -67,29 +63,6 @@ func warnings(r result) (texts []string) {
 			r.dialErrors, words.requests, advice))
 	}
 	return texts
-}
-
-// ranked returns a sentence that lists some clients, by a value, the least first.
-func ranked[F any](all []F, intro string, of func(F) (value float64, text string, ok bool)) []string {
-	type entry struct {
-		value float64
-		text  string
-	}
-	var entries []entry
-	for _, f := range all {
-		if value, text, ok := of(f); ok {
-			entries = append(entries, entry{value, text})
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.text
-	}
-	return term.List(intro, texts)
 }
 
 // printJSON prints the setting, the run and the figures of the table.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // stormDefinitions describe what storm_figures.go computes.
@@ -65,15 +67,17 @@ func (stormScenario) findings(r result) []string {
 	if r.tooShort() {
 		return []string{"The run ended too early to tell who recovers."}
 	}
-	lines := ranked(r.retriers, "Back to normal, the soonest first: ", func(f stormFigures) (float64, string, bool) {
+	var lines term.Sentences
+	lines.List("Back to normal, the soonest first: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
 		if f.Recovery == nil {
 			return 0, "", false
 		}
 		return *f.Recovery, fmt.Sprintf("%s (%.1f s)", f.Name, *f.Recovery/1000), true
-	})
-	return append(lines, ranked(r.retriers, "Not back when the run ended: ", func(f stormFigures) (float64, string, bool) {
+	})...)
+	lines.List("Not back when the run ended: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
 		return 0, f.Name, f.Recovery == nil
 	})...)
+	return lines
 }
 
 func (stormScenario) json(r result) (setting, clients any) {

@@ -1,4 +1,4 @@
-// Command results prints the tables of docs/torture-results.md from cards that lull torture
+// Command results prints the tables of lab/torture/RESULTS.md from cards that lull torture
 // --json has printed: how many verdicts of which grade each client has, and each fail.
 package main
 

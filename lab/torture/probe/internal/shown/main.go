@@ -1,4 +1,4 @@
-// Command shown prints the table of docs/probe.md: the servers of package servers, and an nginx
+// Command shown prints the table of docs/torture.md: the servers of package servers, and an nginx
 // in front of the plain one if nginx is installed, each on 127.0.0.1.
 package main
 
