@@ -176,6 +176,16 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// The error of one cell is that of all.
+func TestACellThatCannotBeFlown(t *testing.T) {
+	unknown := stalled(1)
+	unknown.Wanted = "x"
+	err := read(t, Flags{}, nil).Fly(t.Context(), []Cell{stalled(2), unknown}, Watcher{Done: func(int, Result) {}})
+	if err == nil || !strings.Contains(err.Error(), `a cell that wants "x"`) {
+		t.Error(err)
+	}
+}
+
 // What is interrupted is no result: a part has only whole cells.
 func TestInterruptedCellsAreInNoPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
