@@ -111,27 +111,27 @@ func TestWhyATimeoutIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A schedule that grows in no known way, or begins at once, is none to leave an overloaded
-// service alone with: the default one is used then.
-func TestRateLimitedWaitsOfOddSchedules(t *testing.T) {
-	usual := newDependency(t, lull.Policy{})
-	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
-		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})
-		for n := 1; n < 4; n++ {
-			if got, want := d.State().Wait(n, rateLimited, middle), usual.State().Wait(n, rateLimited, middle); got != want {
-				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
+// A service that is overloaded is left alone for longer than one that has failed, and never for less
+// than RateLimitedBase, whatever the schedule's cap. A schedule that grows in no known way, or
+// begins at once, is none for it: the default one is used then.
+func TestRateLimitedWaits(t *testing.T) {
+	const base, second = 100 * ms, time.Second
+	for _, c := range []struct {
+		backoff backoff.Schedule
+		base    time.Duration
+		want    []time.Duration
+	}{
+		{backoff.Schedule{}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Kind: backoff.Ethernet}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Kind: backoff.Immediate}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Base: base, Cap: 500 * ms}, 2 * second, []time.Duration{2 * second, 2 * second}},
+		{backoff.Schedule{Base: 3 * second}, 2 * second, []time.Duration{3 * second, 6 * second}},
+	} {
+		d := newDependency(t, lull.Policy{Backoff: c.backoff, RateLimitedBase: c.base})
+		for n, want := range c.want {
+			if got := d.State().Wait(n+1, rateLimited, func() uint64 { return math.MaxUint64 }); got != want {
+				t.Errorf("%+v: the longest wait %d is %v, want %v", c.backoff, n+1, got, want)
 			}
-		}
-	}
-}
-
-// The wait for a service that is overloaded is never below RateLimitedBase, not even where the
-// schedule's cap is.
-func TestRateLimitedBaseAboveTheCap(t *testing.T) {
-	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, RateLimitedBase: 2 * time.Second})
-	for n := 1; n < 3; n++ {
-		if got := d.State().Wait(n, rateLimited, middle); got != 2*time.Second {
-			t.Errorf("wait %d is %v, want 2s", n, got)
 		}
 	}
 }

@@ -95,17 +95,3 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 		}
 	})
 }
-
-// Rate-limited failures wait longer than blips.
-func TestRateLimitWaitsLonger(t *testing.T) {
-	d := newDependency(t, lull.Policy{Budget: plenty})
-	longest := func(k engine.Kind) time.Duration {
-		c, _ := d.State().Start(0, engine.Spec{})
-		defer c.Abandon(0)
-		c.Attempt(0, nil)
-		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait
-	}
-	if blip, rateLimited := longest(lull.KindTransient), longest(lull.KindRateLimited); blip != 100*time.Millisecond || rateLimited != time.Second {
-		t.Errorf("longest first wait: %v after a blip, %v when rate-limited; want 100ms and 1s", blip, rateLimited)
-	}
-}

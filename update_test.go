@@ -138,9 +138,10 @@ func TestUpdateKeepsTheBudget(t *testing.T) {
 				return errDown
 			})
 			c.after.Breaker, c.after.Deadline = off, lull.NoTimeout
+			old := d.Budget()
 			update(t, d, c.after)
-			if got := d.Budget().Balance(d.Now()); got != c.want {
-				t.Errorf("%s: %v tokens after the update, want %v", name, got, c.want)
+			if got := d.Budget().Balance(d.Now()); got != c.want || (d.Budget() == old) != (name == "the same") {
+				t.Errorf("%s: %v tokens after the update, want %v; the same budget: %v", name, got, c.want, d.Budget() == old)
 			}
 			if n := tries(d); n != int(c.want)+1 {
 				t.Errorf("%s: %d attempts with %v tokens", name, n, c.want)
@@ -159,9 +160,8 @@ func TestUpdateKeepsTheOptions(t *testing.T) {
 			lull.WithBackoff(func(int, time.Duration, func() uint64) time.Duration { return time.Hour }))
 		tries(d)
 		events := len(log.events)
-		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout})
-		b.End(0, true, 0, 0) // one more
-		for range 10 {
+		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: budget.Config{Stock: 20}})
+		for range 11 { // one more
 			b.End(0, true, 0, 0)
 		}
 		began := time.Now()
@@ -204,26 +204,6 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 	})
 }
 
-func TestUpdateOfARegistry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := r.Get("a")
-		update(t, r, lull.Policy{Attempts: 4, Budget: plenty, Breaker: breaker.Config{Off: true}})
-		if n := tries(a); n != 4 {
-			t.Errorf("one that was there makes %d attempts, want 4", n)
-		}
-		if n := tries(r.Get("b")); n != 4 {
-			t.Errorf("one that came makes %d attempts, want 4", n)
-		}
-		if err := r.Update(lull.Policy{Attempts: -1}); err == nil || tries(r.Get("c")) != 4 {
-			t.Errorf("%v, and the next makes %d attempts", err, tries(r.Get("d")))
-		}
-	})
-}
-
 func TestUpdateOfEachInARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
@@ -258,6 +238,10 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 		attempts[""] = 6
 		if err := r.UpdateEach(of); err != nil || tries(a) != 7 || tries(r.Get("d")) != 6 {
 			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		}
+		update(t, r, of("b"))
+		if err := r.Update(lull.Policy{Attempts: -1}); err == nil || tries(a) != 5 || tries(r.Get("e")) != 5 {
+			t.Errorf("all are to make 5 attempts, and a makes %d (%v)", tries(a), err)
 		}
 	})
 }
@@ -399,35 +383,4 @@ func TestUpdateDoesNotHideAnswers(t *testing.T) {
 			t.Errorf("not retried: %v", err)
 		}
 	})
-}
-
-// A budget stays the same one where its part of the policy does, and where a function of the
-// user's has made it.
-func TestUpdateKeepsTheSameBudget(t *testing.T) {
-	off := breaker.Config{Off: true}
-	one, other := budget.Config{Stock: 10}, budget.Config{Stock: 20}
-	for name, c := range map[string]struct {
-		to   budget.Config
-		opts []lull.Option
-		want bool
-	}{
-		"the same part":           {one, nil, true},
-		"another part":            {other, nil, false},
-		"another, but it is made": {other, []lull.Option{lull.WithBudget(func() budget.Budget { return mustBudget(t, one) })}, true},
-	} {
-		d := newDependency(t, lull.Policy{Budget: one, Breaker: off}, c.opts...)
-		before := d.Budget()
-		update(t, d, lull.Policy{Attempts: 2, Budget: c.to, Breaker: off})
-		if same := d.Budget() == before; same != c.want {
-			t.Errorf("%s: the same budget: %v, want %v", name, same, c.want)
-		}
-	}
-}
-
-func mustBudget(t testing.TB, c budget.Config) budget.Budget {
-	b, err := budget.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

@@ -95,24 +95,7 @@ func (p *twins) attempt() {
 // fly draws how the attempt ends.
 func (p *twins) fly() {
 	w := p.w
-	v := lull.Verdict{Kind: lull.KindSuccess}
-	switch n := w.r.IntN(100); {
-	case n < 1:
-		v.Kind = lull.KindCanceled
-	case w.down && n < 60, n < 10:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
-	case w.down && n < 80, n < 15:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
-	case n < 85 && w.down, n < 20:
-		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-	case n < 22:
-		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
-	case n < 26:
-		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: engine.CodeUnclassified}, {Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}}[w.r.IntN(3)]
-	}
-	if v.Kind != lull.KindSuccess && w.r.IntN(8) == 0 {
-		v.After = time.Duration(w.r.Int64N(int64(300 * ms)))
-	}
+	v, _ := w.verdict()
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := p.plain.Timeout(w.now); took >= timeout {
 		took = timeout

@@ -79,15 +79,7 @@ func (s *siblings) attempt(calls *[2]engine.Call) {
 
 // fly draws how the attempt ends.
 func (s *siblings) fly(calls *[2]engine.Call) {
-	v := lull.Verdict{Kind: lull.KindSuccess}
-	switch n := s.r.IntN(100); {
-	case s.down && n < 60, n < 6:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
-	case s.down && n < 80, n < 9:
-		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-	case n < 10:
-		v = lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
-	}
+	v, _ := s.verdict()
 	took := time.Duration(s.r.ExpFloat64() * float64(20*ms))
 	if timeout := calls[0].Timeout(s.now); took >= timeout {
 		took = timeout

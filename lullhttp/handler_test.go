@@ -447,44 +447,9 @@ func TestHostsThatAskForTheTimeAreForgotten(t *testing.T) {
 	})
 }
 
-// A handler announces that it reads the time, unless it does not, or reads it from another
-// header, or does not trust the client.
-func TestTheHandlerAsksForTheTime(t *testing.T) {
-	mine := func(r *http.Request) bool { return r.Header.Get("From") == "me" }
-	for name, c := range map[string]struct {
-		opts []lullhttp.HandlerOption
-		from string
-		want bool
-	}{
-		"default":         {nil, "", true},
-		"another header":  {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("X-Left")}, "", false},
-		"no header":       {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "", false},
-		"a friend":        {[]lullhttp.HandlerOption{lullhttp.WithTrust(mine)}, "me", true},
-		"a stranger":      {[]lullhttp.HandlerOption{lullhttp.WithTrust(mine)}, "x", false},
-		"the time is out": {nil, "late", true},
-	} {
-		for _, status := range []int{0, 103, 204, 503} {
-			h := newHandler(t, func(w http.ResponseWriter, _ *http.Request) {
-				if status > 0 {
-					w.WriteHeader(status)
-				}
-			}, c.opts...)
-			req := httptest.NewRequest("GET", "/", nil)
-			req.Header.Set("From", c.from)
-			if c.from == "late" {
-				req.Header.Set("Lull-Timeout", "0")
-			}
-			w := httptest.NewRecorder()
-			h(w, req)
-			if got := len(w.Result().Header["Lull"]) > 0; got != c.want {
-				t.Errorf("%s, status %d: %v", name, status, w.Result().Header)
-			}
-		}
-	}
-}
-
 // The headers of a request are trusted from clients that the option accepts, and from nobody
-// else. Without the option they are trusted from everybody.
+// else. Without the option they are trusted from everybody. A handler announces to whom it trusts that it reads
+// the time, unless it does not, or reads it from another header.
 func TestTrust(t *testing.T) {
 	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
 	mutual := lullhttp.WithTrust(lullhttp.TrustMutualTLS)
@@ -492,35 +457,49 @@ func TestTrust(t *testing.T) {
 		opts     []lullhttp.HandlerOption
 		tls      *tls.ConnectionState
 		believed bool
+		silent   bool
 	}{
-		"no option":              {nil, nil, true},
-		"nobody":                 {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, verified, false},
-		"everybody":              {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, nil, true},
-		"mutual TLS":             {[]lullhttp.HandlerOption{mutual}, verified, true},
-		"TLS, no certificate":    {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{}, false},
-		"TLS, not verified":      {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
-		"no TLS":                 {[]lullhttp.HandlerOption{mutual}, nil, false},
-		"nobody, another number": {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.ReadAttemptWith(func(*http.Request) int { return 3 })}, nil, false},
+		"no option":              {nil, nil, true, false},
+		"nobody":                 {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, verified, false, false},
+		"everybody":              {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, nil, true, false},
+		"mutual TLS":             {[]lullhttp.HandlerOption{mutual}, verified, true, false},
+		"TLS, no certificate":    {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{}, false, false},
+		"TLS, not verified":      {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false, false},
+		"no TLS":                 {[]lullhttp.HandlerOption{mutual}, nil, false, false},
+		"nobody, another number": {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.ReadAttemptWith(func(*http.Request) int { return 3 })}, nil, false, false},
+		"another header":         {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("X-Left")}, nil, false, true},
+		"no header":              {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, nil, false, true},
 	} {
-		ran := false
-		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+		status, ran := 0, false
+		h := newHandler(t, func(w http.ResponseWriter, r *http.Request) {
 			ran = true
 			_, bounded := r.Context().Deadline()
-			if n := inbound.From(r.Context()).Attempt(); bounded != c.believed || (n == 3) != c.believed {
+			if n := inbound.From(r.Context()).Attempt(); bounded != c.believed || (n == 3) != (c.believed || c.silent) {
 				t.Errorf("%s: attempt %d, with a deadline: %v; want that it is believed: %v", name, n, bounded, c.believed)
+			}
+			if status > 0 {
+				w.WriteHeader(status)
 			}
 		}, c.opts...)
 		r := httptest.NewRequest("GET", "/", nil)
 		r.TLS = c.tls
 		r.Header.Set("Lull-Attempt", "3")
+		handle := func() {
+			w := httptest.NewRecorder()
+			h(w, r)
+			if announced := len(w.Result().Header["Lull"]) > 0; announced != c.believed {
+				t.Errorf("%s, status %d: announced: %v", name, status, announced)
+			}
+		}
 		r.Header.Set("Lull-Timeout", lullhttp.FormatTimeout(time.Hour))
-		h(httptest.NewRecorder(), r)
-		if !ran {
-			t.Errorf("%s: not run", name)
+		for _, status = range []int{0, 103, 204, 503} {
+			if handle(); !ran {
+				t.Errorf("%s: not run", name)
+			}
 		}
 		ran = false
 		r.Header.Set("Lull-Timeout", "0")
-		if h(httptest.NewRecorder(), r); ran == c.believed {
+		if handle(); ran == c.believed {
 			t.Errorf("%s: the client's time is up, and the handler ran: %v", name, ran)
 		}
 	}

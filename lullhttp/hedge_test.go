@@ -378,31 +378,27 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 // The hook before a retry gets the error of the attempt that failed most recently, whether or not
 // the policy hedges; a hedge gets it if one has failed.
 func TestBeforeRetryHasTheLastError(t *testing.T) {
-	for name, hedged := range map[string]hedge.Config{"not hedged": {}, "hedged": {Attempts: 3, Delay: 10 * ms, Share: -1}} {
-		for how, fails := range map[string]func() (*http.Response, error){
-			"a status": func() (*http.Response, error) {
-				return &http.Response{StatusCode: 503, Header: http.Header{"X-Id": {"7"}}, Body: http.NoBody}, nil
-			},
-			"an error": func() (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
-		} {
-			run(t, name+", "+how, func(t *testing.T) {
-				n := 0
+	hedged := eager
+	hedged.Attempts, hedged.Hedge = 0, hedge.Config{Attempts: 3, Delay: 10 * ms, Share: -1}
+	for name, p := range map[string]lull.Policy{"not hedged": eager, "hedged": hedged} {
+		for _, fails := range []error{io.ErrUnexpectedEOF, nil} { // nil: a status
+			run(t, fmt.Sprint(name, ", ", fails), func(t *testing.T) {
+				n, calls := 0, 0
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
-					if n++; n == 1 {
-						return fails()
+					resp := &http.Response{StatusCode: 200, Header: http.Header{"X-Id": {"7"}}, Body: http.NoBody}
+					if n++; n > 1 {
+						return resp, nil
 					}
-					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+					if fails != nil {
+						return nil, fails
+					}
+					resp.StatusCode = 503
+					return resp, nil
 				})
-				p := eager
-				p.Hedge = hedged
-				if hedged.Attempts > 0 {
-					p.Attempts = 0
-				}
-				calls := 0
 				tr := transport(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
 					calls++
 					status, ok := errors.AsType[*lullhttp.StatusError](last)
-					if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
+					if fails == nil && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || fails != nil && last != fails {
 						t.Errorf("the last error is %v", last)
 					}
 					return nil

@@ -22,13 +22,16 @@ import (
 type recorder struct {
 	status int
 	reqs   []*http.Request
+	bodies []string
 	answer func(*http.Request) *http.Response // if not nil, and if it returns one
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.reqs = append(r.reqs, req)
 	if req.Body != nil {
+		b, _ := io.ReadAll(req.Body)
 		req.Body.Close()
+		r.bodies = append(r.bodies, string(b))
 	}
 	if r.answer != nil {
 		if resp := r.answer(req); resp != nil {
@@ -109,9 +112,7 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 				req.Header = c.header.Clone()
 			}
 			resp, err := cl.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read(t, resp, err)
 			if got := lullhttp.OutcomeOf(resp); got.Attempts != c.attempts || got.Reason != c.reason {
 				t.Errorf("%d attempts, %v; want %d, %v", got.Attempts, got.Reason, c.attempts, c.reason)
 			}
@@ -193,9 +194,7 @@ func TestRaceByWhatIsSaid(t *testing.T) {
 			cl := client(t, p, lullhttp.WithBase(base))
 			req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
 			resp, err := cl.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read(t, resp, err)
 			if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
 				t.Errorf("%s: %v, want %v", c.name, got, c.want)
 			}
@@ -230,9 +229,7 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 			p.Attempts = 2
 			cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
 			resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			read(t, resp, err)
 			want, keys := "[k1 ]", []string{}
 			if c.key {
 				want = "[k1 k2 k2]"
@@ -250,26 +247,6 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 	})
 }
 
-// reading is a base transport that reads what it is sent, and answers 503 and then 200.
-type reading struct {
-	reqs   []*http.Request
-	bodies []string
-}
-
-func (r *reading) RoundTrip(req *http.Request) (*http.Response, error) {
-	r.reqs = append(r.reqs, req)
-	if req.Body != nil {
-		b, _ := io.ReadAll(req.Body)
-		req.Body.Close()
-		r.bodies = append(r.bodies, string(b))
-	}
-	status := 200
-	if len(r.reqs) == 1 {
-		status = 503
-	}
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
-}
-
 // bare adds nothing to a request: neither a header nor a timeout.
 func bare() (lull.Policy, []lullhttp.Option) {
 	p := eager
@@ -282,7 +259,7 @@ func bare() (lull.Policy, []lullhttp.Option) {
 func TestRule06ARetryToWhichNothingIsAddedHasItsOwnBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, opts := bare()
-		base := &reading{}
+		base := script(t, 503, 200)
 		tr := transport(t, p, append(opts, lullhttp.WithBase(base))...)
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("whole"))
 		resp, err := tr.RoundTrip(req)
@@ -303,7 +280,7 @@ func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, header := range []http.Header{{"X-Caller": {"a"}}, nil} {
 			p, opts := bare()
-			base := &reading{}
+			base := script(t, 503, 200)
 			tr := transport(t, p, append(opts, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(next *http.Request, _ error) error {
 				next.Header.Set("X-Token", "new")
 				return nil
@@ -326,7 +303,7 @@ func TestBeforeRetryHasTheCallersHeader(t *testing.T) {
 func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for neverSent, want := range map[bool]int{true: 2, false: 1} {
-			base := &reading{}
+			base := script(t, 503, 200)
 			tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
 				if resp != nil && resp.StatusCode == 503 {
 					return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}

@@ -120,19 +120,6 @@ func TestLeastLoaded(t *testing.T) {
 	}
 }
 
-func TestRoundRobin(t *testing.T) {
-	s := must(t, Config{Choice: RoundRobin})
-	s.Update(0, []string{"a", "b", "c"})
-	var got string
-	for range 7 {
-		e, _ := s.Pick(0, nil, nil)
-		got += e.Key()
-	}
-	if got != "abcabca" {
-		t.Errorf("in turn: %s", got)
-	}
-}
-
 // The far endpoint gets as many times fewer calls under way as it is slower.
 func TestLeastTime(t *testing.T) {
 	share := func(c Choice) float64 {

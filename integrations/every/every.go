@@ -7,7 +7,7 @@
 // what differs between the instances of a fleet into the name: those with the same name run at the same time.
 //
 // The runs begin when the time since 1970 (UTC) is [Phase] more than a multiple of the period. The phases of
-// different names are practically independent and uniform. docs/guide.md has the rest, under "Timers". Package
+// different names are practically independent and uniform. docs/guide.md has an example. Package
 // every retries nothing. Let f make calls of package lull.
 package every
 

@@ -87,11 +87,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		t.Parallel()
 		q := of("letters")
 		const n = 24
-		conn, err := amqp.Dial(url)
-		must(t, err)
-		defer conn.Close()
-		ch, err := conn.Channel()
-		must(t, err)
+		ch := rawAt(t, url)
 		for i := range n {
 			e := queue.Envelope{Reason: []string{"wanted", "other"}[i%2], Source: "letters"}
 			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{queue.EnvelopeHeader: e.Encode()}, Body: fmt.Append(nil, i)})
@@ -112,11 +108,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		// A letter that was removed without an answer is gone. The reading finds that out although
 		// others, which are out for too long, keep ending the channels.
 		q := of("gone")
-		conn, err := amqp.Dial(url)
-		must(t, err)
-		defer conn.Close()
-		ch, err := conn.Channel()
-		must(t, err)
+		ch := rawAt(t, url)
 		const n = 5
 		numbered(t, ch, q.config.DeadLetters, n)
 		from, err := q.Letters(testContext(t))

@@ -46,8 +46,7 @@ var ErrClosed = errors.New("lullredis: the fleet was closed")
 //
 // The error names every invalid field of c, or the client's fault: go-redis ignores the deadline of
 // a context unless its options have ContextTimeoutEnabled. It would then wait for a server that has
-// stopped answering for ReadTimeout times the number of its own retries, 12 s and more. No request
-// would wait for that, but the instance would learn that late that the server is back.
+// stopped answering for 12 s and more, and the instance would learn that late that it is back.
 func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: fleet: %w", err)

@@ -123,6 +123,18 @@ func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
 	return b
 }
 
+// withFleet runs f in a bubble, 12 s after a fleet has got its budget "a" with a floor of 10.
+func withFleet(t *testing.T, f func(t *testing.T, s *stub, fleet *Fleet, b *Budget)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		fleet := open(s.exchange, FleetConfig{}, draws())
+		defer fleet.Close(t.Context())
+		b := mustBudget(t, fleet, "a", Config{Floor: 10})
+		time.Sleep(12 * time.Second)
+		f(t, s, fleet, b)
+	})
+}
+
 // spend withdraws until refused.
 func spend(b *Budget, now time.Duration) (n int) {
 	for b.Withdraw(now, budget.Transient, nil).OK {
@@ -170,12 +182,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 }
 
 func TestOneThatRunsOutIsServedSooner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub()
-		f := open(s.exchange, FleetConfig{}, draws())
-		defer f.Close(t.Context())
-		b := mustBudget(t, f, "a", Config{Floor: 10})
-		time.Sleep(15 * time.Second)
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
 		total := 0
 		for range 9 { // 1, 2, 4, ... at each quarter of a second, up to half of what is there
 			total += spend(b, time.Since(s.epoch))
@@ -190,11 +197,7 @@ func TestOneThatRunsOutIsServedSooner(t *testing.T) {
 // While an exchange blocks no time passes in a decision. In this bubble time would pass if
 // anything waited.
 func TestNoDecisionWaitsForRedis(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub()
-		f := open(s.exchange, FleetConfig{}, draws())
-		b := mustBudget(t, f, "a", Config{Floor: 10})
-		time.Sleep(12 * time.Second)
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
 		for name, trouble := range map[string]func(*stub){
 			"frozen":  func(s *stub) { s.frozen = true },
 			"deaf":    func(s *stub) { s.deaf = make(chan struct{}) },
@@ -235,17 +238,12 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 		if s.most != 1 {
 			t.Errorf("%d exchanges at once", s.most)
 		}
-		f.Close(t.Context())
 	})
 }
 
 // Alone, an instance still gets its share, even if its client never comes back.
 func TestAnInstanceWithADeafClientGetsItsShare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub()
-		f := open(s.exchange, FleetConfig{}, draws())
-		b := mustBudget(t, f, "a", Config{Floor: 10})
-		time.Sleep(12 * time.Second)
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
 		deaf := make(chan struct{})
 		s.set(func(s *stub) { s.deaf = deaf })
 		time.Sleep(5 * time.Second)
@@ -259,16 +257,11 @@ func TestAnInstanceWithADeafClientGetsItsShare(t *testing.T) {
 			t.Errorf("spent %d in 20 s, want about half of the floor of 200", got)
 		}
 		close(deaf)
-		f.Close(t.Context())
 	})
 }
 
 func TestCloseHandsTokensBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub()
-		f := open(s.exchange, FleetConfig{}, draws())
-		b := mustBudget(t, f, "a", Config{Floor: 10})
-		time.Sleep(12 * time.Second)
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
 		for range 5 {
 			spend(b, 0)
 			time.Sleep(300 * time.Millisecond)
@@ -303,11 +296,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 // A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
 // enter the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub()
-		f := open(s.exchange, FleetConfig{}, draws())
-		b := mustBudget(t, f, "a", Config{Floor: 10})
-		time.Sleep(12 * time.Second)
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
 		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
 		for under := 0; under == 0; time.Sleep(time.Millisecond) {
 			spend(b, 0)

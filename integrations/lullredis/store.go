@@ -62,24 +62,9 @@ func (c StoreConfig) Validate() error {
 // and each method one script on it: atomic, by the server's clock, also on a cluster. The methods
 // may be called concurrently.
 //
-// A first request takes two scripts, any other one. With records of 2 KiB, and Redis on the same
-// two cores, 16 callers at once make 26,000 first requests a second (go test -bench Store).
-//
-// # What it promises
-//
-// Its entries are as safe as the Redis behind it. If Redis loses an entry, the request may be
-// carried out twice. It can lose entries
-//
-//   - in a crash, the writes that are not in its persistence yet: with appendfsync everysec a
-//     second, without persistence everything;
-//   - in a failover, as replication is asynchronous: those that the new master had not received.
-//     StoreConfig.Replicas makes calls wait until so many replicas have them (WAIT), and fail
-//     otherwise. That makes the loss unlikely, not impossible: Redis may promote a replica that is
-//     not one of them, and a master that is cut off continues to answer for a while (see
-//     min-replicas-to-write);
-//   - by eviction: maxmemory-policy must be noeviction, which makes claims fail instead.
-//
-// If none of that is enough, keep the keys in a database that acknowledges commits.
+// A first request takes two scripts, any other one: 26,000 first requests a second with records of 2 KiB, and Redis on the
+// same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/servers.md has what can be lost,
+// under "Stores".
 //
 // A claim carries its caller's deadline with it, by Redis' clock. A Store learns that clock from
 // Redis' answers, so its first claim takes one script more. The clocks of a cluster's nodes should

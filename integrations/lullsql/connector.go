@@ -22,11 +22,7 @@ type Config struct {
 	Dials int
 }
 
-// NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB:
-//
-//	db := sql.OpenDB(connector)
-//
-// A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
+// NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB. A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
 // call decides whether to try again. Any other dial, such as one for a statement of the plain
 // sql.DB, is a call of its own with the operation "connect". It is repeated as the policy allows
 // and as the budget pays, and refused while the circuit is open. Its error is a [*lull.Error].

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
 
@@ -100,12 +101,9 @@ func (s *Server) make(user string, install func(data string) []string, port stri
 	}
 	fixed := s.args
 	for range 3 { // the port may be taken by another meanwhile
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		if err = ports.Free(&s.Port); err != nil {
 			return nil, err
 		}
-		s.Port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
 		s.args = append(slices.Clip(fixed), port, strconv.Itoa(s.Port))
 		if err = s.Start(); err == nil {
 			return s, nil

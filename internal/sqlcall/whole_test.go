@@ -194,65 +194,49 @@ func (e *MySQLError) Error() string { return fmt.Sprint("error ", e.Number) }
 // warnings is a connection to MySQL that has warnings after the last statement. Of those, only kept are sent. What real servers
 // send is tested in lullsql/sqltest.
 type warnings struct {
-	all                       int
-	kept                      []int
-	noCount, noRows, cut, odd bool // what fails: the count, the query, the last row; or a row is none
-	asked, rowsLeft           int
+	all              int
+	kept             []driver.Value
+	fails            int  // the number of the query that fails; 0: none
+	cut              bool // after the last row
+	asked, rowsLeft  int
+	driver.Conn      // which is not used
+	driver.Connector // likewise
 }
 
 var errCut = errors.New("the connection broke")
 
 func (w *warnings) Connect(context.Context) (driver.Conn, error) { return w, nil }
-func (w *warnings) Driver() driver.Driver                        { return nil }
-func (w *warnings) Prepare(string) (driver.Stmt, error)          { return nil, errCut }
-func (w *warnings) Begin() (driver.Tx, error)                    { return nil, errCut }
 func (w *warnings) Close() error                                 { return nil }
 
 func (w *warnings) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
-	w.asked++
-	counts := query == "SHOW COUNT(*) WARNINGS"
-	if counts && w.noCount || !counts && w.noRows {
+	if w.asked++; w.asked == w.fails {
 		return nil, errCut
 	}
 	w.rowsLeft++
-	if counts {
-		return &rows{w: w, values: [][]driver.Value{{int64(w.all)}}}, nil
+	if query == "SHOW COUNT(*) WARNINGS" {
+		return &rows{w: w, columns: 1, values: []driver.Value{int64(w.all)}}, nil
 	}
-	r := &rows{w: w, cut: w.cut}
-	for _, code := range w.kept {
-		r.values = append(r.values, []driver.Value{"Warning", int64(code), "text"})
-	}
-	if w.odd {
-		r.values = append(r.values, []driver.Value{"Warning", "no number", "text"})
-	}
-	return r, nil
+	return &rows{w: w, columns: 3, values: w.kept, cut: w.cut}, nil
 }
 
+// rows have a value each, beside texts.
 type rows struct {
-	w      *warnings
-	values [][]driver.Value
-	cut    bool
+	w       *warnings
+	columns int
+	values  []driver.Value
+	cut     bool
 }
 
-func (r *rows) Columns() []string {
-	if len(r.values) > 0 {
-		return make([]string, len(r.values[0]))
-	}
-	return make([]string, 3)
-}
-
-func (r *rows) Close() error { r.w.rowsLeft--; return nil }
+func (r *rows) Columns() []string { return make([]string, r.columns) }
+func (r *rows) Close() error      { r.w.rowsLeft--; return nil }
 
 func (r *rows) Next(to []driver.Value) error {
-	switch {
-	case len(r.values) > 0:
-		copy(to, r.values[0])
-		r.values = r.values[1:]
-		return nil
-	case r.cut:
-		return errCut
+	if len(r.values) == 0 {
+		return map[bool]error{true: errCut, false: io.EOF}[r.cut]
 	}
-	return io.EOF
+	to[0], to[len(to)-1] = "Warning", "text"
+	to[len(to)/2], r.values = r.values[0], r.values[1:]
+	return nil
 }
 
 // After a transient answer of MySQL nothing is known to be undone unless all of its warnings are seen, and none is that a table
@@ -267,18 +251,18 @@ func TestKept(t *testing.T) {
 		unknown bool
 	}{
 		{"none", warnings{}, deadlock, 2, false},
-		{"others", warnings{all: 2, kept: []int{1213, 1265}}, deadlock, 2, false},
-		{"a change is kept", warnings{all: 2, kept: []int{1213, 1196}}, deadlock, 2, true},
-		{"not all are there", warnings{all: 2, kept: []int{1213}}, deadlock, 2, true},
+		{"others", warnings{all: 2, kept: []driver.Value{int64(1213), int64(1265)}}, deadlock, 2, false},
+		{"a change is kept", warnings{all: 2, kept: []driver.Value{int64(1213), int64(1196)}}, deadlock, 2, true},
+		{"not all are there", warnings{all: 2, kept: []driver.Value{int64(1213)}}, deadlock, 2, true},
 		{"none of them is there", warnings{all: 1}, deadlock, 2, true},
-		{"no count", warnings{noCount: true}, deadlock, 1, true},
-		{"no rows", warnings{noRows: true}, deadlock, 2, true},
-		{"cut off", warnings{all: 1, kept: []int{1213}, cut: true}, deadlock, 2, true},
-		{"an odd row", warnings{all: 2, kept: []int{1213}, odd: true}, deadlock, 2, true},
-		{"a constraint", warnings{all: 1, kept: []int{1196}}, &MySQLError{1062}, 0, false},
-		{"no answer", warnings{all: 1, kept: []int{1196}}, &MySQLError{2006}, 0, false},
-		{"a timeout", warnings{all: 1, kept: []int{1196}}, &MySQLError{1317}, 2, true},
-		{"PostgreSQL", warnings{all: 1, kept: []int{1196}}, state("40001"), 0, false},
+		{"no count", warnings{fails: 1}, deadlock, 1, true},
+		{"no rows", warnings{fails: 2}, deadlock, 2, true},
+		{"cut off", warnings{all: 1, kept: []driver.Value{int64(1213)}, cut: true}, deadlock, 2, true},
+		{"an odd row", warnings{all: 2, kept: []driver.Value{int64(1213), "no number"}}, deadlock, 2, true},
+		{"a constraint", warnings{all: 1, kept: []driver.Value{int64(1196)}}, &MySQLError{1062}, 0, false},
+		{"no answer", warnings{all: 1, kept: []driver.Value{int64(1196)}}, &MySQLError{2006}, 0, false},
+		{"a timeout", warnings{all: 1, kept: []driver.Value{int64(1196)}}, &MySQLError{1317}, 2, true},
+		{"PostgreSQL", warnings{all: 1, kept: []driver.Value{int64(1196)}}, state("40001"), 0, false},
 	} {
 		db := sql.OpenDB(&x.w)
 		defer db.Close()

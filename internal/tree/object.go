@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -65,23 +64,15 @@ func Fold(key, name string) bool { return strings.EqualFold(key, name) }
 
 // SnakeOrCamel accepts the two spellings of protobuf's JSON for the name num_retries: the same, and
 // numRetries.
-func SnakeOrCamel(key, name string) bool { return key == name || key == camel(name) }
-
-func camel(name string) string {
-	var b strings.Builder
-	upper := false
-	for _, c := range name {
-		switch {
-		case c == '_':
-			upper = true
-			continue
-		case upper:
-			c = unicode.ToUpper(c)
-		}
-		upper = false
-		b.WriteRune(c)
+func SnakeOrCamel(key, name string) bool {
+	if key == name || len(key) != len(name)-strings.Count(name, "_") {
+		return key == name
 	}
-	return b.String()
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		words[1+i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return key == strings.Join(words, "")
 }
 
 func (r *Reader) same(key, name string) bool {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -316,7 +315,7 @@ func (f *flights) fly(ctx context.Context) error {
 func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures)) error {
 	errs := make([]error, len(all))
 	var counts sync.Mutex
-	Each(len(all), f.plan.Workers, func(i int) {
+	sim.Each(len(all), f.plan.Workers, func(i int) {
 		n := all[i]
 		if errs[i] = ctx.Err(); errs[i] != nil {
 			return
@@ -330,12 +329,7 @@ func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures
 		defer counts.Unlock()
 		done(i, FiguresOf(&r))
 	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 func work(s sim.Scenario) float64 {
@@ -358,27 +352,6 @@ func named(s sim.Scenario) []sim.Contender {
 		}
 	}
 	return all
-}
-
-// Each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
-func Each(n, workers int, work func(i int)) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	next := make(chan int)
-	var busy sync.WaitGroup
-	for range min(workers, n) {
-		busy.Go(func() {
-			for i := range next {
-				work(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	busy.Wait()
 }
 
 // FiguresOf returns the figures of a flight.

@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/cristalhq/hedgedhttp"
-
-	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // A played is a caller whose attempts do what a test has set. Traffic
@@ -289,8 +286,7 @@ func extrasTakeOneAllocation(t *testing.T, ofServed bool) {
 // allocations is what a call takes, at the least of five measurements: the servers and connections that it
 // goes over now and then allocate for themselves.
 func allocations(t *testing.T, g group, name string) float64 {
-	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
-	defer func() { wiring = nil }()
+	seedWiring(t)
 	bind := g.subjects[g.index(name)].start(t.Cleanup)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -56,8 +56,8 @@ type serving interface {
 type broker interface {
 	declare(ctx context.Context)
 	queue(ctx context.Context, consumer string) queue.Broker
-	letters(ctx context.Context) (queue.DeadLetters, error)
-	sender(ctx context.Context, consumer string) (queue.Sender, error)
+	letters(ctx context.Context) queue.DeadLetters
+	sender(ctx context.Context, consumer string) queue.Sender
 	close()
 }
 
@@ -132,12 +132,12 @@ func (r *rabbit) queue(ctx context.Context, consumer string) queue.Broker {
 	return must.Have(r.client.Open(ctx, r.config(consumer)))
 }
 
-func (r *rabbit) letters(ctx context.Context) (queue.DeadLetters, error) {
-	return r.client.Letters(ctx, dead, lullamqp.Reading{})
+func (r *rabbit) letters(ctx context.Context) queue.DeadLetters {
+	return must.Have(r.client.Letters(ctx, dead, lullamqp.Reading{}))
 }
 
-func (r *rabbit) sender(ctx context.Context, consumer string) (queue.Sender, error) {
-	return r.client.Sender(ctx, consumer)
+func (r *rabbit) sender(ctx context.Context, consumer string) queue.Sender {
+	return must.Have(r.client.Sender(ctx, consumer))
 }
 
 func (r *rabbit) close() {
@@ -226,16 +226,16 @@ func dialNATS(url string) *jet {
 
 func connectNATS(ctx context.Context, at place) broker {
 	j := dialNATS(at.URL)
-	must.Succeed(j.connected(ctx))
+	j.await(ctx)
 	return j
 }
 
-// connected waits until it is.
-func (j *jet) connected(ctx context.Context) error {
+// await waits until it is connected.
+func (j *jet) await(ctx context.Context) {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
-	return ctx.Err()
+	must.Succeed(ctx.Err())
 }
 
 func (j *jet) config(consumer string) lullnats.Config {
@@ -270,15 +270,13 @@ func (j *jet) queue(ctx context.Context, consumer string) queue.Broker {
 	}
 }
 
-func (j *jet) letters(ctx context.Context) (queue.DeadLetters, error) {
-	if err := j.connected(ctx); err != nil {
-		return nil, err
-	}
-	return lullnats.LettersIn(ctx, j.js, stream+"_DEAD")
+func (j *jet) letters(ctx context.Context) queue.DeadLetters {
+	j.await(ctx)
+	return must.Have(lullnats.LettersIn(ctx, j.js, stream+"_DEAD"))
 }
 
-func (j *jet) sender(context.Context, string) (queue.Sender, error) {
-	return lullnats.NewSender(j.js, stream, "order.>") // where each came from
+func (j *jet) sender(context.Context, string) queue.Sender {
+	return must.Have(lullnats.NewSender(j.js, stream, "order.>")) // where each came from
 }
 
 func (j *jet) close() { j.conn.Close() }

@@ -220,7 +220,7 @@ func count(ctx context.Context, b broker, log string, messages int, r *result) m
 			}
 		}
 	}
-	must.Have(queue.Inspect(ctx, must.Have(b.letters(ctx)), queue.Filter{}, func(l *queue.Letter) (bool, error) {
+	must.Have(queue.Inspect(ctx, b.letters(ctx), queue.Filter{}, func(l *queue.Letter) (bool, error) {
 		n, err := strconv.Atoi(l.Headers[numberHeader])
 		if err != nil || fates[l.Source] == nil || n < 0 || n >= messages {
 			return false, fmt.Errorf("a letter of %q with the number %q", l.Source, l.Headers[numberHeader])

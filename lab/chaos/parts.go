@@ -152,16 +152,12 @@ func tool(ctx context.Context, o order) {
 	defer b.close()
 	t := openTrace(o.Trace)
 	if o.Part == "inspect" {
-		from := t.letters(must.Have(b.letters(ctx)))
+		from := t.letters(b.letters(ctx))
 		must.Have(queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil }))
 		return
 	}
 	for _, name := range consumers {
-		from := must.Have(b.letters(ctx))
-		to, err := b.sender(ctx, name)
-		if err != nil {
-			must.Succeed(errors.Join(err, from.Close(ctx)))
-		}
+		from, to := b.letters(ctx), b.sender(ctx, name)
 		// What has been back once, and died again, stays.
 		c := queue.RedriveConfig{Filter: queue.Filter{Source: name, MaxRedrives: 1}, Rate: math.Inf(1)}
 		must.Have(queue.Redrive(ctx, t.letters(from), t.sender(name, to), c, nil))

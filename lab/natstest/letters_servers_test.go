@@ -107,9 +107,7 @@ func TestRedriveKeepsWhatOthersSent(t *testing.T) {
 		p, err := queue.Redrive(bg, from, to, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 		b.ok(err)
 		b.equal("Redrive", p.String(), "moved 1 of 1 (1 seen)")
-		s, err := b.js.Stream(bg, b.c.Stream)
-		b.ok(err)
-		got, err := s.GetLastMsgForSubject(bg, b.c.Stream+".>")
+		got, err := b.stream(b.c.Stream).GetLastMsgForSubject(bg, b.c.Stream+".>")
 		b.ok(err)
 		b.equal("subject", got.Subject, fmt.Sprintf(c.want, b.c.Stream))
 		for name, values := range sent {

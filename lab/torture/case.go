@@ -2,7 +2,6 @@ package torture
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -145,13 +144,14 @@ const (
 	doorClosed  door = "closed"      // nobody listens
 )
 
-// An arrival is what becomes of a connection that has just been accepted.
+// An arrival is what becomes of a connection that has just been accepted, for the time line.
 type arrival string
 
 const (
-	arriveReset arrival = "reset" // it is reset
-	arriveClose arrival = "close" // it is closed
-	arriveHello arrival = "hello" // it is reset when the first bytes of TLS have come
+	arriveGood  arrival = "is accepted"
+	arriveReset arrival = "is reset as soon as it is accepted"
+	arriveClose arrival = "is closed as soon as it is accepted"
+	arriveHello arrival = "is reset in the handshake" // when the first bytes of TLS have come
 )
 
 // An answer is what becomes of a request.
@@ -201,11 +201,7 @@ func Cases() []Case {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
-	if unused != "" {
-		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", unused)
-	}
-	return picked, nil
+	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
 }
 
 // good is the answer that ends a script.

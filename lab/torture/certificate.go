@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"math/big"
 	"net"
 	"time"
@@ -73,12 +72,4 @@ func (a *authority) leaf(d door) (tls.Certificate, error) {
 	}
 	der, key, err := a.sign(template)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
-func poolOf(certificates []byte) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(certificates) {
-		return nil, errors.New("there is no certificate in what should be the cases' authority")
-	}
-	return pool, nil
 }

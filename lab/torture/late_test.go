@@ -48,7 +48,6 @@ func caseNamed(name string) Case { return must.Have(Select([]string{name}))[0] }
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
 	const quiet, busy = punctual, punctual + 1
-	claims := traits{retries: true, hints: true}
 	// calls are those before the slow one, which took so long; the slow one was hedged or not.
 	calls := func(took time.Duration, hedged bool) Seen {
 		var s Seen
@@ -80,10 +79,10 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "its time was up before it arrived", of: "deadline-silent", seen: Seen{Finished: ended(false, time.Second)}, late: quiet, again: true},
 		{name: "its time was up before its POST arrived", of: "once-post-timeout", seen: Seen{Finished: ended(false, 3*time.Second)}, late: quiet, again: true},
 		{name: "a late attempt", of: "deadline-attempts", seen: Seen{Attempts: tries(0, 0, 1600*ms), Finished: ended(false, 1600*ms)}, late: busy, again: true},
-		{name: "slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, again: true},
-		{name: "slept on a machine that has time", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: quiet},
-		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second), traits: claims}, late: busy},
-		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, again: true},
+		{name: "slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: busy, again: true},
+		{name: "slept on a machine that has time", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: quiet},
+		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second)}.as(retries, hints), late: busy},
+		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: busy, again: true},
 
 		{name: "not hedged, and quick before", of: "hedge-get", seen: calls(25*ms, false), late: busy},
 		{name: "not hedged, and slow before", of: "hedge-get", seen: calls(400*ms, false), late: busy, again: true},
@@ -97,18 +96,18 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "long waits", of: "wait-broken", seen: waiting(60, 100*ms, ms), late: busy},
 		{name: "short waits", of: "status-429", seen: waiting(40, 8*ms), late: quiet, again: true},
 		{name: "ended more than a share late", of: "deadline-share", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, again: true},
-		{name: "a second POST on a connection of its own", of: "once-post-idle", seen: idleOn(2), late: busy, again: true},
+		{name: "a second POST on a connection of its own", of: "once-post-idle", seen: two(tries(0, 0), 2, Finished{}), late: busy, again: true},
 
-		{name: "short waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), claims), late: busy, again: true},
+		{name: "short waits", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...).as(retries, hints), late: busy, again: true},
 		{name: "short waits of who reads no hints", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), late: busy},
-		{name: "no waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...), claims), late: busy},
+		{name: "no waits", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...).as(retries, hints), late: busy},
 
 		{name: "a refused stream, and its time was up", of: "h2-refused", seen: refused(1), late: busy, again: true},
 		{name: "a refused stream, not repeated on a machine that has time", of: "h2-refused", seen: refused(1), late: quiet},
 		{name: "a refused stream, repeated", of: "h2-refused", seen: refused(2), late: busy},
-		{name: "a reset, not repeated", of: "broken-reset", seen: withTraits(refused(1), claims), late: busy, again: true},
-		{name: "a 503, not repeated", of: "status-503", seen: withTraits(refused(1), claims), late: busy, again: true},
-		{name: "a handshake, not made again", of: "broken-handshake", seen: withTraits(Seen{Accepted: 1, Finished: ended(false, ms)}, claims), late: busy, again: true},
+		{name: "a reset, not repeated", of: "broken-reset", seen: refused(1).as(retries, hints), late: busy, again: true},
+		{name: "a 503, not repeated", of: "status-503", seen: refused(1).as(retries, hints), late: busy, again: true},
+		{name: "a handshake, not made again", of: "broken-handshake", seen: Seen{Accepted: 1, Finished: ended(false, ms)}.as(retries, hints), late: busy, again: true},
 
 		{name: "a second connection for a retry", of: "connection-retries", seen: onConnections(1, 2), late: busy, again: true},
 		{name: "a second connection for a retry, on a machine that has time", of: "connection-retries", seen: onConnections(1, 2), late: quiet},
@@ -117,9 +116,9 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 		{name: "many handshakes", of: "connection-storm", seen: storm(41, 60), late: busy, again: true},
 		{name: "many handshakes on a machine that has time", of: "connection-storm", seen: storm(41, 60), late: quiet},
 		{name: "few handshakes", of: "connection-storm", seen: storm(40, 60), late: busy},
-		{name: "a second call on a connection of its own", of: "broken-idle", seen: idleOn(2), late: busy, again: true},
-		{name: "a second call on a connection of its own, on a machine that has time", of: "broken-idle", seen: idleOn(2), late: quiet},
-		{name: "a second call on the same connection", of: "broken-idle", seen: idleOn(1), late: busy},
+		{name: "a second call on a connection of its own", of: "broken-idle", seen: two(tries(0, 0), 2, Finished{}), late: busy, again: true},
+		{name: "a second call on a connection of its own, on a machine that has time", of: "broken-idle", seen: two(tries(0, 0), 2, Finished{}), late: quiet},
+		{name: "a second call on the same connection", of: "broken-idle", seen: two(tries(0, 0), 1, Finished{}), late: busy},
 
 		{name: "a cap with little jitter", of: "wait-cap", seen: capWithin(0.08), late: busy, again: true},
 		{name: "a cap with little jitter, on a machine that has time", of: "wait-cap", seen: capWithin(0.08), late: quiet},
@@ -230,11 +229,6 @@ func begun(begun, waiting int, ok bool) Seen {
 	return s
 }
 
-func withTraits(s Seen, t traits) Seen {
-	s.traits = t
-	return s
-}
-
 // onConnections is a call whose attempts came on those connections.
 func onConnections(numbers ...int) Seen {
 	var s Seen
@@ -249,11 +243,6 @@ func refused(attempts int) Seen {
 	list := tries(0, make([]time.Duration, attempts)...)
 	list[len(list)-1].Good = attempts > 1
 	return Seen{Proto2: true, Attempts: list, Finished: ended(attempts > 1, ms)}
-}
-
-// idleOn is two calls, the second one on that connection.
-func idleOn(number int) Seen {
-	return Seen{Attempts: []Attempt{{Number: 1, Conn: 1}, {Call: 1, Number: 1, Conn: number}}, Finished: make([]Finished, 2)}
 }
 
 // storm is twenty calls with so many handshakes and attempts.

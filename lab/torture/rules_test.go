@@ -163,15 +163,7 @@ func header(list []Attempt, name string, values ...string) []Attempt {
 
 // herds is the six rounds of wait-herd, of which so many come back together.
 func herds(together int) Seen {
-	var s Seen
-	for call := range 120 {
-		wait := time.Second
-		if call/20 >= together {
-			wait += time.Duration(call%20) * 100 * ms
-		}
-		s.Attempts = append(s.Attempts, Attempt{Call: call, Number: 1, Answered: ms}, Attempt{Call: call, Number: 2, Arrived: ms + wait})
-	}
-	return s
+	return rounds(func(round, i int) int { return i * 100 * min(1, max(0, round+1-together)) })
 }
 
 // two is a first call with one attempt, and a second with so many, of which the first came on a connection.

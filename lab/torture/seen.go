@@ -40,6 +40,9 @@ type Attempt struct {
 	Whole  bool   // the body was read to its end
 }
 
+// open reports whether it has neither been answered nor left.
+func (a Attempt) open() bool { return a.Answered == 0 && a.Gone == 0 }
+
 // A Finished is what the client reported about a call.
 type Finished struct {
 	Call       int
@@ -123,8 +126,7 @@ type Seen struct {
 }
 
 // of returns the attempts of a call, in order.
-func (s *Seen) of(call int) []Attempt {
-	var list []Attempt
+func (s *Seen) of(call int) (list []Attempt) {
 	for _, a := range s.Attempts {
 		if a.Call == call {
 			list = append(list, a)
@@ -227,7 +229,7 @@ func (l *log) change(index int, by func(*Attempt)) {
 func (l *log) open() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 })
+	return slices.ContainsFunc(l.attempts, Attempt.open)
 }
 
 // seen returns what there is until now.

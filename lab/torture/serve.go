@@ -113,33 +113,29 @@ func (s *Server) Cards() []*Card {
 // card judges what a run has met.
 func (r *standing) card(name string, cases []Case) *Card {
 	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
-	all, events := map[string]*Seen{}, map[string][]Event{}
+	var met []tried
+	all := map[string]*Seen{}
 	for _, c := range cases {
 		site := r.sites[c.Name]
 		if site == nil {
 			continue
 		}
-		seen, list := site.log.seen(c)
-		if len(seen.Attempts) > 0 || seen.Accepted > 0 {
-			seen.Finished = assumed(seen)
-			all[c.Name], events[c.Name] = seen, list
+		t := tried{Result: c.result()}
+		t.seen, t.Events = site.log.seen(c)
+		if len(t.seen.Attempts) > 0 || t.seen.Accepted > 0 {
+			t.seen.Finished = assumed(t.seen)
+			met, all[c.Name] = append(met, t), t.seen
 		}
 	}
-	for _, c := range cases {
-		seen := all[c.Name]
-		if seen == nil {
-			continue
-		}
+	for _, t := range met {
 		switch {
-		case c.reported:
-			seen.Without = reported
-		case slices.ContainsFunc(seen.Attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 }):
-			seen.Without = "an attempt is under way"
+		case t.seen.Case.reported:
+			t.seen.Without = reported
+		case slices.ContainsFunc(t.seen.Attempts, Attempt.open):
+			t.seen.Without = "an attempt is under way"
 		}
-		result := c.result()
-		result.Verdict, result.Calls, result.Attempts = soFar(seen, all), len(seen.Finished), len(seen.Attempts)
-		result.Took, result.Events = seen.Took, events[c.Name]
-		card.Results = append(card.Results, result)
+		t.Verdict, t.Calls, t.Attempts, t.Took = soFar(t.seen, all), len(t.seen.Finished), len(t.seen.Attempts), t.seen.Took
+		card.Results = append(card.Results, t.Result)
 	}
 	return card
 }

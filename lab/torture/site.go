@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,20 +152,11 @@ func (g *gate) Accept() (net.Conn, error) {
 		g.log.meet()
 		g.log.accepted++
 		c := &counted{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
-		what := "is accepted"
-		var fate arrival
+		fate := arriveGood
 		if c.number <= len(g.c.doors) {
 			fate = g.c.doors[c.number-1]
 		}
-		switch fate {
-		case arriveReset:
-			what = "is reset as soon as it is accepted"
-		case arriveClose:
-			what = "is closed as soon as it is accepted"
-		case arriveHello:
-			what = "is reset in the handshake"
-		}
-		g.log.noteLocked(0, "connection %d %s", c.number, what)
+		g.log.noteLocked(0, "connection %d %s", c.number, fate)
 		g.log.mu.Unlock()
 		switch fate {
 		case arriveReset:
@@ -360,21 +352,20 @@ func (s *site) read(body io.Reader, index int, whole bool) {
 // answer returns what becomes of an attempt.
 func (s *site) answer(call, number int) answer {
 	ans := s.c.script[min(number, len(s.c.script))-1]
-	usual := answer{status: 200, delay: s.c.usual}
-	if now := s.log.now(); ans.until > 0 && (now < ans.from || now >= ans.until) {
-		return usual
-	}
-	if ans.only > 0 && call != ans.only-1 {
-		return usual
-	}
-	if ans.share > 0 {
-		h := fnv.New32a()
-		fmt.Fprintf(h, "%d/%d", call, number)
-		if float64(h.Sum32()%1000) >= ans.share*1000 {
-			return usual
-		}
+	switch now := s.log.now(); {
+	case ans.until > 0 && (now < ans.from || now >= ans.until),
+		ans.only > 0 && call != ans.only-1,
+		ans.share > 0 && drawn(call, number) >= ans.share:
+		return answer{status: 200, delay: s.c.usual}
 	}
 	return ans
+}
+
+// drawn returns a number from 0 to 1 that is always the same for an attempt.
+func drawn(call, number int) float64 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d/%d", call, number)
+	return float64(h.Sum32()%1000) / 1000
 }
 
 // write writes an answer with its fault, on a connection that may have carried another.
@@ -441,44 +432,35 @@ func (s *site) layer(w http.ResponseWriter, r *http.Request, call, depth int) {
 // place returns the number of the call and the layer that are in a path. What is missing is 0.
 func place(path string) (call, depth int) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	number := func(i int) int {
-		if i >= len(parts) {
-			return 0
+	for i, to := range []*int{3: &call, 4: &depth} {
+		if to == nil || i >= len(parts) {
+			continue
 		}
-		n, err := strconv.Atoi(parts[i])
-		if err != nil || n < 0 || n > 1<<20 {
-			return 0
+		if n, err := strconv.Atoi(parts[i]); err == nil && n >= 0 && n <= 1<<20 {
+			*to = n
 		}
-		return n
 	}
-	return number(3), number(4)
+	return call, depth
 }
+
+var relative = regexp.MustCompile(`\{(imf|rfc850|asctime|epoch)([+-]\d{1,9})\}`)
 
 // dated replaces {imf+3} in the value of a header by a date in three seconds, likewise
 // {rfc850+3}, {asctime+3} and {epoch+3}. It returns the time that the value now names, and
 // the zero time if it names none.
 func dated(value string, now time.Time) (string, time.Time) {
-	before, rest, ok := strings.Cut(value, "{")
-	form, after, ok2 := strings.Cut(rest, "}")
-	if !ok || !ok2 {
+	m := relative.FindStringSubmatch(value)
+	if m == nil {
 		return value, time.Time{}
 	}
-	i := strings.IndexAny(form, "+-")
-	if i < 0 {
-		return value, time.Time{}
-	}
-	seconds, err := strconv.Atoi(form[i:])
-	if err != nil {
-		return value, time.Time{}
-	}
+	seconds, _ := strconv.Atoi(m[2])
 	at := now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second).UTC().Round(0)
-	layouts := map[string]string{"imf": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}
 	text := strconv.FormatInt(at.Unix(), 10)
-	if layout, ok := layouts[form[:i]]; ok {
+	if layout := map[string]string{"imf": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}[m[1]]; layout != "" {
 		text = at.Format(layout)
 	}
 	if seconds < 0 {
 		at = time.Time{} // a date that is past asks for nothing
 	}
-	return before + text + after, at
+	return strings.Replace(value, m[0], text, 1), at
 }

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -198,11 +199,7 @@ func TestAnEagerClientFails(t *testing.T) {
 		delete(want, "deadline-silent") // a client that never ends is awaited to the limit
 		delete(want, "deadline-cancel")
 	}
-	var names []string
-	for name := range want {
-		names = append(names, name)
-	}
-	cases := must.Have(Select(names))
+	cases := must.Have(Select(slices.Collect(maps.Keys(want))))
 	for i := range cases {
 		if cases[i].timeout > 0 {
 			cases[i].limit = 4 * cases[i].timeout // it never ends: any limit will do
@@ -252,59 +249,28 @@ func TestTries(t *testing.T) {
 
 // adapter is this program as an adapter around an http.Client.
 func adapter(how string) int {
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	ca, _ := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
-	pool, err := poolOf(ca)
+	session, err := NetHTTP().Start(context.Background(), Env{CA: must.Have(os.ReadFile(os.Getenv("LULL_TORTURE_CA")))}, true)
 	if err != nil {
 		return 3
 	}
-	base.TLSClientConfig.RootCAs = pool
-	client := &http.Client{Transport: base}
-	call := func(method, url, file string, timeout time.Duration, key string) error {
-		ctx := context.Background()
-		if timeout > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, timeout)
-			defer cancel()
+	call := func(method, url, file, timeout, key string) Outcome {
+		c := Call{Method: method, URL: url, Timeout: time.Duration(must.Have(strconv.Atoi(timeout))) * time.Millisecond, Key: strings.TrimPrefix(key, "-")}
+		if file = strings.TrimPrefix(file, "-"); file != "" {
+			c.Body = must.Have(os.ReadFile(file))
 		}
-		var body io.Reader
-		if file != "" && file != "-" {
-			f, err := os.Open(file)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			body = f
-		}
-		r, err := http.NewRequestWithContext(ctx, method, url, body)
-		if err != nil {
-			return err
-		}
-		if key != "" && key != "-" {
-			r.Header.Set("Idempotency-Key", key)
-		}
-		resp, err := client.Do(r)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
-			return fmt.Errorf("status %d, %v", resp.StatusCode, err)
-		}
-		return nil
+		return session.Call(context.Background(), c)
 	}
 	args := os.Args[1:]
 	switch how {
 	case "one":
-		ms, _ := strconv.Atoi(args[3])
-		if err := call(args[0], args[1], args[2], time.Duration(ms)*time.Millisecond, args[4]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+		if o := call(args[0], args[1], args[2], args[3], args[4]); !o.OK {
+			fmt.Fprintln(os.Stderr, o.Text)
 			return 1
 		}
 		return 0
 	case "flood":
 		for {
-			call(args[0], args[1], "", 0, "")
+			call(args[0], args[1], "", "0", "")
 		}
 	case "hang":
 		select {}
@@ -313,20 +279,16 @@ func adapter(how string) int {
 		return 1
 	}
 	fmt.Println("ready")
-	var write sync.Mutex
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		f := strings.Split(lines.Text(), "\t")
 		go func() {
-			ms, _ := strconv.Atoi(f[5])
-			err := call(f[2], f[3], f[4], time.Duration(ms)*time.Millisecond, f[6])
-			write.Lock()
-			defer write.Unlock()
-			if err != nil {
-				fmt.Printf("%s\tfailed\t0\t%v\n", f[0], err)
-				return
+			text := "%s\tfailed\t0\t%s\n"
+			o := call(f[2], f[3], f[4], f[5], f[6])
+			if o.OK {
+				text = "what a library prints\n%s\tok\t200\t%s\n"
 			}
-			fmt.Printf("what a library prints\n%s\tok\t200\n", f[0])
+			fmt.Printf(text, f[0], o.Text)
 		}()
 	}
 	if how == "stays" {
@@ -414,10 +376,7 @@ func TestPortsAreNotShared(t *testing.T) {
 	cases := must.Have(Select([]string{"once-400", "broken-refused"}))
 	for _, c := range cases {
 		l := newLog(mostAttempts, func() {})
-		s, err := openSite(c, a, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Have(openSite(c, a, l))
 		defer s.close()
 		s.run = "mine"
 		if c.door == doorClosed {
@@ -432,20 +391,12 @@ func TestPortsAreNotShared(t *testing.T) {
 			continue
 		}
 		for _, path := range []string{"/t/once-400/other-1/0", "/t/once-404/mine/0", "/"} {
-			resp, err := http.Get(s.base + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
+			fetch(s.base + path)
 		}
 		if seen, _ := l.seen(c); len(seen.Attempts) != 0 {
 			t.Errorf("%d attempts of others were counted", len(seen.Attempts))
 		}
-		resp, err := http.Get(s.url(0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		fetch(s.url(0, 0))
 		if seen, _ := l.seen(c); len(seen.Attempts) != 1 {
 			t.Errorf("%d attempts, want 1", len(seen.Attempts))
 		}

@@ -393,6 +393,15 @@ var broken = []struct {
 		}
 		return got, err
 	}), found: []string{"Receive/ends with its context"}},
+	{what: "a Receive that has ended takes what comes", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+		got, err := m.Receive(ctx, w)
+		if err != nil {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
+			defer cancel()
+			m.Receive(late, w)
+		}
+		return got, err
+	}), found: []string{"Receive/ends while messages come"}},
 	{what: "Receive returns at once", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
 		if m.Len() == 0 {
 			return nil, errBlip

@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
 var receiveChecks = []check{
 	{name: "Receive/waits", run: receiveWaits},
 	{name: "Receive/ends with its context", run: receiveEnds},
+	{name: "Receive/ends while messages come", run: receiveEndsOften},
 	{name: "Receive/as it was sent", run: receiveAsSent},
 	{name: "Receive/any body", run: receiveAnyBody},
 	{name: "Receive/out with one only", run: receiveOut},
@@ -61,6 +63,46 @@ func receiveEnds(b *bench) {
 	}
 	b.send("hello")
 	b.equal("the next message", string(b.one().Body), "hello")
+}
+
+// A Receive that ends in the moment in which a message comes does not leave it out: another returns it soon.
+func receiveEndsOften(b *bench) {
+	r := seed.Rand(b)
+	draw := func(most time.Duration) time.Duration { return time.Duration(r.Int64N(int64(most))) }
+	var sent sync.WaitGroup
+	defer sent.Wait()
+	ended, again := 0, 0
+	for range 100 {
+		began := time.Now()
+		sent.Go(func() {
+			time.Sleep(draw(3 * time.Millisecond))
+			if err := b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("hello"), Group: "g"}); err != nil {
+				b.Errorf("Send: %v", err)
+			}
+		})
+		var got []*queue.Delivery
+		for longest := time.Millisecond; len(got) == 0; longest += time.Millisecond {
+			ctx, cancel := context.WithTimeout(b.ctx, draw(longest))
+			var err error
+			got, err = b.Broker.Receive(ctx, b.want(10))
+			if b.ctx.Err() != nil || err != nil && ctx.Err() == nil && !b.passes(err) {
+				b.Fatalf("Receive: %v", err)
+			}
+			cancel()
+			if len(got) == 0 {
+				ended++
+			}
+		}
+		if took := time.Since(began); b.can.Leases && took >= b.o.Lease {
+			b.Errorf("a message came after %v, at attempt %d", took, got[0].Attempt)
+		}
+		for _, d := range got {
+			again += d.Attempt - 1
+			b.ack(d)
+		}
+	}
+	b.Logf("Receive ended %d times over 100 messages, which lost %d attempts", ended, again)
+	b.empty("after all were acknowledged")
 }
 
 func receiveAsSent(b *bench) {

@@ -471,24 +471,6 @@ func TestRecordTooLargeForStore(t *testing.T) {
 	})
 }
 
-// A store takes records until its bytes are used up, and no byte more.
-func TestMemoryTakesWhatFits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := make([]byte, 100)
-		for room, want := range map[int]error{100: nil, 99: idempotency.ErrTooLarge} {
-			key := idempotency.StoreKey("", "k")
-			store := newMemory(t, idempotency.MemoryConfig{Bytes: len(key) + room})
-			claim := idempotency.Claim{Key: key, Lease: time.Minute, Retention: time.Hour}
-			if _, err := store.Claim(t.Context(), claim); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Complete(t.Context(), key, claim.Token, record, time.Hour); !errors.Is(err, want) {
-				t.Errorf("a record of 100 bytes where %d are left: %v, want %v", room, err, want)
-			}
-		}
-	})
-}
-
 // A full store refuses new keys, at once, and forgets none.
 func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,13 +9,10 @@ import (
 // fingerprint is the SHA-256 of method, target, the caller's scope, and the payload,
 // each preceded by its length, so that none can pass for a part of its neighbour.
 //
-// The target is path and query as the client wrote them. The host is not in it: one
-// service often has several names, and a retry may go to another. Neither are
-// headers: clients and proxies change them between attempts.
-//
-// The scope is in the store's key as well, but shortened to 128 bits. Here it is
-// whole: were two scopes ever to meet under one key, the second gets a mismatch, not
-// the first one's response.
+// The target is path and query as the client wrote them. The host is not in it, and neither are
+// headers: a retry may go to another name, and proxies change headers. The scope is whole here,
+// and shortened to 128 bits in the store's key: were two scopes ever to meet under one key, the
+// second gets a mismatch, not the first one's response.
 func fingerprint(r *http.Request, scope string, payload []byte) Fingerprint {
 	h := sha256.New()
 	var n [8]byte

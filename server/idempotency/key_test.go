@@ -81,17 +81,6 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// Every key that may be has a quoted form that gives it back.
-func TestEveryCharacterOfAKey(t *testing.T) {
-	for c := 0; c < 256; c++ {
-		key := "a" + string([]byte{byte(c)}) + "b"
-		got, ok := ParseKey(quote(key))
-		if printable := c >= ' ' && c <= '~'; ok != printable || ok && got != key {
-			t.Errorf("character %#x in quotes: %q, %v", c, got, ok)
-		}
-	}
-}
-
 func TestKeyOf(t *testing.T) {
 	for _, test := range []struct {
 		values []string

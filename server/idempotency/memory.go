@@ -54,7 +54,7 @@ type Memory struct {
 	entries map[string]*entry
 	byEnd   expiry // the same entries, the next to be forgotten first
 	bytes   int
-	held    map[string]*holding // by caller; none for the callers that share their keys
+	held    map[string]holding // by caller; none for the callers that share their keys
 }
 
 // A holding is one caller's part of the store.
@@ -82,7 +82,7 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
 		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
 		entries:    make(map[string]*entry),
-		held:       make(map[string]*holding),
+		held:       make(map[string]holding),
 	}, nil
 }
 
@@ -216,12 +216,8 @@ func (m *Memory) forget(e *entry) {
 // (Choudhury and Hahne, 1998): it needs to know neither how many callers there are nor
 // what they need, and costs the same for any number of them. With the lock.
 func (m *Memory) fits(caller string, entries, bytes int) bool {
-	var h holding
-	if have := m.held[caller]; have != nil {
-		h = *have
-	}
-	return caller == "" ||
-		(entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
+	h := m.held[caller]
+	return (entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
 }
 
 // hold adds to the holding of a caller, or subtracts from it. The lock is held.
@@ -231,13 +227,9 @@ func (m *Memory) hold(caller string, entries, bytes int) {
 		return
 	}
 	h := m.held[caller]
-	if h == nil {
-		h = new(holding)
-		m.held[caller] = h
-	}
 	h.entries += entries
 	h.bytes += bytes
-	if h.entries == 0 {
+	if m.held[caller] = h; h.entries == 0 {
 		delete(m.held, caller)
 	}
 }

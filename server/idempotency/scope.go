@@ -19,12 +19,10 @@ type Scope func(r *http.Request) (identity string, ok bool)
 // AuthorizationScope is the default Scope: a caller is its Authorization header. A
 // request without the header has no caller, and gets 400.
 //
-// It needs to know nothing of the application, and two callers with different
-// credentials never share a key. It errs on the wrong side in one case: where
-// credentials change between two attempts (an access token that expires and is
-// renewed), the second is a new caller's, and is carried out. If your tokens are
-// renewed, or have no Authorization header (cookies, client certificates), give
-// [WithScope] a function that returns the account that your authentication found.
+// Two callers with different credentials never share a key. But a caller whose token is renewed
+// between two attempts is a new caller, and is carried out. If yours are, or have no
+// Authorization header (cookies, client certificates), give [WithScope] a function that returns
+// the account that your authentication found.
 //
 // What reaches the store is a hash; no credential can be read from it, though one
 // with few possible values can be guessed and compared.

@@ -282,29 +282,6 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
-// While the store has been down for some time, no transaction is begun.
-func TestTransactionsObeyTheCircuit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: 1 << 30}
-		c := &counter{}
-		h := newRig(t, l, idempotency.Config{Transactional: true}).m.Wrap(c)
-		for range 10 {
-			send(t, h, request("k")).is(t, 503, "store-unavailable")
-		}
-		before := l.claims.Load()
-		for range 10 {
-			send(t, h, request("k")).is(t, 503, "store-unavailable")
-		}
-		if n := l.claims.Load() - before; n > 2 {
-			t.Errorf("the circuit is not open: %d transactions", n)
-		}
-		l.hangs = 0
-		time.Sleep(time.Minute)
-		send(t, h, request("k")).ran(t, 201, "receipt 1")
-		c.times(t, 1)
-	})
-}
-
 // fickle is a Transactor that answers what it likes, whether it ran the handler or not.
 type fickle struct {
 	*ledger

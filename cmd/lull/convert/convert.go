@@ -630,7 +630,8 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	}
 	extras.origin, extras.sources = at, append(rest, d.source(path))
 	own := r.set.add(config.Dependency{Name: name, Preset: preset, Policy: p}, others, d.fieldsOf(extras.of, path), extras)
-	d.noteIf(own != name, Assumed, path, "it is the dependency "+tree.Quote(own)+" here, since names are taken or have characters that none can have")
+	d.noteIf(own != name, Assumed, path,
+		"it is the dependency "+tree.Quote(own)+" here, since names are taken or have characters that none can have")
 }
 
 // heedHints gives a policy that follows a hint of any length lull's limit, for a system that looks at none.

@@ -286,7 +286,8 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	c.OpenMax = c.OpenFor
 	if t, ok := d.daprSpan(o, "interval"); ok {
 		d.noteIf(t == 0, Aside, o.At("interval"), offWhy)
-		d.noteIf(t > 0, Lost, o.At("interval"), "the counts start anew after each interval; a breaker of lull has none for failures in a row")
+		d.noteIf(t > 0, Lost, o.At("interval"),
+			"the counts start anew after each interval; a breaker of lull has none for failures in a row")
 	}
 	trip, path := o.Get("trip")
 	if trip == nil {
@@ -392,7 +393,8 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 			retry.d.noteSelection(from.at, why, name)
 			extras.retried = from.matching
 		}
-		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path, "Dapr does not look at Retry-After; lull does, and waits for up to 30s")
+		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path,
+			"Dapr does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	heedHints(&p)
 	if opens != nil && opens.opens != nil {
@@ -400,7 +402,8 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 		p.Breaker = *opens.opens
 		opens.d.note(Changed, opens.path, "Dapr's breaker counts attempts; lull's counts calls, and ends the retries of a call when it opens")
 	}
-	d.noteIf(app && !r.base.given, Assumed, path, "beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
+	d.noteIf(app && !r.base.given, Assumed, path,
+		"beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
 	r.add(d, name, []string{name + " (target)"}, path, p, extras, rest...)
 }
 
@@ -426,7 +429,8 @@ func (all *daprReader) elsewise(name string, levels []string) {
 	}
 	timeout, retry, opens := find("timeouts", "TimeoutPolicy"), find("retries", "RetryPolicy"), find("circuitBreakers", "CircuitBreakerPolicy")
 	if p := cmp.Or(timeout, retry, opens); p != nil {
-		p.d.note(Changed, p.path, "it is for targets that are not listed; here it is a dependency called "+tree.Quote(name)+", and each that is called is to be listed")
+		p.d.note(Changed, p.path,
+			"it is for targets that are not listed; here it is a dependency called "+tree.Quote(name)+", and each that is called is to be listed")
 		all.add(p.d, p.path, name, false, timeout, retry, opens)
 	}
 }

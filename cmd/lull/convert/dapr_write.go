@@ -221,7 +221,8 @@ func daprBreakerOf(c breaker.Config, note noter) *tree.Node {
 	longest := cmp.Or(c.OpenMax, max(breaker.DefaultOpenMax, 2*c.OpenFor))
 	open := min(cmp.Or(c.OpenFor, longest), longest)
 	note.lost(open != longest, "breaker.open_max", "Dapr's breaker is open for the same time each time")
-	note.lost(cmp.Or(c.OpenJitter, breaker.DefaultOpenJitter) > 0, "breaker.open_jitter", "Dapr's breaker is open for the same time each time")
+	note.lost(cmp.Or(c.OpenJitter, breaker.DefaultOpenJitter) > 0, "breaker.open_jitter",
+		"Dapr's breaker is open for the same time each time")
 	return tree.NewMap().Set("maxRequests", cmp.Or(c.Probes, breaker.DefaultProbes)).Set("timeout", shortest(open).String()).
 		Set("trip", fmt.Sprintf("consecutiveFailures >= %d", cmp.Or(c.Consecutive, breaker.DefaultConsecutive)))
 }

@@ -78,7 +78,8 @@ func (r *reading) envoy(docs []*document) {
 			continue
 		}
 		policy := r.base.of(Envoy).policy
-		e.d.assume(true, c.path, "no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
+		e.d.assume(true, c.path,
+			"no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
 		c.edit(&policy)
 		extras := c.extras
 		extras.facts = e.called(c.name)
@@ -101,7 +102,8 @@ func (d *document) bounded(path, why string) {
 }
 
 func (d *document) unbounded(path string) {
-	d.noteAbout(path != "", bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
+	d.noteAbout(path != "", bounds, Lost, path,
+		"nothing that leads there in these files is retried, so there is nothing to bound")
 }
 
 // unknown records fields of the policy that something else decides, unless there is a base.
@@ -215,7 +217,8 @@ func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry := e.retryPolicy(o)
 	policy := e.r.base.of(Envoy).policy
-	e.d.assume(true, "", "the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
+	e.d.assume(true, "",
+		"the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
 	retry.apply(e.d, &policy, 0)
 	e.retryBudgetUnknown(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
@@ -349,7 +352,8 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
 	e.d.lost(o, Lost, "a policy takes its deadlines from the caller's context", "max_grpc_timeout", "grpc_timeout_offset")
 	e.d.lost(o, Lost, "an extension, of which nothing is known here", "retry_policy_typed_config")
-	e.d.noteIf(e.d.enum(o, "priority", "DEFAULT", "HIGH") == "HIGH", Lost, o.At("priority"), "a policy has no priorities; the thresholds of DEFAULT count")
+	e.d.noteIf(e.d.enum(o, "priority", "DEFAULT", "HIGH") == "HIGH", Lost, o.At("priority"),
+		"a policy has no priorities; the thresholds of DEFAULT count")
 	e.buffers(o)
 	if retry != nil {
 		retry.apply(e.d, &policy, policy.Deadline)
@@ -381,7 +385,8 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		} else {
 			e.retryBudgetUnknown(&p)
 			e.d.unknown(&facts, "breaker", "budget", "limit")
-			e.d.assume(true, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
+			e.d.assume(true, o.Path,
+				"what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
 		}
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
@@ -501,7 +506,8 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
 	items, path := o.List("retriable_status_codes")
 	r.on.statuses = d.statuses(items, path, 100)
-	d.noteIf(len(items) > 0 && r.given && !r.on.includes(statusCodes), Lost, path, "Envoy heeds them only with "+statusCodes+" in retry_on")
+	d.noteIf(len(items) > 0 && r.given && !r.on.includes(statusCodes), Lost, path,
+		"Envoy heeds them only with "+statusCodes+" in retry_on")
 	if b := o.Object("retry_back_off"); b != nil {
 		r.backOff(d, b)
 	} else if !d.based {
@@ -636,7 +642,8 @@ func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, boo
 // envoyMillis is t as Envoy takes it: rounded down to whole milliseconds, but at least one.
 func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 	whole := max(t.Truncate(time.Millisecond), time.Millisecond)
-	d.noteIf(whole != t && t != math.MaxInt64, Changed, path, "Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
+	d.noteIf(whole != t && t != math.MaxInt64, Changed, path,
+		"Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
 	return whole
 }
 
@@ -661,7 +668,8 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 		}
 		d.note(Lost, h.Path, "a policy does not name headers: lullhttp reads Retry-After, RateLimit and X-RateLimit-Reset by itself")
 	}
-	d.noteAbout(ours, hintsUsed, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
+	d.noteAbout(ours, hintsUsed, Changed, b.Path,
+		"Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
 	b.NoMore("reset_headers", "max_interval")
 }
 
@@ -703,7 +711,8 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		p.Backoff = *r.waits
 	}
 	if !r.given {
-		d.noteIf(r.retries > 0, Changed, r.path, "without retry_on Envoy retries nothing, unless a request's x-envoy-retry-on says so; here are no retries")
+		d.noteIf(r.retries > 0, Changed, r.path,
+			"without retry_on Envoy retries nothing, unless a request's x-envoy-retry-on says so; here are no retries")
 		p.Attempts = 1
 	} else {
 		r.why = r.on.apply(p)
@@ -725,7 +734,8 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		p.HintLimit = r.hint
 	} else if p.Attempts > 1 && p.HintLimit == anyHint {
 		p.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(true, hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, r.path,
+			"Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {
 	case r.perTry == 0:

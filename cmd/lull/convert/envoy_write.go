@@ -60,7 +60,8 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		action.Set("timeout", "0s")
 	}
 	attempts, hedged := p.MaxAttempts(), p.Hedge.Attempts > 1 && p.Hedge.Delay != 0
-	note.changed(p.Hedge.Attempts > 1 && !hedged, "hedge", "Envoy cannot learn when to hedge, so the policy is written as one that retries as often")
+	note.changed(p.Hedge.Attempts > 1 && !hedged, "hedge",
+		"Envoy cannot learn when to hedge, so the policy is written as one that retries as often")
 	if attempts < 2 && !waits.Bounded(p) {
 		return
 	}
@@ -87,7 +88,8 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 			"rounded it is not less than the timeout of the route, so that it has no effect in Envoy")
 		retry.Set("per_try_timeout", tree.Seconds(t))
 	} else {
-		note.changed(hedged, "hedge", "its delay is not less than the deadline, so that nothing is hedged: it is written as a policy that retries as often")
+		note.changed(hedged, "hedge",
+			"its delay is not less than the deadline, so that nothing is hedged: it is written as a policy that retries as often")
 	}
 	if attempts > 1 {
 		known, foreign := w.set.known[d.Name]

@@ -151,14 +151,16 @@ func needless[T any](d *document, all failures, nodes []*tree.Node, path string,
 	for i := range nodes {
 		f, p := all, without
 		set(&f, slices.Delete(slices.Clone(list), i, i+1))
-		d.noteIf(f.apply(&p) == why && p == with, Assumed, tree.Element(path, i), "the others include it, or lull retries it in any case")
+		d.noteIf(f.apply(&p) == why && p == with, Assumed, tree.Element(path, i),
+			"the others include it, or lull retries it in any case")
 	}
 }
 
 func (t *trafficPolicy) timeouts(o *tree.Object) {
 	h, c := o.Object("http"), o.Object("tcp")
 	_, t.timed = gatewayTimeout(h, "requestTimeout", &t.deadline)
-	t.d.lost(h, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "maxStreamDuration", "streamTimeout", "streamIdleTimeout")
+	t.d.lost(h, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "maxStreamDuration", "streamTimeout",
+		"streamIdleTimeout")
 	t.d.lost(h, Lost, connectionsWhy, "connectionIdleTimeout", "maxConnectionDuration")
 	t.d.noteUnread(h, plainWhy)
 	t.d.lost(c, Lost, "it is that of the net.Dialer, not of a policy", "connectTimeout")
@@ -185,7 +187,8 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 	if o.Has("panicThreshold") && p != nil {
 		d.noteAbout(true, ejected, Lost, o.At("panicThreshold"), panicWhy)
 	} else {
-		d.noteIf(o.Has("panicThreshold"), Aside, o.At("panicThreshold"), "without passive that a breaker can say it is about health checks")
+		d.noteIf(o.Has("panicThreshold"), Aside, o.At("panicThreshold"),
+			"without passive that a breaker can say it is about health checks")
 	}
 	if p != nil {
 		t.passive(p, int(below))
@@ -223,7 +226,8 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 		return
 	}
 	d.noteAbout(o.Has("interval"), ejected, Lost, o.At("interval"), sweepWhy)
-	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most), "not all endpoints are ejected; a breaker stops all calls")
+	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most),
+		"not all endpoints are ejected; a breaker stops all calls")
 	x.becomesBreaker(d, o.Path, "Envoy Gateway", implied)
 	t.ejection = &x
 }
@@ -245,7 +249,8 @@ func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 		p.Limit = limitOf(t.limit)
 	}
 	t.d.assume(!t.limited, t.path, "without maxParallelRequests Envoy lets 1024 requests be under way")
-	t.d.assume(t.bounds == "" && p.MaxAttempts() > 1, t.path, "without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
+	t.d.assume(t.bounds == "" && p.MaxAttempts() > 1, t.path,
+		"without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
 	if p.MaxAttempts() > 1 {
 		t.d.bounded(t.bounds, stockWhy)
 		t.retried = true
@@ -313,7 +318,8 @@ func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 		names = []string{t.name}
 	}
 	if len(names) == 0 {
-		t.d.lost(t.d.Object(t.spec, t.path), Lost, "its target is a route of connections, and a policy is for requests", "retry", "timeout", "circuitBreaker", "healthCheck")
+		t.d.lost(t.d.Object(t.spec, t.path), Lost, "its target is a route of connections, and a policy is for requests", "retry", "timeout", "circuitBreaker",
+			"healthCheck")
 		return false
 	}
 	t.d.assume(true, t.path, "no HTTPRoute in these files is its target: the dependency is called after the target")

@@ -71,7 +71,8 @@ func (w *writer) atATime(name string, p lull.Policy, note noter) (b *proxyBudget
 		note(k, field, why)
 	})
 	known, ok := w.set.proxied(name)
-	note.changed(ok && known.budget != nil, "budget", "Envoy Gateway has no retry budget: it is the number of retries that are always allowed")
+	note.changed(ok && known.budget != nil, "budget",
+		"Envoy Gateway has no retry budget: it is the number of retries that are always allowed")
 	return b, most
 }
 
@@ -112,7 +113,8 @@ func (w *writer) triggeredRetry(d config.Dependency, p lull.Policy, attempts int
 	w.retries(d, p, f, system, note)
 	note.lost(!known.ignoresHints, "hint_limit", system+" does not look at Retry-After")
 	h := known.hosts
-	note.changed((known.of == Envoy || known.of == Istio) && !h.others, "", system+" sends a retry to a host that was not tried, where there is one")
+	note.changed((known.of == Envoy || known.of == Istio) && !h.others, "",
+		system+" sends a retry to a host that was not tried, where there is one")
 	w.unsafe(d, system+" retries a request whether it is safe to repeat or not: match the methods that are")
 	return tree.NewMap().Set("numRetries", attempts-1).Set("retryOn", on).Set("perRetry", per).
 		SetIf(h.priorities > 0, "numAttemptsPerPriority", h.priorities)

@@ -141,7 +141,8 @@ func (r *reading) gateway(docs []*document) {
 	}
 	for _, c := range g.order {
 		if !c.used {
-			c.d.assume(true, c.path, "no rule in these files leads to "+tree.Quote(c.name)+": one attempt, and no deadline, as nothing is known of it")
+			c.d.assume(true, c.path,
+				"no rule in these files leads to "+tree.Quote(c.name)+": one attempt, and no deadline, as nothing is known of it")
 			policy := r.base.of(Gateway).policy
 			policy.Budget = c.budget
 			r.add(c.d, c.name, nil, c.path, policy, Gateway.known())
@@ -218,7 +219,8 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	} else if of == EnvoyGateway {
 		d.assume(!bounded, o.Path, "without timeouts.request Envoy Gateway ends a call after 15s")
 	} else {
-		d.assume(!bounded, o.Path, "without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
+		d.assume(!bounded, o.Path,
+			"without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
 	}
 	path := o.Path
 	var f *failures
@@ -361,7 +363,8 @@ func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 		p.Attempts = 2
 		d.note(Assumed, o.Path, "without attempts it is the gateway's own business how many; here it is one")
 	}
-	d.assume(!o.Has("backoff"), o.Path, "without backoff it is the gateway's own business how long it waits; here for up to 25ms before the first retry, and for up to 250ms at most")
+	d.assume(!o.Has("backoff"), o.Path,
+		"without backoff it is the gateway's own business how long it waits; here for up to 25ms before the first retry, and for up to 250ms at most")
 	if b, ok := o.Duration("backoff", 0, allowedGateway, parseGateway); ok && b > 0 {
 		p.Backoff = gatewayWaits(b)
 		d.note(Assumed, o.At("backoff"), "it is the shortest wait; how waits grow, and how they are spread, is the gateway's own business: here they double, with full jitter above it")
@@ -478,7 +481,8 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 	}
 	rule.SetIf(len(timeouts.Members) > 0, "timeouts", timeouts)
 	attempts := p.MaxAttempts()
-	note.changed(p.Hedge.Attempts > 1, "hedge", system+" knows no hedging, so the policy is written as one that retries as often")
+	note.changed(p.Hedge.Attempts > 1, "hedge",
+		system+" knows no hedging, so the policy is written as one that retries as often")
 	if attempts < 2 {
 		note(Assumed, "attempts", system+" cannot say that nothing is retried; it is left out, and the gateway's own business")
 		return attempts
@@ -499,7 +503,8 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 		b, _ := parseGateway(text)
 		written = gatewayWaits(b)
 	}
-	note.changed(shortest == 0 || !waits.Same(p.Backoff, written, attempts-1), "backoff", system+" has the shortest wait and nothing else: how waits grow, and how they are spread, is the gateway's own business")
+	note.changed(shortest == 0 || !waits.Same(p.Backoff, written, attempts-1), "backoff",
+		system+" has the shortest wait and nothing else: how waits grow, and how they are spread, is the gateway's own business")
 	switch known := w.set.known[d.Name]; {
 	case known.of == Gateway && known.retried != nil:
 		w.took[selection+about(":"+d.Name)] = true

@@ -169,7 +169,8 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 		}
 	}
 	d.assume(mc.Timeout == 0 && path != "", path, "without timeout gRPC bounds no call")
-	d.assume(mc.Retry == nil && mc.Hedging == nil && path != "", path, "without retryPolicy and hedgingPolicy gRPC makes one attempt")
+	d.assume(mc.Retry == nil && mc.Hedging == nil && path != "", path,
+		"without retryPolicy and hedgingPolicy gRPC makes one attempt")
 	for i, n := range mc.Names {
 		at := tree.Element(tree.Join(path, "name"), i)
 		name := n.Pattern()

@@ -153,7 +153,8 @@ func (r *reading) istio(docs []*document) {
 		switch {
 		case t.routed:
 		case len(t.extras.places) == 0: // it has no setting of calls
-			i.d.noteIf(!t.connected, Aside, t.path, "it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
+			i.d.noteIf(!t.connected, Aside, t.path,
+				"it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
 		case t.connected:
 			i.d.lost(i.d.Object(t.settings, t.settingsAt), Lost, "only connections lead to "+tree.Quote(t.host)+" in these files, and a policy is for requests", "connectionPool", "outlierDetection", "retryBudget")
 		default:
@@ -649,7 +650,8 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 	d.lost(h, Aside, "protocols, not how calls are made", "h2UpgradePolicy", "useClientProtocol")
 	h.NoMore("http1MaxPendingRequests", "http2MaxRequests", "maxRequestsPerConnection", "maxRetries", "idleTimeout",
 		"h2UpgradePolicy", "useClientProtocol", "maxConcurrentStreams", "http2KeepAlive")
-	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
+	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration",
+		"idleTimeout")
 	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
 	t.extras.retries = limitOr(retries)
@@ -722,7 +724,8 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {
 		d.Wrong(o.Field("consecutiveLocalOriginFailures"), o.At("consecutiveLocalOriginFailures"), "given without splitExternalLocalOriginErrors", "both or none", "")
 	}
-	d.noteIf(split, Lost, o.At("splitExternalLocalOriginErrors"), "a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
+	d.noteIf(split, Lost, o.At("splitExternalLocalOriginErrors"),
+		"a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
 	d.lost(o, Lost, "what counts as a failure is lullhttp's business (WithStatus)", "outlierDetectionHttpErrorCodes")
 	o.NoMore(istioOutlierFields...)
 	if !x.ejects() {

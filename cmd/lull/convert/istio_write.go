@@ -124,7 +124,8 @@ func (part istioPart) inherits(whole *tree.Node) {
 	part.policy.SetIf(missing("outlierDetection"), "outlierDetection", tree.NewMap().Set("consecutive5xxErrors", 0))
 	part.policy.SetIf(missing("connectionPool"), "connectionPool", tree.NewMap().Set("http", tree.NewMap().
 		Set("http2MaxRequests", math.MaxInt32).Set("maxRetries", math.MaxInt32)))
-	part.note.changed(missing("retryBudget"), "budget", "the subset has the retryBudget of its host, which Istio cannot switch off")
+	part.note.changed(missing("retryBudget"), "budget",
+		"the subset has the retryBudget of its host, which Istio cannot switch off")
 }
 
 func object(version, kind, name string, spec *tree.Node) *tree.Node {
@@ -205,7 +206,8 @@ func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 	note.changed(h.others && h.more != istioHosts.more, "",
 		fmt.Sprintf("Istio looks for a host that was not tried %d times, not %d", 1+istioHosts.more, 1+h.more))
 	retries.SetIf(h.priorities > 0, "retryRemoteLocalities", true)
-	note.changed(h.priorities > 0 && h.priorities != 2, "", fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
+	note.changed(h.priorities > 0 && h.priorities != 2, "",
+		fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
 }
 
 // trafficPolicy writes the DestinationRule for a policy that has its defaults.

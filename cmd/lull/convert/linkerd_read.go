@@ -147,7 +147,8 @@ func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	}
 	if n, ok := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0"); ok {
 		c.Floor = min(float64(n), budget.MaxFloor)
-		d.noteIf(float64(n) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"), "a budget has a floor of at most a million a second")
+		d.noteIf(float64(n) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"),
+			"a budget has a floor of at most a million a second")
 	} else {
 		missing = append(missing, "minRetriesPerSecond 10")
 	}
@@ -157,7 +158,8 @@ func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	} else {
 		missing = append(missing, "ttl 10s")
 	}
-	d.noteIf(len(missing) > 0, Assumed, spec.Path, "as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
+	d.noteIf(len(missing) > 0, Assumed, spec.Path,
+		"as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
 	return c
 }
 
@@ -166,7 +168,8 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 	name := meta.String("name")
 	all := meta.Object("annotations")
 	for _, m := range all.Node.Members {
-		d.noteIf(!isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, all.At(m.Key), "this annotation is not read here")
+		d.noteIf(!isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, all.At(m.Key),
+			"this annotation is not read here")
 	}
 	for _, part := range []*tree.Object{meta, o} {
 		for _, m := range part.Rest() {
@@ -228,12 +231,14 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 			limit = linkerdLimit
 			d.note(Assumed, at, "without retry.linkerd.io/limit there is one retry")
 		}
-		d.noteIf(limit == 0, Changed, all.At("retry.linkerd.io/limit"), "Linkerd reads over a limit of 0: there is one retry, as without it")
+		d.noteIf(limit == 0, Changed, all.At("retry.linkerd.io/limit"),
+			"Linkerd reads over a limit of 0: there is one retry, as without it")
 		p.Attempts = d.attempts(max(limit, linkerdLimit), all.At("retry.linkerd.io/limit"))
 		p.Backoff = backoff.Schedule{Jitter: backoff.Equal, Base: 50 * time.Millisecond, Cap: 250 * time.Millisecond}
 		p.Timeouts = timeoutsIf(p.AttemptTimeout > 0)
 		for _, annotation := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
-			d.noteIf(all.Has(annotation), Changed, all.At(annotation), "a policy has no list of answers; lull retries those that may be transient")
+			d.noteIf(all.Has(annotation), Changed, all.At(annotation),
+				"a policy has no list of answers; lull retries those that may be transient")
 		}
 		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
 		d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")

@@ -99,7 +99,8 @@ func (e ejection) becomesBreaker(d *document, path, system string, implied []str
 
 // readMost records what happens to the share of endpoints that may be ejected, which is at path.
 func (e ejection) readMost(d *document, path string) {
-	d.noteAbout(e.most < 100 && e.ejects(), ejected, Lost, path, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
+	d.noteAbout(e.most < 100 && e.ejects(), ejected, Lost, path,
+		fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
 }
 
 // upTo reads a field that is a whole number from 0 to most.
@@ -120,7 +121,8 @@ func pathIn(o *tree.Object, name string) string {
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:
-		d.noteAbout(true, ejected, Lost, five, "a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
+		d.noteAbout(true, ejected, Lost, five,
+			"a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
 	case e.gateway > 0 && e.five > 0:
 		d.noteAbout(true, ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
 	}
@@ -149,7 +151,8 @@ func (e ejection) policy() breaker.Config {
 
 // unsaid records what a system that has neither the longest time, nor the jitter, nor a share cannot say.
 func (e ejection) unsaid(system string, note noter) {
-	note.lost(e.max != max(300*time.Second, e.base), "breaker.open_max", system+" cannot say it: it is 300s, or the first if that is longer")
+	note.lost(e.max != max(300*time.Second, e.base), "breaker.open_max",
+		system+" cannot say it: it is 300s, or the first if that is longer")
 	note.lost(e.jitter > 0, "breaker.open_jitter", system+" cannot say it")
 	note.lost(e.percent > 0, "breaker.failure_rate", system+" cannot say it")
 }

@@ -178,7 +178,8 @@ func (d *document) annotations(root *tree.Node) {
 		return
 	}
 	for _, m := range all.Members {
-		d.noteIf(m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, tree.Join("metadata.annotations", m.Key), "annotations are not read here")
+		d.noteIf(m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, tree.Join("metadata.annotations", m.Key),
+			"annotations are not read here")
 	}
 }
 

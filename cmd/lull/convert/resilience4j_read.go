@@ -104,7 +104,8 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	for _, kind := range registries {
 		of := s.all[kind]
 		if c := of.configs[elsewise]; c != nil && !s.used[c.Path] && of.instances[elsewise] == nil {
-			d.note(Assumed, c.Path, "no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
+			d.note(Assumed, c.Path,
+				"no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
 			of.instances[elsewise] = d.Object(tree.NewMap(), c.Path)
 		}
 	}
@@ -395,7 +396,8 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 			extras.places["limit.in_flight"] = at
 			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: shortest(s.span("maxWaitDuration", 0))}
 		}
-		d.noteIf(len(s.missing) > 0, Assumed, s.path, "as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
+		d.noteIf(len(s.missing) > 0, Assumed, s.path,
+			"as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
 		s.rest()
 	}
 	if first == "" {
@@ -453,7 +455,8 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	switch {
 	case random:
 		share := s.random(o)
-		s.d.noteIf(share != 0.2, Changed, o.Path, fmt.Sprintf("resilience4j spreads a wait by %v up and down; here it is a fifth, with the same mean", share))
+		s.d.noteIf(share != 0.2, Changed, o.Path,
+			fmt.Sprintf("resilience4j spreads a wait by %v up and down; here it is a fifth, with the same mean", share))
 		return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: min(wait, longest), MaxBackoff: longest, BackoffMultiplier: factor})
 	case exponential:
 		return backoff.Schedule{Jitter: backoff.None, Base: min(wait, longest), Cap: longest, Factor: factor}

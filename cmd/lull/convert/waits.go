@@ -59,11 +59,13 @@ func fit(p lull.Policy, attempts int, growth time.Duration, system string, note 
 	})
 	because.changed(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, "backoff.kind", system+" waits exponentially")
 	because.changed(s.Jitter != backoff.Full, "backoff.jitter", system+" spreads a wait over all of it, from zero")
-	because.changed(s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated && attempts > 2 && s.Factor != 0 && s.Factor != 2, "backoff.factor", system+" doubles")
+	because.changed(s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated && attempts > 2 && s.Factor != 0 && s.Factor != 2, "backoff.factor",
+		system+" doubles")
 	because.lost(s.Floor > 0, "backoff.floor", system+" has no shortest wait")
 	because.changed(s.FastFirst, "backoff.fast_first", system+" waits before the first retry as well")
 	because.changed(!s.FastFirst && s.Ceiling(1) != base, "backoff.base", system+" counts in whole milliseconds, from 1")
-	because.changed(growth > 0 && s.Ceiling(1000) != longest, "backoff.cap", system+" cannot say it: its longest wait is ten times the first")
+	because.changed(growth > 0 && s.Ceiling(1000) != longest, "backoff.cap",
+		system+" cannot say it: its longest wait is ten times the first")
 	because.changed(!noted, "backoff", system+"'s waits are rounded otherwise")
 	return base, longest
 }

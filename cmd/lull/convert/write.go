@@ -93,7 +93,8 @@ func (w *writer) each(system string, write func(d config.Dependency, p lull.Poli
 	for _, d := range w.set.File.Dependencies {
 		note, p := w.of(d), d.Policy.WithDefaults()
 		write(d, p, note)
-		note.lost(p.Nested == engine.NestedNever && p.MaxAttempts() > 1, "nested", system+" also retries what is done on behalf of a retry")
+		note.lost(p.Nested == engine.NestedNever && p.MaxAttempts() > 1, "nested",
+			system+" also retries what is done on behalf of a retry")
 		note.lost(p.Throttle.Mode != throttle.Off, "throttle", system+" holds no attempts back here")
 		note.lost(p.Limit.MaxWait > 0, "limit.max_wait", system+" refuses at once what is beyond the limit")
 		note.lost(p.Limit.MaxQueue > 0, "limit.max_queue", system+" refuses at once what is beyond the limit")
@@ -233,11 +234,13 @@ func (w *writer) services() {
 // millis is a duration in the unit of a proxy. It records a difference.
 func millis(d time.Duration, field, system string, note noter) time.Duration {
 	rounded := toMillis(d)
-	note.changed(rounded != d && d != math.MaxInt64, field, fmt.Sprintf("%s counts in whole milliseconds: %s", system, pretty.Duration(rounded)))
+	note.changed(rounded != d && d != math.MaxInt64, field,
+		fmt.Sprintf("%s counts in whole milliseconds: %s", system, pretty.Duration(rounded)))
 	return rounded
 }
 
 // rateLimitedWaits records what happens to the longer wait after a rate-limited failure.
 func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
-	note.lost(!f.retried(rateLimited), "rate_limited_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")
+	note.lost(!f.retried(rateLimited), "rate_limited_base",
+		system+" would retry 429 after the same wait as other failures, so it does not retry it")
 }

@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
@@ -109,11 +107,7 @@ func TestACommitThatIsNotAnswered(t *testing.T) {
 		cuts.Store(1)
 		d := newDependency(t, patient)
 		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
-			dial := c.ConnConfig.DialFunc
-			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				return cutAtCommit{conn, &cuts}, err
-			}
+			wrapDials(c, func(conn net.Conn) net.Conn { return cutAtCommit{conn, &cuts} })
 		})
 		runs := 0
 		err := lullpgx.Tx(t.Context(), d, pool, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -154,14 +148,6 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 	if s := pool.Stat(); s.AcquiredConns() != 0 {
 		t.Errorf("%d connections are kept", s.AcquiredConns())
-	}
-}
-
-// What a server answers to a dial is classified, and nothing was sent.
-func TestADialToNoDatabase(t *testing.T) {
-	_, err := pgconn.Connect(t.Context(), strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1))
-	if v := lullpgx.Classify(err); v.Kind != lull.KindUnclassified || !v.NeverSent {
-		t.Errorf("%v: %+v", err, v)
 	}
 }
 

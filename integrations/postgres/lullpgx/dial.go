@@ -31,13 +31,10 @@ type Config struct {
 // pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
 // the one that was there.
 //
-// A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
-// call decides whether to try again. Any other dial, such as one for a statement of the plain pool
-// or one in the background, is a call of its own with the operation "connect". It is repeated as
-// the policy allows and as the budget pays, and refused while the circuit is open. If the
-// connection was made and the server then does not accept the user, or closes it without an answer, the call has
-// failed and is not repeated. If the Close of a connection that was not accepted panics, that is an error of the dial:
-// a pool dials in a goroutine of its own, where nobody could recover.
+// Which dials are calls of their own, lullsql.NewConnector has; those in the background are, too. If the connection was made
+// and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated. If
+// the Close of a connection that was not accepted panics, that is an error of the dial: a pool dials in a goroutine of its own,
+// where nobody could recover.
 func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	switch {
 	case config == nil || config.ConnConfig == nil:

@@ -120,12 +120,7 @@ func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
 		var dials atomic.Int32
 		to := strings.Replace(url(strings.Repeat(at(t)+",", int(x.hosts-1))+at(t)), "postgres@", "no_connections@", 1)
 		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
-			dial := c.ConnConfig.DialFunc
-			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				dials.Add(1)
-				conn, err := dial(ctx, network, addr)
-				return x.wrap(conn), err
-			}
+			wrapDials(c, func(conn net.Conn) net.Conn { dials.Add(1); return x.wrap(conn) })
 		})
 		calls := 5 * x.hosts
 		for range 5 {
@@ -359,12 +354,7 @@ func TestACancelledStatementIsNoConnect(t *testing.T) {
 	var c connects
 	var dials, closed atomic.Int32
 	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(config *pgxpool.Config) {
-		dial := config.ConnConfig.DialFunc
-		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			conn, err := dial(ctx, network, addr)
-			return &closing{conn, &closed}, err
-		}
+		wrapDials(config, func(conn net.Conn) net.Conn { dials.Add(1); return &closing{conn, &closed} })
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

@@ -5,6 +5,7 @@ package lullpgx_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"sync"
 	"testing"
@@ -70,6 +71,18 @@ func at(t testing.TB) string {
 	shared.once.Do(func() { shared.server, shared.err = start() })
 	need(t, shared.err)
 	return shared.server.Addr()
+}
+
+// wrapDials lets wrap make a connection of each that is dialled.
+func wrapDials(c *pgxpool.Config, wrap func(net.Conn) net.Conn) {
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(conn), nil
+	}
 }
 
 func exec(t testing.TB, pool *pgxpool.Pool, query string) {

@@ -1,16 +1,12 @@
 // Package interval computes how far the mean of a few runs can be trusted.
 //
-// A simulator that is flown with five seeds gives five figures. Their mean is an
-// estimate, and Student's t gives its width: for n independent figures with the
-// standard deviation s, about normally distributed, the true mean lies with a
-// probability of 95 % within
+// Student's t gives the width: for n independent figures with the standard deviation s, about
+// normally distributed, the true mean lies with a probability of 95 % within
 //
 //	mean ± t(n-1) * s / sqrt(n)
 //
 // where t(v) is the 0.975 quantile of Student's distribution with v degrees of
-// freedom ("Student", "The probable error of a mean", Biometrika 6, 1908). For few
-// figures t is large (12.7 for two, 2.78 for five, 1.96 for very many); who takes
-// 1.96 for five covers the mean in 88 % of the cases, not 95.
+// freedom ("Student", "The probable error of a mean", Biometrika 6, 1908).
 //
 // The results are the same bit for bit on every machine: products are converted,
 // float64(x*y), so that they are never fused with a sum.

@@ -210,26 +210,12 @@ func malformed(x *exchange) string {
 }
 
 func keyProblem(s *seen) torture.Verdict {
-	var list []exchange
-	for _, survey := range []string{"keys", "at-once"} {
-		for _, x := range s.by[survey] {
-			if x.status >= 400 {
-				list = append(list, x)
-			}
-		}
-	}
-	return problems(list)
+	return problems(slices.DeleteFunc(slices.Concat(s.by["keys"], s.by["at-once"]), func(x exchange) bool { return x.status < 400 }))
 }
 
 // refusals returns what was refused: with 429 or 503.
 func (s *seen) refusals() []exchange {
-	var list []exchange
-	for _, x := range s.by["busy"] {
-		if x.refused() {
-			list = append(list, x)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(s.by["busy"]), func(x exchange) bool { return !x.refused() })
 }
 
 func refusalStatus(s *seen) torture.Verdict {

@@ -30,11 +30,7 @@ type Case struct {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
-	if unused != "" {
-		return nil, fmt.Errorf("no case is named %q: lull probe --list has the names of cases and of groups, and key-* is all that begin like that", unused)
-	}
-	return picked, nil
+	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull probe", "key-*")
 }
 
 // A survey makes requests for several cases.

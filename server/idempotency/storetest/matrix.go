@@ -52,21 +52,29 @@ type Outliving struct {
 // others get its response. With Address it also lets the store stand still at each packet
 // of a request, and then answer: no outcome is unknown. It logs what happened (go test -v).
 func Matrix(t *testing.T, o Outliving) {
-	if o.Effect == nil {
-		if o.Transactional {
-			t.Fatal("storetest: Transactional needs an Effect and Effects")
-		}
-		o.Effects = countLines
+	if o.Transactional && o.Effect == nil {
+		t.Fatal("storetest: Transactional needs an Effect and Effects")
 	}
-	if in := os.Getenv(childEnv); in != "" {
-		serveChild(t, o, in) // does not return
+	in, dir := os.Getenv(childEnv), ""
+	var c childConfig
+	if in == "" {
+		dir = t.TempDir()
+	} else if err := json.Unmarshal([]byte(in), &c); err != nil {
+		t.Fatal(err)
+	} else {
+		dir = c.Dir
+	}
+	if o.Effect == nil {
+		o.Effect = func(_ context.Context, _ idempotency.Store, name string) error { return appendLine(dir, name) }
+		o.Effects = func(t *testing.T, _, name string) int { return countLines(t, dir, name) }
+	}
+	if in != "" {
+		serveChild(t, o, c) // does not return
 	}
 	if testing.Short() {
 		t.Skip("storetest: the matrix of killed processes is not short")
 	}
-	place, dir := o.Place(t), t.TempDir()
-
-	m := matrix{T: t, o: o, place: place, dir: dir}
+	m := matrix{T: t, o: o, place: o.Place(t), dir: dir}
 	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
 	points := []point{beforeClaim, afterClaim, beforeEffect, afterEffect, afterHandler, afterComplete, afterResponse}
 	for _, resume := range []bool{false, true} {
@@ -113,12 +121,7 @@ func (m *matrix) start(kill point, resume bool, lease time.Duration) *child {
 	return startChild(m.T, childConfig{Place: m.place, Dir: m.dir, Kill: kill, Resume: resume, Lease: lease})
 }
 
-func (m *matrix) effects(name string) int {
-	if m.o.Effect == nil {
-		return m.o.Effects(m.T, m.dir, name)
-	}
-	return m.o.Effects(m.T, m.place, name)
-}
+func (m *matrix) effects(name string) int { return m.o.Effects(m.T, m.place, name) }
 
 // killed is a server that was killed while it worked on a request.
 type killed struct {

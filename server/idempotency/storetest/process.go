@@ -81,11 +81,7 @@ func (s steps) Transact(ctx context.Context, c idempotency.Claim, run func(conte
 }
 
 // serveChild is a server, until its standard input ends or it kills itself.
-func serveChild(t *testing.T, o Outliving, in string) {
-	var c childConfig
-	if err := json.Unmarshal([]byte(in), &c); err != nil {
-		t.Fatal(err)
-	}
+func serveChild(t *testing.T, o Outliving, c childConfig) {
 	kill := func(p point) {
 		if p == c.Kill {
 			self, err := os.FindProcess(os.Getpid())
@@ -123,15 +119,11 @@ func serveChild(t *testing.T, o Outliving, in string) {
 		if c.Kill == "" {
 			time.Sleep(50 * time.Millisecond) // for others to come meanwhile
 		}
-		switch {
-		case o.Effect != nil:
-			err = o.Effect(r.Context(), store, string(name))
-		case !a.Resumed || countLines(t, c.Dir, string(name)) == 0: // resumed: look first
-			err = appendLine(c.Dir, string(name))
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
+		if !a.Resumed || o.Effects(t, c.Place, string(name)) == 0 { // resumed: look first
+			if err := o.Effect(r.Context(), store, string(name)); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
 		}
 		kill(afterEffect)
 		w.WriteHeader(http.StatusCreated)

@@ -40,7 +40,7 @@ func (m *matrix) stalls() {
 		s := httptest.NewServer(keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name, err := io.ReadAll(r.Body)
 			ran.Add(1)
-			if err == nil && m.o.Effect != nil {
+			if err == nil {
 				err = m.o.Effect(r.Context(), store, string(name))
 			}
 			if err != nil {
@@ -74,10 +74,7 @@ func (m *matrix) stalls() {
 			got = <-first
 		}
 		last := m.final(s.URL, name)
-		runs, effects := ran.Load(), ran.Load()
-		if m.o.Effect != nil {
-			effects = int64(m.effects(name))
-		}
+		runs, effects := ran.Load(), m.effects(name)
 		more := m.final(s.URL, name)
 		s.Close()
 		fmt.Fprintf(w, "%d packets\t%s\t%d\t%v\t%d\t%d\t%v\n", packets, got, before, last, runs, effects, more)
