@@ -190,14 +190,8 @@ func (f Command) task() (task, error) {
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
 	wrong.Add(l.Err())
-	if len(wrong) == 0 && t.where.Part() { // what is flown in a world depends on nothing outside of it
-		var mine []battery.World
-		for i, w := range t.plan.Worlds {
-			if t.where.Mine(i) {
-				mine = append(mine, w)
-			}
-		}
-		t.plan.Worlds = mine
+	if len(wrong) == 0 { // what is flown in a world depends on nothing outside of it
+		t.plan.Worlds, _ = cells.Mine(t.where, t.plan.Worlds)
 	}
 	return t, wrong.Err()
 }
