@@ -26,17 +26,17 @@ import (
 
 // Command is lull battery. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Family  cli.Texts  `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
-	World   cli.Texts  `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
-	Policy  cli.Text   `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
-	Rivals  cli.Texts  `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
-	Seeds   cli.Option `placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
-	Against cli.Text   `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
-	Quick   bool       `help:"Shorter worlds, without the largest fleets, for a first look."`
-	Whole   bool       `help:"All thousand worlds of the family grid, instead of forty."`
-	All     bool       `help:"Print a line for every world, not only for those where the policy is beaten."`
-	JSON    bool       `name:"json" help:"Print all figures as JSON on standard output."`
-	List    bool       `help:"List the families and their worlds."`
+	Family  cli.Texts `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
+	World   cli.Texts `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
+	Policy  cli.Text  `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
+	Rivals  cli.Texts `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
+	Seeds   cli.Texts `sep:"none" placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
+	Against cli.Text  `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
+	Quick   bool      `help:"Shorter worlds, without the largest fleets, for a first look."`
+	Whole   bool      `help:"All thousand worlds of the family grid, instead of forty."`
+	All     bool      `help:"Print a line for every world, not only for those where the policy is beaten."`
+	JSON    bool      `name:"json" help:"Print all figures as JSON on standard output."`
+	List    bool      `help:"List the families and their worlds."`
 	cells.Flags
 }
 
@@ -190,14 +190,8 @@ func (f Command) task() (task, error) {
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
 	wrong.Add(l.Err())
-	if len(wrong) == 0 && t.where.Part() { // what is flown in a world depends on nothing outside of it
-		var mine []battery.World
-		for i, w := range t.plan.Worlds {
-			if t.where.Mine(i) {
-				mine = append(mine, w)
-			}
-		}
-		t.plan.Worlds = mine
+	if len(wrong) == 0 { // what is flown in a world depends on nothing outside of it
+		t.plan.Worlds, _ = cells.Mine(t.where, t.plan.Worlds)
 	}
 	return t, wrong.Err()
 }

@@ -142,12 +142,7 @@ func TestParts(t *testing.T) {
 	for part, text := range map[string]cli.Text{"part-a": "0/2", "part-b": "1/2"} {
 		var out bytes.Buffer
 		w := read(t, Flags{Cells: text}, &out)
-		var mine []Cell
-		for i := range all {
-			if w.Mine(i) {
-				mine = append(mine, all[i])
-			}
-		}
+		mine, _ := Mine(w, all)
 		if err := w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}); err != nil {
 			t.Fatal(err)
 		}
@@ -173,6 +168,16 @@ func TestParts(t *testing.T) {
 	one.Cells = "0/1"
 	if err := read(t, one, &out).Fly(t.Context(), all, Watcher{Done: func(int, Result) {}}); err != nil || strings.Count(out.String(), "\n") != 5 {
 		t.Errorf("a part that others have begun has %d lines, %v", strings.Count(out.String(), "\n"), err)
+	}
+}
+
+// The error of one cell is that of all.
+func TestACellThatCannotBeFlown(t *testing.T) {
+	unknown := stalled(1)
+	unknown.Wanted = "x"
+	err := read(t, Flags{}, nil).Fly(t.Context(), []Cell{stalled(2), unknown}, Watcher{Done: func(int, Result) {}})
+	if err == nil || !strings.Contains(err.Error(), `a cell that wants "x"`) {
+		t.Error(err)
 	}
 }
 

@@ -86,8 +86,13 @@ func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://")
 // Part reports whether only a part is flown, of which the results are printed.
 func (w *Where) Part() bool { return w.prints }
 
-// Mine reports whether the i-th of what can be flown independently belongs to the part.
-func (w *Where) Mine(i int) bool { return i%w.n == w.part }
+// Mine returns those that belong to the part, of all that can be flown independently, and their indices.
+func Mine[T any](w *Where, all []T) (mine []T, at []int) {
+	for i := w.part; i < len(all); i += w.n {
+		mine, at = append(mine, all[i]), append(at, i)
+	}
+	return mine, at
+}
 
 // Side is how many are flown side by side here.
 func (w *Where) Side() int { return w.side }

@@ -2,9 +2,12 @@ package demo
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -70,21 +73,34 @@ func printJSON(out io.Writer, r result) error {
 	setting, clients := r.setting.Scenario.json(r)
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Setting any     `json:"setting"`
-		Run     jsonRun `json:"run"`
-		Clients any     `json:"clients"`
-	}{setting, jsonRun{
-		Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
-		Late: milliseconds(r.late.p99()), Troubles: r.dialErrors,
-	}, clients})
+	return enc.Encode(object{
+		{"setting", setting},
+		{"run", object{
+			{"measured_ms", milliseconds(r.measured)}, // calls were begun for so long
+			{"interrupted", r.interrupted},            // before its time
+			{"unfinished_calls", r.unfinished},        // ended by the demo
+			{"late_p99_ms", milliseconds(r.late.p99())},
+			{"local_failures", r.dialErrors}, // attempts that this machine could not make
+		}},
+		{"clients", clients},
+	})
 }
 
-// jsonRun describes the run itself.
-type jsonRun struct {
-	Measured    float64 `json:"measured_ms"`      // calls were begun for so long
-	Interrupted bool    `json:"interrupted"`      // before its time
-	Unfinished  int     `json:"unfinished_calls"` // ended by the demo
-	Late        float64 `json:"late_p99_ms"`      // one call in a hundred began so late or later
-	Troubles    int     `json:"local_failures"`   // attempts that this machine could not make
+// An object is one of JSON, with its fields in their order.
+type object []struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var fields [][]byte
+	for _, f := range o {
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, append(strconv.AppendQuote(nil, f.name), append([]byte{':'}, value...)...))
+	}
+	return slices.Concat([]byte{'{'}, bytes.Join(fields, []byte{','}), []byte{'}'}), nil
 }

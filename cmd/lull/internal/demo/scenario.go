@@ -37,7 +37,7 @@ type scenario interface {
 	describe(setting) [][2]string
 	table(io.Writer, result)
 	findings(result) []string
-	json(result) (setting, clients any)
+	json(result) (setting object, clients any)
 }
 
 // The scenarios by their names.

@@ -46,7 +46,7 @@ func measure(s setting, end time.Duration, name string, ended []callRecord, n co
 	normalFor := min(s.normalEnd(), end).Truncate(tick)
 	normal := ratio(float64(sum(n[seen], 0, normalFor)), normalFor.Seconds())
 	peak := peakRate(n[seen])
-	f := stormFigures{
+	return stormFigures{
 		Name:          name,
 		Calls:         calls,
 		Attempts:      attempts,
@@ -57,12 +57,8 @@ func measure(s setting, end time.Duration, name string, ended []callRecord, n co
 		SuccessRate:   round(ratio(float64(good), float64(len(ended))), 4),
 		P50:           milliseconds(percentile(took, 50)),
 		P99:           milliseconds(percentile(took, 99)),
+		Recovery:      known(recovery(s, end, ended)),
 	}
-	if d, ok := recovery(s, end, ended); ok {
-		ms := milliseconds(d)
-		f.Recovery = &ms
-	}
-	return f
 }
 
 // percentile returns a percentile of sorted times by nearest rank, 0 if there are none.

@@ -80,29 +80,13 @@ func (stormScenario) findings(r result) []string {
 	return lines
 }
 
-func (stormScenario) json(r result) (setting, clients any) {
+func (stormScenario) json(r result) (setting object, clients any) {
 	s := r.setting
-	return struct {
-		Duration       float64 `json:"duration_ms"`
-		Load           float64 `json:"load"`
-		Calls          float64 `json:"calls_per_second"`
-		Capacity       int     `json:"capacity_rps"`
-		Workers        int     `json:"workers"`
-		Service        float64 `json:"service_ms"`
-		Queue          int     `json:"queue"`
-		OutageAt       float64 `json:"outage_at_ms"`
-		Outage         float64 `json:"outage_ms"`
-		Kind           string  `json:"outage_kind"`
-		Timeout        float64 `json:"attempt_timeout_ms"`
-		Attempts       int     `json:"attempts"`
-		Seed           uint64  `json:"seed"`
-		Lull           string  `json:"lull_policy"`
-		PeakWindow     float64 `json:"peak_window_ms"`
-		RecoveryWindow float64 `json:"recovery_window_ms"`
-		RecoveryShare  float64 `json:"recovery_share"`
-	}{
-		milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, workers, milliseconds(s.service()), s.Queue,
-		milliseconds(s.OutageAt), milliseconds(s.Outage), string(s.Kind), milliseconds(s.Timeout), s.Attempts, s.Seed,
-		s.policyText(), milliseconds(peakWindow), milliseconds(recoveryWindow), recoveryShare,
+	return object{
+		{"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)}, {"capacity_rps", s.Capacity},
+		{"workers", workers}, {"service_ms", milliseconds(s.service())}, {"queue", s.Queue},
+		{"outage_at_ms", milliseconds(s.OutageAt)}, {"outage_ms", milliseconds(s.Outage)}, {"outage_kind", s.Kind},
+		{"attempt_timeout_ms", milliseconds(s.Timeout)}, {"attempts", s.Attempts}, {"seed", s.Seed}, {"lull_policy", s.policyText()},
+		{"peak_window_ms", milliseconds(peakWindow)}, {"recovery_window_ms", milliseconds(recoveryWindow)}, {"recovery_share", recoveryShare},
 	}, r.retriers
 }

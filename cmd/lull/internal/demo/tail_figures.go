@@ -58,14 +58,8 @@ func measureTail(s setting, end time.Duration, name string, ended []callRecord, 
 	f.Before = period(ended, n, 0, min(s.beforeEnd(), end))
 	f.Slow = period(ended, n, s.OutageAt, min(s.outageEnd(), end))
 	f.After = period(ended, n, s.outageEnd(), end)
-	if at, ok := stopped(s, end, n); ok {
-		ms := milliseconds(at)
-		f.Stopped = &ms
-	}
-	if at, ok := cutAgain(s, end, ended); ok {
-		ms := milliseconds(at)
-		f.CutAgain = &ms
-	}
+	f.Stopped = known(stopped(s, end, n))
+	f.CutAgain = known(cutAgain(s, end, ended))
 	return f
 }
 
@@ -99,13 +93,7 @@ func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures
 	}
 }
 
-func timeOrNever(d time.Duration) *float64 {
-	if d == never {
-		return nil
-	}
-	ms := milliseconds(d)
-	return &ms
-}
+func timeOrNever(d time.Duration) *float64 { return known(d, d != never) }
 
 // within returns the time within which so many of a thousand calls succeeded. A call that
 // failed counts as one that takes for ever, so that failing makes nobody look quick.

@@ -181,29 +181,13 @@ func verdict(lines *term.Sentences, all []tailFigures) {
 	}
 }
 
-func (tailScenario) json(r result) (setting, clients any) {
+func (tailScenario) json(r result) (setting object, clients any) {
 	s := r.setting
-	return struct {
-		Scenario   string  `json:"scenario"`
-		Duration   float64 `json:"duration_ms"`
-		Load       float64 `json:"load"`
-		Calls      float64 `json:"calls_per_second"`
-		Capacity   int     `json:"slow_capacity_rps"`
-		Workers    int     `json:"workers"`
-		Queue      int     `json:"queue"`
-		Median     float64 `json:"median_ms"`
-		Spread     float64 `json:"spread"`
-		Tail       float64 `json:"tail"`
-		Factor     int     `json:"tail_factor"`
-		SlowAt     float64 `json:"slow_at_ms"`
-		Slow       float64 `json:"slow_ms"`
-		Timeout    float64 `json:"attempt_timeout_ms"`
-		HedgeDelay float64 `json:"naive_hedge_delay_ms"`
-		Seed       uint64  `json:"seed"`
-		Lull       string  `json:"lull_policy"`
-	}{
-		"tail", milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, s.workers(), s.Queue,
-		milliseconds(tailMedian), tailSpread, s.Tail, tailFactor, milliseconds(s.OutageAt), milliseconds(s.Outage),
-		milliseconds(s.Timeout), milliseconds(s.HedgeDelay), s.Seed, s.hedgePolicyText(),
+	return object{
+		{"scenario", "tail"}, {"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)},
+		{"slow_capacity_rps", s.Capacity}, {"workers", s.workers()}, {"queue", s.Queue},
+		{"median_ms", milliseconds(tailMedian)}, {"spread", tailSpread}, {"tail", s.Tail}, {"tail_factor", tailFactor},
+		{"slow_at_ms", milliseconds(s.OutageAt)}, {"slow_ms", milliseconds(s.Outage)}, {"attempt_timeout_ms", milliseconds(s.Timeout)},
+		{"naive_hedge_delay_ms", milliseconds(s.HedgeDelay)}, {"seed", s.Seed}, {"lull_policy", s.hedgePolicyText()},
 	}, r.hedgers
 }

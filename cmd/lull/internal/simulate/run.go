@@ -49,14 +49,7 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := outcome{simulation: s, results: make([][]sim.Summary, len(s.cells))}
 	all := s.flights()
-	var mine []int
-	var fly []cells.Cell
-	for i, c := range all {
-		if s.where.Mine(i) {
-			mine = append(mine, i)
-			fly = append(fly, c)
-		}
-	}
+	fly, at := cells.Mine(s.where, all)
 	sum := tally{of: make([]sim.Progress, len(fly))}
 	set := func(i int, now sim.Progress) {
 		sum.set(i, now)
@@ -65,7 +58,7 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	results := make([]sim.Result, len(all))
 	err := s.where.Fly(ctx, fly, cells.Watcher{
 		Done: func(i int, r cells.Result) {
-			results[mine[i]] = *r.Run
+			results[at[i]] = *r.Run
 			sum.done++
 			set(i, sim.Progress{Now: 1, Horizon: 1, Events: r.Run.Totals.Events})
 		},

@@ -31,25 +31,19 @@ const relief = 2 * time.Minute
 // mapOf finds the maps, several side by side.
 func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, error) {
 	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
-	type task struct{ policy, size int }
-	var tasks []task
-	var fly []cells.Cell
-	all := 0
-	for p, c := range s.contenders {
+	var all []cells.Cell
+	for _, c := range s.contenders {
 		m.of = append(m.of, make([]sim.Stability, len(m.sizes)))
-		for n, size := range m.sizes {
-			if s.where.Mine(all) {
-				tasks = append(tasks, task{p, n})
-				fly = append(fly, cells.Cell{
-					Wanted: cells.Map, Scenario: s.scenario.WithProcesses(size), Contender: c.data(), Named: s.named, Seed: s.seed, Relief: relief,
-				})
-			}
-			all++
+		for _, size := range m.sizes {
+			all = append(all, cells.Cell{
+				Wanted: cells.Map, Scenario: s.scenario.WithProcesses(size), Contender: c.data(), Named: s.named, Seed: s.seed, Relief: relief,
+			})
 		}
 	}
+	fly, at := cells.Mine(s.where, all)
 	done := 0
 	return m, s.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
-		m.of[tasks[i].policy][tasks[i].size] = *r.Map
+		m.of[at[i]/len(m.sizes)][at[i]%len(m.sizes)] = *r.Map
 		done++
 		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done", done, len(fly)) })
 	}})
