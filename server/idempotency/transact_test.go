@@ -316,18 +316,9 @@ func TestTransactionsRefuse(t *testing.T) {
 		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
 		r := newRig(t, l, idempotency.Config{Transactional: true})
 		h := r.m.Wrap(&counter{})
-		inside := make(chan bool)
-		first := make(chan result)
-		go func() {
-			first <- send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-				inside <- true
-				<-inside
-			})), request("k"))
-		}()
-		<-inside
+		first := begin(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })), request("k"))
 		send(t, h, request("k")).is(t, 409, "in-flight")
 		send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
-		inside <- true
 		(<-first).ran(t, 200, "")
 		send(t, h, request("k")).replays(t, 200, "")
 		interrupt(t, l, request("l"))
