@@ -177,8 +177,7 @@ func (w *world) deliver() {
 		case pk.to == nil && w.frozen:
 			w.waiting = append(w.waiting, pk)
 		case pk.to == nil:
-			e := w.terms.every
-			a := w.redis.sync(w.now+w.clock, pk.id, pk.r, w.terms, gapAfter*e, recentAfter*e, memory)
+			a := w.redis.sync(w.now+w.clock, pk.id, pk.r, w.terms)
 			w.check()
 			if w.rnd.Float64() >= w.weather.lose && !pk.from.cut {
 				rest = append(rest, packet{at: w.now + w.hop(), to: pk.from, a: a, sent: pk.sent})
