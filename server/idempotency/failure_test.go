@@ -349,15 +349,25 @@ func TestStoreAnswersNonsense(t *testing.T) {
 	})
 }
 
+// nonsense is a store that answers what it likes, whether it runs the handler of a transaction or not.
 type nonsense struct {
 	idempotency.Store
 	state  idempotency.State
 	record []byte
+	runs   bool
 }
 
 func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.Answer, error) {
 	return idempotency.Answer{State: n.state, Record: n.record}, nil
 }
+
+func (n nonsense) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if n.runs {
+		run(ctx, false)
+	}
+	return idempotency.Answer{State: n.state}, nil
+}
+
 func (n nonsense) Release(context.Context, string, idempotency.Token) error { return nil }
 
 // A record that cannot be read is still the record of something that was done.
