@@ -58,9 +58,7 @@ func send(ctx context.Context, client redis.UniversalClient, batch []*budgetSync
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
 	for i, s := range batch {
-		f := s.budget.fleet.config
-		args := s.request.args(s.id, s.budget.ledger.terms, gapAfter*f.Every, recentAfter*f.Every, memory)
-		cmds[i] = call(ctx, pipe, keys(f.Prefix, s.budget.name), args...)
+		cmds[i] = call(ctx, pipe, keys(s.budget.fleet.config.Prefix, s.budget.name), s.request.args(s.id, s.budget.ledger.terms)...)
 	}
 	_, failed := pipe.Exec(ctx)
 	for i, s := range batch {

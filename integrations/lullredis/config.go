@@ -3,7 +3,6 @@ package lullredis
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -135,6 +134,3 @@ func (c Config) terms(every time.Duration) terms {
 	c = c.withDefaults()
 	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.Alone, 0), every: every}
 }
-
-// lease returns the most that an instance asks for.
-func (t terms) lease() int64 { return int64(math.Floor(t.pool)) }

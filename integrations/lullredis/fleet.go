@@ -146,26 +146,26 @@ func (f *Fleet) Close(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		f.exchange(ctx, batch)
-		var errs []error
+	}()
+	var errs []error
+	select {
+	case <-done:
 		for _, s := range batch {
 			if s.err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s.budget.name, s.err))
 			}
 		}
-		done <- errors.Join(errs...)
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("lullredis: handing tokens back: %w", err)
-		}
-		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("lullredis: handing tokens back: %w", ctx.Err())
+		errs = append(errs, ctx.Err())
 	}
+	if len(errs) > 0 {
+		return fmt.Errorf("lullredis: handing tokens back: %w", errors.Join(errs...))
+	}
+	return nil
 }
 
 func (f *Fleet) all() []*Budget {

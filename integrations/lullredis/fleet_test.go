@@ -94,8 +94,7 @@ func (s *stub) sync(batch []*budgetSync, fail error) {
 			m = newModel()
 			s.redis[e.budget.name] = m
 		}
-		every := e.budget.fleet.config.Every
-		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms, gapAfter*every, recentAfter*every, memory)
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms)
 	}
 }
 

@@ -150,7 +150,7 @@ func (l *ledger) aim(used int64, starved bool) {
 	if starved {
 		need = max(need, 1)
 	}
-	l.target = min(max(need, l.target/2), l.terms.lease())
+	l.target = min(max(need, l.target/2), int64(l.terms.pool))
 }
 
 // lost records that the request under way was not answered, or that its answer is unknown.

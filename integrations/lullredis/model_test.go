@@ -37,7 +37,7 @@ func (m *model) out() (n int64) {
 	return n
 }
 
-func (m *model) sync(now time.Duration, id string, r request, t terms, gap, recent, memory time.Duration) (a answer) {
+func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer) {
 	µs := now.Microseconds()
 	gone := slices.Collect(maps.Keys(m.seen))
 	slices.SortFunc(gone, func(a, b string) int { // as a sorted set is
@@ -63,7 +63,7 @@ func (m *model) sync(now time.Duration, id string, r request, t terms, gap, rece
 		a.pool = math.Floor(m.pool*1000) / 1000
 		a.members = int64(len(m.seen))
 		for _, at := range m.seen {
-			if at >= µs-recent.Microseconds() {
+			if at >= µs-recentAfter*t.every.Microseconds() {
 				a.recent++
 			}
 		}
@@ -76,16 +76,16 @@ func (m *model) sync(now time.Duration, id string, r request, t terms, gap, rece
 		a.grant = have.granted
 		m.seen[id] = µs
 	default:
-		m.carryOut(&a, µs, id, r, t, gap)
+		m.carryOut(&a, µs, id, r, t)
 	}
 	return a
 }
 
-func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms, gap time.Duration) {
+func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
 	have, known := m.records[id]
 	away := max(0, µs-m.filled)
 	rate := t.floor
-	if away > gap.Microseconds() {
+	if away > gapAfter*t.every.Microseconds() {
 		rate *= 1 - t.alone
 	}
 	m.pool = max(0, min(m.pool+rate*float64(away)/1e6, t.pool-float64(m.out())))

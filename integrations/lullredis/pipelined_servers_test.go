@@ -280,3 +280,14 @@ func TestAnAnswerIsWrittenOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestADeclaredCommandIsRepeated(t *testing.T) {
+	t.Parallel()
+	var cut cutter
+	c, ctx := under(t, newDependency(t, patient), redis.Options{Addr: needServer(t).addr, Dialer: cut.dial, Protocol: 2}), t.Context()
+	must(t, c.Ping(ctx).Err())
+	cut.armed.Store(true)
+	if n, err := c.Incr(Idempotent(ctx), "n").Result(); n != 2 || err != nil {
+		t.Errorf("%d, %v; want 2", n, err)
+	}
+}

@@ -141,11 +141,11 @@ func keys(prefix, name string) []string {
 var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // args returns the script's arguments.
-func (r request) args(id string, t terms, gap, recent, memory time.Duration) []any {
+func (r request) args(id string, t terms) []any {
 	return []any{
 		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),
 		number(t.floor), number(t.pool), number(t.alone),
-		gap.Microseconds(), recent.Microseconds(), memory.Microseconds(),
+		gapAfter * t.every.Microseconds(), recentAfter * t.every.Microseconds(), memory.Microseconds(),
 	}
 }
 

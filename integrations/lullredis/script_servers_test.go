@@ -70,11 +70,11 @@ func compare(t *testing.T, c redis.UniversalClient) {
 				m = newModel()
 				c.Del(ctx, key[1])
 			}
-			v, err := timed.Run(ctx, c, key, append(r.args(id, tm, 2*time.Second, 4*time.Second, memory), now.Microseconds())...).Result()
+			v, err := timed.Run(ctx, c, key, append(r.args(id, tm), now.Microseconds())...).Result()
 			must(t, err)
 			got, err := read(v)
 			must(t, err)
-			want := m.sync(now, id, r, tm, 2*time.Second, 4*time.Second, memory)
+			want := m.sync(now, id, r, tm)
 			if math.Abs(got.pool-want.pool) < 0.0011 { // doubles are added in another order
 				got.pool = want.pool
 			}
@@ -110,7 +110,7 @@ func TestKeys(t *testing.T) {
 		if slots[0] != slots[1] {
 			t.Errorf("%q: slots %d", name, slots)
 		}
-		if err := script.Run(ctx, c, key, request{seq: 1, want: 1}.args("i", tm, 2, 4, memory)...).Err(); err != nil {
+		if err := script.Run(ctx, c, key, request{seq: 1, want: 1}.args("i", tm)...).Err(); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 		for _, k := range key {
@@ -135,14 +135,14 @@ func BenchmarkScript(b *testing.B) {
 	tm := Config{Floor: 5}.terms(time.Second)
 	key := keys("lull", "bench")
 	for i := range 1000 {
-		script.Run(ctx, c, key, request{seq: 1, want: 1}.args(fmt.Sprint("i", i), tm, 2*time.Second, 4*time.Second, memory)...)
+		script.Run(ctx, c, key, request{seq: 1, want: 1}.args(fmt.Sprint("i", i), tm)...)
 	}
 	seq := int64(1)
 	for b.Loop() { // a hundred at a time, so that it is the server which is measured
 		seq++
 		pipe := c.Pipeline()
 		for i := range 100 {
-			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, hand: 1}.args(fmt.Sprint("i", i), tm, 2*time.Second, 4*time.Second, memory)...)
+			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, hand: 1}.args(fmt.Sprint("i", i), tm)...)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			b.Fatal(err)

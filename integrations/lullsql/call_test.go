@@ -38,28 +38,39 @@ func first(n int, f func(*fakeConn) error) func(*fakeConn) error {
 	}
 }
 
-func exec(t *testing.T, d *lull.Dependency, db *sql.DB) error {
-	_, err := Exec(t.Context(), d, db, "")
+// exec, read and tx make a call with one statement.
+
+func exec(ctx context.Context, d *lull.Dependency, db *sql.DB, _ ...lull.CallOption) error {
+	_, err := Exec(ctx, d, db, "")
 	return err
 }
 
-func read(t *testing.T, d *lull.Dependency, db *sql.DB) error {
-	_, err := Read(t.Context(), d, db, func(ctx context.Context, conn *sql.Conn) (int, error) {
+func read(ctx context.Context, d *lull.Dependency, db *sql.DB, opts ...lull.CallOption) error {
+	_, err := Read(ctx, d, db, func(ctx context.Context, conn *sql.Conn) (int, error) {
 		_, err := conn.ExecContext(ctx, "")
 		return 0, err
-	})
+	}, opts...)
 	return err
 }
 
-func tx(t *testing.T, d *lull.Dependency, db *sql.DB) error {
-	return Tx(t.Context(), d, db, nil, func(ctx context.Context, tx *sql.Tx) error {
+func tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts ...lull.CallOption) error {
+	return Tx(ctx, d, db, nil, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "")
 		return err
-	})
+	}, opts...)
 }
 
-// calls are the ways to make a call.
-var calls = map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx}
+// ping makes no call. Its dial is one.
+func ping(ctx context.Context, _ *lull.Dependency, db *sql.DB, _ ...lull.CallOption) error {
+	return db.PingContext(ctx)
+}
+
+type call func(context.Context, *lull.Dependency, *sql.DB, ...lull.CallOption) error
+
+var (
+	calls        = map[string]call{"exec": exec, "read": read, "tx": tx}
+	callsAndDial = map[string]call{"exec": exec, "read": read, "tx": tx, "connect": ping}
+)
 
 type state string
 
@@ -86,15 +97,16 @@ func TestWhatIsRepeated(t *testing.T) {
 			{"nothing known", always(errors.New("what?")), lull.ErrPermanent, lull.ErrPermanent},
 			{"marked", always(lull.Permanent(driver.ErrBadConn)), lull.ErrPermanent, lull.ErrPermanent},
 		} {
-			for name, call := range map[string]struct {
-				call func(*testing.T, *lull.Dependency, *sql.DB) error
-				want error
-			}{"exec": {exec, x.exec}, "read": {read, x.tx}, "tx": {tx, x.tx}} {
+			for name, call := range calls {
+				want := x.tx
+				if name == "exec" {
+					want = x.exec
+				}
 				f := &fake{exec: first(1, x.fails)}
 				d := newDependency(t, retried)
-				err := call.call(t, d, f.open(t, d))
-				if !errors.Is(err, call.want) || (err == nil) != (call.want == nil) {
-					t.Errorf("%s, %s: %v, want %v", x.name, name, err, call.want)
+				err := call(t.Context(), d, f.open(t, d))
+				if !errors.Is(err, want) || (err == nil) != (want == nil) {
+					t.Errorf("%s, %s: %v, want %v", x.name, name, err, want)
 				}
 			}
 		}
@@ -108,15 +120,15 @@ func TestDeadConnectionsArePassedOver(t *testing.T) {
 		const most = 2 // as many as database/sql
 		f := &fake{exec: first(most, bad)}
 		d := newDependency(t, lull.Policy{Attempts: 1})
-		if err := read(t, d, f.open(t, d)); err != nil || f.dials != most+1 {
+		if err := read(t.Context(), d, f.open(t, d)); err != nil || f.dials != most+1 {
 			t.Errorf("read: %d dials, %v", f.dials, err)
 		}
 		f.exec = first(most+1, bad)
-		if err := read(t, d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
+		if err := read(t.Context(), d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
 			t.Errorf("read: %v", err)
 		}
 		f = &fake{exec: first(1, bad)} // a driver that returns it too often
-		if err := exec(t, d, f.open(t, d)); err == nil || f.dials != 1 {
+		if err := exec(t.Context(), d, f.open(t, d)); err == nil || f.dials != 1 {
 			t.Errorf("exec: %d dials, %v", f.dials, err)
 		}
 		f, begun := &fake{}, 0
@@ -126,7 +138,7 @@ func TestDeadConnectionsArePassedOver(t *testing.T) {
 			}
 			return nil
 		}
-		if err := tx(t, d, f.open(t, d)); err != nil || begun != most+1 {
+		if err := tx(t.Context(), d, f.open(t, d)); err != nil || begun != most+1 {
 			t.Errorf("tx: %d begun, %v", begun, err)
 		}
 	})
@@ -163,11 +175,11 @@ func TestCommit(t *testing.T) {
 				}}
 			}
 			d := newDependency(t, retried)
-			err := tx(t, d, script().open(t, d))
+			err := tx(t.Context(), d, script().open(t, d))
 			if !errors.Is(err, x.want) || (err == nil) != (x.want == nil) || x.want != nil && (commits != 1 || !errors.Is(err, x.fails)) {
 				t.Errorf("%s: %v after %d commits, want %v", x.name, err, commits, x.want)
 			}
-			err = Tx(t.Context(), d, script().open(t, d), nil, func(context.Context, *sql.Tx) error { return nil }, lull.Idempotent())
+			err = tx(t.Context(), d, script().open(t, d), lull.Idempotent())
 			if (err == nil) != x.idempotent {
 				t.Errorf("%s, idempotent: %v after %d commits", x.name, err, commits)
 			}
@@ -210,7 +222,7 @@ func TestWhatMySQLHasKept(t *testing.T) {
 				query: func(string) (driver.Rows, error) { asked = true; return nil, errMute },
 			}
 			d := newDependency(t, retried)
-			err := exec(t, d, f.open(t, d))
+			err := exec(t.Context(), d, f.open(t, d))
 			unknown := want == ErrOutcomeUnknown
 			// It is an error of its own kind, and no answer.
 			if e, ok := errors.AsType[*lull.Error](err); !ok || !errors.Is(err, want) || e.Attempts != 1 || asked != unknown || (e.Verdict.Code == engine.CodeOutcomeUnknown) != unknown {
@@ -227,7 +239,7 @@ func TestWhichConnectionsAreGivenUp(t *testing.T) {
 			for name, call := range calls {
 				f := &fake{exec: first(1, func(*fakeConn) error { return err })}
 				d := newDependency(t, retried)
-				if failed := call(t, d, f.open(t, d)); failed != nil || f.dials != dials {
+				if failed := call(t.Context(), d, f.open(t, d)); failed != nil || f.dials != dials {
 					t.Errorf("%s after %s: %d dials, want %d; %v", name, err, f.dials, dials, failed)
 				}
 			}
@@ -242,7 +254,7 @@ func TestAClosedPool(t *testing.T) {
 			d := newDependency(t, retried)
 			db := (&fake{}).open(t, d)
 			db.Close()
-			err := call(t, d, db)
+			err := call(t.Context(), d, db)
 			if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || !errors.Is(err, lull.ErrPermanent) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -253,11 +265,7 @@ func TestAClosedPool(t *testing.T) {
 // Also without a connector of lullsql, nothing was sent when a dial has failed.
 func TestAPoolWithItsOwnDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		once := func(t *testing.T, d *lull.Dependency, db *sql.DB) error {
-			_, err := Read(t.Context(), d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil }, lull.NotIdempotent())
-			return err
-		}
-		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": once, "tx": tx} {
+		for name, call := range calls {
 			f := &fake{}
 			f.dial = func(context.Context) error {
 				if f.dials == 1 {
@@ -267,7 +275,7 @@ func TestAPoolWithItsOwnDials(t *testing.T) {
 			}
 			db := sql.OpenDB(f)
 			defer db.Close()
-			if err := call(t, newDependency(t, retried), db); err != nil || f.dials != 2 {
+			if err := call(t.Context(), newDependency(t, retried), db, lull.NotIdempotent()); err != nil || f.dials != 2 {
 				t.Errorf("%s: %d dials, %v", name, f.dials, err)
 			}
 		}
@@ -301,7 +309,7 @@ func TestWhichDialsAreCalls(t *testing.T) {
 					if !same {
 						of, want = newDependency(t, policy), 1
 					}
-					if err := call(t, of, db); err != nil || o.count(event.CallEnded, "connect") != want {
+					if err := call(t.Context(), of, db); err != nil || o.count(event.CallEnded, "connect") != want {
 						t.Errorf("%s, same %t: %d dials are calls, want %d; %v", name, same, o.count(event.CallEnded, "connect"), want, err)
 					}
 				}
@@ -365,11 +373,8 @@ func TestAConflictInARequestThatIsARetry(t *testing.T) {
 			f := &fake{exec: first(1, func(*fakeConn) error { return state("40P01") })}
 			ctx, in := inbound.With(t.Context(), attempt, 0)
 			runs := 0
-			err := Tx(ctx, d, f.open(t, d), nil, func(ctx context.Context, tx *sql.Tx) error {
-				runs++
-				_, err := tx.ExecContext(ctx, "")
-				return err
-			})
+			f.begin = func() error { runs++; return nil }
+			err := tx(ctx, d, f.open(t, d))
 			in.End()
 			if runs != want || (err == nil) != (want == 2) {
 				t.Errorf("attempt %d: %d runs, %v", attempt, runs, err)
@@ -400,7 +405,7 @@ func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
 			runs := 0
 			f := &fake{exec: first(x.conflicts, func(*fakeConn) error { return x.err }), begin: func() error { runs++; return nil }}
 			d := newDependency(t, x.policy, lull.WithObserver(&o))
-			if err := tx(t, d, f.open(t, d)); !errors.Is(err, x.why) || runs != x.runs || o.count(event.RetryScheduled, "") != x.waits {
+			if err := tx(t.Context(), d, f.open(t, d)); !errors.Is(err, x.why) || runs != x.runs || o.count(event.RetryScheduled, "") != x.waits {
 				t.Errorf("%d of %s: %d runs, %d waits, %v; want %d, %d, %v", x.conflicts, x.err, runs, o.count(event.RetryScheduled, ""), err, x.runs, x.waits, x.why)
 			}
 		}
@@ -414,7 +419,7 @@ func TestACommitThatOutlastsItsAttempt(t *testing.T) {
 		f := &fake{commit: func(*fakeConn) error { commits++; time.Sleep(2 * time.Second); return errMute }}
 		d := newDependency(t, lull.Policy{Attempts: 6, AttemptTimeout: time.Second, Timeouts: engine.TimeoutsAlways, Deadline: time.Minute})
 		db := f.open(t, d)
-		err := tx(t, d, db)
+		err := tx(t.Context(), d, db)
 		if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, errMute) || commits != 1 {
 			t.Errorf("%v after %d commits", err, commits)
 		}
@@ -467,12 +472,13 @@ func TestOperations(t *testing.T) {
 		f := &fake{exec: func(*fakeConn) error { return state("23505") }}
 		d := newDependency(t, lull.Policy{})
 		db := f.open(t, d)
-		_, byRead := Read(t.Context(), d, db, func(ctx context.Context, c *sql.Conn) (int, error) {
-			_, err := c.ExecContext(ctx, "")
-			return 0, err
-		}, lull.Operation("list"))
-		byTx := Tx(t.Context(), d, db, nil, func(ctx context.Context, tx *sql.Tx) error { return state("23505") }, lull.Operation("pay"))
-		for want, err := range map[string]error{"exec": exec(t, d, db), "read": read(t, d, db), "tx": tx(t, d, db), "list": byRead, "pay": byTx} {
+		for want, err := range map[string]error{
+			"exec": exec(t.Context(), d, db),
+			"read": read(t.Context(), d, db),
+			"tx":   tx(t.Context(), d, db),
+			"list": read(t.Context(), d, db, lull.Operation("list")),
+			"pay":  tx(t.Context(), d, db, lull.Operation("pay")),
+		} {
 			if e, ok := errors.AsType[*lull.Error](err); !ok || e.Operation != want {
 				t.Errorf("%v: want the operation %s", err, want)
 			}
@@ -495,9 +501,7 @@ func TestClassify(t *testing.T) {
 // Observers get the error with which a call has ended, and none if it has succeeded.
 func TestObserversGetTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		plain := func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) }
-		calls := map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{"exec": exec, "read": read, "tx": tx, "connect": plain}
-		for name, call := range calls {
+		for name, call := range callsAndDial {
 			for _, fails := range []error{state("23505"), nil} {
 				var o observed
 				d := newDependency(t, lull.Policy{}, lull.WithObserver(&o))
@@ -505,7 +509,7 @@ func TestObserversGetTheError(t *testing.T) {
 				if name == "connect" {
 					f.dial = func(context.Context) error { return fails }
 				}
-				if err := call(t, d, f.open(t, d)); (err == nil) != (fails == nil) {
+				if err := call(t.Context(), d, f.open(t, d)); (err == nil) != (fails == nil) {
 					t.Errorf("%s: %v", name, err)
 				}
 				for _, e := range o {
@@ -524,19 +528,7 @@ func TestObserversGetTheError(t *testing.T) {
 // The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit. A
 // database that makes no connection in the time of a call does.
 func TestRule23ThePoolIsFull(t *testing.T) {
-	for name, call := range map[string]func(ctx context.Context, d *lull.Dependency, db *sql.DB) error{
-		"exec": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
-			_, err := Exec(ctx, d, db, "INSERT INTO t VALUES (1)")
-			return err
-		},
-		"read": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
-			_, err := Read(ctx, d, db, func(context.Context, *sql.Conn) (int, error) { return 0, nil })
-			return err
-		},
-		"tx": func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
-			return Tx(ctx, d, db, nil, func(context.Context, *sql.Tx) error { return nil })
-		},
-	} {
+	for name, call := range calls {
 		for _, hangs := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -572,35 +564,19 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 // What ended an attempt is decided by who ended its context, in a statement, an operation, a transaction, and in a dial for
 // each and for a statement of the plain sql.DB.
 func TestWhoCutTheAttemptOff(t *testing.T) {
-	for name, c := range map[string]func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error{
-		"exec": func(ctx context.Context, d *lull.Dependency, db *sql.DB, _ func(context.Context) error) error {
-			_, err := Exec(ctx, d, db, "")
-			return err
-		},
-		"read": func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error {
-			_, err := Read(ctx, d, db, func(ctx context.Context, _ *sql.Conn) (int, error) { return 0, attempt(ctx) })
-			return err
-		},
-		"tx": func(ctx context.Context, d *lull.Dependency, db *sql.DB, attempt func(context.Context) error) error {
-			return Tx(ctx, d, db, nil, func(ctx context.Context, _ *sql.Tx) error { return attempt(ctx) })
-		},
-		"dial": func(ctx context.Context, d *lull.Dependency, db *sql.DB, _ func(context.Context) error) error {
-			return db.PingContext(ctx)
-		},
-	} {
+	for name, call := range callsAndDial {
 		t.Run(name, func(t *testing.T) {
 			cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
 				var f fake
 				d := newDependency(t, p)
 				db := f.open(t, d)
 				return func(ctx context.Context, attempt func(context.Context) error) error {
-					switch name {
-					case "exec":
-						f.exec = func(c *fakeConn) error { return attempt(c.ctx) }
-					case "dial":
+					if name == "connect" {
 						f.dial = attempt
+					} else {
+						f.exec = func(c *fakeConn) error { return attempt(c.ctx) }
 					}
-					return c(ctx, d, db, attempt)
+					return call(ctx, d, db)
 				}
 			})
 		})

@@ -41,12 +41,9 @@ func TestABadConnectionIsDialledOnce(t *testing.T) {
 		}
 		d := newDependency(t, lull.Policy{Attempts: 1})
 		db := f.open(t, d)
-		for name, exec := range map[string]func() error{
-			"sql.DB":       func() error { _, err := db.ExecContext(t.Context(), ""); return err },
-			"lullsql.Exec": func() error { _, err := Exec(t.Context(), d, db, ""); return err },
-		} {
+		for name, call := range map[string]call{"sql.DB": ping, "lullsql.Exec": exec} {
 			f.dials = 0
-			err := exec()
+			err := call(t.Context(), d, db)
 			e, ok := errors.AsType[*lull.Error](err)
 			if f.dials != 1 || !ok || e.Attempts != 1 || errors.Is(err, driver.ErrBadConn) || !e.Verdict.NeverSent {
 				t.Errorf("%s: %d dials, %v", name, f.dials, err)
@@ -68,7 +65,7 @@ func TestADialIsRepeated(t *testing.T) {
 			}
 			d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
 			db := f.open(t, d)
-			if _, err := Exec(t.Context(), d, db, ""); err != nil || f.dials != 2 {
+			if err := exec(t.Context(), d, db); err != nil || f.dials != 2 {
 				t.Errorf("%v: %d dials, %v", inner, f.dials, err)
 			}
 			f.dials = 0
@@ -152,10 +149,7 @@ func TestDialsInFlight(t *testing.T) {
 // A panic of the driver goes up where it dials, and keeps no place.
 func TestAPanicOfADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, call := range map[string]func(*testing.T, *lull.Dependency, *sql.DB) error{
-			"call": exec,
-			"pool": func(t *testing.T, _ *lull.Dependency, db *sql.DB) error { return db.PingContext(t.Context()) },
-		} {
+		for name, call := range map[string]call{"call": exec, "pool": ping} {
 			f := &fake{}
 			f.dial = func(context.Context) error {
 				if f.dials == 1 {
@@ -176,9 +170,9 @@ func TestAPanicOfADial(t *testing.T) {
 						t.Errorf("%s: panicked with %v", name, p)
 					}
 				}()
-				call(t, d, db)
+				call(t.Context(), d, db)
 			}()
-			if err := call(t, d, db); err != nil {
+			if err := call(t.Context(), d, db); err != nil {
 				t.Errorf("%s: afterwards %v", name, err)
 			}
 		}

@@ -230,7 +230,7 @@ func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 }
 
 // A store without room for a single byte more still records that a request was carried
-// out.
+// out, and how it ended.
 func TestShortRecordsAlwaysFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
@@ -238,7 +238,11 @@ func TestShortRecordsAlwaysFit(t *testing.T) {
 		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
 		send(t, h, request("k")).ran(t, 200, receipt)
-		send(t, h, request("k")).is(t, 409, "response-not-kept")
+		got := send(t, h, request("k"))
+		got.is(t, 409, "response-not-kept")
+		if got.details["original_status"] != 200.0 {
+			t.Errorf("%v", got.details)
+		}
 		c.times(t, 1)
 	})
 }
@@ -345,15 +349,25 @@ func TestStoreAnswersNonsense(t *testing.T) {
 	})
 }
 
+// nonsense is a store that answers what it likes, whether it runs the handler of a transaction or not.
 type nonsense struct {
 	idempotency.Store
 	state  idempotency.State
 	record []byte
+	runs   bool
 }
 
 func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.Answer, error) {
 	return idempotency.Answer{State: n.state, Record: n.record}, nil
 }
+
+func (n nonsense) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if n.runs {
+		run(ctx, false)
+	}
+	return idempotency.Answer{State: n.state}, nil
+}
+
 func (n nonsense) Release(context.Context, string, idempotency.Token) error { return nil }
 
 // A record that cannot be read is still the record of something that was done.
@@ -452,25 +466,6 @@ func TestSaveIsLost(t *testing.T) {
 	})
 }
 
-// A record that the store refuses for its length is not a reason to forget that the
-// request was carried out.
-func TestRecordTooLargeForStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{Bytes: 1000})
-		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }}
-		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
-		if got := send(t, h, request("k")); got.status != 200 || len(got.body) != 2000 {
-			t.Errorf("%d, %d bytes", got.status, len(got.body))
-		}
-		got := send(t, h, request("k"))
-		got.is(t, 409, "response-not-kept")
-		if got.details["original_status"] != 200.0 {
-			t.Errorf("%v", got.details)
-		}
-		c.times(t, 1)
-	})
-}
-
 // A full store refuses new keys, at once, and forgets none.
 func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -486,20 +481,6 @@ func TestMemoryIsFull(t *testing.T) {
 		if n := store.Len(); n != 1 {
 			t.Errorf("%d keys are remembered, want 1", n)
 		}
-	})
-}
-
-// The caller's policy for the store is the one that is used.
-func TestStorePolicyIsTheCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
-		store.fail(store.before, "Claim", down)
-		h := newRig(t, store, idempotency.Config{Store: lull.Policy{Attempts: 1}}).m.Wrap(&counter{})
-		send(t, h, request("k")).is(t, 503, "store-unavailable")
-		if n := store.called("Claim"); n != 1 {
-			t.Errorf("the store was called %d times under a policy of one attempt", n)
-		}
-		time.Sleep(time.Hour)
 	})
 }
 

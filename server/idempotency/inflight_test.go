@@ -187,31 +187,25 @@ func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	})
 }
 
-// A lease runs from the moment when it is asked for, and so does the time until it is extended again.
-func TestLeaseIsExtendedInTimeByASlowStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
-		store.fail(store.before, "Extend", func(context.Context) error { time.Sleep(4 * time.Second); return nil })
-		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(39 * time.Second) }})
-		send(t, h, request("k"))
-		if got := store.called("Extend"); got != 3 { // begun after 10 s, 20 and 30
-			t.Errorf("extended %d times in 39 s of a lease of 30 s, want 3", got)
-		}
-	})
-}
-
-// A lease is extended every third of its length, and every sixth while that fails.
-func TestLeaseIsExtendedMoreOftenWhileThatFails(t *testing.T) {
-	for fails, want := range map[bool]int{false: 2, true: 4} { // after 10 s and 20; after 10 s, 15, 20 and 25
+// A lease is extended every third of its length, and every sixth while that fails. It runs from the moment when it is asked for,
+// and so does the time until it is extended again.
+func TestWhenALeaseIsExtended(t *testing.T) {
+	for name, x := range map[string]struct {
+		meets fault
+		works time.Duration
+		want  int
+	}{
+		"at once": {nil, 29 * time.Second, 2},                                                                     // after 10 s and 20
+		"fails":   {down, 29 * time.Second, 4},                                                                    // after 10 s, 15, 20 and 25
+		"slow":    {func(context.Context) error { time.Sleep(4 * time.Second); return nil }, 39 * time.Second, 3}, // begun after 10 s, 20 and 30
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
-			if fails {
-				store.fail(store.before, "Extend", down)
-			}
-			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(29 * time.Second) }})
+			store.fail(store.before, "Extend", x.meets)
+			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(x.works) }})
 			send(t, h, request("k"))
-			if got := store.called("Extend"); got != want {
-				t.Errorf("extended %d times in 29 s of a lease of 30 s, want %d; that fails: %v", got, want, fails)
+			if got := store.called("Extend"); got != x.want {
+				t.Errorf("%s: extended %d times in %v of a lease of 30 s, want %d", name, got, x.works, x.want)
 			}
 		})
 	}

@@ -282,29 +282,14 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
-// fickle is a Transactor that answers what it likes, whether it ran the handler or not.
-type fickle struct {
-	*ledger
-	runs  bool
-	state idempotency.State
-}
-
-func (f fickle) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
-	if f.runs {
-		run(context.WithValue(ctx, ledgerKey{}, new(ledgerTx)), false)
-	}
-	return idempotency.Answer{State: f.state}, nil
-}
-
 // A store whose answer cannot be has committed nothing.
 func TestTransactionsThatAnswerNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, f := range []fickle{
+		for _, n := range []nonsense{
 			{runs: false, state: 0}, {runs: false, state: idempotency.Claimed}, {runs: false, state: idempotency.Unknown + 1},
 			{runs: true, state: 0}, {runs: true, state: idempotency.Replay}, {runs: true, state: 255},
 		} {
-			f.ledger = &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
-			r := newRig(t, f, idempotency.Config{Transactional: true})
+			r := newRig(t, n, idempotency.Config{Transactional: true})
 			send(t, r.m.Wrap(&counter{}), request("k")).is(t, 503, "store-unavailable")
 			r.saw("store-failed")
 		}
@@ -316,18 +301,9 @@ func TestTransactionsRefuse(t *testing.T) {
 		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
 		r := newRig(t, l, idempotency.Config{Transactional: true})
 		h := r.m.Wrap(&counter{})
-		inside := make(chan bool)
-		first := make(chan result)
-		go func() {
-			first <- send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-				inside <- true
-				<-inside
-			})), request("k"))
-		}()
-		<-inside
+		first := begin(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })), request("k"))
 		send(t, h, request("k")).is(t, 409, "in-flight")
 		send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
-		inside <- true
 		(<-first).ran(t, 200, "")
 		send(t, h, request("k")).replays(t, 200, "")
 		interrupt(t, l, request("l"))
