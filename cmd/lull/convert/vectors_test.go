@@ -20,11 +20,7 @@ import (
 
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
+	if err := json.Unmarshal(must(os.ReadFile("testdata/"+name)), into); err != nil {
 		t.Fatal(err)
 	}
 }
