@@ -523,3 +523,11 @@ func must[T any](made T, err error) T {
 	}
 	return made
 }
+
+// done is must for what returns nothing else.
+func done(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
