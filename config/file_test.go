@@ -442,8 +442,8 @@ func TestTheFileInTheDocs(t *testing.T) {
 
 func FuzzParsePolicyFile(f *testing.F) {
 	f.Add([]byte(shopFile))
-	addFile(f, "testdata/policy-mistakes.yaml")
-	addFile(f, "testdata/policies.yaml")
+	f.Add(must(os.ReadFile("testdata/policy-mistakes.yaml")))
+	f.Add(must(os.ReadFile("testdata/policies.yaml")))
 	f.Add([]byte("version: 1\nservices: {a: {calls: [b, {dependency: c, parallel: x}], provides: [q]}}\n"))
 	f.Add([]byte("defaults: &a {preset: hedged, attempts: 1}\ndependencies: {b: *a, c: {<<: *a, preset: lull}}\n"))
 	for _, seed := range []string{
@@ -522,4 +522,12 @@ func must[T any](made T, err error) T {
 		panic(err)
 	}
 	return made
+}
+
+// done is must for what returns nothing else.
+func done(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -46,9 +46,7 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 		step := watched(t, l)
 		in := func(content string) {
 			t.Helper()
-			if err := os.WriteFile(l.path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			done(t, os.WriteFile(l.path, []byte(content), 0o600))
 		}
 		in("")
 		step("truncated")
@@ -63,9 +61,7 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 		// Other content of the same length, with the same time of change.
 		info := must(os.Stat(l.path))
 		in("dependencies:\n  a: {attempts: 4}\n  b: {attempts: 3}\n")
-		if err := os.Chtimes(l.path, info.ModTime(), info.ModTime()); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Chtimes(l.path, info.ModTime(), info.ModTime()))
 		step("one digit")
 		step("one digit, twice", "a changed 3>4")
 	})
@@ -80,19 +76,13 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	mount := t.TempDir()
 	version := func(folder, content string) {
 		t.Helper()
-		if err := os.Mkdir(filepath.Join(mount, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(mount, folder, "retry.yaml"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Mkdir(filepath.Join(mount, folder), 0o700))
+		done(t, os.WriteFile(filepath.Join(mount, folder, "retry.yaml"), []byte(content), 0o600))
 		next, data := filepath.Join(mount, "..data_tmp"), filepath.Join(mount, "..data")
 		if err := os.Symlink(folder, next); err != nil {
 			t.Skipf("no symbolic links: %v", err)
 		}
-		if err := os.Rename(next, data); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Rename(next, data))
 	}
 	version("..2026_01_01", "dependencies: {a: {attempts: 2}}\n")
 	path := filepath.Join(mount, "retry.yaml")
@@ -105,14 +95,10 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 		a := l.dependency("a")
 		step := watched(t, l)
 		version("..2026_01_02", "dependencies: {a: {attempts: 3}}\n")
-		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_01")); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.RemoveAll(filepath.Join(mount, "..2026_01_01")))
 		step("another version")
 		step("another version, twice", "a changed 2>3")
-		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_02")); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.RemoveAll(filepath.Join(mount, "..2026_01_02")))
 		step("links to nothing")
 		version("..2026_01_03", "dependencies: {a: {attempts: 4}}\n")
 		step("back at the second look")
@@ -137,9 +123,7 @@ func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 		step("back, twice")
 
 		l.remove()
-		if err := os.Mkdir(l.path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Mkdir(l.path, 0o700))
 		step("a folder")
 		step("a folder, twice", "unreadable")
 		step("a folder, three times")

@@ -71,29 +71,21 @@ func (l *liveFile) words(r Reload) string {
 func (l *liveFile) write(content string) {
 	l.t.Helper()
 	next := l.path + ".next"
-	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Rename(next, l.path); err != nil {
-		l.t.Fatal(err)
-	}
+	done(l.t, os.WriteFile(next, []byte(content), 0o600))
+	done(l.t, os.Rename(next, l.path))
 }
 
 // reload replaces the file and reads it; the reports of that must be these.
 func (l *liveFile) reload(when, content string, want ...string) {
 	l.t.Helper()
 	l.write(content)
-	if err := l.Reload(); err != nil {
-		l.t.Fatal(err)
-	}
+	done(l.t, l.Reload())
 	l.reported(when, want...)
 }
 
 func (l *liveFile) remove() {
 	l.t.Helper()
-	if err := os.RemoveAll(l.path); err != nil {
-		l.t.Fatal(err)
-	}
+	done(l.t, os.RemoveAll(l.path))
 }
 
 // reported fails unless the reports since the last time are these.
@@ -134,9 +126,7 @@ func TestReloadChangesEachDependency(t *testing.T) {
 	if d := l.dependency("d"); d.Policy().Attempts != 7 {
 		t.Errorf("one that came has %d attempts", d.Policy().Attempts)
 	}
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.Reload())
 	l.reported("nothing has changed")
 
 	l.reload("one comes back", "defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, b: {attempts: 6}, c: , d: {attempts: 7}}\n", "b added 5>6")
@@ -184,9 +174,7 @@ func TestOpenLiveRefusesWhatIsWrong(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "f.yaml")
-	if err := os.WriteFile(path, []byte("atempts: 3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	done(t, os.WriteFile(path, []byte("atempts: 3\n"), 0o600))
 	if _, err := OpenLive(path, nil); err == nil {
 		t.Error("a wrong file")
 	}
@@ -322,9 +310,7 @@ func TestFollow(t *testing.T) {
 	var a, b, never follows
 	never.err = errors.New("never")
 	for name, u := range map[string]Updater{"a": &a, "b": &b, "": registry} {
-		if err := l.Follow(name, u); err != nil {
-			t.Fatal(err)
-		}
+		done(t, l.Follow(name, u))
 	}
 	if err := l.Follow("a", &never); err != never.err {
 		t.Errorf("got %v", err)
@@ -341,9 +327,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("unused are %v", got)
 	}
 	l.write("defaults: {attempts: 3}\n") // as a was, by another way
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.Reload())
 	l.reported("one that is not listed any more", " changed 4>3; a removed 3>3; b changed 4>3; not now")
 	if len(a.policies) != 1 || len(b.policies) != 3 || len(never.policies) != 1 {
 		t.Errorf("updates: %d of what has not changed, %d of what has, %d of what does not follow", len(a.policies), len(b.policies), len(never.policies))
@@ -438,9 +422,7 @@ func TestFollowEach(t *testing.T) {
 	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: {attempts: 3}, b: {attempts: 4}, c: }\n")
 	registry := must(lull.NewRegistry(lull.Policy{}, 0))
 	a := registry.Get("a")
-	if err := l.FollowEach(registry); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.FollowEach(registry))
 	attempts := func(when string, want map[string]int) {
 		t.Helper()
 		for key, n := range want {

@@ -233,9 +233,7 @@ func TestReadingNoFile(t *testing.T) {
 		}
 	}
 	large := filepath.Join(t.TempDir(), "large.yaml")
-	if err := os.WriteFile(large, []byte(strings.Repeat("#\n", codec.MaxBytes)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	done(t, os.WriteFile(large, []byte(strings.Repeat("#\n", codec.MaxBytes)), 0o600))
 	_, err := ReadPolicies(large)
 	codectest.Located(t, err)
 }

@@ -27,9 +27,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(root); err != nil {
-		t.Fatal(err)
-	}
+	done(t, e.Encode(root))
 	golden.File(t, "policy.schema.json", b.String())
 }
 

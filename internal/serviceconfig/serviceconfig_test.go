@@ -56,6 +56,16 @@ func marshal(t testing.TB, c serviceconfig.Config) []byte {
 	return data
 }
 
+// made is what a policy is as a service config, and what is lost.
+func made(t testing.TB, p lull.Policy, names ...serviceconfig.MethodName) (serviceconfig.Config, []serviceconfig.Loss) {
+	t.Helper()
+	c, lost, err := serviceconfig.Of(p, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, lost
+}
+
 // valid: whatever was read makes valid policies.
 func valid(t *testing.T, c serviceconfig.Config) {
 	t.Helper()
@@ -500,10 +510,7 @@ func TestCodesInAPolicy(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.codes, why, c.why)
 		}
 		// The list comes back as far as a policy can hold it.
-		back, _, err := serviceconfig.Of(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back, _ := made(t, p)
 		if want := c.codes; c.codes[0] == 14 && !slices.Equal(back.Methods[0].Retry.RetryableStatusCodes, want) {
 			t.Errorf("%v comes back as %v", want, back.Methods[0].Retry.RetryableStatusCodes)
 		}
@@ -540,10 +547,7 @@ func TestThrottlingAndBudgets(t *testing.T) {
 }
 
 func TestAPolicyAsAServiceConfig(t *testing.T) {
-	c, lost, err := serviceconfig.Of(lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, lost := made(t, lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
 	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
 	if got := string(marshal(t, c)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -578,10 +582,7 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 	} {
-		sc, lost, err := serviceconfig.Of(lull.Policy{Hedge: c.hedge})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc, lost := made(t, lull.Policy{Hedge: c.hedge})
 		want := `{"methodConfig":[{"name":[{}],"timeout":"30s",` + c.want
 		text := marshal(t, sc)
 		if string(text) != want {

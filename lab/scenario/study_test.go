@@ -32,9 +32,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 	t.Helper()
 	s, err := Read(studyFolder + name + ".yaml")
 	if err != nil {
-		if s, err = Find(name); err != nil {
-			t.Fatal(err)
-		}
+		s = must(Find(name))
 	}
 	return s
 }
@@ -100,11 +98,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d scenarios, %v", len(scenarios), err)
 	}
 	for _, path := range scenarios {
-		s, err := Read(path)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		s := must(Read(path))
 		s = s.WithProcesses(10 * len(s.Fleets))
 		if _, err := sim.Run(context.Background(), s, sim.Contender{Name: "lull"}, sim.Options{Seed: 1, Named: []sim.Contender{fixed}}); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -115,9 +109,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d policy files, %v", len(policies), err)
 	}
 	for _, path := range policies {
-		if _, err := config.ReadPolicies(path); err != nil {
-			t.Error(err)
-		}
+		must(config.ReadPolicies(path))
 	}
 }
 

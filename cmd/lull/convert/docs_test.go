@@ -21,8 +21,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	data := must(os.ReadFile("../../../docs/convert.md"))
-	return string(data)
+	return string(must(os.ReadFile("../../../docs/convert.md")))
 }
 
 // table is the rows of the first table below a heading, without its own head.

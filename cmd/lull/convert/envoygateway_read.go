@@ -58,15 +58,9 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	if o := spec.Object("retry"); o != nil {
 		t.retry = d.triggeredRetry(o)
 	}
-	if o := spec.Object("timeout"); o != nil {
-		t.timeouts(o)
-	}
-	if o := spec.Object("circuitBreaker"); o != nil {
-		t.circuitBreaker(o)
-	}
-	if o := spec.Object("healthCheck"); o != nil {
-		t.healthCheck(o)
-	}
+	t.timeouts(spec.Object("timeout"))
+	t.circuitBreaker(spec.Object("circuitBreaker"))
+	t.healthCheck(spec.Object("healthCheck"))
 	d.lost(spec, Lost, "it is merged into that of the Gateway, which is not done here", "mergeType")
 	d.lost(spec, Lost, "a policy makes no faults; lull simulate does", "faultInjection")
 	d.lost(spec, Lost, "it refuses requests of the gateway's clients: package admission, in a server", "admissionControl", "rateLimit")

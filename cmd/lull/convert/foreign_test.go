@@ -14,19 +14,12 @@ import (
 )
 
 // leaves are the scalars of a document, by their paths.
-func leaves(n *tree.Node, path string, all map[string]string) {
-	switch n.Kind {
-	case tree.Map:
-		for _, m := range n.Members {
-			leaves(m.Value, tree.Join(path, m.Key), all)
-		}
-	case tree.List:
-		for i, item := range n.Items {
-			leaves(item, tree.Element(path, i), all)
-		}
-	default:
-		all[path] = n.Text
+func leaves(n *tree.Node) map[string]string {
+	all := map[string]string{}
+	for _, s := range scalars(n, "", "") {
+		all[s.path] = s.value
 	}
+	return all
 }
 
 // touches reports whether an entry, lost or changed, is about the field at path, a part of it, or
@@ -139,9 +132,7 @@ func TestEnvoyStaysEnvoy(t *testing.T) {
 func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	t.Helper()
 	docs := must(parse("", out.Data))
-	was, is := map[string]string{}, map[string]string{}
-	leaves(in, "", was)
-	leaves(docs[0], "", is)
+	was, is := leaves(in), leaves(docs[0])
 	for path, value := range was {
 		name := lastOf(path)
 		if slices.Contains([]string{"num_retries 0", "enforcing_consecutive_gateway_failure 0", "host_selection_retry_max_attempts 1"}, name+" "+value) ||
@@ -267,14 +258,9 @@ func TestServiceConfigsComeBack(t *testing.T) {
 
 // sameMethods compares configs in which methods with the same settings may be written together.
 func sameMethods(a, b string) bool {
-	ca, errA := parse("", []byte(a))
-	cb, errB := parse("", []byte(b))
-	if errA != nil || errB != nil {
-		return false
-	}
-	said := func(n *tree.Node) map[string]string {
+	said := func(config string) map[string]string {
 		all := map[string]string{}
-		for _, m := range n.Get("methodConfig").Items {
+		for _, m := range must(parse("", []byte(config)))[0].Get("methodConfig").Items {
 			bare := *m
 			bare.Members = m.Members[1:]
 			for _, name := range m.Get("name").Items {
@@ -283,5 +269,5 @@ func sameMethods(a, b string) bool {
 		}
 		return all
 	}
-	return fmt.Sprint(said(ca[0])) == fmt.Sprint(said(cb[0]))
+	return fmt.Sprint(said(a)) == fmt.Sprint(said(b))
 }

@@ -45,7 +45,7 @@ type service struct {
 	d         *document
 	spec      *tree.Node
 	namespace string
-	delegated bool // another delegates to it
+	delegated bool // a route of another delegates to it
 }
 
 // A rule is the traffic policy of a host, or of a subset of it.
@@ -141,7 +141,11 @@ func (r *reading) istio(docs []*document) {
 		i.destinationRules(host, specs[host])
 	}
 	for _, s := range services {
-		i.delegates(s)
+		for _, route := range s.spec.Get("http").Elements() {
+			if to, _ := i.delegate(route.Get("delegate"), s.namespace); to != nil && to != s {
+				to.delegated = true
+			}
+		}
 	}
 	for _, s := range services {
 		if !s.delegated {
@@ -219,15 +223,6 @@ func (i *istioReader) ruleOf(host, namespace string) *rule {
 		}
 	}
 	return best
-}
-
-// delegates marks the VirtualServices to which routes of s delegate.
-func (i *istioReader) delegates(s *service) {
-	for _, route := range s.spec.Get("http").Elements() {
-		if to, _ := i.delegate(route.Get("delegate"), s.namespace); to != nil && to != s {
-			to.delegated = true
-		}
-	}
 }
 
 // delegate is the VirtualService to which a route delegates; nil if it is not there.

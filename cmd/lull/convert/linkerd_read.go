@@ -123,12 +123,8 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 	if !isGRPCPath(textOf(n.Get("pathRegex"))) {
 		all = d.methodsIn(n.Get("method"), all)
 	}
-	for _, field := range []string{"all", "any"} {
-		if inner := n.Get(field); inner != nil {
-			for _, item := range inner.Items {
-				all = d.conditionMethods(item, all)
-			}
-		}
+	for _, item := range slices.Concat(n.Get("all").Elements(), n.Get("any").Elements()) {
+		all = d.conditionMethods(item, all)
 	}
 	return all
 }

@@ -166,8 +166,7 @@ func file(t testing.TB, policies ...lull.Policy) File {
 		}
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: name, Policy: p})
 	}
-	data := must(config.FormatPolicyFile(f))
-	return File{"policies.yaml", data}
+	return File{"policies.yaml", must(config.FormatPolicyFile(f))}
 }
 
 func policies(t testing.TB, data []byte) []config.Dependency {

@@ -99,14 +99,11 @@ items:
 apiVersion: apps/v1
 kind: Deployment
 `
-	out, err := Convert([]File{
+	out := must(Convert([]File{
 		{"i.yaml", []byte(istio)},
 		{"g.json", []byte(`{"methodConfig": [{"name": [{"service": "s"}], "timeout": "1s", "waitForReady": true}]} {"methodConfig": [{"name": [{"service": "t"}]}]}`)},
 		{"p.yaml", []byte("dependencies: {mine: {attempts: 2}}")},
-	}, Lull, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Lull, Options{}))
 	all := policies(t, out.Data)
 	if got, want := names(all), []string{"mine", "/s/", "/t/", "a", "a/x"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
