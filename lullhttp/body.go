@@ -53,12 +53,8 @@ func inMemory(req *http.Request) bool {
 		return false
 	}
 	switch r := reflect.ValueOf(req.Body).Field(0).Interface().(type) {
-	case *bytes.Reader:
-		return int64(r.Len()) == req.ContentLength
-	case *bytes.Buffer:
-		return int64(r.Len()) == req.ContentLength
-	case *strings.Reader:
-		return int64(r.Len()) == req.ContentLength
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return int64(r.(interface{ Len() int }).Len()) == req.ContentLength
 	}
 	return false
 }

@@ -90,14 +90,10 @@ func readRequest(c net.Conn) {
 	}
 }
 
-// What http.Transport returns when a server, or a proxy, fails in each way. (Package neterr tests the types.)
+// What http.Transport returns when a server fails in each way. (Package neterr tests the types, and
+// TestWhatWasNeverSentIsRepeated what fails before the request is sent.)
 func TestErrorsOfConnections(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
-	proxied := func(scheme string) func(*http.Transport) {
-		return func(tr *http.Transport) {
-			tr.Proxy = http.ProxyURL(&url.URL{Scheme: scheme, Host: "nobody.test:80"})
-		}
-	}
 	hangUp := func(answer string) func(*memnet.Conn) {
 		return func(c *memnet.Conn) {
 			readRequest(c)
@@ -113,21 +109,17 @@ func TestErrorsOfConnections(t *testing.T) {
 		neverSent bool
 		code      string
 	}{
-		"refused":                   {"http", nil, nil, lull.KindTransient, true, "connection_refused"},
-		"refused by a proxy":        {"http", nil, proxied("http"), lull.KindTransient, true, "connection_refused"},
-		"refused by a SOCKS proxy":  {"http", nil, proxied("socks5"), lull.KindTransient, true, "connection_refused"},
-		"reset":                     {"http", func(c *memnet.Conn) { readRequest(c); c.SetLinger(0) }, nil, lull.KindTransient, false, "connection_reset"},
-		"no answer":                 {"http", hangUp(""), nil, lull.KindTransient, false, "unexpected_eof"},
-		"half a header":             {"http", hangUp(answer), nil, lull.KindTransient, false, "unexpected_eof"},
-		"half a body":               {"http", hangUp(answer + "\r\nhalf"), nil, lull.KindTransient, false, "unexpected_eof"},
-		"not HTTP":                  {"http", hangUp("I do not speak HTTP\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
-		"SSH":                       {"http", hangUp("SSH-2.0-OpenSSH_9.6\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
-		"no status":                 {"http", hangUp("HTTP/1.1 two hundred\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
-		"no such scheme":            {"gopher", nil, nil, lull.KindUnclassified, false, engine.CodeUnclassified},
-		"no header in time":         {"http", mute, func(tr *http.Transport) { tr.ResponseHeaderTimeout = time.Millisecond }, lull.KindTransient, false, "timeout"},
-		"no handshake in time":      {"https", mute, func(tr *http.Transport) { tr.TLSHandshakeTimeout = time.Millisecond }, lull.KindTransient, true, "timeout"},
-		"the name is not there":     {"http", nil, dialFails(&net.DNSError{Name: "x.invalid", IsNotFound: true}), lull.KindPermanent, true, "nxdomain"},
-		"the name is not found now": {"http", nil, dialFails(&net.DNSError{Name: "x.invalid", IsTemporary: true}), lull.KindTransient, true, "dns"},
+		"refused":               {"http", nil, nil, lull.KindTransient, true, "connection_refused"},
+		"reset":                 {"http", func(c *memnet.Conn) { readRequest(c); c.SetLinger(0) }, nil, lull.KindTransient, false, "connection_reset"},
+		"no answer":             {"http", hangUp(""), nil, lull.KindTransient, false, "unexpected_eof"},
+		"half a header":         {"http", hangUp(answer), nil, lull.KindTransient, false, "unexpected_eof"},
+		"half a body":           {"http", hangUp(answer + "\r\nhalf"), nil, lull.KindTransient, false, "unexpected_eof"},
+		"not HTTP":              {"http", hangUp("I do not speak HTTP\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"SSH":                   {"http", hangUp("SSH-2.0-OpenSSH_9.6\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no status":             {"http", hangUp("HTTP/1.1 two hundred\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no such scheme":        {"gopher", nil, nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no header in time":     {"http", mute, func(tr *http.Transport) { tr.ResponseHeaderTimeout = time.Millisecond }, lull.KindTransient, false, "timeout"},
+		"the name is not there": {"http", nil, dialFails(&net.DNSError{Name: "x.invalid", IsNotFound: true}), lull.KindPermanent, true, "nxdomain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

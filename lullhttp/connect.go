@@ -32,17 +32,18 @@ var errUnprovoked = errors.New("net/http returns another error than it used to")
 
 // socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
 var socksReplies = [...]struct {
-	reply   string
-	verdict lull.Verdict
+	reply string
+	kind  engine.Kind
+	code  string
 }{
-	{"\x05\x00\x05\x01", lull.Verdict{Kind: lull.KindTransient, Code: "socks_failure"}},    // of the proxy
-	{"\x05\x00\x05\x02", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // by its rules
-	{"\x05\x00\x05\x03", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // network
-	{"\x05\x00\x05\x04", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // host
-	{"\x05\x00\x05\x05", lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused"}},
-	{"\x05\x00\x05\x06", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // the packets went in circles
-	{"\x05\xff", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}},         // it wants credentials
-	{"\x05\x02\x01\x01", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // it wants others
+	{"\x05\x00\x05\x01", lull.KindTransient, "socks_failure"},    // of the proxy
+	{"\x05\x00\x05\x02", engine.KindCallerSide, "proxy_refused"}, // by its rules
+	{"\x05\x00\x05\x03", lull.KindTransient, "unreachable"},      // network
+	{"\x05\x00\x05\x04", lull.KindTransient, "unreachable"},      // host
+	{"\x05\x00\x05\x05", lull.KindTransient, "connection_refused"},
+	{"\x05\x00\x05\x06", lull.KindTransient, "unreachable"},      // the packets went in circles
+	{"\x05\xff", engine.KindCallerSide, "proxy_refused"},         // it wants credentials
+	{"\x05\x02\x01\x01", engine.KindCallerSide, "proxy_refused"}, // it wants others
 }
 
 // socksTexts are the innermost errors for socksReplies.
@@ -66,10 +67,7 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	text := innermost(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
-			neverSent := v.NeverSent
-			v = socksReplies[i].verdict
-			v.NeverSent = neverSent
-			return v
+			v.Kind, v.Code = socksReplies[i].kind, socksReplies[i].code
 		}
 	}
 	return v

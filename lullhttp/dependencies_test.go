@@ -32,9 +32,7 @@ func TestHostSpellings(t *testing.T) {
 			tr := transport(t, lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithEndpoints(c.given, endpoints))
 			for _, u := range c.urls {
 				req, _ := http.NewRequest("GET", u, nil)
-				if _, err := tr.RoundTrip(req); err != nil {
-					t.Fatal(err)
-				}
+				sent(t, tr, req)
 				if got := tr.Dependency(req).Name(); got != c.name {
 					t.Errorf("%s: dependency %q, want %q", u, got, c.name)
 				}

@@ -47,19 +47,14 @@ func TestAMadeKeyIsARandomUUID(t *testing.T) {
 }
 
 func TestBytesOfFields(t *testing.T) {
-	for i := range 256 {
-		c := byte(i)
-		if got := isLowerHex(c); got != (strings.IndexByte("0123456789abcdef", c) >= 0) {
-			t.Errorf("isLowerHex(%q) is %v", c, got)
-		}
-		if got := isDigit(c); got != (strings.IndexByte("0123456789", c) >= 0) {
-			t.Errorf("isDigit(%q) is %v", c, got)
-		}
-		if got := isLower(c); got != (strings.IndexByte("abcdefghijklmnopqrstuvwxyz", c) >= 0) {
-			t.Errorf("isLower(%q) is %v", c, got)
-		}
-		if got := isAlpha(c); got != (strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", c) >= 0) {
-			t.Errorf("isAlpha(%q) is %v", c, got)
+	const digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+	for set, is := range map[string]func(byte) bool{
+		digits + "abcdef": isLowerHex, digits: isDigit, lower: isLower, lower + strings.ToUpper(lower): isAlpha,
+	} {
+		for i := range 256 {
+			if got := is(byte(i)); got != (strings.IndexByte(set, byte(i)) >= 0) {
+				t.Errorf("%q among %s: %v", byte(i), set, got)
+			}
 		}
 	}
 }

@@ -117,9 +117,6 @@ func WithEndpoints(host string, e *Endpoints) Option {
 		if host == "" || e == nil {
 			return fmt.Errorf("lullhttp: WithEndpoints(%q, %v): want a host, and endpoints", host, e)
 		}
-		if t.endpoints == nil {
-			t.endpoints = make(map[string]*Endpoints)
-		}
 		t.endpoints[canonicalHost("", host)] = e
 		return nil
 	}

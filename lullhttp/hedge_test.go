@@ -282,10 +282,7 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 					}
 					req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
 					req.TransferEncoding = []string{"identity"}
-					resp, err := tr.RoundTrip(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := sent(t, tr, req)
 					resp.Body.Close()
 					if resp.Request != req {
 						t.Fatal("the response is not that of the caller's request")
@@ -356,9 +353,7 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 			tr := transport(t, hedging, lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
 			u, _ := url.Parse("http://user:pw@example.test/a?b#c")
 			req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
-			if _, err := tr.RoundTrip(req); err != nil {
-				t.Fatal(err)
-			}
+			sent(t, tr, req)
 			<-got
 			second := <-got
 			want := h.Clone()

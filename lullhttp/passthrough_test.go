@@ -66,10 +66,7 @@ func upgrade(t *testing.T, url string) *http.Request {
 func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
 		s, _ := server(t, lastWords)
-		resp, err := rt.RoundTrip(upgrade(t, s.URL))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := sent(t, rt, upgrade(t, s.URL))
 		rwc, ok := resp.Body.(io.ReadWriteCloser)
 		if !ok {
 			t.Fatalf("the body of a 101, a %T, is no ReadWriteCloser", resp.Body)
@@ -104,10 +101,7 @@ func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
 			ctx = r.Context()
 			return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
 		})
-		resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, upgrade(t, "http://example.test/"))
 		if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
 			t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
 		}
@@ -152,10 +146,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 					return &resp, nil
 				})
 				req, _ := http.NewRequest(c.method, "http://example.test/", nil)
-				resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, req)
 				if released := ctx.Err() != nil; released != (c.after == "RoundTrip") {
 					t.Errorf("released with the response: %v", released)
 				}
@@ -187,10 +178,7 @@ func TestAnEarlyAnswerDoesNotCutTheUpload(t *testing.T) {
 				return &http.Response{StatusCode: 200, ProtoMajor: 2, Body: io.NopCloser(strings.NewReader(response)), ContentLength: -1}, nil
 			})
 			req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("a long body"))
-			resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, req)
 			io.Copy(io.Discard, resp.Body)
 			if sent, err := io.ReadAll(upload); string(sent) != "a long body" || err != nil || ctx.Err() != nil {
 				t.Errorf("sent %q, %v; the context is %v", sent, err, ctx.Err())
@@ -269,10 +257,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 			}
 			body, write := io.Pipe()
 			req, _ := http.NewRequest("POST", s.URL, body)
-			resp, err := rt.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := sent(t, rt, req)
 			for _, c := range []byte("hello") {
 				write.Write([]byte{c})
 				var echo [1]byte
@@ -418,9 +403,7 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 		})
 		rt := transport(t, p, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 100<<10)))
-		if _, err := rt.RoundTrip(req); err != nil {
-			t.Fatal(err)
-		}
+		sent(t, rt, req)
 		if ctx.Err() != nil {
 			t.Error("released while the second body was on its way")
 		}

@@ -112,10 +112,7 @@ func TestABaseThatReturnsTheSameResponseAgain(t *testing.T) {
 			want := map[int]lullhttp.Outcome{404: {Attempts: 1, Reason: engine.Permanent}, 503: {Attempts: 3, Reason: engine.AttemptsExhausted}}[status]
 			for call := range 3 {
 				n = 0
-				resp, err := tr.RoundTrip(get(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := sent(t, tr, get(t))
 				if o := lullhttp.OutcomeOf(resp); o.Attempts != want.Attempts || o.Reason != want.Reason || n != want.Attempts || o.Verdict.Code != fmt.Sprint(status) {
 					t.Errorf("%d, call %d: %+v after %d attempts", status, call+1, o, n)
 				}

@@ -114,6 +114,16 @@ func read(t testing.TB, resp *http.Response, err error) string {
 	return string(b)
 }
 
+// sent is the response to req; an error ends the test.
+func sent(t testing.TB, rt http.RoundTripper, req *http.Request) *http.Response {
+	t.Helper()
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
 // Rule 5: every retried response is drained and closed: 50 sequential calls with two retries each use one connection, over
 // HTTP/1.1 and HTTP/2, and each attempt has the whole body.
 func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
@@ -154,13 +164,17 @@ func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
 	}
 }
 
-// trackedBody knows whether it was read to its end, and closed.
+// trackedBody is a body without GetBody that notes how it was used.
 type trackedBody struct {
 	r            io.Reader
 	read, closed atomic.Int64
+	late         atomic.Bool // it was read after it was closed
 }
 
 func (b *trackedBody) Read(p []byte) (int, error) {
+	if b.closed.Load() > 0 {
+		b.late.Store(true)
+	}
 	n, err := b.r.Read(p)
 	b.read.Add(int64(n))
 	return n, err

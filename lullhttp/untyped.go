@@ -115,11 +115,6 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	var came atomic.Bool // the request
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	t := &http.Transport{
-		Protocols:   &protocols,
-		HTTP2:       config,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
-	}
 	go func() {
 		defer there.Close()
 		r := bufio.NewReader(there)
@@ -140,18 +135,8 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 		go io.WriteString(there, settings+answer)
 		io.Copy(io.Discard, r)
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost/", nil)
-	if err != nil {
-		return ""
-	}
-	resp, err := t.RoundTrip(req)
-	if err == nil {
-		resp.Body.Close()
-		return ""
-	}
-	if ctx.Err() != nil || !came.Load() {
+	err := connectOver(context.Background(), &http.Transport{Protocols: &protocols, HTTP2: config}, here, "http")
+	if !came.Load() || errors.Is(err, context.DeadlineExceeded) {
 		return ""
 	}
 	return innermost(err)

@@ -527,16 +527,13 @@ func TestEventsOfHedges(t *testing.T) {
 // A throttle of gRPC's kind stops hedges as it stops retries (gRFC A6).
 func TestTheThrottleBoundsHedges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":
-			{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":4,"tokenRatio":1}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc := parsed(t, `{"methodConfig":[{"name":[{}],"hedgingPolicy":
+			{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":4,"tokenRatio":1}}`)
 		bad, slow := answered{code: codes.Unavailable}, answered{after: 50 * ms}
 		s := newInTurn(bad, bad, slow, slow, slow)
 		p := lull.Policy{Breaker: breaker.Config{Off: true}}
 		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
-		_, err = call(t.Context(), cc, "")
+		_, err := call(t.Context(), cc, "")
 		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
 		// Two failures have left 2 of 4 tokens, which is not more than half. The next
 		// success makes them 3, which is.
@@ -567,11 +564,8 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 		{`null`, codes.ResourceExhausted, "ResourceExhausted", 5 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{"service":"lull.test.Echo"}],"hedgingPolicy":
-				{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":` + c.list + `}}]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			sc := parsed(t, `{"methodConfig":[{"name":[{"service":"lull.test.Echo"}],"hedgingPolicy":
+				{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":`+c.list+`}}]}`)
 			s := newInTurn(answered{after: 5 * ms, code: c.code}, answered{after: ms})
 			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // the config overrules it
 			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
@@ -587,14 +581,11 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 	}
 	// No hedgingDelay: all are sent at once.
 	synctest.Test(t, func(t *testing.T) {
-		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":9}}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc := parsed(t, `{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":9}}]}`)
 		s := newInTurn(slices.Repeat([]answered{{after: 5 * ms}}, 5)...)
 		p := lull.Policy{Budget: budget.Config{Stock: 10}}
 		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
-		_, err = call(t.Context(), cc, "")
+		_, err := call(t.Context(), cc, "")
 		if got := s.starts(); err != nil || !slices.Equal(got, make([]time.Duration, 5)) {
 			t.Errorf("attempts at %v, %v; want five at once", got, err)
 		}

@@ -36,6 +36,15 @@ func vectors(t *testing.T, name string, into any) {
 	}
 }
 
+func parsed(t testing.TB, config string) lullgrpc.ServiceConfig {
+	t.Helper()
+	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
 func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
 	t.Helper()
 	data, err := json.Marshal(sc)
@@ -113,13 +122,10 @@ func TestServiceConfigsMadeInCode(t *testing.T) {
 }
 
 func TestPrecedenceOfNames(t *testing.T) {
-	sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig": [
+	sc := parsed(t, `{"methodConfig": [
 		{"name": [{}], "timeout": "1s"},
 		{"name": [{"service": "a.A"}, {"service": "b.B", "method": "Get"}], "timeout": "2s"},
-		{"name": [{"service": "a.A", "method": "Get"}], "timeout": "3s"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		{"name": [{"service": "a.A", "method": "Get"}], "timeout": "3s"}]}`)
 	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
 	for method, want := range map[string]time.Duration{
 		"/a.A/Get": 3 * time.Second, "/a.A/Put": 2 * time.Second, "/b.B/Get": 2 * time.Second,
@@ -166,10 +172,7 @@ func TestWrittenAndRead(t *testing.T) {
 		}
 	}
 	const config = `{"methodConfig":[{"name":[{}],"timeout":"3.5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.25s","maxBackoff":"1.000000001s","backoffMultiplier":1.5,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
-	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := parsed(t, config)
 	p, _ := sc.Methods[0].Policy(lull.Policy{Budget: budget.Config{Unlimited: true}}, lullgrpc.Reading{})
 	back, lost, err := lullgrpc.ServiceConfigOf(p)
 	if err != nil || string(mustMarshal(t, back)) != config {
@@ -195,10 +198,7 @@ type published struct {
 
 func replayPublished(t *testing.T, config string, server func(n int) codes.Code, want [][2]any) {
 	t.Helper()
-	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := parsed(t, config)
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{unary: func(_ context.Context, n int, _ string) (string, error) {
 			return "", status.Error(server(n), "as published") // nil if OK
@@ -244,10 +244,7 @@ func TestPublishedRetries(t *testing.T) {
 
 func TestAServiceConfigDecides(t *testing.T) {
 	const config = `{"methodConfig":[{"name":[{"service":"lull.test.Echo","method":"Unary"}],"retryPolicy":{"maxAttempts":3,"initialBackoff":"1s","maxBackoff":"1s","backoffMultiplier":1,"retryableStatusCodes":["INTERNAL","RESOURCE_EXHAUSTED"]}}]}`
-	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := parsed(t, config)
 	for code, want := range map[codes.Code]int{codes.Internal: 3, codes.ResourceExhausted: 3, codes.Unavailable: 1, codes.NotFound: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var ev events
@@ -273,10 +270,7 @@ func TestAServiceConfigDecides(t *testing.T) {
 }
 
 func TestTheThrottleIsTheTargets(t *testing.T) {
-	sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s"}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := parsed(t, `{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s"}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`)
 	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
 	of := func(target, method string) *budget.GRPCThrottle {
 		b, _ := c.Dependency(t.Context(), target, method).Budget().(*budget.GRPCThrottle)

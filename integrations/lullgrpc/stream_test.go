@@ -645,6 +645,17 @@ func TestEventsOfAStream(t *testing.T) {
 	})
 }
 
+// booms fails the test unless do panics with "boom".
+func booms(t *testing.T, do func()) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != "boom" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	do()
+}
+
 func TestAPanicGoesOnUp(t *testing.T) {
 	p := lull.Policy{}
 	p.Limit.InFlight = 1
@@ -660,14 +671,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 			})
 		},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p != "boom" {
-					t.Errorf("recovered %v", p)
-				}
-			}()
-			do()
-		}()
+		booms(t, do)
 	}
 	if n := c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
 		t.Errorf("%d in flight", n)
@@ -685,14 +689,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		cc := served(t, e)(append(c.DialOptions(), grpc.WithChainStreamInterceptor(explode))...)
 		cs := open(t, t.Context(), cc, bidiStreams)
 		for _, do := range []func(){func() { cs.RecvMsg(nilString()) }, func() { cs.SendMsg(nilString()) }, func() { cs.Header() }} {
-			func() {
-				defer func() {
-					if p := recover(); p != "boom" {
-						t.Errorf("recovered %v", p)
-					}
-				}()
-				do()
-			}()
+			booms(t, do)
 		}
 		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
 			t.Errorf("%d in flight", n)
@@ -707,10 +704,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		func() {
-			defer func() { recover() }()
-			cs.RecvMsg(nil)
-		}()
+		booms(t, func() { cs.RecvMsg(nil) })
 		cancel()
 		synctest.Wait()
 		if n := c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {

@@ -369,20 +369,6 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// While the circuit is open nothing is dialled.
-func TestTheCircuit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := group(t, Config{}, lull.Policy{})
-		g.d.Breaker().ForceOpen(g.d.Now())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		err := Keep(ctx, g, func(context.Context) (int, error) { t.Error("dialled"); return 0, nil }, func(context.Context, int) error { t.Error("used"); return nil })
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-	})
-}
-
 // observe is an observer.
 type observe func(context.Context, lull.Event)
 

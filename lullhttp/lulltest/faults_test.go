@@ -140,56 +140,41 @@ func TestWhatAClientSees(t *testing.T) {
 	}
 }
 
-// A call that hangs ends when its caller gives up, and with the caller's reason.
+// A call that hangs ends when its caller gives up, and with the caller's reason; a body also when that closes it.
 func TestHangEndsWithTheCaller(t *testing.T) {
 	for _, rule := range []lulltest.Rule{
 		{End: lulltest.Hang},
 		{End: lulltest.Hang, Where: lulltest.InHeader},
 		{End: lulltest.Hang, Status: 200},
+		{End: lulltest.Hang, Status: 200, Body: "hello", Where: lulltest.InBody, Bytes: 2},
 		{Delay: time.Hour},
 		{Delay: time.Hour, End: lulltest.Refuse},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-			reason := errors.New("the user left")
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, reason)
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
-			began := time.Now()
-			_, err := f.Transport(nil).RoundTrip(req)
-			if d := time.Since(began); !errors.Is(err, reason) || d != time.Second {
-				t.Errorf("%+v: %v after %v, want %v after 1s", rule, err, d, reason)
-			}
-		})
-	}
-}
-
-// A body that hangs ends when the caller gives up, or closes it.
-func TestHangingBody(t *testing.T) {
-	rule := lulltest.Rule{Status: 200, Body: "hello", End: lulltest.Hang, Where: lulltest.InBody, Bytes: 2}
-	for _, closes := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
-			resp, err := f.Transport(nil).RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := context.Canceled
-			if closes {
-				want = http.ErrBodyReadAfterClose
-				time.AfterFunc(time.Second, func() { resp.Body.Close() })
-			} else {
-				time.AfterFunc(time.Second, cancel)
-			}
-			began := time.Now()
-			b, err := io.ReadAll(resp.Body)
-			if d := time.Since(began); string(b) != "he" || !errors.Is(err, want) || d != time.Second {
-				t.Errorf("%q, %v after %v, want \"he\" and %v after 1s", b, err, d, want)
-			}
-		})
+		for _, closes := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
+				reason := errors.New("the user left")
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, reason)
+				defer cancel()
+				req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
+				began := time.Now()
+				resp, err := f.Transport(nil).RoundTrip(req)
+				want, after := reason, time.Second
+				if err == nil {
+					if closes {
+						want, after = http.ErrBodyReadAfterClose, time.Second/2
+						time.AfterFunc(after, func() { resp.Body.Close() })
+					}
+					var b []byte
+					if b, err = io.ReadAll(resp.Body); string(b) != "he" {
+						t.Errorf("%+v: the body is %q, want \"he\"", rule, b)
+					}
+				}
+				if d := time.Since(began); !errors.Is(err, want) || d != after {
+					t.Errorf("%+v: %v after %v, want %v after %v", rule, err, d, want, after)
+				}
+			})
+		}
 	}
 }
 

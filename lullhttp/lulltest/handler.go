@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -88,14 +89,8 @@ func (w *writer) WriteHeader(status int) {
 // forgetLength removes the length of a body that is not longer than what arrives of it: its last
 // byte would be its end.
 func (w *writer) forgetLength() {
-	var n int
-	for _, c := range strings.TrimSpace(w.Header().Get("Content-Length")) {
-		if c < '0' || c > '9' || n > w.rule.Bytes {
-			return
-		}
-		n = n*10 + int(c-'0')
-	}
-	if n <= w.rule.Bytes {
+	n, err := strconv.ParseUint(strings.TrimSpace(w.Header().Get("Content-Length")), 10, 63)
+	if err == nil && n <= uint64(w.rule.Bytes) {
 		w.Header().Del("Content-Length")
 	}
 }

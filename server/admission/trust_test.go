@@ -14,7 +14,8 @@ import (
 	"github.com/lullgo/lull/server/admission"
 )
 
-// Who is not believed is a first attempt whose caller waits for ever.
+// Who is not believed is a first attempt whose caller waits for ever. The others are asked for their time, also if
+// they are refused.
 func TestTrust(t *testing.T) {
 	type seen struct {
 		class    admission.Class
@@ -52,6 +53,9 @@ func TestTrust(t *testing.T) {
 			}
 			got = nil
 			resp := get(h, header...)
+			if asked := resp.Header.Get("Lull") == "1"; asked != (name != "nobody") {
+				t.Errorf("%s: %v", name, resp.Header)
+			}
 			if resp.StatusCode != c.status || fmt.Sprint(got) != fmt.Sprint([]seen{c.want}) {
 				t.Errorf("%s: %d, seen as %v; want %d, %v", name, resp.StatusCode, got, c.status, c.want)
 			}
