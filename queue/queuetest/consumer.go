@@ -26,7 +26,6 @@ var consumerChecks = []check{
 
 var errBlip = errors.New("blip")
 
-// tally counts attempts by body.
 type tally struct {
 	mu   sync.Mutex
 	seen map[string][]int

@@ -134,7 +134,6 @@ func (l *lost) sendAll() {
 	}
 }
 
-// addWorker starts a worker and listens to it.
 func (l *lost) addWorker() *worker {
 	l.Helper()
 	w := startWorker(l.TB, job{Work: workHandle, Address: l.address, Lease: l.o.Lease, Attempts: lostAttempts})

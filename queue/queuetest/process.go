@@ -26,7 +26,6 @@ const workerVariable = "LULL_QUEUETEST_WORKER"
 // parallel is -test.parallel, if it was not given.
 const parallel = 48
 
-// job is the task of a worker.
 type job struct {
 	Work        string
 	Address     string
