@@ -103,7 +103,6 @@ func uniqueID(kind string, parts ...string) string {
 	return kind + "-" + id
 }
 
-// wire is the envelope as JSON.
 type wire struct {
 	Version      int      `json:"v"`
 	Reason       string   `json:"reason,omitempty"`
@@ -269,7 +268,6 @@ func unstamp(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// encoded is w as JSON in printable ASCII.
 func encoded(w wire) string {
 	raw, err := json.Marshal(w)
 	if err != nil {

@@ -35,7 +35,6 @@ type lease struct {
 	cancel  context.CancelFunc
 }
 
-// hold begins to hold d.
 func (c *Consumer) hold(d *Delivery) *lease {
 	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.calls)
@@ -189,7 +188,6 @@ func (l *lease) heartbeat() {
 	l.beat.Reset(max(l.Next(err != nil)-time.Since(began), 0))
 }
 
-// extendBy is for Message.Extend.
 func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
 	l.mu.Lock()
 	never, final, ending := l.until.IsZero(), l.Final, l.ending

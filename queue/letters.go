@@ -149,7 +149,6 @@ type scan struct {
 	once          sync.Once
 }
 
-// keep extends the leases of what is held.
 func (s *scan) keep() {
 	defer close(s.stopped)
 	if !s.b.Capabilities().Extends {

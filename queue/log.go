@@ -63,7 +63,6 @@ func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
 	l.LogAttrs(ctx, level, message, attrs...)
 }
 
-// panicOf is the panic of e's handler, if it was one.
 func panicOf(e Event) *PanicError {
 	p, ok := e.Err.(*PanicError)
 	if ok || e.Kind != EventLeaseLost {

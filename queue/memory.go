@@ -73,7 +73,6 @@ type Memory struct {
 	dead    *Memory
 }
 
-// entry is one message.
 type entry struct {
 	d       Delivery
 	seq     int64
@@ -198,7 +197,6 @@ func (m *Memory) schedule(e *entry) {
 	}
 }
 
-// remove takes e out of the queue.
 func (m *Memory) remove(e *entry) {
 	delete(m.held, e.d.ID)
 	heap.Remove(&m.next, e.index)

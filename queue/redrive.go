@@ -159,7 +159,6 @@ func named(what string, err error) error {
 	return err
 }
 
-// walk goes through dead letters.
 type walk struct {
 	Progress
 	from   DeadLetters
@@ -286,7 +285,6 @@ type letterError struct{ err error }
 func (u *letterError) Error() string { return u.err.Error() }
 func (u *letterError) Unwrap() error { return u.err }
 
-// letter moves one.
 func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	again := l.Envelope
 	again.Redrives++
@@ -320,7 +318,6 @@ func (r *redrive) remove(ctx context.Context, l *Letter) error {
 	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
 }
 
-// pace waits for the letter's turn.
 func (r *redrive) pace(ctx context.Context) error {
 	now := time.Now()
 	if r.due.Before(now) {

@@ -261,7 +261,6 @@ func begin[T any](f func() (T, error)) *call[T] {
 	return c
 }
 
-// wait waits for the end of c, or of ctx.
 func (c *call[T]) wait(ctx context.Context) (none T, err error) {
 	if c.over() {
 		return c.value, c.err

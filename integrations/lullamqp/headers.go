@@ -81,7 +81,6 @@ func number(v any) int {
 	return int(min(max(n, 0), maxAttempts))
 }
 
-// write puts r into h.
 func (r *record) write(h amqp.Table) {
 	h[headerID] = r.id
 	h[headerAttempts] = int64(r.attempts)

@@ -264,7 +264,6 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	return got, err
 }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -144,8 +144,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 		"x-max-length": int64(1000), "x-overflow": "reject-publish", "x-message-ttl": int64(60_000_000),
 	})
 	none := of(amqp.Table{"x-queue-type": "quorum"})
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	for _, x := range []struct {
 		name, queue string
 		api         *Management
@@ -203,8 +202,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
 	config := declared(t, Config{})
-	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port)))
-	defer c.Close(context.Background())
+	c := client(t, fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port))
 	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
 	must(t, err)
 	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)

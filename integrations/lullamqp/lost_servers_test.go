@@ -278,8 +278,7 @@ func TestConnectionLimit(t *testing.T) {
 		t.Helper()
 		request(t, http.MethodPut, map[string]any{"value": n}, "vhost-limits", vhost, "max-connections")
 	}
-	c := New(Dial(n.url() + vhost))
-	t.Cleanup(func() { c.Close(testContext(t)) })
+	c := client(t, n.url()+vhost)
 	config := Config{Queue: "orders"}
 	other := New(Dial(n.url() + vhost))
 	declare(t, other, config)
@@ -303,8 +302,7 @@ func TestConnectionLimit(t *testing.T) {
 func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	for name, x := range map[string]struct {
 		config Config
 		want   string

@@ -93,7 +93,6 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	return pub, nil
 }
 
-// await waits for the broker's answer.
 func (p *publication) await(ctx context.Context) error {
 	_, err := p.wait(ctx)
 	if err != nil && err == ctx.Err() {
@@ -102,7 +101,6 @@ func (p *publication) await(ctx context.Context) error {
 	return err
 }
 
-// finish returns the broker's answer as an error.
 func (c *pubChannel) finish(at address, pub *publication, err error, taken bool, size int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -199,7 +199,6 @@ func (q *Queue) take(most int) []*queue.Delivery {
 	return got
 }
 
-// delivery returns d as the consumer sees it.
 func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	r := &receipt{s: s, d: d, record: recordOf(d.Headers), received: time.Now()}
 	if r.record.id == "" {
@@ -378,7 +377,6 @@ func (q *Queue) present(ctx context.Context) error {
 // was deleted, or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
 var ErrCanceled = errors.New("lullamqp: the server ended the consumer (the queue was deleted, or a handler took longer than consumer_timeout)")
 
-// watch waits for the end of s.
 func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string) {
 	for {
 		select {

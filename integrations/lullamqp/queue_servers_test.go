@@ -19,15 +19,20 @@ import (
 // opened returns the queue of config, with a client of its own.
 func opened(t testing.TB, config Config) *Queue {
 	t.Helper()
-	c := New(Dial(rabbit(t).url()))
+	q, err := client(t, rabbit(t).url()).open(config)
+	must(t, err)
+	return q
+}
+
+// client returns a client that ends with the test.
+func client(t testing.TB, url string) *Client {
+	c := New(Dial(url))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		c.Close(ctx)
 	})
-	q, err := c.open(config)
-	must(t, err)
-	return q
+	return c
 }
 
 // raw returns a channel on a connection of its own, for operations that the adapter does not have.
@@ -48,8 +53,7 @@ func rawAt(t testing.TB, url string) *amqp.Channel {
 
 func serverVersion(t testing.TB) Server {
 	t.Helper()
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	s, err := c.Server(testContext(t))
 	must(t, err)
 	return s

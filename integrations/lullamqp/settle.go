@@ -306,7 +306,6 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	return err
 }
 
-// newID returns a unique id.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:])

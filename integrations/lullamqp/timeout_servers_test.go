@@ -45,8 +45,7 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Queue {
-		c := New(Dial(url))
-		t.Cleanup(func() { c.Close(testContext(t)) })
+		c := client(t, url)
 		must(t, c.Declare(testContext(t), Config{Queue: name}))
 		q, err := c.Open(testContext(t), Config{Queue: name})
 		must(t, err)

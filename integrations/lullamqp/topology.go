@@ -159,7 +159,6 @@ func (p *Problems) add(kind, name, what, want, found string) {
 	*p = append(*p, Problem{kind, name, what, want, found})
 }
 
-// missing adds that o is not there.
 func (p *Problems) missing(o object) {
 	want := "a durable queue"
 	if o.kind == kindExchange {
@@ -316,7 +315,6 @@ func (s *surveyor) there(ctx context.Context, o object) (bool, error) {
 	return err == nil, explain("look at the "+o.kind+" "+o.name, err)
 }
 
-// queue checks that there is a queue of that name.
 func (c *Client) queue(ctx context.Context, name string) error {
 	conn, err := c.in.get(ctx)
 	if err != nil {

@@ -167,7 +167,6 @@ func (k client) fetch(ctx context.Context, stream, consumer string) (*nats.Msg, 
 	return nil, fmt.Errorf("lullnats: %s: status %s %s", subject, code, text)
 }
 
-// stored is a message in a stream.
 type stored struct {
 	Subject string    `json:"subject"`
 	Seq     uint64    `json:"seq"`

@@ -127,7 +127,6 @@ func (r *receipt) until() (time.Time, error) {
 	return r.lease, nil
 }
 
-// extended records the lease's new beginning and end.
 func (r *receipt) extended(since, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,6 @@ func (b *Broker) settle(r *receipt) {
 // errAgain is the cause when a delivery is lost because the server has delivered its message again.
 var errAgain = errors.New("lullnats: the server has delivered the message again: AckWait of the consumer is over, or was made shorter")
 
-// leased returns the length of leases.
 func (b *Broker) leased() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,7 +229,6 @@ func (b *Broker) refresh(ctx context.Context) error {
 	return nil
 }
 
-// remeasure asks the server for the length of leases.
 func (b *Broker) remeasure(ctx context.Context) error {
 	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
 	if err != nil {

@@ -123,7 +123,6 @@ func (p queueState) problems(c Config) (l problem.List) {
 	return l
 }
 
-// part is a stream or consumer that is checked.
 type part struct {
 	*problem.List
 	what string

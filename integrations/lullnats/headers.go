@@ -40,7 +40,6 @@ func sentAs(h nats.Header, origin string) string {
 	return origin
 }
 
-// plainName is what queue.Headers allows as a name.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 // plainValue reports whether NATS carries value unchanged: it cuts off spaces at the ends, and a

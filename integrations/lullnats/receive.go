@@ -71,7 +71,6 @@ var errOthers = errors.New("lullnats: other requests wait for messages")
 // linger is the pause between messages after which a request is ended.
 const linger = 20 * time.Millisecond
 
-// pull makes one request.
 func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Delivery, err error) {
 	inbox := b.nc.NewInbox()
 	in := make(chan *nats.Msg, n+16) // messages, and the server's reports about them
@@ -165,7 +164,6 @@ func (b *Broker) end(ctx context.Context, sub *nats.Subscription) bool {
 	return b.nc.FlushWithContext(ctx) == nil
 }
 
-// status returns the error for the end of a request.
 func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 	switch {
 	case got > 0:

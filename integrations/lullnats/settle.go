@@ -2,7 +2,6 @@ package lullnats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,16 +125,10 @@ func naked(d time.Duration) time.Duration {
 // nak makes the server keep the message for d.
 func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	asked := time.Now()
-	text, err := json.Marshal(struct {
-		Delay time.Duration `json:"delay"`
-	}{naked(d)})
-	if err != nil {
-		return err
-	}
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	err = b.sendReply(ctx, r, replyNak+string(text))
+	err := b.sendReply(ctx, r, fmt.Sprintf(`%s{"delay":%d}`, replyNak, naked(d)))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		// It may have been carried out. Then another worker may get the message soon.
 		r.ends(asked.Add(d))

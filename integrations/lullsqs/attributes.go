@@ -26,7 +26,6 @@ import (
 // with the group ("g") of a dead letter in a FIFO queue.
 const ExtraAttribute = "Lull-Extra"
 
-// extra is the value of ExtraAttribute.
 type extra struct {
 	Body    string            `json:"b,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -189,7 +188,6 @@ func size(text string, attrs map[string]types.MessageAttributeValue) int {
 
 var errTooBig = errors.New("the message is larger than SQS takes")
 
-// finish returns the body and the attributes to send.
 func (p *payload) finish() (text string, attrs map[string]types.MessageAttributeValue, err error) {
 	attrs, err = p.attributes()
 	if err != nil {
@@ -265,7 +263,6 @@ func (p *payload) body() []byte {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// isName reports whether SQS takes s as the name of an attribute.
 func isName(s string) bool {
 	lower := strings.ToLower(s)
 	return len(s) <= mostName && plainName.MatchString(s) && !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.")

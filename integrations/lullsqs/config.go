@@ -93,7 +93,6 @@ func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 func whole(d time.Duration) bool { return d%time.Second == 0 }
 
-// ceil returns d in whole seconds, rounded up.
 func ceil(d time.Duration) time.Duration {
 	if r := d % time.Second; r > 0 {
 		return d - r + time.Second

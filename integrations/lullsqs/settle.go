@@ -16,7 +16,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// receipt is the data that settles a delivery.
 type receipt struct {
 	handle  string
 	since   time.Time // SQS handed it out no earlier

@@ -116,7 +116,6 @@ func Declare(ctx context.Context, a Admin, t Topology) (Config, error) {
 	return prepare(ctx, a, t, true)
 }
 
-// state is the actual state of one queue.
 type state struct {
 	name, url string
 	attrs     map[string]string

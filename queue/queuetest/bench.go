@@ -75,7 +75,6 @@ func (b *bench) connect() *Connection {
 	return &mine
 }
 
-// group is a group of its own.
 func (b *bench) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)) }
 
 // send sends messages with these bodies, each in a group of its own.
@@ -112,7 +111,6 @@ func (b *bench) passes(err error) bool {
 	return true
 }
 
-// next is from.Next.
 func (b *bench) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
 	b.Helper()
 	for {
@@ -144,7 +142,6 @@ func (b *bench) some(c *Connection, most int) []*queue.Delivery {
 	}
 }
 
-// one waits for one message.
 func (b *bench) one() *queue.Delivery {
 	b.Helper()
 	return b.some(b.Connection, 1)[0]
@@ -211,7 +208,6 @@ func clip(body []byte) string {
 	return string(body)
 }
 
-// settle settles, and must be able to.
 func (b *bench) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
 	b.Helper()
 	if err := b.trySettle(c, d, s); err != nil {
@@ -263,7 +259,6 @@ func (b *bench) lapse(d *queue.Delivery) {
 	b.reconnect()
 }
 
-// reconnect ends the connection and makes another.
 func (b *bench) reconnect() {
 	b.Helper()
 	if err := b.Close(); err != nil {
@@ -392,7 +387,6 @@ func (b *bench) closed(from queue.DeadLetters) {
 	}
 }
 
-// letter is the only dead letter.
 func (b *bench) letter() *queue.Letter {
 	b.Helper()
 	all := b.letters(false)
@@ -466,7 +460,6 @@ func (r *running) observe(_ context.Context, e queue.Event) {
 	r.events = append(r.events, e)
 }
 
-// settled is how many deliveries were settled in that way.
 func (r *running) settled(o queue.Outcome) int { return r.count(queue.EventSettled, o) }
 
 // count is how many events there were of that kind, with one of the outcomes if there are any.
@@ -506,7 +499,6 @@ func (b *bench) gaveUp(since time.Time) bool {
 	return time.Since(since) > patience || b.ctx.Err() != nil
 }
 
-// until waits until something is so.
 func (b *bench) until(what string, so func() bool) {
 	b.Helper()
 	for began := time.Now(); !so(); {

@@ -396,7 +396,7 @@ var broken = []struct {
 	{what: "a Receive that has ended takes what comes", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
 		got, err := m.Receive(ctx, w)
 		if err != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond) //clock: run in a bubble
 			defer cancel()
 			m.Receive(late, w)
 		}

@@ -128,7 +128,6 @@ func Program(t testing.TB) string {
 	return filepath.Join(built.folder, "lull")
 }
 
-// run runs a command to its end.
 func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	b.Helper()
 	var out, errs bytes.Buffer

@@ -26,7 +26,6 @@ var consumerChecks = []check{
 
 var errBlip = errors.New("blip")
 
-// tally counts attempts by body.
 type tally struct {
 	mu   sync.Mutex
 	seen map[string][]int
@@ -261,14 +260,7 @@ func consumerPoison(b *bench, how string, others, workers, attempts int) {
 	lines := make(chan said, 1000)
 	all := make([]*worker, workers)
 	begin := func(i int) {
-		w := startWorker(b, j)
-		all[i] = w
-		go func() {
-			for line := range w.lines {
-				lines <- said{line, i}
-			}
-			lines <- said{"", i}
-		}()
+		all[i] = startWorker(b, j, func(line string) { lines <- said{line, i} })
 	}
 	for i := range all {
 		begin(i)

@@ -75,7 +75,6 @@ func lettersGroup(b *bench) {
 	b.equal("letters after all were removed", len(b.letters(false)), 0)
 }
 
-// first returns the first letters of a reading.
 func (b *bench) first(from queue.DeadLetters, most int) []*queue.Letter {
 	b.Helper()
 	got, err := b.next(from, most)

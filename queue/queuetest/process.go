@@ -26,7 +26,6 @@ const workerVariable = "LULL_QUEUETEST_WORKER"
 // parallel is -test.parallel, if it was not given.
 const parallel = 48
 
-// job is the task of a worker.
 type job struct {
 	Work        string
 	Address     string
@@ -62,7 +61,6 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 type worker struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	lines chan string // what it prints, until it ends
 	ended chan struct{}
 	err   error // when it has ended
 }
@@ -73,15 +71,16 @@ const (
 	lineBuried = "buried" // a message is a dead letter
 )
 
-// startWorker starts a worker, which ends when the test does.
-func startWorker(t testing.TB, j job) *worker { //outside: only for a broker that other processes can reach
+// startWorker starts a worker, which ends when the test does. hear gets each line that it prints, one after the other,
+// and an empty one when it has ended.
+func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(j)
-	w := &worker{cmd: exec.Command(self, "-test.run=^$"), lines: make(chan string, 1000), ended: make(chan struct{})}
+	w := &worker{cmd: exec.Command(self, "-test.run=^$"), ended: make(chan struct{})}
 	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
 	stderr := &tail.Tail{}
 	w.cmd.Stderr = stderr
@@ -97,10 +96,6 @@ func startWorker(t testing.TB, j job) *worker { //outside: only for a broker tha
 	}
 	t.Cleanup(func() {
 		w.kill()
-		go func() {
-			for range w.lines {
-			}
-		}()
 		w.wait()
 		if s := stderr.String(); s != "" && t.Failed() {
 			t.Logf("a worker says on its standard error:\n%s", s)
@@ -110,11 +105,11 @@ func startWorker(t testing.TB, j job) *worker { //outside: only for a broker tha
 	ready := in.Scan() && in.Text() == "ready"
 	go func() {
 		for ready && in.Scan() {
-			w.lines <- in.Text()
+			hear(in.Text())
 		}
 		io.Copy(io.Discard, stdout)
 		w.err = w.cmd.Wait()
-		close(w.lines)
+		hear("")
 		close(w.ended)
 	}()
 	if !ready {

@@ -86,7 +86,6 @@ const allVariable = "LULL_QUEUETEST_ALL"
 // A connector is Target.Connect.
 type connector = func(ctx context.Context, address string) (*Connection, error)
 
-// A check is one subtest.
 type check struct {
 	name string
 	run  func(b *bench)

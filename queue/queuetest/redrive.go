@@ -217,16 +217,18 @@ func redriveCut(b *bench) {
 func redriveKilled(b *bench) {
 	const n = 6
 	b.die(n)
-	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease})
-	defer context.AfterFunc(b.ctx, w.kill)()
-	for line := range w.lines {
-		if line == lineLate {
+	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease}, func(line string) {
+		switch line {
+		case "":
+		case lineLate:
 			b.late()
-			continue
+		default:
+			b.Errorf("the worker was to be killed, and says %q", line)
+			b.giveUp()
 		}
-		b.Errorf("the worker was to be killed, and says %q", line)
-		w.kill()
-	}
+	})
+	defer context.AfterFunc(b.ctx, w.kill)()
+	w.wait()
 	b.rest(n, 2, 1)
 }
 
