@@ -240,39 +240,6 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 	}
 }
 
-func TestObserversLearnOfPanicsInHedgedCalls(t *testing.T) {
-	for name, c := range map[string]struct {
-		first, second func()
-		want          string
-	}{
-		"in the first":            {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }, "by 1 took 20ms elapsed 20ms"},
-		"in a hedge":              {func() { time.Sleep(time.Second) }, func() { time.Sleep(ms); panic("oh") }, "by 2 took 1ms elapsed 11ms"},
-		"in the first, which had": {func() { time.Sleep(30 * ms); panic("oh") }, func() {}, "by 1 took 30ms elapsed 30ms"}, // lost to a success
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var o eventLog
-				d := newDependency(t, hedging(2), lull.WithObserver(&o), lull.WithTiming())
-				var turn sync.Mutex
-				do := []func(){c.first, c.second}
-				func() {
-					defer func() { recover() }()
-					lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
-						turn.Lock()
-						mine := do[0]
-						do = do[1:]
-						turn.Unlock()
-						mine()
-						return 0, nil
-					})
-				}()
-				time.Sleep(2 * time.Second)
-				o.wantTimes(t, "hedge_started 2 by 0 took 0s elapsed 10ms", "call_ended 2 "+c.want+" waited 0s: panicked")
-			})
-		})
-	}
-}
-
 // ending checks that each call has one end, that the end is its last event, and that no
 // attempt's end is reported twice.
 type ending struct {

@@ -303,18 +303,21 @@ func TestValuesOfLosersAreClosed(t *testing.T) {
 func TestPanicsInHedgedCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second func()
+		end           string // what the observers learn
 	}{
-		"in the first":                     {func() { panic("oh") }, nil},
-		"in the first, beside another":     {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }},
-		"in a hedge":                       {func() { time.Sleep(time.Second) }, func() { panic("oh") }},
-		"in a hedge, after the first fell": {nil, func() { time.Sleep(ms); panic("oh") }},
+		"in the first":                     {func() { panic("oh") }, nil, "1 by 1 took 1ns elapsed 1ns waited 0s: panicked"},
+		"in the first, beside another":     {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }, "2 by 1 took 20ms elapsed 20ms waited 0s: panicked"},
+		"in the first, which had lost":     {func() { time.Sleep(30 * ms); panic("oh") }, func() {}, "2 by 1 took 30ms elapsed 30ms waited 0s: panicked"},
+		"in a hedge":                       {func() { time.Sleep(time.Second) }, func() { time.Sleep(ms); panic("oh") }, "2 by 2 took 1ms elapsed 11ms waited 0s: panicked"},
+		"in a hedge, after the first fell": {nil, func() { time.Sleep(6 * ms); panic("oh") }, "2 by 2 took 6ms elapsed 16ms waited 0s: panicked; 1 transient blip took 15ms waited 0s of 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := hedging(2)
 				p.Limit = bulkhead.Config{InFlight: 10}
 				p.Deadline = 500 * ms
-				d := newDependency(t, p)
+				var log eventLog
+				d := newDependency(t, p, lull.WithObserver(&log), lull.WithTiming())
 				var n atomic.Int64
 				func() {
 					defer func() {
@@ -339,6 +342,8 @@ func TestPanicsInHedgedCalls(t *testing.T) {
 				if l, h := d.Limiter().InFlight(), d.Hedger().InFlight(); l != 0 || h != 0 {
 					t.Errorf("%d places and %d hedges are still out", l, h)
 				}
+				log.events = log.events[len(log.events)-1:]
+				log.wantTimes(t, "call_ended "+c.end)
 			})
 		})
 	}

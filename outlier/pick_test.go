@@ -318,3 +318,14 @@ func TestLeastTimeForgetsAllInAPause(t *testing.T) {
 		t.Errorf("after a pause: %d of 1000 calls, want half", n)
 	}
 }
+
+// How long successes took is a mean in which each new one weighs an eighth.
+func TestTheMeanOfTimes(t *testing.T) {
+	var h host
+	for _, c := range []struct{ took, mean time.Duration }{{0, 1}, {1, 1}, {801, 101}, {901, 201}, {1, 176}} {
+		h.learn(c.took)
+		if got := math.Float64frombits(h.took.Load()); got != float64(c.mean) {
+			t.Errorf("after one of %v the mean is %v, want %v", c.took, got, c.mean)
+		}
+	}
+}

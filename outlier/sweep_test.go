@@ -39,3 +39,20 @@ func TestTimeRunsBackwards(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint that starts anew has no calls that began since: those under way are of before.
+func TestWhatIsUnderWayWhenAnEndpointStartsAnewIsOfBefore(t *testing.T) {
+	s := must(t, Config{Jitter: -1})
+	s.Update(0, keys(1))
+	h := s.hosts[0]
+	for _, want := range []int64{1, 2, 0, 1} {
+		if want == 0 {
+			s.forget(h)
+		} else {
+			s.Pick(0, middle, nil)
+		}
+		if n := s.growth(h); n != want {
+			t.Errorf("%d calls began, want %d", n, want)
+		}
+	}
+}
