@@ -188,7 +188,6 @@ func cached(n int) part {
 	}
 }
 
-// first adds a fault of the first service.
 func first(f sim.Fault) part {
 	return func(z Size, w *World) {
 		f.At = z.Before
@@ -223,7 +222,6 @@ func span(d time.Duration) string {
 	return digits(d) + "s"
 }
 
-// digits is a time in whole seconds.
 func digits(d time.Duration) string { return fmt.Sprint(int(d.Seconds())) }
 
 // inOrder ranges over a map in the order of its keys.

@@ -64,7 +64,6 @@ func Worlds(z Size) []World {
 	return all
 }
 
-// worlds returns the worlds of the family.
 func (f Family) worlds(z Size) []World {
 	var all []World
 	f.build(z, func(name string, parts ...part) {

@@ -16,7 +16,6 @@ type acceptor struct {
 	debt    time.Duration
 }
 
-// connectionRequested is the arrival of a request for a connection.
 func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 	s := p.o.target
 	h := &s.hosts[p.host]
@@ -60,7 +59,6 @@ func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
 	w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 }
 
-// accept begins the handshake of a connection.
 func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 	if s.shake.never {
 		w.accepted(h, c)
@@ -107,7 +105,6 @@ func (w *world) established(ci uint32, c *conn, p *pool) {
 // dialerGone reports whether the process has given up on the connection whose handshake j is.
 func (w *world) dialerGone(j *job) bool { return w.conns.at(j.flight).gen != j.flightGen }
 
-// handshakeDone is the end of a handshake.
 func (w *world) handshakeDone(k uint32, j *job) {
 	s := w.services[j.service]
 	h := j.host

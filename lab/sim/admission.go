@@ -128,7 +128,6 @@ func (w *world) gateOverdue(i uint32, j *job) {
 	}
 }
 
-// shedJob answers j that it was refused.
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]

@@ -2,12 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/outlier"
 )
 
 // pooledCalls is a service that takes 100 ms, and one process with a pool that calls it at the given
@@ -245,17 +241,6 @@ func TestRefusalTakesTime(t *testing.T) {
 	}
 	r := play(t, s, once())
 	wantTimes(t, "done", moments(r.Series, r.Series.Goodput), 1100*millisecond, 1300*millisecond)
-}
-
-func TestMistakesOfPools(t *testing.T) {
-	s := pooledCalls(Pool{}, Connections{}, time.Second)
-	s.Fleets[0].Network.Pool = Pool{Size: 3}
-	s.Services[0].Connections.Refuse = true
-	s.Fleets[0].Network.Endpoints = Endpoints{On: true, Config: outlier.Config{MaxEjected: 101}}
-	got := problem.Fields(s.Validate())
-	if !slices.Equal(got, []string{"Services[0].Connections.Refuse", "Fleets[0].Network.Pool.On", "Fleets[0].Network.Endpoints.Config.MaxEjected"}) {
-		t.Errorf("problems of %v", got)
-	}
 }
 
 // Of HTTP/1.1, a tenth of the calls take longer than the timeout: each of these needs a new

@@ -163,7 +163,6 @@ func (w *world) beginDeliveries(c *consumer, got []uint32) {
 	w.fetchMessages(c)
 }
 
-// beginDelivery is the beginning of a delivery.
 func (w *world) beginDelivery(i uint32, x *delivery) {
 	c, m := x.c, w.messages.at(x.message)
 	if c.topic.holds {
@@ -271,7 +270,6 @@ func (w *world) handlerAnswered(k uint32, f *flight, verdict int) {
 	w.handlerEnded(k, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
 }
 
-// handlerEnded is the end of a handler.
 func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 	i := f.parent
 	x := w.deliveries.at(i)
@@ -389,7 +387,6 @@ func (w *world) killConsumer(c *consumer) {
 	w.handOutMessages(t)
 }
 
-// describe is the delivery as the engine sees it now.
 func (w *world) describe(x *delivery) engine.Delivery {
 	t := x.c.topic
 	d := engine.Delivery{

@@ -154,7 +154,6 @@ func (w *world) queueTicket(line *ring, k uint32) uint32 {
 	return t + 1
 }
 
-// dialFor begins a connection for an attempt.
 func (w *world) dialFor(p *pool, k uint32, j *job) {
 	w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
 }
@@ -189,7 +188,6 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 // noPort is conn.asked of a connection that found no local port.
 const noPort = 255
 
-// requestConnection sends the request for a connection.
 func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration) {
 	c.since = now
 	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
@@ -234,7 +232,6 @@ func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
 	}
 }
 
-// dialSucceeded is a connection that is there.
 func (w *world) dialSucceeded(ci uint32, c *conn, p *pool) {
 	k, own := w.dialer(c)
 	spare := c.job == 0
@@ -282,7 +279,6 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	l.ticket, l.unmet = 0, 0
 }
 
-// sendOverConnection sends an attempt on its way over a connection.
 func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 	l := &w.legs[k]
 	if l.waits {
@@ -382,7 +378,6 @@ func (w *world) nextWaiter(p *pool) (uint32, bool) {
 	return k, true
 }
 
-// popTicket takes the attempt that has waited longest out of a line.
 func (w *world) popTicket(line *ring) (uint32, bool) {
 	for line.n > 0 {
 		t := line.popFront()
@@ -423,7 +418,6 @@ func (w *world) failWaiter(k uint32, verdict int) {
 	w.answerArrived(i, f, verdict)
 }
 
-// abandonDial ends the dialling of c.
 func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 	w.rec.count(w.now, &w.rec.conns.Failed)
 	p.open--

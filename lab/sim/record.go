@@ -222,7 +222,6 @@ func (r *recorder) userLeft(now, began time.Duration) {
 	}
 }
 
-// endStep ends a step.
 func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
 	s.queue, s.busy, s.open = queue, busy, open

@@ -87,7 +87,6 @@ func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error
 
 var errEnough = errors.New("enough was seen")
 
-// run works off events until the horizon.
 func (w *world) run(ctx context.Context, o Options) error {
 	const every = 1 << 14
 	ahead := 0

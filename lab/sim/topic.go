@@ -67,7 +67,6 @@ func (w *world) scheduleProduce(t *topic) {
 	}
 }
 
-// produce sends the message whose time has come.
 func (w *world) produce(t *topic) {
 	s := &t.arrivals
 	key := draw.Mix(s.key, s.n)
@@ -86,7 +85,6 @@ func (w *world) produce(t *topic) {
 	w.handOutMessages(t)
 }
 
-// scheduleMessage puts a message in its place in the schedule.
 func (w *world) scheduleMessage(t *topic, i uint32, m *message) {
 	if m.index < 0 {
 		heap.Push(&t.next, i)
@@ -198,7 +196,6 @@ func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 	}
 }
 
-// endDelivery ends a delivery, in whatever way.
 func (w *world) endDelivery(i uint32, x *delivery) {
 	c := x.c
 	last := len(c.hands) - 1
@@ -224,7 +221,6 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	w.deliveries.release(i)
 }
 
-// stopAsking takes c out of the line of those who ask.
 func (t *topic) stopAsking(c *consumer) {
 	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
 	c.asks = false

@@ -123,7 +123,6 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	return w, nil
 }
 
-// engineRandom is the engine's source of randomness.
 func (w *world) engineRandom() uint64 {
 	w.asked++
 	return draw.Mix(w.key, w.asked)
