@@ -48,7 +48,7 @@ func TestTHolds95Percent(t *testing.T) {
 }
 
 func TestMean(t *testing.T) {
-	inf, nan, most := math.Inf(1), math.NaN(), math.MaxFloat64
+	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
 		name       string
 		xs         []float64
@@ -63,11 +63,6 @@ func TestMean(t *testing.T) {
 		{"five", []float64{8, 9, 10, 11, 12}, 10, 2.7764451051977944 * math.Sqrt(0.5)},
 		{"negative", []float64{-8, -9, -10, -11, -12}, -10, 2.7764451051977944 * math.Sqrt(0.5)},
 		{"far from zero", []float64{1e9 + 8, 1e9 + 9, 1e9 + 10, 1e9 + 11, 1e9 + 12}, 1e9 + 10, 2.7764451051977944 * math.Sqrt(0.5)},
-		{"large", []float64{1e300, 3e300}, 2e300, 12.706204736174705e300},
-		{"small", []float64{1e-300, 3e-300}, 2e-300, 12.706204736174705e-300},
-		{"greatest", []float64{most, most}, most, 0},
-		{"opposite", []float64{most, -most}, 0, most},
-		{"least", []float64{0x1p-1074, 0x1p-1074}, 0x1p-1074, 0},
 		{"not finite", []float64{nan, 1, inf, 3, -inf}, 2, 12.706204736174705},
 		{"nothing finite", []float64{nan, inf}, 0, 0},
 		{"one finite", []float64{nan, 4}, 4, 0},

@@ -30,6 +30,12 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// The bits of the least normal number, and of infinity.
+const (
+	leastNormal = 1 << 52
+	infinity    = 0x7ff << 52
+)
+
 // The same for many: a hash of the bits of 100,000 results of each.
 func TestGoldenHashes(t *testing.T) {
 	for _, c := range []struct {
@@ -39,9 +45,9 @@ func TestGoldenHashes(t *testing.T) {
 	}{
 		{"Exponential", Exponential, 0x1889455a8fec69b7},
 		{"Normal", Normal, 0xfeb708a68fd74a76},
-		{"Log", func(w uint64) float64 { return Log(math.Float64frombits(w)) }, 0xe318e45f2e1e4e87},
+		{"Log", func(w uint64) float64 { return Log(math.Float64frombits(leastNormal + w%(infinity-leastNormal))) }, 0x485c60d2cc5c5f5a},
 		{"Log near 1", func(w uint64) float64 { return Log(31./32 + float64(Unit(w)/16)) }, 0xf60722f47062574f},
-		{"Exp", func(w uint64) float64 { return Exp((Unit(w) - 0.5) * 1490) }, 0x911b27d500404bfb},
+		{"Exp", func(w uint64) float64 { return Exp((Unit(w) - 0.5) * 1400) }, 0xbc8c7f1384d3ae55},
 	} {
 		h := fnv.New64a()
 		for s, i := From(2026), 0; i < 100_000; i++ {
