@@ -92,7 +92,7 @@ func (w *world) learnOutage(c *consumer) {
 		now := n * time.Second
 		b := c.state.Breaker()
 		if b == nil || b.State(now) != breaker.Closed {
-			w.scheduleRare(now, eventStartConsumer, 0, c.index)
+			w.at(now, eventStartConsumer, 0, c.index)
 			return
 		}
 		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
@@ -120,7 +120,7 @@ func (w *world) fetchMessages(c *consumer) {
 		c.gen++
 		if f.Most == 0 {
 			c.paused = true
-			w.scheduleRare(saturating.Add(w.now, f.Wait), eventFetchAgain, c.gen, c.index)
+			w.at(saturating.Add(w.now, f.Wait), eventFetchAgain, c.gen, c.index)
 			return
 		}
 		if c.paused && !f.Probe {
@@ -187,7 +187,7 @@ func (w *world) beginDelivery(i uint32, x *delivery) {
 		x.lined = true
 		c.line = append(c.line, i)
 		if !c.topic.extends() {
-			w.scheduleRare(w.leaseEnds(x), eventResume, x.gen, i)
+			w.at(w.leaseEnds(x), eventResume, x.gen, i)
 		}
 	}
 }
@@ -255,8 +255,8 @@ func (w *world) runHandler(k uint32, f *flight) {
 	}
 	if p := &t.def.Poison; p.Kills {
 		// At once, but after whatever led here: that may still hold flights of this process.
-		w.scheduleRare(w.now, eventKill, 0, x.c.index)
-		w.scheduleRare(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
+		w.at(w.now, eventKill, 0, x.c.index)
+		w.at(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
 		return
 	}
 	w.handlerEnded(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
@@ -283,7 +283,7 @@ func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 		r.Here, r.Wait = true, min(r.After, max(w.leaseEnds(x)-w.now, 0))
 	}
 	if r.Here {
-		w.scheduleRare(saturating.Add(w.now, r.Wait), eventResume, x.gen, i)
+		w.at(saturating.Add(w.now, r.Wait), eventResume, x.gen, i)
 		return
 	}
 	w.conclude(i, x, r)
@@ -302,7 +302,7 @@ func (w *world) tryRefused(k uint32, f *flight, why engine.Reason) {
 	}
 	x.held = true
 	x.c.held++
-	w.scheduleRare(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
+	w.at(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
 }
 
 // endTry gives back the flight of a try that has ended.

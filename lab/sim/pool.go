@@ -176,11 +176,11 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			w.rec.count(w.now, &w.rec.conns.NoPort)
 			c.asked = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
-			w.scheduleRare(w.now, eventDialRefused, c.gen, ci)
+			w.at(w.now, eventDialRefused, c.gen, ci)
 			return ci
 		}
 	}
-	w.scheduleRare(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.at(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
 	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
@@ -198,7 +198,7 @@ func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration
 		w.requestConnectionAgain(ci, c, p)
 		return
 	}
-	w.scheduleRare(saturating.Add(now, there), eventDial, c.gen, ci)
+	w.at(saturating.Add(now, there), eventDial, c.gen, ci)
 }
 
 // requestConnectionAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
@@ -212,7 +212,7 @@ func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 }
 
 // continueConnection works off an event of a connection.
-func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
+func (w *world) continueConnection(what int, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
 	case eventDial:
@@ -472,7 +472,7 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 		}
 	case c.job == 0: // with a request under way the service learns of it when that is done
 		if c.back > 0 && process {
-			w.scheduleRare(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
+			w.at(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
 		} else {
 			w.serverCloses(ci, c)
 		}
@@ -521,7 +521,7 @@ func (w *world) expireLater(p *pool) {
 	if process && p.def.Kind == SQL {
 		at = saturating.Add(w.now, max(d, cleanerRests))
 	}
-	w.scheduleRare(at, eventExpireIdle, 0, p.index)
+	w.at(at, eventExpireIdle, 0, p.index)
 }
 
 // idleFor is how long a connection of p is kept without work, and whether the process closes it.
@@ -575,7 +575,7 @@ func (w *world) cleanIdle(p *pool) {
 		p.idle.popFront()
 		w.closeConn(ci, c, p, true)
 	}
-	w.scheduleRare(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
+	w.at(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
 }
 
 // abandonConnection is the end of an attempt that was given up: it closes its connection, or leaves the line.

@@ -63,7 +63,7 @@ type message struct {
 // scheduleProduce makes the event of the next message.
 func (w *world) scheduleProduce(t *topic) {
 	if at := t.arrivals.at; at != never {
-		w.scheduleRare(at, eventProduce, 0, t.index)
+		w.at(at, eventProduce, 0, t.index)
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *world) handOutMessages(t *topic) {
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
 		if at := w.messages.at(t.next.of[0]).at; at != t.due {
 			t.due = at
-			w.scheduleRare(at, eventHandOut, 0, t.index)
+			w.at(at, eventHandOut, 0, t.index)
 		}
 	}
 }

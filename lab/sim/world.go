@@ -344,13 +344,13 @@ func (b *builder) topic(i int, def *Topic) {
 		if c.Wary {
 			w.learnOutage(x)
 		} else {
-			w.scheduleRare(0, eventStartConsumer, 0, x.index)
+			w.at(0, eventStartConsumer, 0, x.index)
 		}
 	}
 	for k := range c.Kills {
 		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
-			w.scheduleRare(at, eventKill, 0, uint32(first+p))
-			w.scheduleRare(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
+			w.at(at, eventKill, 0, uint32(first+p))
+			w.at(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
 		})
 	}
 }
