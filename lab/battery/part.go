@@ -2,10 +2,7 @@ package battery
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -223,14 +220,3 @@ func span(d time.Duration) string {
 }
 
 func digits(d time.Duration) string { return fmt.Sprint(int(d.Seconds())) }
-
-// inOrder ranges over a map in the order of its keys.
-func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if !yield(k, m[k]) {
-				return
-			}
-		}
-	}
-}

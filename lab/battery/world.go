@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -97,7 +98,8 @@ func (w *World) finish(z Size) {
 		return
 	}
 	for _, share := range peaceErrors {
-		p := copied(*s)
+		p := *s
+		p.Services, p.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
 		for i := range p.Services {
 			p.Services[i].Faults = nil
 		}
@@ -148,11 +150,4 @@ func (w *World) outage(from, to time.Duration) {
 		w.From = from
 	}
 	w.From, w.To = min(w.From, from), max(w.To, to)
-}
-
-// copied returns a scenario whose services and fleets can be changed without changing s.
-func copied(s sim.Scenario) sim.Scenario {
-	s.Services = append([]sim.Service(nil), s.Services...)
-	s.Fleets = append([]sim.Fleet(nil), s.Fleets...)
-	return s
 }

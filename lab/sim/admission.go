@@ -155,14 +155,6 @@ func (w *world) leaveGate(j *job) {
 	w.releaseVisitor(j)
 }
 
-// gateResult returns the result, for the gate, of an attempt that gets the given answer.
-func (w *world) gateResult(j *job, verdict int) admission.Result {
-	if verdict == verdictOK && !w.callerGone(j) {
-		return admission.Done
-	}
-	return admission.Failed
-}
-
 // departGate reports to the gate that j, which it has let in, is over.
 func (w *world) departGate(j *job, r admission.Result) {
 	if j.visitor == 0 {

@@ -28,13 +28,6 @@ type stream struct {
 	ramp []RampPoint
 }
 
-func (w *world) startArrivals() {
-	for _, s := range w.streams {
-		s.findFirst()
-	}
-	w.pickStream()
-}
-
 func (s *stream) findFirst() {
 	switch s.a.Kind {
 	case Poisson, Constant:

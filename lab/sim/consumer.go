@@ -354,7 +354,8 @@ func (w *world) killConsumer(c *consumer) {
 	c.down = true
 	c.gen++
 	if c.asks {
-		t.stopAsking(c)
+		t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
+		c.asks = false
 	}
 	for len(c.hands) > 0 {
 		i := c.hands[0]

@@ -110,9 +110,6 @@ func (s *slab[T]) grow() {
 
 func (s *slab[T]) release(i uint32) { s.free.push(i) }
 
-// inUse is how many places are out.
-func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }
-
 // A stack is never copied as it grows. The zero stack is empty.
 type stack struct {
 	layers []*[layerSize]uint32

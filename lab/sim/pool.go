@@ -402,13 +402,9 @@ func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 		w.takeTicket(k, p)
 	}
 	w.dialReplacements(p)
-	if waits {
-		w.failWaiter(k, verdict)
+	if !waits {
+		return
 	}
-}
-
-// failWaiter ends an attempt that gets no connection.
-func (w *world) failWaiter(k uint32, verdict int) {
 	j := w.jobs.at(k)
 	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[k].since)
 	i := j.flight
@@ -601,15 +597,11 @@ func (w *world) abandonConnection(i uint32, f *flight) {
 	own := w.legs[f.job].dial
 	w.takeTicket(f.job, p)
 	w.dropJob(f.job, j)
-	if own != 0 && p.def.Kind == SQL {
-		w.stopDialing(own-1, p)
+	if own == 0 || p.def.Kind != SQL {
+		return
 	}
-}
-
-// stopDialing ends the dialling for an attempt that was given up.
-func (w *world) stopDialing(ci uint32, p *pool) {
-	if c := w.conns.at(ci); c.state == connDialing || c.state == connInBacklog {
-		w.abandonDial(ci, c, p)
+	if c := w.conns.at(own - 1); c.state == connDialing || c.state == connInBacklog {
+		w.abandonDial(own-1, c, p)
 		w.dialReplacements(p)
 	}
 }

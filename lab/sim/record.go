@@ -41,9 +41,6 @@ type counts struct {
 	latency                                   latency.Histogram
 }
 
-// any reports whether anything has happened.
-func (c *counts) any() bool { return c.calls+c.goodput+c.failed+c.wasted > 0 }
-
 // bin is what began within one window, and how it ended.
 type bin struct{ calls, ended, succeeded int64 }
 
@@ -113,8 +110,6 @@ func (c *cursor) at(now time.Duration) int {
 }
 
 func (r *recorder) step(now time.Duration) *counts { return &r.steps[r.inStep.at(now)] }
-
-func (r *recorder) bin(now time.Duration) *bin { return &r.bins[r.inBin.at(now)] }
 
 // count adds one to n after the warm-up.
 func (r *recorder) count(now time.Duration, n *int64) {

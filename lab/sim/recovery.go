@@ -330,7 +330,7 @@ func (s *Scenario) Judge(calls []Made) (Recovery, error) {
 		if c.Began >= s.Horizon {
 			continue
 		}
-		b := r.bin(c.Began)
+		b := &r.bins[r.inBin.at(c.Began)]
 		b.calls++
 		if c.Ended <= s.Horizon {
 			b.ended++

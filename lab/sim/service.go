@@ -446,7 +446,11 @@ func (w *world) fillWorkers(s *service, i uint32) {
 func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), jobAnswering
 	if j.visitor != 0 {
-		w.departGate(j, w.gateResult(j, verdict))
+		r := admission.Failed
+		if verdict == verdictOK && !w.callerGone(j) {
+			r = admission.Done
+		}
+		w.departGate(j, r)
 	}
 	switch arrives := saturating.Add(at, j.home); {
 	case arrives == never: // lost

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"container/heap"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -219,11 +218,6 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	}
 	x.gen++
 	w.deliveries.release(i)
-}
-
-func (t *topic) stopAsking(c *consumer) {
-	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
-	c.asks = false
 }
 
 // A schedule is a heap of messages by when they can be handed out, then by age.

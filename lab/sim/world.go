@@ -190,7 +190,10 @@ func (b *builder) build() error {
 		}
 		w.openPools(o)
 	}
-	w.startArrivals()
+	for _, s := range w.streams {
+		s.findFirst()
+	}
+	w.pickStream()
 	return nil
 }
 
