@@ -205,7 +205,7 @@ type flights struct {
 	seeds int
 	known map[key]Figures
 	runs  map[key]*Figures
-	next  []flight // those that have not been flown
+	next  []asked // those that have not been flown
 	flown int
 }
 
@@ -224,10 +224,9 @@ type Flight struct {
 	Of string
 }
 
-type flight struct {
+type asked struct {
 	key
-	s sim.Scenario
-	c sim.Contender
+	Flight
 }
 
 // Digest tells scenarios apart by what is in them: the peace of several worlds is the same.
@@ -269,7 +268,8 @@ func (f *flights) ask(s sim.Scenario, c sim.Contender) {
 				*f.runs[k] = known
 				continue
 			}
-			f.next = append(f.next, flight{k, s, c})
+			of, _, _ := strings.Cut(c.Name, withLimitOf)
+			f.next = append(f.next, asked{k, Flight{s, c, named(s), uint64(k.seed), of}})
 		}
 	}
 }
@@ -291,11 +291,10 @@ func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
 func (f *flights) fly(ctx context.Context) error {
 	next := f.next
 	f.next = nil
-	slices.SortStableFunc(next, func(a, b flight) int { return cmp.Compare(work(b.s), work(a.s)) })
+	slices.SortStableFunc(next, func(a, b asked) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
 	all := make([]Flight, len(next))
 	for i, n := range next {
-		of, _, _ := strings.Cut(n.c.Name, withLimitOf)
-		all[i] = Flight{n.s, n.c, named(n.s), uint64(n.seed), of}
+		all[i] = n.Flight
 	}
 	fly := f.plan.Fly
 	if fly == nil {

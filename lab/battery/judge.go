@@ -213,14 +213,15 @@ func (f *Flown) Amplification() float64 {
 // and a tenth of a point; else nil.
 func (o *Outcome) Best() *Flown {
 	var best *Flown
+	var most float64
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
 		more, by := better(r.Runs, o.Ours().Runs)
 		if !more || by < 0.001 {
 			continue
 		}
-		if best == nil || mean(r.Runs) > mean(best.Runs) {
-			best = r
+		if mean, _ := share(r.Runs); best == nil || mean > most {
+			best, most = r, mean
 		}
 	}
 	return best
@@ -240,9 +241,4 @@ func (o *Outcome) Quickest() *Flown {
 		}
 	}
 	return first
-}
-
-func mean(runs []Figures) float64 {
-	m, _ := share(runs)
-	return m
 }

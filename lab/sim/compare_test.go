@@ -39,18 +39,7 @@ func contested() (Scenario, []Contender) {
 // text returns summaries as they are in a file, without the contenders' wiring.
 func text(t testing.TB, sums []Summary) []byte {
 	t.Helper()
-	type file struct {
-		Name                                                  string
-		Policy                                                lull.Policy
-		Results                                               []Result
-		Success, Amplification, PeakOverNormal, P99, Recovery Estimate
-		Recovered                                             int
-	}
-	var fs []file
-	for _, s := range sums {
-		fs = append(fs, file{s.Contender.Name, s.Contender.Policy, s.Results, s.Success, s.Amplification, s.PeakOverNormal, s.P99, s.Recovery, s.Recovered})
-	}
-	b, err := json.Marshal(fs)
+	b, err := json.Marshal(sums)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,25 +157,6 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func FuzzHistogram(f *testing.F) {
-	f.Add(int64(1), int64(2_000_000), int64(math.MaxInt64), uint8(3), 0.5)
-	f.Add(int64(-1), int64(255), int64(256), uint8(0), 0.99)
-	f.Fuzz(func(t *testing.T, a, b, c int64, times uint8, q float64) {
-		var h Histogram
-		var ds []time.Duration
-		for i, x := range []int64{a, b, c} {
-			for range times >> (2 * i) & 3 {
-				ds = append(ds, max(time.Duration(x), 0))
-				h.Record(time.Duration(x))
-			}
-		}
-		check(t, "fuzzed", &h, ds)
-		if got := h.Quantile(q); got < h.Quantile(0) || got > h.Max() {
-			t.Errorf("quantile %v is %d, not in %d to %d", q, got, h.Quantile(0), h.Max())
-		}
-	})
-}
-
 func ExampleHistogram() {
 	var h Histogram
 	for ms := range time.Duration(1000) {

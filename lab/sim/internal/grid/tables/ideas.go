@@ -28,7 +28,6 @@ func none() sim.Contender {
 	return c
 }
 
-// idea is the zero Policy with one thing changed.
 func idea(name string, change func(*lull.Policy)) sim.Contender {
 	c := sim.Contender{Name: name}
 	change(&c.Policy)

@@ -116,7 +116,6 @@ func shares(fleets []int, errors ...float64) []column[quiet] {
 // they were.
 const enough = 12 * second
 
-// recovery is the mean time to recover.
 func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 	var sum time.Duration
 	back := 0

@@ -35,7 +35,6 @@ type cell struct {
 	length    time.Duration
 }
 
-// scenario is the world of the cell.
 func (c cell) scenario() sim.Scenario {
 	s := world(c.load, c.processes)
 	end := before + c.length
@@ -57,7 +56,6 @@ type quiet struct {
 	length    time.Duration // how long it is watched
 }
 
-// scenario is the world in peace.
 func (q quiet) scenario() sim.Scenario {
 	s := world(0.8, q.processes)
 	s.Horizon = q.length
