@@ -279,7 +279,16 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 		}
 		for _, d := range f.syntax.Decls {
 			for n := range ast.Preorder(d) {
-				if list, ok := match(f, want, tool.Statements(n)); ok {
+				var list []ast.Stmt
+				switch n := n.(type) {
+				case *ast.BlockStmt:
+					list = n.List
+				case *ast.CaseClause:
+					list = n.Body
+				case *ast.CommClause:
+					list = n.Body
+				}
+				if list, ok := match(f, want, list); ok {
 					each(i, tool.Declared(d)[0].Name)
 					mark(i, list)
 				}

@@ -101,19 +101,6 @@ func Declared(d ast.Decl) (names []*ast.Ident) {
 	return names
 }
 
-// Statements returns the statements of a block, or of a clause; of other nodes none.
-func Statements(n ast.Node) []ast.Stmt {
-	switch n := n.(type) {
-	case *ast.BlockStmt:
-		return n.List
-	case *ast.CaseClause:
-		return n.Body
-	case *ast.CommClause:
-		return n.Body
-	}
-	return nil
-}
-
 // SilentExamples returns the names of the examples of a file that have no output to compare: go test compiles them, and does not run them.
 func SilentExamples(f *ast.File) (names []string) {
 	for _, e := range doc.Examples(f) {
