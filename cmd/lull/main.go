@@ -56,7 +56,7 @@ func (help) Complete() map[string][]string {
 	for field := range reflect.TypeFor[commands]().Fields() {
 		names = append(names, cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)))
 	}
-	return map[string][]string{"command": append(names, topic.Names()...)}
+	return map[string][]string{"command": append(names, topic.Names...)}
 }
 
 type version struct{}
@@ -83,7 +83,7 @@ func program(env cli.Env, args []string) int {
 	}
 	code := cli.Run(env, &commands{}, args)
 	if asked && code != cli.OK {
-		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names(), ", "))
+		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names, ", "))
 	}
 	return code
 }

@@ -68,7 +68,7 @@ func TestUnknownCommands(t *testing.T) {
 
 // The pages of lull help TOPIC are listed where a user looks, and those alone.
 func TestHelpOfTopics(t *testing.T) {
-	for _, name := range topic.Names() {
+	for _, name := range topic.Names {
 		code, page, errs := lullProgram(t.Context(), "help", name)
 		if code != cli.OK || len(page) < 200 || errs != "" || strings.Contains(page, "{{") {
 			t.Errorf("help %s: exit code %d, printed %q and\n%s", name, code, errs, page)
@@ -81,7 +81,7 @@ func TestHelpOfTopics(t *testing.T) {
 	if page, _ := topic.Page("policies"); !strings.Contains(page, fmt.Sprintf("\n  attempts            %d, ", engine.DefaultAttempts)) || !strings.Contains(page, fmt.Sprintf("%ds for the whole call", engine.DefaultDeadline/time.Second)) {
 		t.Errorf("other figures than those of package engine:\n%s", page)
 	}
-	listed := strings.Join(topic.Names(), ", ") + "."
+	listed := strings.Join(topic.Names, ", ") + "."
 	if _, got, _ := lullProgram(t.Context(), "help"); !strings.Contains(strings.Join(strings.Fields(got), " "), "a topic: "+listed) {
 		t.Errorf("not listed: %s\n%s", listed, got)
 	}
@@ -93,7 +93,7 @@ func TestHelpOfTopics(t *testing.T) {
 // Every command line in a page of help can be parsed.
 func TestExamplesInHelp(t *testing.T) {
 	var texts []string
-	for _, name := range topic.Names() {
+	for _, name := range topic.Names {
 		page, _ := topic.Page(name)
 		texts = append(texts, page)
 	}

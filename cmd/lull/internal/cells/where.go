@@ -109,7 +109,7 @@ type Watcher struct {
 // does Fly, with the context's error.
 func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	f := &flying{Where: w, cells: cells, watch: watch}
-	if !w.needsKeys() {
+	if w.known == nil && !w.Part() && w.url == "" {
 		for i := range cells {
 			f.left = append(f.left, i)
 		}
@@ -141,8 +141,6 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	}
 	return f.here(ctx)
 }
-
-func (w *Where) needsKeys() bool { return w.known != nil || w.Part() || w.url != "" }
 
 // flying is one call of Fly.
 type flying struct {

@@ -165,7 +165,7 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 	l.Check(len(f.Files) > 0, "FILE", "missing", "at least one file, or - for standard input")
 	dashes := slices.DeleteFunc(slices.Clone(f.Files), func(name string) bool { return name != "-" })
 	l.Check(len(dashes) < 2, "FILE", `"-" twice`, "standard input once")
-	l.Check(f.Base == "" || f.Base == "lull" || isPreset(string(f.Base)), "--base", f.Base.Quoted(), "lull, or a preset: "+strings.Join(config.Presets(), ", "))
+	l.Check(f.Base == "" || f.Base == "lull" || slices.Contains(config.Presets(), string(f.Base)), "--base", f.Base.Quoted(), "lull, or a preset: "+strings.Join(config.Presets(), ", "))
 	return to, o, l.Err()
 }
 
@@ -187,11 +187,6 @@ func mistakes(files []convert.File, o convert.Options) error {
 		return cli.Fail(cli.Misused, all)
 	}
 	return nil
-}
-
-func isPreset(name string) bool {
-	_, ok := config.PresetPolicy(name)
-	return ok
 }
 
 // otherThan returns the format lull, or an error if the files have that one.

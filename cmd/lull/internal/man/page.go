@@ -28,7 +28,7 @@ func page(root *kong.Node, version string) string {
 			w.command(n)
 		}
 	}
-	for _, name := range topic.Names() {
+	for _, name := range topic.Names {
 		w.section(name)
 		text, _ := topic.Page(name)
 		_, text, _ = strings.Cut(text, "\n") // its heading

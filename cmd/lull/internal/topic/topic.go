@@ -17,11 +17,8 @@ import (
 //go:embed *.txt
 var pages embed.FS
 
-// names are in the order in which they are listed.
-var names = []string{"policies", "values", "files", "formats", "budget", "breaker", "jitter", "reasons", "exit-codes", "environment"}
-
-// Names returns the names of all topics.
-func Names() []string { return names }
+// Names are all topics, in the order in which they are listed.
+var Names = []string{"policies", "values", "files", "formats", "budget", "breaker", "jitter", "reasons", "exit-codes", "environment"}
 
 // Page returns the text of a topic, in lines of at most 80 columns, and reports whether there is
 // such a topic. The name may be in any case, and have blanks for hyphens.
