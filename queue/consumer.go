@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A Consumer handles the messages of one queue. Make one with [New]. Run may be called
@@ -211,7 +212,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		case err == nil:
 			failures = 0
 			if len(got) == 0 && time.Since(began) < idle {
-				sleep(ctx, idle) // the broker should have waited
+				sleep.For(ctx, idle) // the broker should have waited
 			}
 			continue
 		case ctx.Err() != nil:
@@ -225,7 +226,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		wait := receiveWaits(c.planNow().Policy().Backoff).Delay(failures, 0, c.random)
 		wait = max(wait, shortestWait)
 		c.notify(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
-		sleep(ctx, wait)
+		sleep.For(ctx, wait)
 	}
 }
 
@@ -302,15 +303,5 @@ func (c *Consumer) notify(e Event) {
 	c.counts.add(e)
 	for _, o := range c.observers {
 		o(c.handlers, e)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }

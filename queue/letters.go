@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // DeadLetters is one reading of a queue of dead letters: [Inspect] and [Redrive] go
@@ -210,7 +211,7 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
 		answered := err == nil || err == patience.Err()
 		if len(got) == 0 && answered {
-			sleep(patience, idle-time.Since(began)) // the broker should have waited
+			sleep.For(patience, idle-time.Since(began)) // the broker should have waited
 		}
 		cancel()
 		letters := s.take(got, began, answered)

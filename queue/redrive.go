@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A Filter selects dead letters. It is plain, comparable data; the zero
@@ -323,7 +324,7 @@ func (r *redrive) pace(ctx context.Context) error {
 	if r.due.Before(now) {
 		r.due = now
 	}
-	sleep(ctx, r.due.Sub(now))
+	sleep.For(ctx, r.due.Sub(now))
 	r.due = r.due.Add(r.gap)
 	return ctx.Err()
 }

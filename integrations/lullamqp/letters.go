@@ -14,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -264,13 +265,6 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	return got, err
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 // met reports whether a letter was read before, and returns its receipt. Of several equal letters
 // it may be any.
 func (l *letters) met(p *consumedLetters, d *amqp.Delivery) (h *held, again bool) {
@@ -343,7 +337,7 @@ func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 		case l.settled():
 			return nil, nil
 		default:
-			pause(ctx, look)
+			sleep.For(ctx, look)
 		}
 	}
 	h := l.ahead[0]
@@ -412,7 +406,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		case h.gone():
 			l.forget(h) // removed, or out with another reader
 		default:
-			pause(ctx, look)
+			sleep.For(ctx, look)
 		}
 	}
 	err := do(ctx, func() error {
@@ -458,7 +452,7 @@ func (l *letters) closeEmpty(ctx context.Context) {
 func (l *letters) Close(ctx context.Context) error {
 	var problems []error
 	for _, p := range l.piles {
-		pause(ctx, p.unapplied.left(time.Now()))
+		sleep.For(ctx, p.unapplied.left(time.Now()))
 		if p.ch.IsClosed() {
 			continue // they are back already
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -603,7 +604,7 @@ func (q *Queue) awaitQuiet(ctx context.Context, s *session) error {
 		if err != nil || still {
 			return s.ch.Qos(1, 0, false) // the answer comes after the messages that were pushed before
 		}
-		pause(ctx, time.Millisecond)
+		sleep.For(ctx, time.Millisecond)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -113,7 +114,7 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error
 				failed(err)
 			}
 		}
-		wait(ctx, every)
+		sleep.For(ctx, every)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -24,7 +25,7 @@ import (
 func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	err := b.ready(ctx)
 	for deadline := time.Now().Add(b.poll()); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
-		wait(ctx, 20*time.Millisecond)
+		sleep.For(ctx, 20*time.Millisecond)
 	}
 	if err == nil {
 		err = b.check(ctx)
@@ -57,13 +58,6 @@ func unanswered(ctx context.Context, err error) error {
 }
 
 var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w", queue.ErrUnanswered))
-
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
 
 // errOthers is the server's answer if other requests already wait.
 var errOthers = errors.New("lullnats: other requests wait for messages")
@@ -178,7 +172,7 @@ func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 		if _, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer); absent(err) {
 			return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err)
 		}
-		wait(ctx, 50*time.Millisecond)
+		sleep.For(ctx, 50*time.Millisecond)
 		return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, nats.ErrNoResponders)
 	case code == "400", code == "409" && text == "Consumer is push based":
 		return lull.Permanent(fmt.Errorf("lullnats: consumer %s of %s: %s", b.c.Consumer, b.c.Stream, text))

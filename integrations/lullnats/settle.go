@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -50,7 +51,7 @@ func (b *Broker) sendReply(ctx context.Context, r *receipt, word string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, nats.ErrNoResponders):
-		wait(within, 50*time.Millisecond) // until the server is there again
+		sleep.For(within, 50*time.Millisecond) // until the server is there again
 	}
 	return fmt.Errorf("lullnats: %s: %w", strings.TrimSpace(word[:4]), err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -71,14 +72,14 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			return got, nil
 		case isOverLimit(err):
 			q.over++
-			sleep(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
+			sleep.For(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
 			if q.reading {
 				return nil, lull.RetryAfter(err, 0)
 			}
 			return nil, ctx.Err()
 		case isRateLimited(err):
 			q.rateLimited++
-			sleep(ctx, rateLimitWait(err, q.rateLimited))
+			sleep.For(ctx, rateLimitWait(err, q.rateLimited))
 			return nil, err
 		case ctx.Err() != nil && unanswered(err):
 			return nil, lull.Transient(fmt.Errorf("%w: %w", queue.ErrUnanswered, err))
@@ -225,13 +226,6 @@ func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.
 // noGroup is the group of a message that was sent to a FIFO queue without one, for SQS requires a
 // group.
 const noGroup = "Lull-None"
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
 
 // group returns the MessageGroupId to send.
 func (q *Queue) group(name string) (*string, error) {

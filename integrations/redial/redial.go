@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // DefaultDials is how many dials a Group has in flight at most, if Config.Dials is zero.
@@ -176,26 +177,11 @@ func (k *keeper) sleep(ctx context.Context, wait time.Duration) error {
 			}
 			part = min(wait, escalate-down)
 		}
-		if err := pause(ctx, part); err != nil {
+		if err := sleep.For(ctx, part); err != nil {
 			return err
 		}
 		if wait -= part; wait <= 0 {
 			return nil
 		}
 	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }

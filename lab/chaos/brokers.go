@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/rabbitmq"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -117,7 +118,7 @@ func (r *rabbit) config(consumer string) lullamqp.Config {
 func (r *rabbit) declare(ctx context.Context) {
 	// RabbitMQ 3.10 writes which queues there are to the disk three seconds later. Killed before, it loses what is in
 	// them, whoever consumes.
-	defer sleep(ctx, 6*time.Second)
+	defer sleep.For(ctx, 6*time.Second)
 	conn := must.Have(amqp.Dial(r.url))
 	defer conn.Close()
 	ch := must.Have(conn.Channel())

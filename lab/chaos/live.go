@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -100,7 +101,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	var back chan error // where the start of the server that was killed ends
 	var tool *child.Child
 	for time.Since(began) < s.time && ctx.Err() == nil {
-		sleep(ctx, between(100*time.Millisecond, 900*time.Millisecond))
+		sleep.For(ctx, between(100*time.Millisecond, 900*time.Millisecond))
 		if draw.IntN(3) == 0 {
 			i := draw.IntN(len(workers))
 			workers[i].Kill()
@@ -117,7 +118,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 			tool = startPart(o, io.Discard)
 			r.tools++
 			soon, how := between(5*time.Millisecond, 300*time.Millisecond), draw.IntN(4)
-			sleep(ctx, soon)
+			sleep.For(ctx, soon)
 			if how < 3 && !tool.HasEnded() {
 				if how > 0 || tool.Process.Signal(os.Interrupt) != nil {
 					tool.Kill()
@@ -141,7 +142,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 			fmt.Fprintf(progress, "%s: %v, %d sent, %d workers and %d servers killed\n", name, time.Since(began).Round(time.Second), sent.Load(), r.workers, r.servers)
 			away, started := between(0, time.Second), make(chan error, 1)
 			go func() {
-				sleep(ctx, away)
+				sleep.For(ctx, away)
 				started <- srv.start()
 			}()
 			back = started
@@ -161,7 +162,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	}
 	var fates map[string][]messageEnd
 	announced := false
-	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
+	for last, since := -1, time.Now(); ; sleep.For(ctx, time.Second) {
 		fates = count(ctx, here, o.Log, s.messages, &r)
 		sum, left := 0, 0
 		for _, all := range fates {
@@ -232,13 +233,4 @@ func count(ctx context.Context, b broker, log string, messages int, r *result) m
 		return true, nil
 	}))
 	return fates
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -2,7 +2,6 @@ package lulltest
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"hash/fnv"
 	"io"
@@ -162,19 +161,4 @@ func (f *Faults) draw(i int, a Attempt) float64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return float64((x^x>>31)>>11) / (1 << 53)
-}
-
-// wait waits for d, or until the context ends, and then returns why it has ended.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // Handler returns an http.Handler that passes on to next what no rule ends. If next is nil, a
@@ -35,7 +37,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	index, rule := h.f.arrived(r)
 	body, err := h.f.readBody(index, r.Body) // all of it: else the server would not notice that its client goes
-	if err != nil || wait(r.Context(), rule.Delay) != nil {
+	if err != nil || sleep.For(r.Context(), rule.Delay) != nil {
 		panic(http.ErrAbortHandler) // the client has gone
 	}
 	out := &writer{ResponseWriter: w, ctx: r.Context(), rule: rule, method: r.Method, left: rule.Bytes}
@@ -122,7 +124,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		}
 		if w.rule.PerByte > 0 {
 			piece = piece[:1]
-			if err := wait(w.ctx, w.rule.PerByte); err != nil {
+			if err := sleep.For(w.ctx, w.rule.PerByte); err != nil {
 				return n, err
 			}
 		}

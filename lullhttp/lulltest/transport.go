@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // Transport returns an http.RoundTripper that passes on to next what no rule ends. If next is
@@ -37,7 +39,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	index, rule := t.f.arrived(r)
 	if rule.End == Refuse {
-		if err := wait(ctx, rule.Delay); err != nil {
+		if err := sleep.For(ctx, rule.Delay); err != nil {
 			return nil, err
 		}
 		return nil, broken("dial", r, os.NewSyscallError("connect", refused))
@@ -46,7 +48,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := wait(ctx, rule.Delay); err != nil {
+	if err := sleep.For(ctx, rule.Delay); err != nil {
 		return nil, err
 	}
 	var resp *http.Response
@@ -168,7 +170,7 @@ func (b *faultyBody) Read(p []byte) (n int, err error) {
 	n, err = b.of.Read(p)
 	b.left -= n
 	if n > 0 {
-		if w := wait(b.ctx, b.rule.PerByte); w != nil {
+		if w := sleep.For(b.ctx, b.rule.PerByte); w != nil {
 			n, err = 0, w
 		}
 	}

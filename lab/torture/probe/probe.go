@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
@@ -197,7 +198,7 @@ func (p *prober) gone(ctx context.Context, survey string) error {
 			return nil
 		}
 		why = x.err
-		sleep(ctx, time.Second)
+		sleep.For(ctx, time.Second)
 	}
 	return goneError("the server does not answer any more: " + why)
 }
@@ -466,14 +467,14 @@ func (p *prober) abandon(ctx context.Context) error {
 			left[i] = p.send(fill, p.start, exchange{what: "fill", method: "GET", path: p.target.Slow, lane: i}, nil)
 		})
 	}
-	if err := sleep(ctx, whole/4); err != nil {
+	if err := sleep.For(ctx, whole/4); err != nil {
 		return err
 	}
 	leave(errLeft)
 	all.Wait()
 	p.by["left"] = append(p.by["left"], left...)
 	for range 2 {
-		if err := sleep(ctx, whole/8); err != nil {
+		if err := sleep.For(ctx, whole/8); err != nil {
 			return err
 		}
 		if time.Since(start) > whole*7/10 {

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
@@ -174,21 +175,7 @@ func (w *wire) take(ctx context.Context, n int) error {
 		w.left.Add(int64(n))
 		return errBound
 	}
-	return sleep(ctx, w.pace.take(time.Now(), n))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return sleep.For(ctx, w.pace.take(time.Now(), n))
 }
 
 // A meter bounds how many requests are made a second, beyond a burst.

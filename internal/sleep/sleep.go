@@ -1,0 +1,20 @@
+// Package sleep waits on the real clock.
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d, or until ctx ends. The error is the cause of its end.
+func For(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
