@@ -248,7 +248,7 @@ func (c *endable) whenTaken(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Conn == net.Conn(c) {
 			c.ended.Store(true)
-			c.Conn.SetReadDeadline(time.Unix(1, 0)) //clock: long past
+			c.Conn.SetReadDeadline(time.Unix(1, 0))
 			<-c.closed
 		}
 	}})

@@ -1,6 +1,7 @@
 package lullhttp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -273,12 +275,12 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 					ctx := context.WithValue(t.Context(), beganKey{}, b)
 					var from io.Reader
 					if body {
-						from = newReader(buffer)
+						from = iotest.OneByteReader(bytes.NewReader(buffer))
 					}
 					req, _ := http.NewRequestWithContext(ctx, "PUT", "http://example.test/a?b", from)
 					if body {
 						req.ContentLength = int64(len(buffer))
-						req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(buffer)), nil }
+						req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(iotest.OneByteReader(bytes.NewReader(buffer))), nil }
 					}
 					req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
 					req.TransferEncoding = []string{"identity"}
@@ -296,23 +298,6 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 			})
 		}
 	}
-}
-
-func newReader(b []byte) io.Reader { return &bytesReader{b: b} }
-
-// bytesReader reads bytes one by one.
-type bytesReader struct {
-	b []byte
-	n int
-}
-
-func (r *bytesReader) Read(p []byte) (int, error) {
-	if r.n == len(r.b) {
-		return 0, io.EOF
-	}
-	p[0] = r.b[r.n]
-	r.n++
-	return 1, nil
 }
 
 type beganKey struct{}
