@@ -11,14 +11,7 @@ import (
 
 // The deadline that an attempt sees is the earlier one of the caller's and the policy's.
 func TestTheEarlierDeadlineIsSeen(t *testing.T) {
-	for name, do := range map[string]func(context.Context, *lull.Dependency, func(context.Context) (int, error)) (int, error){
-		"Do": func(ctx context.Context, d *lull.Dependency, f func(context.Context) (int, error)) (int, error) {
-			return lull.Do(ctx, d, f)
-		},
-		"DoHedged": func(ctx context.Context, d *lull.Dependency, f func(context.Context) (int, error)) (int, error) {
-			return lull.DoHedged(ctx, d, f)
-		},
-	} {
+	for name, do := range doers[int]() {
 		for callers, want := range map[time.Duration]time.Duration{
 			0: 2 * time.Second, time.Second: time.Second, 2 * time.Second: 2 * time.Second, 3 * time.Second: 2 * time.Second,
 		} {

@@ -30,15 +30,6 @@ func waiting(t *testing.T, d *lull.Dependency, spec engine.Spec) engine.Call {
 	return c
 }
 
-// A driver that oversleeps must not begin an attempt for which it is too late.
-func TestAnAttemptThatComesTooLate(t *testing.T) {
-	d := newDependency(t, lull.Policy{Budget: plenty, Deadline: time.Second, AttemptTimeout: time.Second})
-	c := waiting(t, d, engine.Spec{})
-	if step := c.Attempt(time.Second, nil); !step.Done || step.Reason != engine.Deadline || c.Attempts() != 1 {
-		t.Errorf("at its deadline the call goes on: %+v", step)
-	}
-}
-
 func TestACallStaysEndedForItsReason(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
 	for _, c := range []struct{ why, want lull.Reason }{

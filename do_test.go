@@ -157,46 +157,6 @@ func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
 	}
 }
 
-// Rule 4, in the engine: what is not idempotent is repeated only if never sent.
-func TestRule04TheUnsafeIsNotRepeated(t *testing.T) {
-	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
-	for _, sent := range []bool{true, false} {
-		c, step := d.State().Start(0, engine.Spec{NotIdempotent: true})
-		if step.Done {
-			t.Fatalf("refused: %v", step.Reason)
-		}
-		c.Attempt(0, nil)
-		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient, NeverSent: !sent}, nil)
-		if step.Done != sent || sent && step.Reason != engine.NotIdempotent {
-			t.Errorf("sent %v: %+v", sent, step)
-		}
-		c.Abandon(0)
-	}
-}
-
-// Rule 12: a policy is pure data, and a dependency is shared by goroutines.
-func TestRule12PoliciesAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := lull.Policy{Attempts: 3, Budget: plenty, Breaker: breaker.Config{Off: true}, Backoff: backoff.Schedule{Jitter: backoff.Decorrelated}}
-		before := p
-		d := newDependency(t, p)
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				n := 0
-				err := lull.Run(t.Context(), d, func(context.Context) error { n++; return lull.Transient(errBlip) })
-				if n != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) {
-					t.Errorf("%d attempts, %v: one call's state leaked into another", n, err)
-				}
-			})
-		}
-		wg.Wait()
-		if p != before {
-			t.Error("the policy was changed")
-		}
-	})
-}
-
 func TestASuccessIsNotThrownAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
@@ -282,56 +242,6 @@ func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
 			t.Errorf("%d attempts, %v", n, err)
 		}
 	})
-}
-
-// A process with few calls waits after a timeout, to see whether others are answered quickly. (The
-// end of a first attempt that succeeds is not timed, and yet it is a sign of life.)
-func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
-	const timeout = 300 * time.Millisecond
-	for _, c := range []struct {
-		after, took time.Duration // of the other call
-		again       bool
-		patient     bool // it has waited before it failed
-	}{
-		{after: -2500 * time.Millisecond, took: 50 * time.Millisecond},
-		{after: -300 * time.Millisecond, took: 50 * time.Millisecond, patient: true},
-		{after: 100 * time.Millisecond, took: 50 * time.Millisecond, again: true},
-		{after: 500 * time.Millisecond, took: 50 * time.Millisecond, again: true},
-		{after: 100 * time.Millisecond, took: 200 * time.Millisecond, patient: true},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDependency(t, lull.Policy{AttemptTimeout: timeout})
-			quick := func(context.Context) error { time.Sleep(time.Millisecond); return nil }
-			for range 20 {
-				lull.Run(t.Context(), d, quick)
-			}
-			go func() {
-				wait := 3*time.Second + c.after
-				if c.after > 0 {
-					time.Sleep(2 * time.Second)
-					lull.Run(t.Context(), d, quick)
-					wait -= 2*time.Second + time.Millisecond
-				}
-				time.Sleep(wait)
-				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(c.took); return nil })
-			}()
-			time.Sleep(3 * time.Second)
-			n, began := 0, time.Now()
-			err := lull.Run(t.Context(), d, func(ctx context.Context) error {
-				if n++; n > 1 {
-					return nil
-				}
-				<-ctx.Done()
-				return ctx.Err()
-			})
-			if c.again != (err == nil) || !c.again && !errors.Is(err, lull.ErrUnanswered) {
-				t.Errorf("the other began %v after, and took %v: %d attempts, %v", c.after, c.took, n, err)
-			}
-			if took := time.Since(began); !c.again && (c.patient != (took >= 3*timeout) || took > 5*timeout) {
-				t.Errorf("the other began %v after, and took %v: failed after %v", c.after, c.took, took)
-			}
-		})
-	}
 }
 
 func TestWaitingHoldsNoPermit(t *testing.T) {
@@ -433,30 +343,6 @@ func TestTheZeroCall(t *testing.T) {
 		}
 	}
 	c.Abandon(1)
-}
-
-func TestTheCircuit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{
-			Attempts: 1,
-			Breaker:  breaker.Config{FailureRate: 0.5, OpenFor: 5 * time.Second, OpenJitter: -1},
-		})
-		for range 20 {
-			lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
-		}
-		err := lull.Run(t.Context(), d, func(context.Context) error { t.Error("called through an open circuit"); return nil })
-		var e *lull.Error
-		if !errors.Is(err, lull.ErrCircuitOpen) || !errors.As(err, &e) || e.RetryAt != 5*time.Second || e.Attempts != 0 {
-			t.Errorf("error %v (%+v), want an open circuit with a probe in 5s", err, e)
-		}
-		time.Sleep(5 * time.Second)
-		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
-			t.Errorf("the probe: %v", err)
-		}
-		if s := d.Breaker().State(d.Now()); s != breaker.Closed {
-			t.Errorf("after a good probe the circuit is %v", s)
-		}
-	})
 }
 
 // Nothing is retried through a circuit that opened while the call waited.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,6 +69,34 @@ func TestErrorsPageHasEveryReason(t *testing.T) {
 	}
 }
 
+// The comment of Policy has each field, with its type, and the number that zero means.
+func TestTheCommentOfPolicyHasItsFields(t *testing.T) {
+	source, err := os.ReadFile("lull.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(string(source), "// A Policy describes")
+	comment, _, _ = strings.Cut(comment, "\ntype Policy")
+	var rows [][]string
+	for line := range strings.Lines(comment) {
+		if row, is := strings.CutPrefix(line, "//\t"); is {
+			rows = append(rows, strings.SplitN(strings.Join(strings.Fields(row), " "), " ", 3))
+		}
+	}
+	zero := reflect.ValueOf(lull.Policy{}.WithDefaults())
+	for i, f := range reflect.VisibleFields(zero.Type()) {
+		if i >= len(rows) || rows[i][0] != f.Name || rows[i][1] != f.Type.String() {
+			t.Fatalf("row %d is not %s %v: %q", i, f.Name, f.Type, rows)
+		}
+		if v := zero.Field(i); v.CanInt() && !strings.Contains(rows[i][2], fmt.Sprint("; ", v.Interface())) {
+			t.Errorf("%s: want the default of %v in %q", f.Name, v.Interface(), rows[i][2])
+		}
+	}
+	if len(rows) != zero.NumField() {
+		t.Errorf("%d rows of %d fields", len(rows), zero.NumField())
+	}
+}
+
 // The example of docs/errors.md.
 func errorsPage(err error) {
 	var failed *lull.Error
@@ -86,7 +115,7 @@ func Example_errors() {
 	// Output: the answer was cut
 }
 
-// The lines of docs/which-policy.md and docs/hedging.md.
+// The lines of docs/which-policy.md and docs/which-policy.md.
 func whichPolicy() error {
 	warehouse, err := lull.NewDependency("warehouse", queue.Policy())
 	_ = warehouse

@@ -37,9 +37,8 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	if v.Kind != KindSuccess || d.wiring.timing || !r.call.MaySucceed() {
 		return r.retry(&op, v)
 	}
-	// A first attempt that succeeded: the path that has to be short. What depends on
-	// the time of its end can do with what others have read since, so the clock is
-	// read again once in a millisecond at most (noteStep).
+	// A first attempt that succeeded: the path that has to be short. The clock is read
+	// again once in a millisecond at most (noteStep).
 	due := r.call.Due()
 	at := now
 	if due {
@@ -52,10 +51,8 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	return engine.Result{Attempts: 1, Verdict: v}
 }
 
-// operation has the functions of a run. It is handed from method to method beside
-// the run, not in it, so that its closures can stay on the stack of the
-// caller of Drive: what a struct holds is taken to escape as soon as one thing in
-// it does.
+// operation has the functions of a run. It is handed from method to method beside the
+// run, so that its closures can stay on the stack of the caller of Drive.
 type operation struct {
 	attempt func(context.Context) Verdict
 	discard func(within time.Duration)
@@ -233,10 +230,8 @@ func endedBy(err error) Reason {
 	return engine.Canceled
 }
 
-// attemptContext is the context for the attempt that begins at now, or nil if
-// the caller's own will do: the caller's deadline is no later than the attempt's,
-// and the attempt is the first, which an operation assumes without an attempt in its
-// context.
+// attemptContext is the context for the attempt that begins at now, or nil if the
+// caller's own will do: its deadline is no later, and the attempt is the first.
 func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	until := r.until(now)
 	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {

@@ -530,10 +530,8 @@ func (r *race) settle() {
 	}
 }
 
-// alarms ring when a call of one dependency is late, and stand for a timer for each
-// of them: most calls end in time, and to join a line and to leave it costs a
-// quarter of what a timer does. Those who join have mostly the longest to wait, so
-// the line is in order at little cost.
+// alarms ring when a call of one dependency is late. To join the line and to leave it costs
+// a quarter of a timer for each. Those who join have mostly the longest to wait.
 type alarms struct {
 	d           *Dependency
 	mu          sync.Mutex // guards what follows, and the alarm of those in line

@@ -35,7 +35,7 @@ func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slow := observerFunc(func(_ context.Context, e lull.Event) {
+				slow := observe(func(_ context.Context, e lull.Event) {
 					if e.Kind == event.RetryScheduled {
 						time.Sleep(c.observer)
 					}
@@ -59,10 +59,6 @@ func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
 		})
 	}
 }
-
-type observerFunc func(context.Context, lull.Event)
-
-func (f observerFunc) Observe(ctx context.Context, e lull.Event) { f(ctx, e) }
 
 // until is a context with a deadline of its own word.
 type until struct {

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -42,75 +41,57 @@ func (e *Error) Error() string {
 	if e == nil {
 		return nilError
 	}
-	var b strings.Builder
-	b.WriteString(e.Dependency)
-	b.WriteString(": ")
+	text := e.Dependency + ": "
 	if e.Operation != "" {
-		b.WriteString(e.Operation)
-		b.WriteString(": ")
+		text += e.Operation + ": "
 	}
-	e.writeAttempts(&b)
-	e.explain(&b)
+	text += e.attempts() + e.explanation()
 	if e.Cause != nil && !errors.Is(e.Last, e.Cause) && e.Cause != errOf(e.Reason) {
-		b.WriteString(": ")
-		b.WriteString(e.Cause.Error())
+		text += ": " + e.Cause.Error()
 	}
 	if e.Last != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Last.Error())
+		text += ": " + e.Last.Error()
 	}
 	if e.OpenedBy != nil {
-		b.WriteString("; the last failure: ")
-		b.WriteString(e.OpenedBy.Error())
+		text += "; the last failure: " + e.OpenedBy.Error()
 	}
-	return b.String()
+	return text
 }
 
-// writeAttempts writes what became of the attempts.
-func (e *Error) writeAttempts(b *strings.Builder) {
+// attempts is what became of the attempts, in words.
+func (e *Error) attempts() string {
+	what, number := "failed", "attempts"
 	switch {
 	case e.Attempts == 0:
-		b.WriteString("not attempted")
-		return
+		return "not attempted"
 	case e.Reason == engine.Success:
-		b.WriteString("succeeded")
+		what = "succeeded"
 	case e.Reason == engine.Canceled:
-		b.WriteString("canceled")
+		what = "canceled"
 	case e.Verdict.Code == engine.CodeTimeout:
-		b.WriteString("timed out")
+		what = "timed out"
 	case e.Verdict.Kind == KindRateLimited:
-		b.WriteString("rate-limited")
-	default:
-		b.WriteString("failed")
+		what = "rate-limited"
 	}
-	b.WriteString(" after ")
-	b.WriteString(strconv.Itoa(e.Attempts))
 	if e.Attempts == 1 {
-		b.WriteString(" attempt (")
-	} else {
-		b.WriteString(" attempts (")
+		number = "attempt"
 	}
-	b.WriteString(roundElapsed(e.Elapsed).String())
-	b.WriteString(")")
+	return fmt.Sprintf("%s after %d %s (%v)", what, e.Attempts, number, roundElapsed(e.Elapsed))
 }
 
-// explain writes why there was no further attempt, and the setting.
-func (e *Error) explain(b *strings.Builder) {
+// explanation is why there was no further attempt, and the setting.
+func (e *Error) explanation() string {
 	why, setting := e.why()
 	if why == "" {
-		return
+		return ""
+	}
+	if setting != "" {
+		setting = " (" + setting + ")"
 	}
 	if e.Attempts == 0 {
-		b.WriteString(", because ")
-	} else {
-		b.WriteString("; not repeated, because ")
+		return ", because " + why + setting
 	}
-	b.WriteString(why)
-	if setting != "" {
-		b.WriteString(" (")
-		b.WriteString(setting)
-		b.WriteString(")")
-	}
+	return "; not repeated, because " + why + setting
 }
 
 // why is the reason in words, and the setting that would change it.
@@ -149,22 +130,17 @@ func (e *Error) why() (why, setting string) {
 
 // circuit is the state of the breaker in words.
 func (e *Error) circuit() string {
-	var b strings.Builder
-	b.WriteString("the circuit breaker ")
+	text := "the circuit breaker is open"
 	switch {
 	case e.OpenFor > 0:
-		b.WriteString("has been open for ")
-		b.WriteString(roundElapsed(e.OpenFor).String())
+		text = "the circuit breaker has been open for " + roundElapsed(e.OpenFor).String()
 	case e.Attempts > 0:
-		b.WriteString("has opened")
-	default:
-		b.WriteString("is open")
+		text = "the circuit breaker has opened"
 	}
 	if e.RetryAt > 0 {
-		b.WriteString(", and the next probe is in ")
-		b.WriteString(roundElapsed(e.RetryAt).String())
+		text += ", and the next probe is in " + roundElapsed(e.RetryAt).String()
 	}
-	return b.String()
+	return text
 }
 
 func roundElapsed(d time.Duration) time.Duration {

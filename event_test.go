@@ -2,7 +2,6 @@ package lull_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -22,28 +21,25 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// times is an observer that records the times of attempts in events.
-type times struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (o *times) Observe(_ context.Context, e lull.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.EndedAttempt, e.AttemptTook, e.Elapsed)
-	if e.Kind == event.CallEnded {
-		text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
-	}
-	o.all = append(o.all, text)
-}
-
-func (o *times) want(t *testing.T, want ...string) {
+// wantTimes compares the times of attempts in the events, and at the end those of the earlier ones
+// that failed.
+func (l *eventLog) wantTimes(t *testing.T, want ...string) {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !slices.Equal(o.all, want) {
-		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(o.all, "\n\t"), strings.Join(want, "\n\t"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var got []string
+	for _, e := range l.events {
+		text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.EndedAttempt, e.AttemptTook, e.Elapsed)
+		if e.Kind == event.CallEnded {
+			text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
+			for a := e.Earlier; a != nil; a = a.Before {
+				text += fmt.Sprintf("; %d %v %v took %v waited %v of %v", a.Attempt, a.Verdict.Kind, a.Err, a.Took, a.Slept, a.Delay)
+			}
+		}
+		got = append(got, text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
 
@@ -51,7 +47,7 @@ func (o *times) want(t *testing.T, want ...string) {
 // Each call has an end, also one that ends in a wait or in a panic.
 func TestObserversLearnTheTimes(t *testing.T) {
 	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 100 * ms, Jitter: backoff.None}, Budget: plenty, Breaker: breaker.Config{Off: true}}
-	fail := func(context.Context) error { time.Sleep(30 * ms); return lull.Transient(errBlip) }
+	fail := func(context.Context) error { time.Sleep(30 * ms); return errBlip }
 	for name, c := range map[string]struct {
 		change func(*lull.Policy)
 		do     []func(context.Context) error // one attempt each, and the last for all others
@@ -71,7 +67,7 @@ func TestObserversLearnTheTimes(t *testing.T) {
 			want: []string{
 				"retry_scheduled 1 by 1 took 30ms elapsed 30ms",
 				"retry_started 2 by 0 took 0s elapsed 130ms",
-				"call_ended 2 by 2 took 7ms elapsed 137ms waited 100ms: success",
+				"call_ended 2 by 2 took 7ms elapsed 137ms waited 100ms: success; 1 transient failure 1 took 30ms waited 100ms of 100ms",
 			},
 		},
 		"no success": {
@@ -81,14 +77,14 @@ func TestObserversLearnTheTimes(t *testing.T) {
 				"retry_started 2 by 0 took 0s elapsed 130ms",
 				"retry_scheduled 2 by 2 took 30ms elapsed 160ms",
 				"retry_started 3 by 0 took 0s elapsed 360ms",
-				"call_ended 3 by 3 took 30ms elapsed 390ms waited 300ms: attempts_exhausted",
+				"call_ended 3 by 3 took 30ms elapsed 390ms waited 300ms: attempts_exhausted; 2 transient failure 2 took 30ms waited 200ms of 200ms; 1 transient failure 1 took 30ms waited 100ms of 100ms",
 			},
 		},
 		"a caller that goes in the wait": {
 			do: []func(context.Context) error{fail}, cancel: 50 * ms,
 			want: []string{
 				"retry_scheduled 1 by 1 took 30ms elapsed 30ms",
-				"call_ended 1 by 0 took 0s elapsed 50ms waited 20ms: canceled",
+				"call_ended 1 by 0 took 0s elapsed 50ms waited 20ms: canceled; 1 transient failure 1 took 30ms waited 0s of 100ms",
 			},
 		},
 		"a wait that would not end in time": {
@@ -104,7 +100,7 @@ func TestObserversLearnTheTimes(t *testing.T) {
 			want: []string{
 				"retry_scheduled 1 by 1 took 30ms elapsed 30ms",
 				"retry_started 2 by 0 took 0s elapsed 130ms",
-				"call_ended 2 by 2 took 5ms elapsed 135ms waited 100ms: panicked",
+				"call_ended 2 by 2 took 5ms elapsed 135ms waited 100ms: panicked; 1 transient failure 1 took 30ms waited 100ms of 100ms",
 			},
 		},
 		"the end of the goroutine": {
@@ -123,7 +119,7 @@ func TestObserversLearnTheTimes(t *testing.T) {
 				if c.change != nil {
 					c.change(&p)
 				}
-				var o times
+				var o eventLog
 				d := newDependency(t, p, lull.WithObserver(&o), lull.WithTiming())
 				if d.Limiter() != nil {
 					d.Limiter().TryAcquire()
@@ -139,12 +135,15 @@ func TestObserversLearnTheTimes(t *testing.T) {
 					n := -1
 					lull.Run(ctx, d, func(ctx context.Context) error {
 						n++
-						return c.do[min(n, len(c.do)-1)](ctx)
+						if err := c.do[min(n, len(c.do)-1)](ctx); err != nil {
+							return lull.Transient(fmt.Errorf("failure %d", n+1))
+						}
+						return nil
 					})
 				}()
 				<-done
 				cancel()
-				o.want(t, c.want...)
+				o.wantTimes(t, c.want...)
 			})
 		})
 	}
@@ -179,7 +178,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 			want: []string{
 				"attempt_failed 1 by 1 took 3ms elapsed 3ms",
 				"hedge_started 2 by 0 took 0s elapsed 3ms",
-				"call_ended 2 by 2 took 4ms elapsed 7ms waited 0s: attempts_exhausted",
+				"call_ended 2 by 2 took 4ms elapsed 7ms waited 0s: attempts_exhausted; 1 transient blip took 3ms waited 0s of 0s",
 			},
 		},
 		"a failure after which the budget does not pay": {
@@ -189,7 +188,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 				"attempt_failed 1 by 1 took 3ms elapsed 3ms",
 				"hedge_started 2 by 0 took 0s elapsed 3ms",
 				"budget_exhausted 2 by 0 took 0s elapsed 7ms",
-				"call_ended 2 by 2 took 4ms elapsed 7ms waited 0s: budget_exhausted",
+				"call_ended 2 by 2 took 4ms elapsed 7ms waited 0s: budget_exhausted; 1 transient blip took 3ms waited 0s of 0s",
 			},
 		},
 		"a hedge for which the budget does not pay": {
@@ -207,14 +206,14 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 			want: []string{
 				"attempt_failed 1 by 1 took 3ms elapsed 3ms",
 				"hedge_started 2 by 0 took 0s elapsed 23ms",
-				"call_ended 2 by 2 took 4ms elapsed 27ms waited 20ms: success",
+				"call_ended 2 by 2 took 4ms elapsed 27ms waited 20ms: success; 1 rate_limited blip took 3ms waited 0s of 0s",
 			},
 		},
 		"a caller that goes in such a wait": {
 			parts: []part{{3 * ms, lull.RetryAfter(blip, 20*ms)}}, cancel: 10 * ms,
 			want: []string{
 				"attempt_failed 1 by 1 took 3ms elapsed 3ms",
-				"call_ended 1 by 0 took 0s elapsed 10ms waited 7ms: canceled",
+				"call_ended 1 by 0 took 0s elapsed 10ms waited 7ms: canceled; 1 rate_limited blip took 3ms waited 0s of 0s",
 			},
 		},
 	} {
@@ -226,7 +225,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 					p.Hedge.Attempts = 3
 					c.change(&p)
 				}
-				var o times
+				var o eventLog
 				d := newDependency(t, p, lull.WithObserver(&o), lull.WithTiming(), lull.WithRand(func() uint64 { return 0 }))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -235,40 +234,7 @@ func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 				}
 				lull.DoHedged(ctx, d, newScript(c.parts...).play)
 				synctest.Wait()
-				o.want(t, c.want...)
-			})
-		})
-	}
-}
-
-func TestObserversLearnOfPanicsInHedgedCalls(t *testing.T) {
-	for name, c := range map[string]struct {
-		first, second func()
-		want          string
-	}{
-		"in the first":            {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }, "by 1 took 20ms elapsed 20ms"},
-		"in a hedge":              {func() { time.Sleep(time.Second) }, func() { time.Sleep(ms); panic("oh") }, "by 2 took 1ms elapsed 11ms"},
-		"in the first, which had": {func() { time.Sleep(30 * ms); panic("oh") }, func() {}, "by 1 took 30ms elapsed 30ms"}, // lost to a success
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var o times
-				d := newDependency(t, hedging(2), lull.WithObserver(&o), lull.WithTiming())
-				var turn sync.Mutex
-				do := []func(){c.first, c.second}
-				func() {
-					defer func() { recover() }()
-					lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
-						turn.Lock()
-						mine := do[0]
-						do = do[1:]
-						turn.Unlock()
-						mine()
-						return 0, nil
-					})
-				}()
-				time.Sleep(2 * time.Second)
-				o.want(t, "hedge_started 2 by 0 took 0s elapsed 10ms", "call_ended 2 "+c.want+" waited 0s: panicked")
+				o.wantTimes(t, c.want...)
 			})
 		})
 	}
@@ -340,95 +306,6 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 					t.Fatalf("%+v", e)
 				}
 			}
-		}
-	})
-}
-
-// The end of a call has all attempts that failed before, with their errors and waits.
-func TestTheEndOfACallHasItsEarlierAttempts(t *testing.T) {
-	errs := []error{errors.New("one"), errors.New("two"), errors.New("three")}
-	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 100 * ms, Jitter: backoff.None}, Budget: plenty, Breaker: breaker.Config{Off: true}}
-	for name, c := range map[string]struct {
-		fail   int // so many attempts
-		cancel time.Duration
-		want   string
-	}{
-		"at once":         {0, 0, "1"},
-		"at the second":   {1, 0, "2; 1 one took 30ms waited 100ms of 100ms"},
-		"at the third":    {2, 0, "3; 2 two took 30ms waited 200ms of 200ms; 1 one took 30ms waited 100ms of 100ms"},
-		"never":           {3, 0, "3; 2 two took 30ms waited 200ms of 200ms; 1 one took 30ms waited 100ms of 100ms"},
-		"gone in a wait":  {3, 50 * ms, "1; 1 one took 30ms waited 0s of 100ms"},
-		"gone in another": {3, 200 * ms, "2; 2 two took 30ms waited 0s of 200ms; 1 one took 30ms waited 100ms of 100ms"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var o ends
-			d, err := lull.NewDependency("d", policy, lull.WithObserver(&o), lull.WithRand(seed.Source(t)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if c.cancel > 0 {
-				time.AfterFunc(c.cancel, cancel)
-			}
-			n := 0
-			lull.Run(ctx, d, func(context.Context) error {
-				time.Sleep(30 * ms)
-				if n++; n <= c.fail {
-					return lull.Transient(errs[n-1])
-				}
-				return nil
-			})
-			if len(o.all) != 1 || o.all[0] != c.want {
-				t.Errorf("%s: %q, want %q", name, o.all, c.want)
-			}
-		})
-	}
-}
-
-// ends is an observer that records the ends of calls with their earlier attempts.
-type ends struct{ all []string }
-
-func (o *ends) Observe(_ context.Context, e lull.Event) {
-	if e.Kind != event.CallEnded {
-		if e.Earlier != nil {
-			o.all = append(o.all, e.Kind.String()+" has earlier attempts")
-		}
-		return
-	}
-	text := fmt.Sprint(e.Attempt)
-	for a := e.Earlier; a != nil; a = a.Before {
-		text += fmt.Sprintf("; %d %v took %v waited %v of %v", a.Attempt, a.Err, a.Took, a.Slept, a.Delay)
-		if a.Verdict.Kind != lull.KindTransient {
-			text += " " + a.Verdict.Kind.String()
-		}
-	}
-	o.all = append(o.all, text)
-}
-
-// In a hedged call they are those that failed beside others.
-func TestTheEndOfAHedgedCallHasItsEarlierAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var o ends
-		d, err := lull.NewDependency("d", lull.Policy{Hedge: hedge.Config{Attempts: 3}, Budget: plenty}, lull.WithObserver(&o), lull.WithRand(seed.Source(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var mu sync.Mutex
-		n := 0
-		_, err = lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
-			mu.Lock()
-			n++
-			number := n
-			mu.Unlock()
-			time.Sleep(10 * ms)
-			if number < 3 {
-				return 0, lull.Transient(fmt.Errorf("failure %d", number))
-			}
-			return 7, nil
-		})
-		if want := "3; 2 failure 2 took 10ms waited 0s of 0s; 1 failure 1 took 10ms waited 0s of 0s"; err != nil || len(o.all) != 1 || o.all[0] != want {
-			t.Errorf("%q, %v, want %q", o.all, err, want)
 		}
 	})
 }

@@ -17,43 +17,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
-	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
 )
-
-// A first attempt that succeeds ends a row of failures, by way of the short path of Do.
-func TestAFirstAttemptThatSucceedsReachesTheBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1, OpenFor: time.Minute}})
-		for range 5 {
-			for range 2 {
-				if n := tries(d); n != 1 {
-					t.Fatalf("%d attempts, want 1", n)
-				}
-			}
-			if err := lull.Run(t.Context(), d, succeed); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if s := d.Breaker().State(d.Now()); s != breaker.Closed {
-			t.Errorf("two failures between successes, and the breaker is %v", s)
-		}
-	})
-}
-
-// A call that begins at its deadline, or later, is refused.
-func TestACallThatBeginsAtItsDeadline(t *testing.T) {
-	d := newDependency(t, lull.Policy{})
-	for now, want := range map[time.Duration]bool{4 * time.Second: false, 5*time.Second - 1: false, 5 * time.Second: true, 6 * time.Second: true} {
-		c, step := d.State().Start(now, engine.Spec{Deadline: 5 * time.Second})
-		if step.Done != want || step.Done && step.Reason != engine.Deadline {
-			t.Errorf("begun at %v with a deadline of 5 s: %+v, want refused: %v", now, step, want)
-		}
-		if !step.Done {
-			c.Abandon(now)
-		}
-	}
-}
 
 // What a hint is spread by ends with the time that is left, to the nanosecond: a hint that
 // can be waited for is, and with it none of the jitter that cannot.
@@ -111,24 +76,6 @@ func TestSuccessesAreRememberedWhereTheyEarn(t *testing.T) {
 	}
 }
 
-// A success by the short path of Do counts for the throttle as any other.
-func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
-		for range 200 {
-			if err := lull.Run(t.Context(), d, succeed); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i := range 100 {
-			err := lull.Run(t.Context(), d, func(context.Context) error { return lull.RetryAfter(errBlip, 0) })
-			if errors.Is(err, lull.ErrThrottled) {
-				t.Fatalf("held back after %d refusals and 200 successes", i)
-			}
-		}
-	})
-}
-
 // An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
 func TestAnErrorIsItsReasonAlone(t *testing.T) {
 	sentinels := []error{lull.ErrDeadline, lull.ErrBudgetExhausted, lull.ErrCircuitOpen, lull.ErrAttemptsExhausted, lull.ErrLimited, lull.ErrThrottled}
@@ -164,51 +111,27 @@ func TestWhyATimeoutIsNotRepeated(t *testing.T) {
 	}
 }
 
-// The starting points have the numbers that are in their comments.
-func TestThePoliciesAreAsDocumented(t *testing.T) {
-	for name, c := range map[string]struct {
-		p        lull.Policy
-		attempts int
-		timeout  time.Duration
-		deadline time.Duration
-		longest  time.Duration // of waits
-		stock    int
-		repeats  engine.TimeoutRetries
+// A service that is overloaded is left alone for longer than one that has failed, and never for less
+// than RateLimitedBase, whatever the schedule's cap. A schedule that grows in no known way, or
+// begins at once, is none for it: the default one is used then.
+func TestRateLimitedWaits(t *testing.T) {
+	const base, second = 100 * ms, time.Second
+	for _, c := range []struct {
+		backoff backoff.Schedule
+		base    time.Duration
+		want    []time.Duration
 	}{
-		"InternalService":  {preset.InternalService(), 2, time.Second, 3 * time.Second, time.Second, 0, engine.TimeoutsWhenAnswered},
-		"ExternalAPI":      {preset.ExternalAPI(), 4, 15 * time.Second, time.Minute, 20 * time.Second, 3, lull.TimeoutsAlways},
-		"BackgroundWorker": {preset.BackgroundWorker(), 8, 30 * time.Second, 10 * time.Minute, time.Minute, 10, lull.TimeoutsAlways},
-		"CommandLine":      {preset.CommandLine(), 6, 0, time.Minute, 10 * time.Second, 10, lull.TimeoutsAlways},
-		"Edge":             {preset.Edge(), 2, 6 * time.Second, 12 * time.Second, 4 * time.Second, 1, engine.TimeoutsWhenAnswered},
+		{backoff.Schedule{}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Kind: backoff.Ethernet}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Kind: backoff.Immediate}, 0, []time.Duration{second, 2 * second, 4 * second}},
+		{backoff.Schedule{Base: base, Cap: 500 * ms}, 2 * second, []time.Duration{2 * second, 2 * second}},
+		{backoff.Schedule{Base: 3 * second}, 2 * second, []time.Duration{3 * second, 6 * second}},
 	} {
-		p := c.p
-		if p.Attempts != c.attempts || p.AttemptTimeout != c.timeout || p.Deadline != c.deadline || p.Backoff.Cap != c.longest || float64(p.Budget.Stock) != float64(c.stock) || p.Timeouts != c.repeats {
-			t.Errorf("%s: %+v, documented %+v", name, p, c)
-		}
-	}
-}
-
-// A schedule that grows in no known way, or begins at once, is none to leave an overloaded
-// service alone with: the default one is used then.
-func TestRateLimitedWaitsOfOddSchedules(t *testing.T) {
-	usual := newDependency(t, lull.Policy{})
-	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
-		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})
-		for n := 1; n < 4; n++ {
-			if got, want := d.State().Wait(n, rateLimited, middle), usual.State().Wait(n, rateLimited, middle); got != want {
-				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
+		d := newDependency(t, lull.Policy{Backoff: c.backoff, RateLimitedBase: c.base})
+		for n, want := range c.want {
+			if got := d.State().Wait(n+1, rateLimited, func() uint64 { return math.MaxUint64 }); got != want {
+				t.Errorf("%+v: the longest wait %d is %v, want %v", c.backoff, n+1, got, want)
 			}
-		}
-	}
-}
-
-// The wait for a service that is overloaded is never below RateLimitedBase, not even where the
-// schedule's cap is.
-func TestRateLimitedBaseAboveTheCap(t *testing.T) {
-	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, RateLimitedBase: 2 * time.Second})
-	for n := 1; n < 3; n++ {
-		if got := d.State().Wait(n, rateLimited, middle); got != 2*time.Second {
-			t.Errorf("wait %d is %v, want 2s", n, got)
 		}
 	}
 }

@@ -303,18 +303,21 @@ func TestValuesOfLosersAreClosed(t *testing.T) {
 func TestPanicsInHedgedCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second func()
+		end           string // what the observers learn
 	}{
-		"in the first":                     {func() { panic("oh") }, nil},
-		"in the first, beside another":     {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }},
-		"in a hedge":                       {func() { time.Sleep(time.Second) }, func() { panic("oh") }},
-		"in a hedge, after the first fell": {nil, func() { time.Sleep(ms); panic("oh") }},
+		"in the first":                     {func() { panic("oh") }, nil, "1 by 1 took 1ns elapsed 1ns waited 0s: panicked"},
+		"in the first, beside another":     {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }, "2 by 1 took 20ms elapsed 20ms waited 0s: panicked"},
+		"in the first, which had lost":     {func() { time.Sleep(30 * ms); panic("oh") }, func() {}, "2 by 1 took 30ms elapsed 30ms waited 0s: panicked"},
+		"in a hedge":                       {func() { time.Sleep(time.Second) }, func() { time.Sleep(ms); panic("oh") }, "2 by 2 took 1ms elapsed 11ms waited 0s: panicked"},
+		"in a hedge, after the first fell": {nil, func() { time.Sleep(6 * ms); panic("oh") }, "2 by 2 took 6ms elapsed 16ms waited 0s: panicked; 1 transient blip took 15ms waited 0s of 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := hedging(2)
 				p.Limit = bulkhead.Config{InFlight: 10}
 				p.Deadline = 500 * ms
-				d := newDependency(t, p)
+				var log eventLog
+				d := newDependency(t, p, lull.WithObserver(&log), lull.WithTiming())
 				var n atomic.Int64
 				func() {
 					defer func() {
@@ -339,6 +342,8 @@ func TestPanicsInHedgedCalls(t *testing.T) {
 				if l, h := d.Limiter().InFlight(), d.Hedger().InFlight(); l != 0 || h != 0 {
 					t.Errorf("%d places and %d hedges are still out", l, h)
 				}
+				log.events = log.events[len(log.events)-1:]
+				log.wantTimes(t, "call_ended "+c.end)
 			})
 		})
 	}
@@ -373,25 +378,18 @@ func TestDoNeverHedges(t *testing.T) {
 	})
 }
 
-type log struct {
-	mu     sync.Mutex
-	events []string
-}
-
-func (l *log) Observe(_ context.Context, e lull.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.MaxAttempts, e.Elapsed, e.Reason, e.Err))
-}
-
 func TestHedgedCallsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l log
+		var l eventLog
 		p := hedging(3)
 		p.Hedge.InFlight = 1
 		d := newDependency(t, p, lull.WithObserver(&l))
 		s := newScript(part{50 * ms, nil}, part{30 * ms, lull.Transient(errBlip)}, part{time.Second, nil})
 		lull.DoHedged(t.Context(), d, s.play)
+		var got []string
+		for _, e := range l.events {
+			got = append(got, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.MaxAttempts, e.Elapsed, e.Reason, e.Err))
+		}
 		want := []string{
 			"hedge_started 2/3 10ms success <nil>",
 			"hedge_refused 2/3 20ms too_many_hedges <nil>",
@@ -399,8 +397,8 @@ func TestHedgedCallsAreObserved(t *testing.T) {
 			"hedge_refused 2/3 40ms too_many_hedges <nil>", // once refused, a call is not hedged any more
 			"call_ended 2/3 50ms success <nil>",
 		}
-		if !slices.Equal(l.events, want) {
-			t.Errorf("got\n%q\nwant\n%q", l.events, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 	})
 }
@@ -470,7 +468,7 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []lull.Reason
-		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observerFunc(func(_ context.Context, e lull.Event) {
+		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
 			if e.Kind == event.HedgeRefused {
 				refused = append(refused, e.Reason)
 			}

@@ -3,6 +3,7 @@ package lull_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,20 +16,6 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// layered records the events of two layers that both retry.
-type layered struct {
-	mu  sync.Mutex
-	all []*event.Layers
-}
-
-func (l *layered) Observe(_ context.Context, e lull.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e.Kind == event.RetriesInLayers {
-		l.all = append(l.all, e.Err.(*event.Layers))
-	}
-}
-
 // Two layers of lull in one program that both retry are reported, once. Calls that only follow each other are not.
 func TestRetriesInLayers(t *testing.T) {
 	type deps struct{ outer, other, inner *lull.Dependency }
@@ -40,6 +27,10 @@ func TestRetriesInLayers(t *testing.T) {
 		}
 		return nil
 	}
+	// asks is a call to the dependency below, with the error in other words.
+	asks := func(below *lull.Dependency, options ...lull.CallOption) func(context.Context) error {
+		return func(ctx context.Context) error { return masked(lull.Run(ctx, below, down, options...)) }
+	}
 	var background sync.WaitGroup
 	for name, c := range map[string]struct {
 		inner engine.Policy
@@ -47,14 +38,14 @@ func TestRetriesInLayers(t *testing.T) {
 		want  int
 	}{
 		"both retry": {lull.Policy{Budget: plenty}, func(ctx context.Context, d deps) {
-			lull.Run(ctx, d.outer, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down)) })
+			lull.Run(ctx, d.outer, asks(d.inner))
 		}, 1},
 		"both would": {lull.Policy{}, func(ctx context.Context, d deps) {
-			lull.Run(ctx, d.outer, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down)) })
+			lull.Run(ctx, d.outer, asks(d.inner))
 		}, 1},
 		"two above": {lull.Policy{Budget: plenty}, func(ctx context.Context, d deps) {
 			for _, above := range []*lull.Dependency{d.outer, d.other} {
-				lull.Run(ctx, above, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down)) })
+				lull.Run(ctx, above, asks(d.inner))
 			}
 		}, 2},
 		"the inner one is hedged": {hedging(3), func(ctx context.Context, d deps) {
@@ -67,13 +58,13 @@ func TestRetriesInLayers(t *testing.T) {
 			lull.Run(ctx, d.outer, func(ctx context.Context) error { return lull.Run(ctx, d.inner, down) })
 		}, 0},
 		"the inner one does not retry": {lull.Policy{Attempts: 1}, func(ctx context.Context, d deps) {
-			lull.Run(ctx, d.outer, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down)) })
+			lull.Run(ctx, d.outer, asks(d.inner))
 		}, 0},
 		"nor for this call": {lull.Policy{Budget: plenty}, func(ctx context.Context, d deps) {
-			lull.Run(ctx, d.outer, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down, lull.Once())) })
+			lull.Run(ctx, d.outer, asks(d.inner, lull.Once()))
 		}, 0},
 		"the outer one does not": {lull.Policy{Budget: plenty}, func(ctx context.Context, d deps) {
-			lull.Run(ctx, d.outer, func(ctx context.Context) error { return masked(lull.Run(ctx, d.inner, down)) }, lull.Once())
+			lull.Run(ctx, d.outer, asks(d.inner), lull.Once())
 		}, 0},
 		"nothing fails below": {lull.Policy{Budget: plenty}, func(ctx context.Context, d deps) {
 			lull.Run(ctx, d.outer, func(ctx context.Context) error {
@@ -119,20 +110,22 @@ func TestRetriesInLayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var seen layered
+				var log eventLog
 				retries := lull.Policy{Attempts: 3, Budget: plenty}
 				d := deps{
 					outer: newDependency(t, retries).Clone("outer"), other: newDependency(t, retries).Clone("other"),
-					inner: newDependency(t, c.inner, lull.WithObserver(&seen)).Clone("inner"),
+					inner: newDependency(t, c.inner, lull.WithObserver(&log)).Clone("inner"),
 				}
 				for range 4 {
 					c.calls(t.Context(), d)
 				}
 				synctest.Wait()
-				if len(seen.all) != c.want {
-					t.Fatalf("%d events, want %d: %v", len(seen.all), c.want, seen.all)
+				log.events = slices.DeleteFunc(log.events, func(e lull.Event) bool { return e.Kind != event.RetriesInLayers })
+				if len(log.events) != c.want {
+					t.Fatalf("%d events, want %d: %v", len(log.events), c.want, log.events)
 				}
-				for i, l := range seen.all {
+				for i, e := range log.events {
+					l := e.Err.(*event.Layers)
 					above := []string{"outer", "other"}[i]
 					if l.Above.Name != above || l.Below.Name != "inner" || !strings.Contains(l.Above.Off, "Policy.Attempts: 1 of "+above) || !strings.Contains(l.Error(), "Policy.Attempts: 1 of inner") {
 						t.Errorf("%+v", l)

@@ -9,7 +9,24 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one.
+// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one. Its fields, and what
+// zero means:
+//
+//	Attempts         int                    most attempts of a call, the first included; 5; 1: no retries
+//	AttemptTimeout   time.Duration          of each attempt; 10s; NoTimeout: only the deadline ends it
+//	Deadline         time.Duration          of the call, with its waits; 30s; NoTimeout: only the context's
+//	Backoff          backoff.Schedule       the waits; up to 100ms, 200ms, 400ms ... 20s, full jitter
+//	RateLimitedBase  time.Duration          replaces Backoff.Base after a rate-limited failure; 1s
+//	Timeouts         engine.TimeoutRetries  whether a timeout is repeated; if others are answered
+//	Nested           engine.NestedRetries   whether calls for a retry are retried; never
+//	HintLimit        time.Duration          longest Retry-After that a call waits for; 30s
+//	Budget           budget.Config          of the retries of all calls; 2 in stock, and 10 % of the successes of 30s
+//	Breaker          breaker.Config         opens after failures alone for 2s, 3 at least
+//	Hedge            hedge.Config           a second attempt beside a slow one; off
+//	Throttle         throttle.Config        holds attempts back from a dependency that refuses many; off
+//	Limit            bulkhead.Config        attempts in flight; no limit
+//
+// Package engine has the long form of each.
 type Policy = engine.Policy
 
 // A Verdict is a classifier's judgement on the end of one attempt. The zero Verdict is

@@ -146,21 +146,16 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	})
 }
 
-// slowAtTheSecond is an observer that takes 100 ms for the second hedge of all.
-type slowAtTheSecond struct{ hedges atomic.Int64 }
-
-func (s *slowAtTheSecond) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == event.HedgeStarted && s.hedges.Add(1) == 2 {
-		time.Sleep(100 * ms)
-	}
-}
-
 // Rule 18: a panic of an attempt that has lost is the caller's, as long as an observer holds
 // the caller up.
 func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, hedging(3), lull.WithObserver(new(slowAtTheSecond)))
-		var n atomic.Int64
+		var n, hedges atomic.Int64
+		d := newDependency(t, hedging(3), lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
+			if e.Kind == event.HedgeStarted && hedges.Add(1) == 2 {
+				time.Sleep(100 * ms)
+			}
+		})))
 		defer func() {
 			if got := recover(); got != "oh" {
 				t.Errorf("the caller recovers %v", got)
@@ -242,7 +237,7 @@ func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
 func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
-		o := observerFunc(func(_ context.Context, e lull.Event) {
+		o := observe(func(_ context.Context, e lull.Event) {
 			if e.Kind == event.CircuitChanged && panics {
 				panic("oh")
 			}
@@ -329,40 +324,3 @@ func TestWhatObserversGetDoesNotEndWithTheCall(t *testing.T) {
 type observe func(context.Context, lull.Event)
 
 func (f observe) Observe(ctx context.Context, e lull.Event) { f(ctx, e) }
-
-// A slow observer gets every change of a breaker, in order, whoever causes them: each begins where the one before it ended.
-func TestNoChangeOfABreakerIsMissed(t *testing.T) {
-	var mu sync.Mutex
-	var changes []breaker.Change
-	d := newDependency(t, lull.Policy{}, lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		changes = append(changes, *e.Circuit)
-		runtime.Gosched()
-	})))
-	var all sync.WaitGroup
-	for g := range 8 {
-		all.Go(func() {
-			for i := range 500 {
-				if b := d.Breaker(); (g+i)%2 == 0 {
-					b.ForceOpen(d.Now())
-				} else {
-					b.ForceClosed(d.Now())
-				}
-			}
-		})
-	}
-	all.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	state := breaker.Closed
-	for i, c := range changes {
-		if c.From != state || c.To == state {
-			t.Fatalf("change %d of %d: %+v after the state %v", i, len(changes), c, state)
-		}
-		state = c.To
-	}
-	if len(changes) == 0 || d.Breaker().State(d.Now()) != state {
-		t.Errorf("%d changes, the last to %v; it is %v", len(changes), state, d.Breaker().State(d.Now()))
-	}
-}

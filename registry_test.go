@@ -5,54 +5,11 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 )
-
-func TestRegistryIsBounded(t *testing.T) {
-	r, err := lull.NewRegistry(lull.Policy{}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	favourite := r.Get("favourite")
-	for i := range 10000 {
-		r.Get(fmt.Sprint("host", i))
-		if r.Len() > 100 {
-			t.Fatalf("%d dependencies in a registry of 100", r.Len())
-		}
-		if i%10 == 0 && r.Get("favourite") != favourite {
-			t.Fatalf("after %d others the dependency in use was forgotten", i)
-		}
-	}
-	// The latest are there, the earliest are not.
-	seen := map[string]bool{}
-	r.All(func(d *lull.Dependency) bool { seen[d.Name()] = true; return true })
-	if !seen["host9999"] || !seen["host9950"] || seen["host0"] || len(seen) != r.Len() {
-		t.Errorf("%d are kept, the latest: %v, the first: %v", len(seen), seen["host9999"], seen["host0"])
-	}
-	n := 0
-	r.All(func(*lull.Dependency) bool { n++; return false })
-	if n != 1 {
-		t.Errorf("All went on after false: %d", n)
-	}
-}
-
-// A small registry has no room for more than one that is new, and forgets one.
-func TestASmallRegistryForgetsOneAtATime(t *testing.T) {
-	r, err := lull.NewRegistry(lull.Policy{}, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		r.Get(fmt.Sprint("host", i))
-		if want := min(i+1, 7); r.Len() != want {
-			t.Errorf("%d dependencies in a registry of 7 that was asked for %d", r.Len(), i+1)
-		}
-	}
-}
 
 // A flood of new keys costs each of them what it needs itself, not a copy of the others.
 // The oldest leave, and of many that are equally old no more than there must.
@@ -84,27 +41,6 @@ func TestRegistryTakesAFloodOfKeys(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(flood)); each > 2000 {
 		t.Errorf("a new key allocates %d bytes among %d others", each, r.Len())
-	}
-}
-
-func TestRegistryIsShared(t *testing.T) {
-	r, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	got := make([]*lull.Dependency, 32)
-	for i := range got {
-		wg.Go(func() { got[i] = r.Get("one") })
-	}
-	wg.Wait()
-	for _, d := range got {
-		if d != got[0] {
-			t.Fatal("two goroutines got two dependencies for one key")
-		}
-	}
-	if a := testing.AllocsPerRun(100, func() { r.Get("one") }); a != 0 {
-		t.Errorf("Get allocates %v times", a)
 	}
 }
 

@@ -7,42 +7,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/breaker"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 )
-
-// Processes whose only call fails keep to the ratio in expectation, without a
-// floor and without knowing of each other, if their budget is a strict one. The
-// default adds its stock, as the docs state, and no more.
-func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: a statistic of one goroutine")
-	}
-	const calls = 25_000
-	for _, c := range []struct {
-		name      string
-		budget    budget.Config
-		low, high int // retries
-	}{
-		// 25,000 draws of one in ten: the standard deviation is 47.4.
-		{"strict", budget.Config{Window: 10 * time.Second}, 2250, 2750},
-		{"default", budget.Config{}, calls * budget.DefaultStock, calls * budget.DefaultStock},
-		{"a stock of one", budget.Config{Stock: 1}, calls, calls},
-	} {
-		p := lull.Policy{Attempts: 6, Budget: c.budget, Backoff: backoff.Schedule{Kind: backoff.Constant}, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout}
-		template := newDependency(t, p)
-		attempts := 0
-		for range calls {
-			lull.Run(context.Background(), template.Clone("process"), func(context.Context) error { attempts++; return lull.Transient(errBlip) })
-		}
-		t.Logf("%s: %d processes made %d attempts in one call each: %.4f", c.name, calls, attempts, float64(attempts)/calls)
-		if retries := attempts - calls; retries < c.low || retries > c.high {
-			t.Errorf("%s: %d retries for %d calls, want %d to %d", c.name, retries, calls, c.low, c.high)
-		}
-	}
-}
 
 // An attempt that timed out is repeated only if one that began later was answered:
 // whatever its budget and its attempts would allow.
@@ -98,30 +64,6 @@ func begun(t *testing.T, d *lull.Dependency, now time.Duration) engine.Call {
 	return c
 }
 
-// However many are answered, where successes take nearly as long as timeouts no timeout is
-// repeated. Other failures are.
-func TestTimeoutsInALineAreFinal(t *testing.T) {
-	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}, AttemptTimeout: 40 * time.Millisecond})
-	now := time.Duration(0)
-	next := func() time.Duration { now += 10 * time.Millisecond; return now }
-	for range 6000 {
-		slow, other := begun(t, d, next()), begun(t, d, next())
-		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
-		step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
-		for !step.Done && step.Wait > 0 {
-			now += step.Wait
-			step = slow.Attempt(now, nil)
-		}
-		if step.Reason != engine.Unanswered {
-			t.Fatalf("%v", step)
-		}
-	}
-	c := begun(t, d, next())
-	if step := c.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: "503"}, nil); step.Done {
-		t.Errorf("another failure: %v", step.Reason)
-	}
-}
-
 // Rule 3, in the engine: a hint is obeyed with jitter upward only; one longer
 // than the policy's limit ends the call with the hint in the error.
 func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
@@ -152,18 +94,4 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 			t.Errorf("the hint is not in the error: %v", err)
 		}
 	})
-}
-
-// Rate-limited failures wait longer than blips.
-func TestRateLimitWaitsLonger(t *testing.T) {
-	d := newDependency(t, lull.Policy{Budget: plenty})
-	longest := func(k engine.Kind) time.Duration {
-		c, _ := d.State().Start(0, engine.Spec{})
-		defer c.Abandon(0)
-		c.Attempt(0, nil)
-		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait
-	}
-	if blip, rateLimited := longest(lull.KindTransient), longest(lull.KindRateLimited); blip != 100*time.Millisecond || rateLimited != time.Second {
-		t.Errorf("longest first wait: %v after a blip, %v when rate-limited; want 100ms and 1s", blip, rateLimited)
-	}
 }

@@ -37,13 +37,6 @@ func ExampleSchedule_Delay() {
 	// true
 }
 
-// Without a source of randomness every draw is the middle one.
-func ExampleSchedule_Delay_mean() {
-	s := backoff.Schedule{Jitter: backoff.Equal}
-	fmt.Println(s.Delay(1, 0, nil), s.Delay(2, 0, nil))
-	// Output: 75ms 150ms
-}
-
 func ExampleSchedule_Ceiling() {
 	s := backoff.Schedule{Kind: backoff.Linear, Base: time.Second, Cap: 3 * time.Second, FastFirst: true}
 	fmt.Println(s.Ceiling(1), s.Ceiling(2), s.Ceiling(3), s.Ceiling(4), s.Ceiling(5))
@@ -78,19 +71,6 @@ func ExampleSchedule_Validate() {
 	// Factor is 0.5: want zero or a number of at least 1
 }
 
-// A jitter of one's own: the later of two draws, for those who would rather
-// wait than meet others.
-func ExampleSchedule_With() {
-	late := func(floor, ceiling time.Duration, rnd func() uint64) time.Duration {
-		draw := func() time.Duration { return floor + time.Duration(rnd()%uint64(ceiling-floor+1)) }
-		return max(draw(), draw())
-	}
-	delay := backoff.Schedule{Cap: time.Second}.With(late)
-	d := delay(50, 0, rand.Uint64)
-	fmt.Println(d >= 0 && d <= time.Second)
-	// Output: true
-}
-
 // A Func may be anything that keeps to the contract, such as a fixed list.
 func ExampleFunc() {
 	waits := []time.Duration{time.Second, 5 * time.Second, time.Minute}
@@ -99,20 +79,4 @@ func ExampleFunc() {
 	}
 	fmt.Println(f(1, 0, nil), f(3, 0, nil), f(9, 0, nil))
 	// Output: 1s 1m0s 1m0s
-}
-
-func ExampleJitterFunc() {
-	var noJitter backoff.JitterFunc = func(_, ceiling time.Duration, _ func() uint64) time.Duration { return ceiling }
-	fmt.Println(backoff.Schedule{}.With(noJitter)(3, 0, nil))
-	// Output: 400ms
-}
-
-func ExampleKind_String() {
-	fmt.Println(backoff.Exponential, backoff.Linear, backoff.Constant, backoff.Immediate, backoff.Ethernet)
-	// Output: exponential linear constant immediate ethernet
-}
-
-func ExampleJitter_String() {
-	fmt.Println(backoff.Full, backoff.Equal, backoff.None, backoff.Decorrelated, backoff.Proportional)
-	// Output: full equal none decorrelated proportional
 }

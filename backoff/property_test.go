@@ -86,15 +86,9 @@ func TestRule10CapHoldsAfterJitterAndJitterStays(t *testing.T) {
 		evenly(t, name, draw(c.s, retry, n, random(10)), c.lo, c.hi)
 		evenly(t, name+", last of all", draw(c.s, math.MaxInt, n, random(11)), c.lo, c.hi)
 	}
-
-	// A user's own jitter cannot break the cap either.
-	wild := Schedule{Cap: ms(1000)}.With(func(_, ceiling time.Duration, _ func() uint64) time.Duration { return 3 * ceiling })
-	if got := wild(retry, 0, nil); got != ms(1000) {
-		t.Errorf("a jitter that triples the ceiling returned %v, want the cap of 1s", got)
-	}
 }
 
-// The figures of the package comment: the share of decorrelated waits that equal
+// The figures of docs/mechanisms.md: the share of decorrelated waits that equal
 // the cap once the start is forgotten. What is expected comes from the equation of
 // the stationary law, not from the code under test. With base 1 and cap c, a wait
 // after x is uniform in [1, 3x], so the density g below the cap and the share p
@@ -142,31 +136,26 @@ func TestRule10DecorrelatedShareAtTheCap(t *testing.T) {
 func TestRule12SchedulesAreSharedWithoutASideEffect(t *testing.T) {
 	const callers, retries = 8, 2000
 	for _, s := range []Schedule{{}, {Jitter: Decorrelated}, {Kind: Ethernet}, {Jitter: Proportional, FastFirst: true}} {
-		own := s.With(func(lo, hi time.Duration, rnd func() uint64) time.Duration {
-			return lo + time.Duration(rnd()%uint64(hi+1))
-		})
-		for name, f := range map[string]Func{"Delay": s.Delay, "With": own} {
-			alone := func(seed uint64) (d [retries]time.Duration) {
-				rnd := random(seed)
-				var prev time.Duration
-				for i := range d {
-					prev = f(i%20+1, prev, rnd)
-					d[i] = prev
-				}
-				return d
+		alone := func(seed uint64) (d [retries]time.Duration) {
+			rnd := random(seed)
+			var prev time.Duration
+			for i := range d {
+				prev = s.Delay(i%20+1, prev, rnd)
+				d[i] = prev
 			}
-			var want, got [callers][retries]time.Duration
-			for i := range want {
-				want[i] = alone(uint64(i))
-			}
-			var wg sync.WaitGroup
-			for i := range got {
-				wg.Go(func() { got[i] = alone(uint64(i)) })
-			}
-			wg.Wait()
-			if got != want {
-				t.Errorf("%+v, %s: callers side by side got other waits than alone", s, name)
-			}
+			return d
+		}
+		var want, got [callers][retries]time.Duration
+		for i := range want {
+			want[i] = alone(uint64(i))
+		}
+		var wg sync.WaitGroup
+		for i := range got {
+			wg.Go(func() { got[i] = alone(uint64(i)) })
+		}
+		wg.Wait()
+		if got != want {
+			t.Errorf("%+v: callers side by side got other waits than alone", s)
 		}
 	}
 	// Plain data: it can be compared, and be a key.
@@ -249,13 +238,6 @@ func TestNoScheduleLeavesItsBounds(t *testing.T) {
 		if retry < math.MaxInt && s.Max(retry+1) < most {
 			t.Fatalf("seed %d: %+v: Max falls from retry %d to the next", from, s, retry)
 		}
-		own := s.With(func(_, _ time.Duration, rnd func() uint64) time.Duration {
-			rnd() // there always is one
-			return prev
-		})(retry, 0, rnd)
-		if own < 0 {
-			t.Fatalf("seed %d: %+v: retry %d: own jitter of %v made %v", from, s, retry, prev, own)
-		}
 		if err != nil {
 			continue
 		}
@@ -267,8 +249,8 @@ func TestNoScheduleLeavesItsBounds(t *testing.T) {
 		if limit == 0 {
 			limit = max(20*time.Second, s.Base)
 		}
-		if d < s.Floor || d > limit || most > limit || own < s.Floor || own > limit {
-			t.Fatalf("seed %d: %+v: retry %d: Delay %v, Max %v, own jitter %v, want all in [%v, %v]", from, s, retry, d, most, own, s.Floor, limit)
+		if d < s.Floor || d > limit || most > limit {
+			t.Fatalf("seed %d: %+v: retry %d: Delay %v, Max %v, want both in [%v, %v]", from, s, retry, d, most, s.Floor, limit)
 		}
 	}
 	if accepted < n/2 {

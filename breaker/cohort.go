@@ -64,9 +64,7 @@ func (b *Breaker) cohorts() *cohorts {
 
 // share counts the call that started at start and ended at now into l, and gives
 // the figures to judge it by: how many calls started in the window that ended
-// with its start, and how many of those l holds. Calls of that window that are
-// still in flight have held out at least as long as this one, and so are counted
-// among those that did not fail.
+// with its start, those in flight included, and how many of those l holds.
 func (b *Breaker) share(c *cohorts, l *lazyCounter, now, start time.Duration) (part, whole int64) {
 	slot, _ := b.cohort(now, start)
 	l.add(slot, 1)

@@ -91,49 +91,36 @@ func TestCostMemory(t *testing.T) {
 	}
 }
 
-func benchmarkCalls(b *testing.B, c Config, o Outcome) {
-	k := must(b, c)
-	var now time.Duration
-	b.ReportAllocs()
-	for b.Loop() {
-		now += 100
-		t, _ := k.Start(now)
-		k.Done(now+50, t, o, nil)
+func BenchmarkCall(b *testing.B) {
+	for name, c := range map[string]struct {
+		Config
+		Outcome
+	}{
+		"success": {Config{}, Success}, "success, all rules": {allRule, Success}, "success, share rule": {Config{FailureRate: 0.5}, Success},
+		"failure": {never, Failure}, "failure, all rules": {allRule, Failure},
+	} {
+		call := func(k *Breaker, now time.Duration) {
+			t, _ := k.Start(now)
+			k.Done(now+50, t, c.Outcome, nil)
+		}
+		b.Run(name, func(b *testing.B) {
+			k := must(b, c.Config)
+			b.ReportAllocs()
+			for now := time.Duration(0); b.Loop(); now += 100 {
+				call(k, now)
+			}
+		})
+		b.Run(name+", all cores", func(b *testing.B) {
+			k := must(b, c.Config)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for now := time.Duration(0); pb.Next(); now += 100 {
+					call(k, now)
+				}
+			})
+		})
 	}
 }
-
-func BenchmarkSuccess(b *testing.B) { benchmarkCalls(b, Config{}, Success) }
-
-func BenchmarkSuccessAllRules(b *testing.B) {
-	benchmarkCalls(b, allRule, Success)
-}
-
-func BenchmarkSuccessShareRule(b *testing.B) {
-	benchmarkCalls(b, Config{FailureRate: 0.5}, Success)
-}
-
-func BenchmarkSuccessParallel(b *testing.B) { benchmarkParallel(b, Config{}) }
-
-func BenchmarkSuccessShareRuleParallel(b *testing.B) {
-	benchmarkParallel(b, Config{FailureRate: 0.5})
-}
-
-func benchmarkParallel(b *testing.B, c Config) {
-	k := must(b, c)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		var now time.Duration
-		for pb.Next() {
-			now += 100
-			t, _ := k.Start(now)
-			k.Done(now+50, t, Success, nil)
-		}
-	})
-}
-
-func BenchmarkFailure(b *testing.B) { benchmarkCalls(b, never, Failure) }
-
-func BenchmarkFailureAllRules(b *testing.B) { benchmarkCalls(b, allRule, Failure) }
 
 func BenchmarkRefused(b *testing.B) {
 	k, _ := New(Config{})

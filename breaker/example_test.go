@@ -58,43 +58,6 @@ func ExampleConfig_Validate() {
 	// Probes is -1: want zero or 1 to 1000
 }
 
-// A call that the breaker admits is reported in whatever way it ends.
-func ExampleBreaker_Start() {
-	b, _ := breaker.New(breaker.Config{})
-	now := 10 * time.Second
-	token, ok := b.Start(now)
-	fmt.Println(ok, token.Probe())
-	b.Done(now+80*time.Millisecond, token, breaker.Success, rand.Uint64)
-	// Output: true false
-}
-
-// From a caller that went away nothing is learned about the dependency.
-func ExampleBreaker_Done() {
-	b, _ := breaker.New(breaker.Config{FailureRate: 0.5, MinCalls: 2})
-	for _, o := range []breaker.Outcome{breaker.Success, breaker.Neutral, breaker.Failure} {
-		token, ok := b.Start(0)
-		b.Done(0, token, o, rand.Uint64)
-		fmt.Println(ok, o, b.State(0))
-	}
-	// Output:
-	// true success closed
-	// true neutral closed
-	// true failure open
-}
-
-func ExampleBreaker_State() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 4 * time.Second, OpenJitter: -1})
-	token, _ := b.Start(0)
-	b.Done(0, token, breaker.Failure, nil)
-	for now := time.Duration(0); now <= 4*time.Second; now += 2 * time.Second {
-		fmt.Println(now, b.State(now))
-	}
-	// Output:
-	// 0s open
-	// 2s open
-	// 4s half-open
-}
-
 func ExampleBreaker_RetryAt() {
 	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 5 * time.Second, OpenJitter: -1})
 	token, _ := b.Start(0)
@@ -105,19 +68,6 @@ func ExampleBreaker_RetryAt() {
 		fmt.Printf("circuit open, try again in %v\n", b.RetryAt(now)-now)
 	}
 	// Output: circuit open, try again in 3s
-}
-
-func ExampleBreaker_Counts() {
-	b, _ := breaker.New(breaker.Config{FailureRate: 0.5})
-	for _, o := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Success} {
-		token, _ := b.Start(0)
-		b.Done(0, token, o, nil)
-	}
-	fmt.Println(b.Counts(0))
-	fmt.Println(b.Counts(time.Minute))
-	// Output:
-	// 3 1 0
-	// 0 0 0
 }
 
 // Taking a dependency out of service by hand, and leaving it to the breaker
@@ -138,30 +88,6 @@ func ExampleBreaker_ForceOpen() {
 	// closed
 }
 
-func ExampleBreaker_ForceClosed() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1})
-	b.ForceClosed(0)
-	for range 3 {
-		token, ok := b.Start(0)
-		b.Done(0, token, breaker.Failure, nil)
-		fmt.Println(ok, b.State(0))
-	}
-	// Output:
-	// true closed
-	// true closed
-	// true closed
-}
-
-func ExampleBreaker_Auto() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1})
-	b.ForceClosed(0)
-	b.Auto(0)
-	token, _ := b.Start(0)
-	b.Done(0, token, breaker.Failure, nil)
-	fmt.Println(b.State(0))
-	// Output: open
-}
-
 // Trying a configuration out before it may refuse anything.
 func Example_metricsOnly() {
 	b, _ := breaker.New(breaker.Config{FailureRate: 0.5, OpenFor: time.Second, MetricsOnly: true}, func(c breaker.Change) { fmt.Println(c) })
@@ -179,15 +105,6 @@ func Example_metricsOnly() {
 	// 0 refused
 }
 
-func ExampleToken_Probe() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 5 * time.Second, OpenJitter: -1})
-	token, _ := b.Start(0)
-	b.Done(0, token, breaker.Failure, nil)
-	token, ok := b.Start(5 * time.Second)
-	fmt.Println(ok, token.Probe())
-	// Output: true true
-}
-
 // Many breakers of one kind: what they have in common is there once.
 func ExamplePrepare() {
 	plan, err := breaker.Prepare(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second})
@@ -201,19 +118,6 @@ func ExamplePrepare() {
 	token, _ := shards[1].Start(0)
 	shards[1].Done(0, token, breaker.Failure, rand.Uint64)
 	// Output: shard 1: closed to open: consecutive failures (1 of 1)
-}
-
-// A breaker that is a field of something.
-func ExamplePlan_Init() {
-	plan, _ := breaker.Prepare(breaker.Config{})
-	var shard struct {
-		address string
-		breaker breaker.Breaker
-	}
-	plan.Init(&shard.breaker)
-	_, ok := shard.breaker.Start(0)
-	fmt.Println(ok)
-	// Output: true
 }
 
 // A breaker made at the first failure: where nothing has failed there is none.
@@ -237,9 +141,4 @@ func ExampleFresh() {
 	// closed
 	// closed
 	// open
-}
-
-func ExampleConfig_Pristine() {
-	fmt.Println(breaker.Config{}.Pristine(), breaker.Config{FailureRate: 0.5}.Pristine())
-	// Output: true false
 }

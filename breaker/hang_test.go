@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -34,79 +33,6 @@ func TestHangOpens(t *testing.T) {
 					}
 					t.Logf("opened %v after the first failure", opened-before-timeout)
 				})
-			}
-		}
-	}
-}
-
-// Callers that wait for their answers stop calling while they hang: there are
-// no starts at the time when the failures come.
-func TestHangOfWaitingCallersOpens(t *testing.T) {
-	for _, windows := range []time.Duration{1, 3, 6, 20} {
-		timeout := windows * DefaultWindow
-		b := must(t, rated(Config{}))
-		var toks []Token
-		for i := range 100 { // a hundred workers
-			tok, _ := b.Start(time.Hour + time.Duration(i)*time.Millisecond)
-			toks = append(toks, tok)
-		}
-		for i, tok := range toks {
-			b.Done(time.Hour+timeout+time.Duration(i)*time.Millisecond, tok, Failure, nil)
-		}
-		if s := b.State(time.Hour + timeout + time.Second); s != Open {
-			t.Errorf("100 of 100 calls failed after %v: %v, want open", timeout, s)
-		}
-	}
-}
-
-// A few calls that hang among many that answer must not open it: a call that
-// failed late is judged against all calls of its time, not against late ones.
-func TestHangOfAFewDoesNotOpen(t *testing.T) {
-	for _, windows := range []time.Duration{1, 3, 6, 20} {
-		timeout := windows * DefaultWindow
-		for seed := range uint64(5) {
-			b := must(t, rated(Config{}))
-			r := rand.New(rand.NewPCG(seed, 1))
-			var flying flights
-			for now := time.Duration(0); now < timeout+5*DefaultWindow; now += 10 * time.Millisecond {
-				flying.land(b, now, timeout, Failure)
-				tok, ok := b.Start(now)
-				if !ok {
-					t.Fatalf("seed %d: opened by 5 %% of calls that hang for %v", seed, timeout)
-				}
-				if r.Float64() < 0.05 {
-					flying = append(flying, tok)
-				} else {
-					b.Done(now, tok, Success, nil)
-				}
-			}
-		}
-	}
-}
-
-// Traffic that falls to a fiftieth while a few calls hang: the failures of busy
-// times come back at quiet ones, and are judged by the busy times.
-func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
-	for _, windows := range []time.Duration{1, 2, 3, 6} {
-		timeout := windows * DefaultWindow
-		b := must(t, rated(Config{}))
-		var flying flights
-		now := time.Duration(0)
-		for i := 0; now < 2*timeout+4*DefaultWindow; i++ {
-			flying.land(b, now, timeout, Failure)
-			tok, ok := b.Start(now)
-			if !ok {
-				t.Fatalf("opened at %v by 5 %% of calls that hang for %v", now, timeout)
-			}
-			if i%20 == 0 {
-				flying = append(flying, tok)
-			} else {
-				b.Done(now, tok, Success, nil)
-			}
-			if now < timeout+DefaultWindow {
-				now += 10 * time.Millisecond
-			} else {
-				now += 500 * time.Millisecond
 			}
 		}
 	}

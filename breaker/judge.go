@@ -68,11 +68,8 @@ const (
 )
 
 // rowNeeded is how long there must have been nothing but failures for a row of n to
-// open the breaker. Failures that begin again soon after it closed are the same
-// outage, which a process with many calls need not watch for as long. But they must
-// be distinguished from a share of calls that fail sooner than the others succeed:
-// after the time that the probe took which closed it, some of the others would have
-// returned. The lock is held.
+// open the breaker; Config.ConsecutiveFor has the rule for those soon after it closed.
+// The lock is held.
 func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
 	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
 	if b.consecutiveFor == 0 || saturating.Since(b.turnedAt, now) >= soon {

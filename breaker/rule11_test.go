@@ -27,36 +27,6 @@ func TestRule11WindowsExpireOnRead(t *testing.T) {
 	}
 }
 
-// Health of long ago does not dilute what is recent, nor failures of long ago
-// weigh on it.
-func TestRule11OldCallsDoNotWeigh(t *testing.T) {
-	b := must(t, rated(Config{}))
-	run(b, 0, 1_000_000, Success)
-	if n := run(b, DefaultWindow, 100, Failure); n != DefaultMinCalls {
-		t.Errorf("a million successes a window ago: open after %d failures, want %d", n, DefaultMinCalls)
-	}
-
-	b = must(t, rated(Config{MinCalls: 1000}))
-	run(b, 0, 999, Failure)
-	run(b, DefaultWindow, 1000, Success)
-	run(b, DefaultWindow, 999, Failure)
-	if s := b.State(DefaultWindow); s != Closed {
-		t.Errorf("999 failures a window ago weigh on 999 of 1999: %v, want closed", s)
-	}
-}
-
-// Within the window everything counts: nothing expires before seven eighths of
-// it have passed.
-func TestRule11NothingExpiresEarly(t *testing.T) {
-	b := must(t, rated(Config{}))
-	run(b, DefaultWindow-1, 19, Failure)
-	now := DefaultWindow - 1 + DefaultWindow*7/8
-	run(b, now, 1, Failure)
-	if s := b.State(now); s != Open {
-		t.Errorf("20 failures within a window: %v, want open", s)
-	}
-}
-
 // The open time and a probe's time pass unobserved as well.
 func TestRule11StatesExpireOnRead(t *testing.T) {
 	b, at := opened(t, rated(Config{}))

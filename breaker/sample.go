@@ -7,13 +7,8 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// sampleCalls is how far apart samples are, in calls as they came before the breaker opened.
-//
-// A breaker that fits its open time to the outage lets samples pass while it is not closed:
-// calls that nobody waits for. A probe that hangs hides for as long as it hangs that the
-// dependency is back; a sample that started later shows it. A sample costs the dependency a
-// sixteenth of what the callers used to ask of it, however long it hangs and however often
-// they call by now.
+// sampleCalls is how far apart samples are, in calls as they came before the breaker opened. A
+// probe that hangs hides that the dependency is back; a sample that started later shows it.
 const sampleCalls = 16
 
 // sampled is the probe number of all samples.

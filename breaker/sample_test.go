@@ -81,38 +81,6 @@ func TestASampleThatSucceedsCloses(t *testing.T) {
 	}
 }
 
-// With an open time of its own a breaker refuses all calls while that lasts.
-func TestAFixedOpenTimeHasNoSamples(t *testing.T) {
-	b := must(t, Config{OpenFor: 5 * second, OpenJitter: -1})
-	var now time.Duration
-	for b.State(now) == Closed {
-		tok, _ := b.Start(now)
-		now += 100 * ms
-		b.Done(now, tok, Failure, nil)
-	}
-	for at := now; at < now+5*second; at += 10 * ms {
-		if _, ok := b.Start(at); ok {
-			t.Fatalf("a call passed %v after the opening", at-now)
-		}
-	}
-}
-
-// The rate of calls is that of before the outage: who calls more often because calls fail
-// gets no more samples.
-func TestSamplesDoNotGrowWithTheCalls(t *testing.T) {
-	b := must(t, Config{OpenJitter: -1})
-	hang(t, b, 30*second)
-	n := 0
-	for now := 30 * second; now < 60*second; now += ms {
-		if tok, ok := b.Start(now); ok && tok.probe == sampled {
-			n++
-		}
-	}
-	if n < 17 || n > 20 {
-		t.Errorf("%d samples in 30 s, want 18 or 19: one every 1.6 s", n)
-	}
-}
-
 // Failures that return sooner than successes do not open the breaker before successes of
 // calls that started as early could have come.
 func TestARowIsJudgedWhenSuccessesCouldHaveCome(t *testing.T) {

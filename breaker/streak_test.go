@@ -54,53 +54,6 @@ func TestStreakThresholds(t *testing.T) {
 	}
 }
 
-func TestStreakOfAnythingBetween(t *testing.T) {
-	for _, c := range []struct {
-		between Outcome
-		want    State
-	}{{Success, Closed}, {Neutral, Open}, {Outcome(99), Open}} {
-		b := must(t, Config{})
-		fails(b, 0, 0)
-		fails(b, time.Second/2, 0)
-		run(b, time.Second, 1, c.between)
-		fails(b, 2*time.Second, 0)
-		fails(b, 3*time.Second, 0)
-		if got := b.State(3 * time.Second); got != c.want {
-			t.Errorf("%v among failures: %v, want %v", c.between, got, c.want)
-		}
-		if c.want == Closed {
-			fails(b, 4*time.Second, 0) // third in the row that began at 2 s
-			if got := b.State(4 * time.Second); got != Open {
-				t.Errorf("after a row of its own: %v, want open", got)
-			}
-		}
-	}
-
-	// A neutral call is not the third, and its end does not make the row longer.
-	b := must(t, Config{})
-	fails(b, 0, 0)
-	run(b, 5*time.Second, 1, Neutral)
-	fails(b, 5*time.Second, 0)
-	if got := b.State(5 * time.Second); got != Closed {
-		t.Errorf("two failures and a neutral call: %v, want closed", got)
-	}
-}
-
-// A row ends with the state in which it began.
-func TestStreakBeginsAnewAfterClosing(t *testing.T) {
-	b := must(t, Config{})
-	for _, now := range []time.Duration{0, time.Second, 2 * time.Second} {
-		fails(b, now, time.Second)
-	}
-	at := b.RetryAt(2 * time.Second)
-	b.Done(at, probeNow(t, b, at), Success, nil)
-	fails(b, at, 0)
-	fails(b, at+time.Second, 0)
-	if s := b.State(at + time.Second); s != Closed {
-		t.Errorf("two failures after closing: %v, want closed", s)
-	}
-}
-
 // Failures that begin again within a Window of the closing need a tenth of the
 // time to open the breaker if they are three times as many; and as long as a
 // success takes.
@@ -154,35 +107,6 @@ func TestStreakOfARelapse(t *testing.T) {
 		if got := b.state(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-	}
-	// A success in between: it is no relapse that lasts.
-	b := must(t, Config{})
-	for n := range 3 {
-		fails(b, time.Duration(n)*10*second, second)
-	}
-	at := b.RetryAt(20 * second)
-	b.Done(at, probeNow(t, b, at), Success, nil)
-	for n := range 100 {
-		now := at + time.Duration(n)*50*ms
-		for range 20 {
-			fails(b, now, 0)
-		}
-		run(b, now, 1, Success)
-		if got := b.state(); got != Closed {
-			t.Fatalf("twenty failures and a success, %v after closing: %v", now-at, got)
-		}
-	}
-}
-
-func TestStreakChange(t *testing.T) {
-	var heard []Change
-	b := must(t, Config{OpenJitter: -1}, func(c Change) { heard = append(heard, c) })
-	for now := time.Duration(0); now < 8*time.Second; now += time.Second {
-		fails(b, now, 2*time.Second)
-	}
-	want := []Change{{From: Closed, To: Open, Reason: Consecutive, At: 2 * time.Second, Until: 2200 * time.Millisecond, Calls: 3, Failures: 3}}
-	if len(heard) == 0 || heard[0] != want[0] {
-		t.Errorf("heard %+v, want %+v first", heard, want)
 	}
 }
 
@@ -270,51 +194,6 @@ func TestGenerationsComeRound(t *testing.T) {
 			if s := b.State(at); s != Closed {
 				t.Errorf("%d before the turn: after a success and stale failures %v, want closed", before, s)
 			}
-		}
-	}
-}
-
-// An outage that ends in a share of errors, which return sooner than successes: the
-// breaker that it opened closes, and does not take what comes back first for the
-// same outage.
-func TestNoRelapseByErrorsThatReturnFirst(t *testing.T) {
-	const outage, minute = 5 * second, time.Minute
-	type end struct {
-		at  time.Duration
-		tok Token
-		o   Outcome
-	}
-	for _, slow := range []time.Duration{700 * ms, 3 * second} {
-		b := must(t, Config{})
-		r := rand.New(rand.NewPCG(1, 17))
-		var early, late []end // errors and successes, each in order
-		calls, refused := 0, 0
-		for now := time.Duration(0); now < 2*minute; now += 3 * ms {
-			for len(early) > 0 && early[0].at <= now {
-				b.Done(now, early[0].tok, early[0].o, r.Uint64)
-				early = early[1:]
-			}
-			for len(late) > 0 && late[0].at <= now {
-				b.Done(now, late[0].tok, late[0].o, r.Uint64)
-				late = late[1:]
-			}
-			tok, ok := b.Start(now)
-			if now > minute {
-				calls++
-				if !ok {
-					refused++
-				}
-			}
-			switch {
-			case !ok:
-			case now < outage || r.Float64() < 0.3:
-				early = append(early, end{now + 300*ms, tok, Failure})
-			default:
-				late = append(late, end{now + slow, tok, Success})
-			}
-		}
-		if refused > 0 {
-			t.Errorf("successes take %v: a minute after the outage %d of %d calls are refused", slow, refused, calls)
 		}
 	}
 }

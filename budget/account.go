@@ -7,8 +7,7 @@ import (
 )
 
 // Account is the default budget: a stock that does not expire, and above it what
-// the calls of the last half minute have earned. The package comment argues for
-// it. Make one with New or NewAccount; a zero Account refuses every retry. Its
+// the calls of the last half minute have earned. Make one with New; a zero Account refuses every retry. Its
 // methods may be called concurrently.
 //
 // What a call earns goes into the stock, and what does not fit there into the
@@ -28,22 +27,11 @@ type Account struct {
 	last atomic.Int64 // when a call last earned, plus one; not kept once there is flow
 }
 
-// accountWindow is how far back the earnings reach that an Account keeps above
-// its stock: long enough for a process of one call a second to have earned three retries
-// beside it, which is what it takes where three attempts in ten fail; and at any rate for a
-// retry of each call of two seconds and a half.
+// accountWindow is how far back the earnings reach that an Account keeps above its stock:
+// at one call a second, three retries.
 const accountWindow = 30 * time.Second
 
-// NewAccount returns an account whose stock is full. The error lists everything
-// that is wrong with c; a Window, which makes a Ratio, is.
-func NewAccount(c Config) (*Account, error) {
-	if err := c.validateWindowless(); err != nil {
-		return nil, err
-	}
-	return newAccount(c), nil
-}
-
-// newAccount is NewAccount for what has been validated.
+// newAccount returns an account whose stock is full, of what has been validated.
 func newAccount(c Config) *Account {
 	a := new(Account)
 	a.stock.fill(newTerms(c))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // Bucket is a token bucket without a clock: the stock of an Account, and a budget
@@ -29,8 +31,11 @@ const (
 // NewBucket returns a full bucket. The error lists everything that is wrong with
 // c; a Window, which makes a Ratio, is.
 func NewBucket(c Config) (*Bucket, error) {
-	if err := c.validateWindowless(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if c.Window != 0 {
+		return nil, problem.List{{Field: "Window", Value: c.Window, Allowed: "zero for a Bucket"}}
 	}
 	return newBucket(c), nil
 }

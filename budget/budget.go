@@ -1,45 +1,21 @@
-// Package budget decides what pays for retries.
+// Package budget decides what pays for retries. Longer waits and jitter move retries to another
+// time; a budget limits their number. Calls fill an account, and when it is empty, a failure is
+// final.
 //
-// # Why
-//
-// A retry is load that the caller adds to a service which has just failed. If every failure
-// is retried three times, a service that fails every request gets four times its traffic. If
-// it is overloaded, it never recovers. Longer waits and jitter do not help: they move the
-// same number of retries to another time. A budget limits the number. Retries are paid for
-// from an account, and calls fill it. When it is empty, a failure is final.
-//
-// # The default
-//
-// An [Account] has a stock of 2 retries, which is full at the start and does not expire.
-// Processes that call often also have a window: a tenth of the calls that succeeded in the
-// last half minute. A retry takes one token, and a call that succeeds adds 0.1 of a token. If
-// a call succeeds after retries, their tokens are given back. Always, from the first call on,
+// An [Account], the default, has a stock of 2 retries, and a window of a tenth of the calls that
+// succeeded in the last half minute. A retry takes one token, a call that succeeds adds 0.1, and
+// if a call succeeds after retries, their tokens are given back. Always, from the first call on,
 //
 //	retries of calls that failed ≤ ratio × calls that succeeded + stock
 //
-// The stock lets a quiet process retry at all. The window lets a busy process survive a short
-// total failure. Stocks add up over a fleet: M processes have M stocks that nobody earned. So
-// the stock is small. Windows hold only what was earned, so ratios add up to the same ratio.
-//
-// # Others
-//
 // [Bucket] is the stock alone, without a clock, as in Brooker, "Fixing retries with token
-// buckets and circuit breakers" (2022).
-//
-// [Ratio] (Config.Window) is the window alone, as in Finagle's RetryBudget:
+// buckets and circuit breakers" (2022). [Ratio] (Config.Window) is the window alone, as in
+// Finagle's RetryBudget; Config.Floor adds retries per second that nobody earned:
 //
 //	retries ≤ ratio × earned + floor × W
 //
-// It rounds fractions of a retry at random (systematic sampling: Madow and Madow, Annals of
-// Mathematical Statistics 15, 1944). So the expected number of retries never exceeds what was
-// earned, whatever the number of processes. Config.Floor adds retries per second that nobody
-// earned. It is zero unless set.
-//
 // [GRPCThrottle] has gRPC's published rules, and is tested with their published cases. Its
-// configuration means what it means there: a zero is a zero, not a default. Package lab/rivals
-// has the budgets of the AWS SDKs, Envoy and Finagle, for comparison.
-//
-// # Order of use
+// configuration means what it means there: a zero is a zero, not a default.
 //
 // Call Begin when a call starts, and Failed after each failed attempt. If a retry is wanted,
 // call Withdraw, before the wait and not after it. Call Settle once for each grant, when the
@@ -48,21 +24,10 @@
 // backwards a little between goroutines: each implementation takes the latest time that it
 // has seen.
 //
-// # Cost
-//
-// End of a healthy call takes 9 ns on an Account, 8 on a Ratio, and 2 on a full Bucket.
-// Withdraw takes 30 to 40 ns if there is a window, and about 3 if not. An Account takes 32
-// bytes, and its window 168 and 128. A Bucket takes 16 bytes. A Ratio takes 168, and 128 more
-// from its first use on. Nothing allocates after that.
-//
-// # What it does not do
-//
-// A budget bounds volume. It does not choose the wait (backoff) and does not stop first
-// attempts (breaker). It knows one process: no process sees another's balance. A large fleet
-// that uses this package alone and retries timeouts should set Config.Stock to 1, or use a
-// Ratio.
-//
-// docs/budget.md has the argument for each rule, the formulas and the measurements.
+// End of a healthy call takes 9 ns on an Account, 8 on a Ratio, and 2 on a full Bucket; Withdraw
+// 30 to 40 ns if there is a window. A budget knows one process: a large fleet that uses this
+// package alone and retries timeouts should set Config.Stock to 1, or use a Ratio. The page
+// docs/mechanisms.md has the argument for each rule, the formulas and the measurements.
 package budget
 
 import (

@@ -69,12 +69,11 @@ type Config struct {
 
 // The texts of what Validate allows, made once: a simulator validates millions.
 var (
-	allowedRatio       = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
-	allowedWindow      = fmt.Sprintf("zero (none), or a duration from %v to %v", MinWindow, MaxWindow)
-	allowedRatioWindow = fmt.Sprintf("a duration from %v to %v for a Ratio", MinWindow, MaxWindow)
-	allowedFloor       = fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor)
-	allowedStock       = fmt.Sprintf("zero (%v), or retries from 1 to %.0f", DefaultStock, MaxStock)
-	allowedExtra       = fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock)
+	allowedRatio  = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
+	allowedWindow = fmt.Sprintf("zero (none), or a duration from %v to %v", MinWindow, MaxWindow)
+	allowedFloor  = fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor)
+	allowedStock  = fmt.Sprintf("zero (%v), or retries from 1 to %.0f", DefaultStock, MaxStock)
+	allowedExtra  = fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock)
 )
 
 const needsWindow = "zero where Window is zero"
@@ -96,17 +95,6 @@ func (c Config) Validate() error {
 		l.Check(c.Stock >= 0 && c.Stock <= MaxStock, "Stock", c.Stock, allowedExtra)
 	}
 	return l.Err()
-}
-
-// validateWindowless is Validate for what has no Window.
-func (c Config) validateWindowless() error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	if c.Window != 0 {
-		return problem.List{{Field: "Window", Value: c.Window, Allowed: "zero for an Account or a Bucket"}}
-	}
-	return nil
 }
 
 // New returns the budget that c describes, one that nobody has used yet: an

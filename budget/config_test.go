@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -18,33 +17,6 @@ var (
 	_ Budget = (*Ratio)(nil)
 	_ Budget = (*GRPCThrottle)(nil)
 )
-
-// The zero Config is an account with two retries in stock, a tenth of one for each
-// success.
-func TestZeroConfigIsTheDefault(t *testing.T) {
-	zero, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	explicit := mustAccount(t, Config{Ratio: 0.1, Stock: 2, Earn: Successes})
-	r := rand.New(rand.NewPCG(1, 1))
-	for n := range 10_000 {
-		now := time.Duration(n) * 100 * time.Millisecond
-		zero.Begin(now)
-		explicit.Begin(now)
-		success := r.IntN(8) != 0
-		if !success {
-			if a, b := zero.Withdraw(now, Transient, never), explicit.Withdraw(now, Transient, never); a != b {
-				t.Fatalf("call %d: grants %+v and %+v", n, a, b)
-			}
-		}
-		zero.End(now, success, 0, 0)
-		explicit.End(now, success, 0, 0)
-		if a, b := zero.Balance(now), explicit.Balance(now); a != b {
-			t.Fatalf("call %d: balances %v and %v", n, a, b)
-		}
-	}
-}
 
 // A budget with a window is a Ratio. One that grants everything needs neither a
 // window nor a time.
@@ -110,11 +82,6 @@ func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
 			t.Errorf("%+v: calls left it as it was: %v, FullAtStart is %v", c.config, same, c.want)
 		}
 	}
-	// A Bucket is as good as new even if they came all at once.
-	fresh, used := mustBucket(t, Config{}), mustBucket(t, Config{})
-	if earnMany(used, 0, 100); fresh.Balance(0) != used.Balance(0) {
-		t.Errorf("balances %v and %v", fresh.Balance(0), used.Balance(0))
-	}
 }
 
 func TestValidate(t *testing.T) {
@@ -168,14 +135,6 @@ func TestConstructorsRefuseWhatIsInvalid(t *testing.T) {
 	for _, c := range []Config{{Ratio: 11}, {Window: time.Second}, {Floor: 1}} {
 		if b, err := NewBucket(c); b != nil || err == nil {
 			t.Errorf("NewBucket(%+v): %v, %v", c, b, err)
-		}
-		if a, err := NewAccount(c); a != nil || err == nil {
-			t.Errorf("NewAccount(%+v): %v, %v", c, a, err)
-		}
-	}
-	for _, c := range []Config{{}, {Ratio: 11, Window: time.Second}, {Stock: 5}} {
-		if b, err := NewRatio(c); b != nil || err == nil {
-			t.Errorf("NewRatio(%+v): %v, %v", c, b, err)
 		}
 	}
 	if b, err := NewGRPCThrottle(GRPCConfig{}); b != nil || err == nil {

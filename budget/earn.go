@@ -1,8 +1,6 @@
 package budget
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Earn is which calls fill the budget.
 type Earn uint8

@@ -39,38 +39,6 @@ func ExampleNew() {
 	// after 15 successes: 1
 }
 
-// A process that makes 100 calls a second rides out 200 ms in which all fail. A
-// second later it has what it has not used of the last half minute, and a day
-// later its stock.
-func ExampleNewAccount() {
-	b, err := budget.NewAccount(budget.Config{})
-	if err != nil {
-		panic(err)
-	}
-	const every = 10 * time.Millisecond
-	now := time.Duration(0)
-	for ; now < 10*time.Second; now += every {
-		b.Begin(now)
-		b.End(now, true, 0, 0)
-	}
-	failed, retried := 0, 0
-	for end := now + 200*time.Millisecond; now < end; now += every {
-		b.Begin(now)
-		failed++
-		if b.Withdraw(now, budget.Transient, nil).OK {
-			retried++
-		}
-		b.End(now, false, 0, 0)
-	}
-	fmt.Printf("%d of %d failures retried\n", retried, failed)
-	fmt.Println("a second later:", b.Balance(now+time.Second))
-	fmt.Println("a day later:", b.Balance(now+24*time.Hour))
-	// Output:
-	// 20 of 20 failures retried
-	// a second later: 81
-	// a day later: 2
-}
-
 // The first refusal after a retry that was paid for is worth an event.
 func ExampleNewBucket() {
 	b, err := budget.NewBucket(budget.Config{Stock: 1, Ratio: 0.25})
@@ -92,8 +60,8 @@ func ExampleNewBucket() {
 
 // In a sliding window ten calls that succeed pay for one retry. Time is handed
 // in: a driver passes time.Since(start).
-func ExampleNewRatio() {
-	b, err := budget.NewRatio(budget.Config{Window: 10 * time.Second})
+func ExampleRatio() {
+	b, err := budget.New(budget.Config{Window: 10 * time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -144,25 +112,6 @@ func ExampleConfig_FullAtStart() {
 	// true 1
 }
 
-// At two calls in three seconds, a tenth of those of half a minute is no more than the stock.
-func ExampleConfig_QuietGap() {
-	fmt.Println(budget.Config{}.QuietGap())
-	fmt.Println(budget.Config{Stock: 10}.QuietGap())
-	// Output:
-	// 1.5s
-	// 300ms
-}
-
-// Text, as configuration files have it.
-func ExampleEarn_UnmarshalText() {
-	var e budget.Earn
-	fmt.Println(e.UnmarshalText([]byte("Arrivals")), e)
-	fmt.Println(e.UnmarshalText([]byte("failures")))
-	// Output:
-	// <nil> arrivals
-	// Earn is "failures": want successes or arrivals
-}
-
 // The whole of one call: the retry is paid before the wait, settled when its
 // attempt is over, and handed to End.
 func ExampleBudget() {
@@ -195,27 +144,6 @@ func ExampleBudget() {
 	}
 	fmt.Println("retries left:", b.Balance(now)) // two paid, and a success earned a tenth
 	// Output: retries left: 98
-}
-
-// A process that has earned less than one retry in the window gets one with that
-// probability, so a fleet keeps to the ratio though no process knows of another.
-func ExampleRatio_Withdraw_fraction() {
-	r := rand.New(rand.NewPCG(1, 2))
-	const processes = 10_000
-	granted := 0
-	for range processes {
-		b, err := budget.NewRatio(budget.Config{Window: 10 * time.Second})
-		if err != nil {
-			panic(err)
-		}
-		b.Begin(0) // the first call of its life, and it fails
-		if b.Withdraw(0, budget.Transient, r.Uint64).OK {
-			granted++
-		}
-		b.End(0, false, 0, 0)
-	}
-	fmt.Printf("about %.1f retries a call\n", float64(granted)/processes)
-	// Output: about 0.1 retries a call
 }
 
 // A mistaken configuration is reported whole.
@@ -258,4 +186,14 @@ func ExampleGRPCThrottle_Rescale() {
 	}
 	fmt.Println(b.Tokens())
 	// Output: 7.5
+}
+
+// Text, as configuration files have it.
+func ExampleEarn_UnmarshalText() {
+	var e budget.Earn
+	fmt.Println(e.UnmarshalText([]byte("Arrivals")), e)
+	fmt.Println(e.UnmarshalText([]byte("failures")))
+	// Output:
+	// <nil> arrivals
+	// Earn is "failures": want successes or arrivals
 }

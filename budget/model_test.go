@@ -215,10 +215,7 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0x1a11))
 		cfg := randomConfig(r)
-		b, err := NewRatio(cfg)
-		if err != nil {
-			t.Fatalf("seed %d: %+v: %v", seed, cfg, err)
-		}
+		b := mustRatio(t, cfg)
 		m := newModel(cfg)
 		failing := r.Float64() // the share of calls that fail in this run
 		now := time.Duration(r.Int64N(int64(100 * m.width)))

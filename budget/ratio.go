@@ -1,13 +1,11 @@
 package budget
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
 )
@@ -22,7 +20,7 @@ const (
 )
 
 // Ratio allows retries up to a ratio of the calls in a sliding window; the
-// package comment has the rule. Make one with NewRatio, or with New and a Window; a
+// package comment has the rule. Make one with New and a Window; a
 // zero Ratio refuses every retry. Its methods may be called concurrently.
 type Ratio struct {
 	// Configuration, and what the healthy path reads.
@@ -37,11 +35,10 @@ type Ratio struct {
 	counts window.Counter // made at the first use
 
 	// Configuration of the failure path.
-	reserve   int64 // units that Floor keeps in the balance
-	initial   int64 // units deposited at the first use
-	cooldown  time.Duration
-	unlimited bool
-	whole     bool // only whole tokens pay: the window of an Account
+	reserve  int64 // units that Floor keeps in the balance
+	initial  int64 // units deposited at the first use
+	cooldown time.Duration
+	whole    bool // only whole tokens pay: the window of an Account
 
 	mu    sync.Mutex // serializes withdrawals; guards what follows
 	empty bool       // refused since the last grant
@@ -56,23 +53,8 @@ type Ratio struct {
 	until   time.Duration // end of the cooldown
 }
 
-// NewRatio returns a budget that nobody has used yet. The error lists everything
-// that is wrong with c; to have no Window, unless it is Unlimited, is.
-func NewRatio(c Config) (*Ratio, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if c.Window == 0 && !c.Unlimited {
-		return nil, problem.List{{Field: "Window", Value: c.Window, Allowed: allowedRatioWindow}}
-	}
-	return newRatio(c), nil
-}
-
-// newRatio is NewRatio for what has been validated.
+// newRatio returns a budget that nobody has used yet, of what has been validated.
 func newRatio(c Config) *Ratio {
-	if c.Unlimited {
-		return &Ratio{unlimited: true}
-	}
 	if c.Ratio == 0 {
 		c.Ratio = DefaultRatio
 	}
@@ -154,9 +136,6 @@ func (b *Ratio) advance(at uint64) uint64 {
 // makes no difference. In a balance below one token the marks of the package
 // comment decide, and asking again does not change their answer.
 func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
-	if b.unlimited {
-		return Grant{OK: true}
-	}
 	if b.width <= 0 {
 		return Grant{}
 	}
@@ -235,9 +214,6 @@ func (b *Ratio) refuse() Grant {
 // below one it is the share of processes with that balance that have a mark in
 // it, and so the probability of a grant. In debt or in a cooldown it is zero.
 func (b *Ratio) Balance(now time.Duration) float64 {
-	if b.unlimited {
-		return math.Inf(1)
-	}
 	if b.width <= 0 {
 		return 0
 	}

@@ -15,11 +15,6 @@ func ExampleNew() {
 	// MaxQueue is 5: want zero, because without a MaxWait nobody waits
 }
 
-func ExampleConfig_Validate() {
-	fmt.Println(bulkhead.Config{MaxWait: time.Second}.Validate())
-	// Output: MaxWait is 1s: want zero, because nobody waits where InFlight is zero
-}
-
 func ExampleLimiter_TryAcquire() {
 	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1})
 	fmt.Println(l.TryAcquire(), l.TryAcquire())
@@ -81,39 +76,4 @@ func ExampleLimiter_Join() {
 	// queued until 13s
 	// refused
 	// second has its permit
-}
-
-func ExampleLimiter_Leave() {
-	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: time.Second})
-	l.TryAcquire()
-	var w bulkhead.Waiter
-	l.Join(0, &w)
-	fmt.Println(l.Leave(&w), l.Waiting())
-	l.Join(0, &w)
-	l.Release() // hands the permit to w
-	fmt.Println(l.Leave(&w), l.InFlight())
-	// Output:
-	// true 0
-	// false 1
-}
-
-func ExampleLimiter_InFlight() {
-	l, _ := bulkhead.New(bulkhead.Config{InFlight: 8})
-	l.TryAcquire()
-	l.TryAcquire()
-	fmt.Println(l.InFlight())
-	// Output: 2
-}
-
-func ExampleLimiter_Waiting() {
-	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: time.Second})
-	l.TryAcquire()
-	l.Join(0, &bulkhead.Waiter{})
-	fmt.Println(l.Waiting())
-	// Output: 1
-}
-
-func ExampleOutcome_String() {
-	fmt.Println(bulkhead.Admitted, bulkhead.Queued, bulkhead.Refused)
-	// Output: admitted queued refused
 }

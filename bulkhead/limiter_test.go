@@ -8,25 +8,6 @@ import (
 	"github.com/lullgo/lull/internal/stripe"
 )
 
-func TestTryAcquire(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 3})
-	for i := range 3 {
-		if !l.TryAcquire() {
-			t.Fatalf("permit %d of 3 was refused", i+1)
-		}
-	}
-	if l.TryAcquire() {
-		t.Error("a fourth permit of 3")
-	}
-	if got := l.InFlight(); got != 3 {
-		t.Errorf("InFlight() = %d, want 3", got)
-	}
-	l.Release()
-	if !l.TryAcquire() {
-		t.Error("the permit that came back was refused")
-	}
-}
-
 func TestAReleaseTooManyIsIgnored(t *testing.T) {
 	for _, l := range []*Limiter{mustNew(t, Config{InFlight: 2}), mustNew(t, Config{InFlight: 2, MaxWait: time.Second}), mustNew(t, Config{}), {}} {
 		l.Release()

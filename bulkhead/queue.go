@@ -158,10 +158,9 @@ func (l *Limiter) admit(q *queue) {
 	}
 }
 
-// call calls the Admits that are due, in order. It is entered and left with the
-// lock held, and gives it up for each Admit. Only one goroutine is at it at a
-// time: were each to call its own, they could overtake one another. And so an
-// Admit that calls Release does not grow the stack.
+// call calls the Admits that are due, in order, on one goroutine at a time, so that an
+// Admit that calls Release does not grow the stack. It is entered and left with the lock
+// held, and gives it up for each Admit.
 func (q *queue) call() {
 	if q.calling {
 		return

@@ -63,24 +63,6 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestQueueDefaultsToTheLimit(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 5, MaxWait: time.Second})
-	var admitted, queued, refused int
-	for range 12 {
-		switch l.Join(0, new(Waiter)) {
-		case Admitted:
-			admitted++
-		case Queued:
-			queued++
-		case Refused:
-			refused++
-		}
-	}
-	if admitted != 5 || queued != 5 || refused != 2 {
-		t.Errorf("%d admitted, %d queued, %d refused; want 5, 5, 2", admitted, queued, refused)
-	}
-}
-
 func TestDeadlineDoesNotOverflow(t *testing.T) {
 	l := mustNew(t, Config{InFlight: 1, MaxWait: math.MaxInt64})
 	l.TryAcquire()

@@ -31,10 +31,7 @@ func init() {
 // clientNames are the clients that the program lull takes. A test of package lab/rivals writes the file.
 func clientNames(t testing.TB) []string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/clients.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile("testdata/clients.txt"))
 	return strings.Fields(string(data))
 }
 

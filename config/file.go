@@ -8,9 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
-	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/internal/tree"
 )
 
 // A PolicyFile is the content of a policy file, with the places of its values. A PolicyFile that
@@ -84,7 +82,7 @@ type Service struct {
 	Provides []string
 	// Server is the kind of server that the service has: lull's server half (lullhttp.NewHandler,
 	// the interceptors of lullgrpc, a queue.Consumer), or any other. With lull's, the retries of
-	// several layers add up; with others they multiply (see [engine.NestedRetries]). Zero:
+	// several layers add up; with others they multiply (see engine.NestedRetries). Zero:
 	// OtherServer.
 	Server Server
 
@@ -122,10 +120,7 @@ const (
 // Validate reports what is wrong with the facts of d and with its policy; nil if nothing is. Each
 // problem names its field as in Go.
 func (d Dependency) Validate() error {
-	var l problem.List
-	if err := d.Policy.Validate(); err != nil {
-		l = append(l, problemsOf(err)...)
-	}
+	l := problemsOf(d.Policy.Validate())
 	l.Check(d.P99 >= 0, "P99", d.P99, "a positive duration, or 0 for unknown")
 	l.Check(d.Rate >= 0 && !math.IsInf(d.Rate, 0), "Rate", d.Rate, "a positive number of calls a second, or 0 for unknown")
 	return l.Err()
@@ -246,14 +241,5 @@ var serverNames = [servers]string{"other", "lull"}
 
 // String returns the server as in a file: "other" or "lull".
 func (s Server) String() string { return choice.Name("server", serverNames[:], s) }
-
-// isNamed reports whether the key of m can be printed in a table and typed on a command line.
-func isNamed(r *codec.Reader, m tree.Member, path string) bool {
-	if properName(m.Key) {
-		return true
-	}
-	r.Note(r.KeyPlace(m), path, tree.Quote(m.Key), allowedName, "")
-	return false
-}
 
 const allowedName = "names of 1 to 100 printable characters, none of them a space at an end"

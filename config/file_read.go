@@ -20,7 +20,6 @@ const (
 	versionText = "1"
 )
 
-// fileKeys are the keys at the top of a policy file.
 var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
 
 // oldKey is the older name of "dependencies".
@@ -88,7 +87,11 @@ func (r *fileReader) root(n *tree.Node) {
 	parts := map[string]tree.Member{}
 	for _, e := range n.Members {
 		if !slices.Contains(fileKeys, e.Key) {
-			r.Unknown(e, "", fileKeys, atTop(e.Key))
+			suggestion := choice.Nearest(e.Key, fileKeys)
+			if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), e.Key); ok {
+				suggestion = "defaults." + e.Key
+			}
+			r.Unknown(e, "", fileKeys, suggestion)
 			continue
 		}
 		parts[e.Key] = e
@@ -114,14 +117,6 @@ func (r *fileReader) root(n *tree.Node) {
 	if e, ok := parts["services"]; ok {
 		r.services(e)
 	}
-}
-
-// atTop is the suggestion for a key at the top of a file that is none of fileKeys.
-func atTop(key string) string {
-	if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), key); ok {
-		return "defaults." + key
-	}
-	return choice.Nearest(key, fileKeys)
 }
 
 func (r *fileReader) version(e tree.Member) {
@@ -166,7 +161,13 @@ func (r *fileReader) items(key string, e tree.Member, thing, example string) []t
 		r.WrongAt(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", codec.MaxElements), "")
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool { return !isNamed(r.Reader, m, key) })
+	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool {
+		ok := properName(m.Key)
+		if !ok {
+			r.Note(r.KeyPlace(m), key, tree.Quote(m.Key), allowedName, "")
+		}
+		return !ok
+	})
 }
 
 func (r *fileReader) defaults(e tree.Member) {
@@ -315,7 +316,6 @@ func (r *fileReader) valid(d Dependency, from origins) {
 	r.Validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
 }
 
-// operations reads the operations of d.
 func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member) {
 	for _, item := range r.items(shown, e, "operation", "charge: {idempotent: false}") {
 		if r.Full() {

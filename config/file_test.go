@@ -67,14 +67,10 @@ services:
 
 func shop(t testing.TB) *PolicyFile {
 	t.Helper()
-	f, err := ParsePolicyFile("shop.yaml", []byte(shopFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(ParsePolicyFile("shop.yaml", []byte(shopFile)))
 	return f
 }
 
-// withoutPositions returns f without its positions.
 func withoutPositions(f *PolicyFile) PolicyFile {
 	plain := *f
 	plain.places = nil
@@ -188,10 +184,7 @@ func TestPositionsAndOrigins(t *testing.T) {
 		"attempts: 2\n":                   "f:1:11 written",
 		"policies:\n  f: {attempts: 2}\n": "f:2:17 written",
 	} {
-		f, err := ParsePolicyFile("f", []byte(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(ParsePolicyFile("f", []byte(data)))
 		if got := fmt.Sprint(f.Position("dependencies.f.attempts"), " ", f.Origin("dependencies.f.attempts")); got != want {
 			t.Errorf("%q: got %s, want %s", data, got, want)
 		}
@@ -313,10 +306,7 @@ func TestEveryPresetIsWrittenByName(t *testing.T) {
 
 // Names may have dots in them, and be the beginning of others.
 func TestPositionsOfNamesWithDots(t *testing.T) {
-	f, err := ParsePolicyFile("f", []byte("defaults:\n  attempts: 2\ndependencies:\n  a.b:\n  a: {attempts: 3}\n  a.budget: {preset: external-api}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(ParsePolicyFile("f", []byte("defaults:\n  attempts: 2\ndependencies:\n  a.b:\n  a: {attempts: 3}\n  a.budget: {preset: external-api}\n")))
 	for path, want := range map[string]string{
 		"dependencies.a.b":                   "f:4:3 written",
 		"dependencies.a.b.attempts":          "f:2:13 from defaults",
@@ -436,10 +426,7 @@ func mixed(random *rand.Rand, a, b lull.Policy) lull.Policy {
 
 // The policy file of docs/files.md is one.
 func TestTheFileInTheDocs(t *testing.T) {
-	page, err := os.ReadFile("../docs/files.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../docs/files.md"))
 	_, text, _ := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), "```yaml\n# yaml-language-server: $schema="+SchemaURL)
 	text, _, _ = strings.Cut(text, "```\n")
 	f, err := ParsePolicyFile("retry.yaml", []byte("#"+text))
@@ -455,8 +442,8 @@ func TestTheFileInTheDocs(t *testing.T) {
 
 func FuzzParsePolicyFile(f *testing.F) {
 	f.Add([]byte(shopFile))
-	addFile(f, "testdata/policy-mistakes.yaml")
-	addFile(f, "testdata/policies.yaml")
+	f.Add(must(os.ReadFile("testdata/policy-mistakes.yaml")))
+	f.Add(must(os.ReadFile("testdata/policies.yaml")))
 	f.Add([]byte("version: 1\nservices: {a: {calls: [b, {dependency: c, parallel: x}], provides: [q]}}\n"))
 	f.Add([]byte("defaults: &a {preset: hedged, attempts: 1}\ndependencies: {b: *a, c: {<<: *a, preset: lull}}\n"))
 	for _, seed := range []string{
@@ -526,5 +513,21 @@ func oneLineOn(t *testing.T, data []byte, file *PolicyFile, err error) {
 		if at.Line++; moved.places.at[path] != at {
 			t.Errorf("below a comment %s is at %v, want %v", path, moved.places.at[path], at)
 		}
+	}
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// done is must for what returns nothing else.
+func done(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

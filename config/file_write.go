@@ -87,7 +87,6 @@ func (w *fileWriter) defaults() *tree.Node {
 	return n
 }
 
-// preset adds the preset to n.
 func (w *fileWriter) preset(n *tree.Node, name, path string) {
 	if name == "" {
 		return

@@ -12,8 +12,8 @@ import (
 )
 
 func FuzzParsePolicies(f *testing.F) {
-	addFile(f, "testdata/policy-mistakes.yaml")
-	addFile(f, "testdata/policies.yaml")
+	f.Add(must(os.ReadFile("testdata/policy-mistakes.yaml")))
+	f.Add(must(os.ReadFile("testdata/policies.yaml")))
 	f.Add([]byte("preset: external-api\nbudget: {ratio: 20 %}\n"))
 	f.Add([]byte("policies:\n  a: &a {attempts: 2}\n  b: {<<: [*a, *a], deadline: none}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -67,13 +67,4 @@ func TestAnyPolicyIsWrittenAndReadAgain(t *testing.T) {
 			t.Fatalf("seed %d: read again: %+v\nwant\n%+v\nfrom\n%s", seed, got, p, data)
 		}
 	}
-}
-
-func addFile(f *testing.F, path string) {
-	f.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
 }

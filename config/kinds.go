@@ -19,7 +19,6 @@ func init() {
 	})
 }
 
-// readEdge reads the name of a dependency alone.
 func readEdge(_ *codec.Reader, n *tree.Node, v reflect.Value, _ string) bool {
 	if n.Scalar() {
 		v.FieldByName("Dependency").SetString(n.Text)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -203,21 +204,14 @@ func (l *Live) Unused() []string {
 }
 
 func (l *Live) unused() []string {
-	used := map[string]bool{}
+	left := l.File().policies()
 	for _, u := range l.followers {
-		used[u.name] = true
+		delete(left, u.name)
 	}
 	for _, r := range l.registries {
-		r.All(func(d *lull.Dependency) bool { used[d.Name()] = true; return true })
+		r.All(func(d *lull.Dependency) bool { delete(left, d.Name()); return true })
 	}
-	var names []string
-	for name := range l.File().policies() {
-		if !used[name] {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(left))
 }
 
 // Reload reads the file now, for programs that do so upon a signal:
@@ -311,13 +305,11 @@ func (l *Live) take(data []byte, now fileState) error {
 	return nil
 }
 
-// refuse reports a file that was refused.
 func (l *Live) refuse(what fileState, err error) {
 	l.refused = what
 	l.report(Reload{File: l.File(), Unused: l.Unused(), Err: err})
 }
 
-// apply makes f the file in force.
 func (l *Live) apply(f *PolicyFile) Reload {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -353,18 +345,10 @@ func (l *Live) apply(f *PolicyFile) Reload {
 // those that are followed.
 func changes(old, f *PolicyFile, followed []string) []Change {
 	before, after := old.policies(), f.policies()
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
-	for _, name := range followed {
-		names[name] = true
-	}
+	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)), followed)
+	slices.Sort(names)
 	var all []Change
-	for name := range names {
+	for _, name := range slices.Compact(names) {
 		c := Change{Name: name, Before: old.Defaults.Policy, After: f.Defaults.Policy}
 		was, listed := before[name]
 		is, lists := after[name]
@@ -384,7 +368,6 @@ func changes(old, f *PolicyFile, followed []string) []Change {
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 

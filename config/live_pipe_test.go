@@ -21,9 +21,7 @@ func TestLiveRefusesAPipe(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	l := openLive(t, "attempts: 2\n")
-	if err := os.Rename(pipe, l.path); err != nil {
-		t.Fatal(err)
-	}
+	done(t, os.Rename(pipe, l.path))
 	if err := l.Reload(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("reloaded: %v", err)
 	}

@@ -18,12 +18,13 @@ import (
 // the reports since the last must be these.
 func watched(t *testing.T, l *liveFile) (step func(when string, want ...string)) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
+	why := errors.New("enough")
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context())) // which ends before a cleanup
 	ended := make(chan error)
 	go func() { ended <- l.Watch(ctx, time.Second) }()
 	t.Cleanup(func() {
-		stop()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+		stop(why)
+		if err := <-ended; err != why {
 			t.Errorf("Watch returned %v", err)
 		}
 	})
@@ -45,9 +46,7 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 		step := watched(t, l)
 		in := func(content string) {
 			t.Helper()
-			if err := os.WriteFile(l.path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			done(t, os.WriteFile(l.path, []byte(content), 0o600))
 		}
 		in("")
 		step("truncated")
@@ -60,14 +59,9 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 			t.Errorf("%d and %d attempts", x, y)
 		}
 		// Other content of the same length, with the same time of change.
-		info, err := os.Stat(l.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(l.path))
 		in("dependencies:\n  a: {attempts: 4}\n  b: {attempts: 3}\n")
-		if err := os.Chtimes(l.path, info.ModTime(), info.ModTime()); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Chtimes(l.path, info.ModTime(), info.ModTime()))
 		step("one digit")
 		step("one digit, twice", "a changed 3>4")
 	})
@@ -82,19 +76,13 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	mount := t.TempDir()
 	version := func(folder, content string) {
 		t.Helper()
-		if err := os.Mkdir(filepath.Join(mount, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(mount, folder, "retry.yaml"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Mkdir(filepath.Join(mount, folder), 0o700))
+		done(t, os.WriteFile(filepath.Join(mount, folder, "retry.yaml"), []byte(content), 0o600))
 		next, data := filepath.Join(mount, "..data_tmp"), filepath.Join(mount, "..data")
 		if err := os.Symlink(folder, next); err != nil {
 			t.Skipf("no symbolic links: %v", err)
 		}
-		if err := os.Rename(next, data); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.Rename(next, data))
 	}
 	version("..2026_01_01", "dependencies: {a: {attempts: 2}}\n")
 	path := filepath.Join(mount, "retry.yaml")
@@ -103,22 +91,14 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := &liveFile{t: t, path: path}
-		live, err := OpenLive(path, l.record)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Live = live
+		l.Live = must(OpenLive(path, l.record))
 		a := l.dependency("a")
 		step := watched(t, l)
 		version("..2026_01_02", "dependencies: {a: {attempts: 3}}\n")
-		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_01")); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.RemoveAll(filepath.Join(mount, "..2026_01_01")))
 		step("another version")
 		step("another version, twice", "a changed 2>3")
-		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_02")); err != nil {
-			t.Fatal(err)
-		}
+		done(t, os.RemoveAll(filepath.Join(mount, "..2026_01_02")))
 		step("links to nothing")
 		version("..2026_01_03", "dependencies: {a: {attempts: 4}}\n")
 		step("back at the second look")
@@ -136,26 +116,22 @@ func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 		l := openLive(t, content)
 		a := l.dependency("a")
 		step := watched(t, l)
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
-		step("gone for a moment")
+		l.remove()
+		step("gone for a moment") // as it is while it is replaced in two steps
 		l.write(content)
 		step("back")
 		step("back, twice")
 
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(l.path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		l.remove()
+		done(t, os.Mkdir(l.path, 0o700))
 		step("a folder")
 		step("a folder, twice", "unreadable")
 		step("a folder, three times")
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
+		l.remove()
+		l.write(content)
+		step("back as it was")
+		step("back as it was, twice", "")
+		step("back as it was, three times")
 		l.write("# " + string(make([]byte, codec.MaxBytes)))
 		step("far too large")
 		step("far too large, twice", "1 mistakes")
@@ -172,18 +148,12 @@ func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 // A report function may call the methods of the Live, and end the Watch.
 func TestAReportMayAskAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "retry.yaml")
-		write := func(content string) {
-			t.Helper()
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write("dependencies: {a: {attempts: 2}}\n")
+		l := &liveFile{t: t, path: filepath.Join(t.TempDir(), "retry.yaml")}
+		l.write("dependencies: {a: {attempts: 2}}\n")
 		ctx, stop := context.WithCancel(t.Context())
 		var live *Live
 		reports := 0
-		live, err := OpenLive(path, func(r Reload) {
+		live, err := OpenLive(l.path, func(r Reload) {
 			reports++
 			if d, err := live.Dependency("b"); err != nil || d.Policy().Attempts != 4 {
 				t.Errorf("%v, %v", d, err)
@@ -202,7 +172,7 @@ func TestAReportMayAskAndStop(t *testing.T) {
 		}
 		ended := make(chan error)
 		go func() { ended <- live.Watch(ctx, time.Second) }()
-		write("dependencies: {a: {attempts: 3}, b: {attempts: 4}}\n")
+		l.write("dependencies: {a: {attempts: 3}, b: {attempts: 4}}\n")
 		if err := <-ended; !errors.Is(err, context.Canceled) || reports != 1 {
 			t.Errorf("Watch returned %v after %d reports", err, reports)
 		}

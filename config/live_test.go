@@ -32,11 +32,7 @@ func openLive(t testing.TB, content string) *liveFile {
 	t.Helper()
 	l := &liveFile{t: t, path: filepath.Join(t.TempDir(), "retry.yaml")}
 	l.write(content)
-	live, err := OpenLive(l.path, l.record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Live = live
+	l.Live = must(OpenLive(l.path, l.record))
 	return l
 }
 
@@ -46,7 +42,6 @@ func (l *liveFile) record(r Reload) {
 	l.got = append(l.got, l.words(r))
 }
 
-// words is a report in short.
 func (l *liveFile) words(r Reload) string {
 	if r.File != l.Live.File() {
 		l.t.Error("a report with a file that is not in force")
@@ -76,12 +71,21 @@ func (l *liveFile) words(r Reload) string {
 func (l *liveFile) write(content string) {
 	l.t.Helper()
 	next := l.path + ".next"
-	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Rename(next, l.path); err != nil {
-		l.t.Fatal(err)
-	}
+	done(l.t, os.WriteFile(next, []byte(content), 0o600))
+	done(l.t, os.Rename(next, l.path))
+}
+
+// reload replaces the file and reads it; the reports of that must be these.
+func (l *liveFile) reload(when, content string, want ...string) {
+	l.t.Helper()
+	l.write(content)
+	done(l.t, l.Reload())
+	l.reported(when, want...)
+}
+
+func (l *liveFile) remove() {
+	l.t.Helper()
+	done(l.t, os.RemoveAll(l.path))
 }
 
 // reported fails unless the reports since the last time are these.
@@ -97,11 +101,7 @@ func (l *liveFile) reported(when string, want ...string) {
 
 func (l *liveFile) dependency(name string) *lull.Dependency {
 	l.t.Helper()
-	d, err := l.Dependency(name, lull.WithRand(seed.Source(l.t)))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return d
+	return must(l.Dependency(name, lull.WithRand(seed.Source(l.t))))
 }
 
 func TestReloadChangesEachDependency(t *testing.T) {
@@ -117,33 +117,19 @@ func TestReloadChangesEachDependency(t *testing.T) {
 		t.Error("another dependency for the same name")
 	}
 
-	l.write("# a comment\ndefaults: {attempts: 2}\ndependencies: {c: {attempts: 4, p99: 1s}, a: , b: {attempts: 3}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("the same in other words", "")
+	l.reload("the same in other words", "# a comment\ndefaults: {attempts: 2}\ndependencies: {c: {attempts: 4, p99: 1s}, a: , b: {attempts: 3}}\n", "")
 
-	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, c: , d: {attempts: 7}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("changed", "b removed 3>5; c changed 4>5; d added 2>7; other changed 2>5; unused d")
+	l.reload("changed", "defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, c: , d: {attempts: 7}}\n", "b removed 3>5; c changed 4>5; d added 2>7; other changed 2>5; unused d")
 	if got := attempts(); got != [4]int{2, 5, 5, 5} {
 		t.Errorf("after the change %v", got)
 	}
 	if d := l.dependency("d"); d.Policy().Attempts != 7 {
 		t.Errorf("one that came has %d attempts", d.Policy().Attempts)
 	}
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.Reload())
 	l.reported("nothing has changed")
 
-	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, b: {attempts: 6}, c: , d: {attempts: 7}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("one comes back", "b added 5>6")
+	l.reload("one comes back", "defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, b: {attempts: 6}, c: , d: {attempts: 7}}\n", "b added 5>6")
 	if l.dependency("b") != b || b.Policy().Attempts != 6 {
 		t.Errorf("one that comes back is another, or has %d attempts", b.Policy().Attempts)
 	}
@@ -166,9 +152,7 @@ func TestAWrongFileChangesNothing(t *testing.T) {
 			l.reported(c.content, c.want)
 		}
 	}
-	if err := os.Remove(l.path); err != nil {
-		t.Fatal(err)
-	}
+	l.remove()
 	if err := l.Reload(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
@@ -190,9 +174,7 @@ func TestOpenLiveRefusesWhatIsWrong(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "f.yaml")
-	if err := os.WriteFile(path, []byte("atempts: 3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	done(t, os.WriteFile(path, []byte("atempts: 3\n"), 0o600))
 	if _, err := OpenLive(path, nil); err == nil {
 		t.Error("a wrong file")
 	}
@@ -205,13 +187,7 @@ func TestWatchTakesWhatTwoLooksHaveSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := openLive(t, "dependencies: {a: {attempts: 2}}\n")
 		a := l.dependency("a")
-		ctx, stop := context.WithCancelCause(t.Context())
-		ended := make(chan error)
-		go func() { ended <- l.Watch(ctx, time.Second) }()
-		time.Sleep(time.Second / 2) // from now on between two looks
-		look := func() { time.Sleep(time.Second); synctest.Wait() }
-		step := func(when string, want ...string) { t.Helper(); look(); l.reported(when, want...) }
-
+		step := watched(t, l)
 		step("nothing")
 		l.write("dependencies: {a: {attempts: 3}}\n")
 		step("one look")
@@ -248,25 +224,6 @@ func TestWatchTakesWhatTwoLooksHaveSeen(t *testing.T) {
 		step("right as it was before")
 		step("right as it was before, twice", "a changed 9>4")
 
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
-		step("gone") // as it is while it is replaced in two steps
-		step("gone, twice", "unreadable")
-		step("gone, three times")
-		l.write("dependencies:\n  a:\n    attempts: 4\n")
-		step("back")
-		step("back, twice", "")
-		step("back, three times")
-		if got := a.Policy().Attempts; got != 4 {
-			t.Errorf("%d attempts in the end", got)
-		}
-
-		why := errors.New("enough")
-		stop(why)
-		if err := <-ended; err != why {
-			t.Errorf("Watch returned %v", err)
-		}
 	})
 }
 
@@ -348,17 +305,12 @@ func TestFollow(t *testing.T) {
 	if got := l.Unused(); !reflect.DeepEqual(got, []string{"a"}) {
 		t.Errorf("unused are %v", got)
 	}
-	registry, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := must(lull.NewRegistry(lull.Policy{}, 0))
 	host := registry.Get("host")
 	var a, b, never follows
 	never.err = errors.New("never")
 	for name, u := range map[string]Updater{"a": &a, "b": &b, "": registry} {
-		if err := l.Follow(name, u); err != nil {
-			t.Fatal(err)
-		}
+		done(t, l.Follow(name, u))
 	}
 	if err := l.Follow("a", &never); err != never.err {
 		t.Errorf("got %v", err)
@@ -367,11 +319,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("the registry's have %d attempts", got)
 	}
 	b.err = errors.New("not now")
-	l.write("defaults: {attempts: 4}\ndependencies: {a: {attempts: 3}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("with one that refuses", " changed 2>4; b changed 2>4; not now")
+	l.reload("with one that refuses", "defaults: {attempts: 4}\ndependencies: {a: {attempts: 3}}\n", " changed 2>4; b changed 2>4; not now")
 	if got := host.Policy().Attempts; got != 4 {
 		t.Errorf("the registry's have %d attempts", got)
 	}
@@ -379,9 +327,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("unused are %v", got)
 	}
 	l.write("defaults: {attempts: 3}\n") // as a was, by another way
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.Reload())
 	l.reported("one that is not listed any more", " changed 4>3; a removed 3>3; b changed 4>3; not now")
 	if len(a.policies) != 1 || len(b.policies) != 3 || len(never.policies) != 1 {
 		t.Errorf("updates: %d of what has not changed, %d of what has, %d of what does not follow", len(a.policies), len(b.policies), len(never.policies))
@@ -474,14 +420,9 @@ dependencies:
 // Hosts are dependencies of the file by their names, those to come as well.
 func TestFollowEach(t *testing.T) {
 	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: {attempts: 3}, b: {attempts: 4}, c: }\n")
-	registry, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := must(lull.NewRegistry(lull.Policy{}, 0))
 	a := registry.Get("a")
-	if err := l.FollowEach(registry); err != nil {
-		t.Fatal(err)
-	}
+	done(t, l.FollowEach(registry))
 	attempts := func(when string, want map[string]int) {
 		t.Helper()
 		for key, n := range want {
@@ -494,20 +435,12 @@ func TestFollowEach(t *testing.T) {
 	if got := l.Unused(); !reflect.DeepEqual(got, []string{"c"}) {
 		t.Errorf("unused are %v", got)
 	}
-	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 6}, c: {attempts: 7}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("another file", " changed 2>5; a changed 3>6; b removed 4>5; c changed 2>7; unused c")
+	l.reload("another file", "defaults: {attempts: 5}\ndependencies: {a: {attempts: 6}, c: {attempts: 7}}\n", " changed 2>5; a changed 3>6; b removed 4>5; c changed 2>7; unused c")
 	attempts("after a change", map[string]int{"a": 6, "b": 5, "c": 7, "other": 5, "late": 5})
 	if registry.Get("a") != a {
 		t.Error("another dependency for the same host")
 	}
-	l.write("defaults: {attempts: 8}\ndependencies: {a: {attempts: 6}, b: {attempts: 5}, c: {attempts: 7}}\n")
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	l.reported("other defaults", " changed 5>8; b added 5>5")
+	l.reload("other defaults", "defaults: {attempts: 8}\ndependencies: {a: {attempts: 6}, b: {attempts: 5}, c: {attempts: 7}}\n", " changed 5>8; b added 5>5")
 	attempts("with other defaults", map[string]int{"a": 6, "b": 5, "c": 7, "other": 8, "new": 8})
 	l.write("defaults: {attempts: 9}\ndependencies: {a: {atempts: 6}}\n")
 	if err := l.Reload(); err == nil {

@@ -9,17 +9,10 @@ import (
 // in code. Its String is "file:3:15", and "-" for none.
 type Position = tree.Position
 
-// A Mistake is one thing that is wrong in a file or in an assignment (see [Set]). It has a
-// [Position] (none in an assignment), and of type string Path, Found, Allowed and Suggestion:
-//
-//   - Path is the field, such as "services.0.queue.limit". Empty: the text is no YAML, so that
-//     there are no fields yet.
-//   - Found is what the file has, as a phrase that follows "is":
-//     "unknown", "a list", or the value in quotes.
-//   - Allowed is what the file may have: a noun phrase.
-//   - Suggestion is what was probably meant. Empty: nothing is similar.
-//
-// Its Error has all of it, in the form that editors turn into a link:
+// A Mistake is one thing that is wrong in a file or in an assignment (see [SetPolicy]). It has a [Position], which is none in an
+// assignment. Its Path is the field, such as "services.0.queue.limit", and empty if the text is no YAML. Found is what the file has,
+// as a phrase that follows "is": "unknown", "a list", or the value in quotes. Allowed is what the file may have, a noun phrase, and
+// Suggestion what was probably meant, if anything is similar. Its Error has all of it, in the form that editors turn into a link:
 //
 //	retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
 type Mistake = tree.Mistake

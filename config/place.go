@@ -30,7 +30,6 @@ var originNames = [...]string{"unset", "written", "from the preset", "from defau
 // String returns the origin in words: "from defaults".
 func (o Origin) String() string { return choice.Name("origin", originNames[:], o) }
 
-// filePlaces are the places of all that a file has.
 type filePlaces struct {
 	file string
 	// at is by path: "dependencies.api.budget.ratio".

@@ -63,10 +63,7 @@ func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
 	for _, name := range awkward {
 		policies = append(policies, NamedPolicy{name, lull.Policy{Attempts: 2}})
 	}
-	data, err := FormatPolicies(policies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(FormatPolicies(policies))
 	golden.File(t, "testdata/policies.yaml", string(data))
 	again, err := ParsePolicies("f", data)
 	if err != nil || !reflect.DeepEqual(again, policies) {

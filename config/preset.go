@@ -77,7 +77,6 @@ func findTemplate(name string) (template, bool) {
 	return t, ok
 }
 
-// readPreset reads the preset that n names.
 func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
 	if !r.Sound(n, path) {
 		return "", template{}

@@ -234,7 +234,6 @@ func below(bound string) []string {
 	return all
 }
 
-// more is a pattern of n digits after others.
 func more(n int) string {
 	if n == 0 {
 		return ""

@@ -27,9 +27,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(root); err != nil {
-		t.Fatal(err)
-	}
+	done(t, e.Encode(root))
 	golden.File(t, "policy.schema.json", b.String())
 }
 
@@ -71,7 +69,6 @@ func (g *generator) root() object {
 	}
 }
 
-// schema is that of the values of type t.
 func (g *generator) schema(t reflect.Type, f codec.Form) object {
 	switch {
 	case t == reflect.TypeFor[Edge]():
@@ -184,12 +181,10 @@ func scalarSchema(t reflect.Type, f codec.Form) object {
 
 func anyText() object { return object{"type": []string{"string", "number", "boolean"}} }
 
-// someName is a text that is not empty.
 func someName() object {
 	return object{"type": []string{"string", "number", "boolean"}, "minLength": 1}
 }
 
-// anyCase is a pattern of the names in any case.
 func anyCase(names []string) string {
 	var b strings.Builder
 	for i, name := range names {

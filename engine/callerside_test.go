@@ -75,28 +75,19 @@ func TestRule23TheCallersSideCostsNothing(t *testing.T) {
 func end(t *testing.T, d *lull.Dependency, hedged bool, verdicts []lull.Verdict) engine.Reason {
 	t.Helper()
 	call, now := begun(t, d, 0), time.Duration(0)
-	if !hedged {
-		for i, v := range verdicts {
-			now += time.Microsecond
-			step := call.Next(now, v, nil)
-			if !step.Done {
-				step, now = again(&call, now, step)
-			}
-			if step.Done != (i == len(verdicts)-1) {
-				t.Fatalf("%+v: after %d attempts %+v", verdicts, i+1, step)
-			}
-			if step.Done {
-				return step.Reason
-			}
-		}
-	}
 	c := engine.HedgedCall{Call: &call}
 	var a engine.HedgedAttempt
-	c.First(now, &a)
+	if hedged {
+		c.First(now, &a)
+	}
 	for i, v := range verdicts {
 		now += time.Microsecond
-		step := c.Ended(now, &a, v, nil)
-		if !step.Done {
+		var step engine.Step
+		if !hedged {
+			if step = call.Next(now, v, nil); !step.Done {
+				step, now = again(&call, now, step)
+			}
+		} else if step = c.Ended(now, &a, v, nil); !step.Done {
 			now += step.Wait
 			step = c.Hedge(now, &a, nil)
 		}

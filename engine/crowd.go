@@ -1,10 +1,9 @@
 package engine
 
-// A Crowd is the messages that one consumer handles beside one another, as far as one
-// that crashes it would take the others with it. All that were in flight in a crash come back,
-// and nobody knows which it was. So a message that has crashed once is handled beside
-// few others, then beside fewer, and at last alone: those that did nothing are handled, and
-// the one that did it is left. The zero Crowd is empty, where Most is set.
+// A Crowd is the messages that one consumer handles beside one another. All that were in flight
+// in a crash come back, and nobody knows which it was. So a message that has crashed once is
+// handled beside few others, then beside fewer, and at last alone. The zero Crowd is empty,
+// where Most is set.
 type Crowd struct {
 	Most int // how many messages are handled at a time
 	// Free: what has to wait can be given back at no cost. Elsewhere all that is fetched stays

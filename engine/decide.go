@@ -164,9 +164,8 @@ func (c *Call) noLine() bool {
 
 // look asks whether a retry may begin of an attempt that may be in a line. It may if there is
 // none, as others show. As long as nobody shows it the call waits, looks times; the Step then has a
-// Wait, after which to ask again. In the end it may begin if no other attempt of the
-// process was answered or timed out meanwhile, and the process makes one call after the
-// other: such a process adds nothing to a line, since it has not called while it waited.
+// Wait, after which to ask again. In the end it may begin if no other attempt of the process was
+// answered or timed out meanwhile, and the process makes one call after the other.
 func (c *Call) look(now time.Duration, random func() uint64) Step {
 	if !c.noLine() {
 		if c.looks > 1 {
@@ -216,10 +215,8 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
 }
 
-// hintSpread is how far jitter may push a wait that the server asked for. All
-// clients that were refused together got the same time; come back exactly
-// then, they are a wave again. Half the hint, or the ceiling of the ordinary
-// wait where that is more, spreads them.
+// hintSpread is how far jitter may push a wait that the server asked for, so that clients
+// which were refused together do not come back together.
 func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
 
 // timedOut reports whether the dependency may still be at work on the attempt that ended

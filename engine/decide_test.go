@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -40,21 +39,10 @@ func (p *twins) same(what string, plain, hedged engine.Step) {
 		p.w.fatalf("at %v, %s: plain %+v, hedged %+v", p.w.now, what, plain, hedged)
 	}
 	a, b := p.of[0], p.of[1]
-	if x, y := a.Budget(), b.Budget(); x != nil && x.Balance(p.w.now) != y.Balance(p.w.now) {
-		p.w.fatalf("at %v, %s: %v and %v left in the budgets", p.w.now, what, x.Balance(p.w.now), y.Balance(p.w.now))
-	}
-	if x, y := a.Breaker(), b.Breaker(); x != nil && (x.State(p.w.now) != y.State(p.w.now) || x.RetryAt(p.w.now) != y.RetryAt(p.w.now)) {
-		p.w.fatalf("at %v, %s: breakers %v and %v", p.w.now, what, x.State(p.w.now), y.State(p.w.now))
-	}
+	p.w.remembers(what, a, b)
 	if x, y := a.Limiter(), b.Limiter(); x != nil && x.InFlight() != y.InFlight() {
 		p.w.fatalf("at %v, %s: %d and %d in flight", p.w.now, what, x.InFlight(), y.InFlight())
 	}
-}
-
-// luck is a source for one step of both.
-func (p *twins) luck() func() uint64 {
-	n := p.w.r.Uint64()
-	return func() uint64 { return n }
 }
 
 func (w *world) arriveTwice(of [2]*lull.Dependency) {
@@ -80,7 +68,7 @@ func (w *world) arriveTwice(of [2]*lull.Dependency) {
 }
 
 func (p *twins) attempt() {
-	luck := p.luck()
+	luck := p.w.luck()
 	first := p.plain.Attempts() == 0
 	plain := p.plain.Attempt(p.w.now, luck)
 	var hedged engine.Step
@@ -107,31 +95,14 @@ func (p *twins) attempt() {
 // fly draws how the attempt ends.
 func (p *twins) fly() {
 	w := p.w
-	v := lull.Verdict{Kind: lull.KindSuccess}
-	switch n := w.r.IntN(100); {
-	case n < 1:
-		v.Kind = lull.KindCanceled
-	case w.down && n < 60, n < 10:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
-	case w.down && n < 80, n < 15:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
-	case n < 85 && w.down, n < 20:
-		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-	case n < 22:
-		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
-	case n < 26:
-		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: engine.CodeUnclassified}, {Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}}[w.r.IntN(3)]
-	}
-	if v.Kind != lull.KindSuccess && w.r.IntN(8) == 0 {
-		v.After = time.Duration(w.r.Int64N(int64(300 * ms)))
-	}
+	v, _ := w.verdict()
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := p.plain.Timeout(w.now); took >= timeout {
 		took = timeout
 		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	}
 	w.after(took, func() {
-		luck := p.luck()
+		luck := p.w.luck()
 		plain := p.plain.Next(w.now, v, luck)
 		hedged := p.hedged.Ended(w.now, &p.racer, v, luck)
 		p.same("the end of an attempt", plain, hedged)
@@ -166,24 +137,7 @@ func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
 			of[j] = newDependency(t, p, lull.WithBudget(budgetOfKind(kind)))
 			of[j].Budget() // Without a hedge a state makes its budget when it is needed: the first call earns nothing.
 		}
-		gap := time.Duration(1+r.IntN(20)) * ms
-		left := callsEach
-		var arrivals func()
-		arrivals = func() {
-			if r.IntN(200) == 0 {
-				w.down = !w.down
-			}
-			w.arriveTwice(of)
-			if left--; left > 0 {
-				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		w.after(0, arrivals)
-		for w.queue.Len() > 0 {
-			m := heap.Pop(&w.queue).(moment)
-			w.now = m.at
-			m.do()
-		}
+		w.play(callsEach, 200, func() { w.arriveTwice(of) }, nil)
 		calls, retries = calls+w.calls, retries+w.retries
 	}
 	t.Logf("%d calls, %d retries (base seed %d)", calls, retries, base)

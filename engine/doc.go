@@ -2,18 +2,14 @@
 // failure worth another attempt, who pays for it, and how long to wait.
 //
 // It never reads a clock, sleeps, starts a goroutine, does I/O, or draws a random number of
-// its own. It gets time and random numbers as arguments, and returns its decision as a
-// value. So production and the simulator make the same decisions: in production by drivers
-// on the real clock (packages lull, lullhttp, queue), and in package sim on a virtual clock,
-// with up to 25 million clients. A test reads the source of this package and of its leaves,
-// and fails if they break this rule.
+// its own: it gets time and random numbers as arguments, and returns its decision as a value.
+// So production and the simulator make the same decisions.
 //
 // A [Plan] is a [Policy] made ready. A [State] is what one process remembers of one
 // dependency under a plan. A [Call] is one logical call: it is started on a State, learns
-// how each attempt ended, and answers each time with a [Step]. A [HedgedCall] is a call
-// whose attempts may run beside one another, and a resumed call ([State.Resume]) is one
-// whose first attempts were made by another process. One function decides for all three
-// what follows when an attempt ends.
+// how each attempt ended, and answers each time with a [Step]. The attempts of a [HedgedCall]
+// may run beside one another, and another process may have made the first attempts of a
+// resumed call ([State.Resume]).
 //
 //	plan, err := engine.NewPlan(engine.Policy{}, engine.Parts{})
 //	...

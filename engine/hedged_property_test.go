@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -160,27 +159,7 @@ func (w *world) fly(c *contest, r *racer) {
 	if got := c.hedged.Attempts(); got != len(c.racers) {
 		w.fatalf("the engine counts %d attempts, the world %d", got, len(c.racers))
 	}
-	r.verdict = lull.Verdict{Kind: lull.KindSuccess}
-	switch n := w.r.IntN(100); {
-	case n < 1:
-		r.panics = true
-	case n < 2:
-		r.verdict.Kind = lull.KindCanceled
-	case w.down && n < 90, n < 15:
-		r.verdict = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
-	case n < 20:
-		r.verdict = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-		if w.r.IntN(2) == 0 {
-			r.verdict.After = time.Duration(w.r.Int64N(int64(200 * ms)))
-		}
-	case n < 22:
-		r.verdict = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
-	case n < 25:
-		r.verdict = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
-	case n < 30:
-		r.verdict = []lull.Verdict{noFiles, noBody, slowBody}[w.r.IntN(3)]
-		w.invited++ // as in world.done
-	}
+	r.verdict, r.panics = w.verdict()
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := c.hedged.Timeout(w.now); took >= timeout {
 		took = timeout
@@ -204,7 +183,7 @@ func (w *world) landed(c *contest, r *racer) {
 	}
 	v := r.verdict
 	step := c.hedged.Ended(w.now, &r.HedgedAttempt, v, w.r.Uint64)
-	known := v.Kind == lull.KindPermanent
+	known := v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow
 	final := v.Kind == lull.KindSuccess || v.Kind == lull.KindCanceled || known
 	switch {
 	case final != step.Done && final:
@@ -273,25 +252,7 @@ func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
 			w.fatalf("%v", err)
 		}
-		gap := time.Duration(1+r.IntN(20)) * ms
-		left := callsEach
-		var arrivals func()
-		arrivals = func() {
-			if r.IntN(500) == 0 {
-				w.down = !w.down
-			}
-			w.arriveHedged()
-			if left--; left > 0 {
-				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		w.after(0, arrivals)
-		for w.queue.Len() > 0 {
-			m := heap.Pop(&w.queue).(moment)
-			w.now = m.at
-			m.do()
-			w.paidFor()
-		}
+		w.play(callsEach, 500, w.arriveHedged, w.paidFor)
 		if l := w.d.Limiter(); l != nil && l.InFlight() != 0 {
 			w.fatalf("all calls have ended, but %d permits are out", l.InFlight())
 		}

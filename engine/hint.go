@@ -4,12 +4,9 @@ package engine
 // before further ones are paid for like others.
 const maxEmptyHints = 2
 
-// A retry at the time that the server asked for is not the load that a budget is against. It
-// is a call that was put off. So it is free, as long as such retries help. When two in a row
-// have failed, the server does not know when it will be well, and the budget pays; the first
-// that succeeds makes them free again. So in an outage the free ones are those of the first
-// hint's time. It is so with the default budget (budget.Account). Others pay for each retry, as
-// their rules have it.
+// A retry at the time that the server asked for is a call that was put off. So it is free.
+// When two in a row have failed the budget pays; the first that succeeds makes them free
+// again. It is so with the default budget (budget.Account) alone.
 
 func (m *memory) hintsAreGood() bool { return m.emptyHints.Load() < maxEmptyHints }
 

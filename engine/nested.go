@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // NestedRetries is whether a call is retried that a server makes on behalf of a
 // request which is itself a retry.
@@ -11,14 +9,10 @@ type NestedRetries uint8
 const (
 	// NestedNever: it is not. The zero value.
 	//
-	// Retries multiply from layer to layer. With four attempts in each of three, one
-	// call at the top becomes 4 × 4 × 4 = 64 at the bottom, and it does so when the
-	// bottom is down. One layer should retry, the one next to the failure, since it
-	// repeats the least work; the others should pass the failure on. Two things make
-	// it so, both by way of the inbound.Request that a server's handler finds in its
-	// context: a server whose calls have failed for good answers "don't retry" with its
-	// own failure, and what is done for a retry is neither repeated once more nor
-	// hedged.
+	// Retries multiply from layer to layer. Only the layer next to the failure should
+	// retry. Two things make it so, by way of the inbound.Request in a handler's context:
+	// a server whose calls have failed for good answers "don't retry", and what is done
+	// for a retry is neither repeated nor hedged.
 	NestedNever NestedRetries = iota
 	// NestedAlways: as any other call. For a server whose callers' retries are known
 	// to be rare, or whose attempt numbers are not to be trusted.

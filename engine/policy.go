@@ -42,10 +42,7 @@ const maxAttempts = 1000
 // if others are answered, a retry budget of two and 10 % of the successful
 // calls of the last 30 s, and a circuit breaker that opens when for 2 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
-//
-// These were chosen by simulation: a service of 1,000 requests/s came back from
-// every outage that was tried, at loads from 20 to 95 % and with fleets from one
-// process to 100,000; docs/defaults.md has the figures and their cost.
+// docs/defaults.md has how they were chosen, the figures and their cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, or as many as begin before the deadline; 1 means no retries.
@@ -79,7 +76,7 @@ type Policy struct {
 	// Breaker stops calls to a dependency that keeps failing.
 	Breaker breaker.Config
 	// Hedge sends a second attempt beside the first when that is slow, for operations
-	// that may run twice: [DoHedged], and what a protocol's driver knows to be
+	// that may run twice: lull.DoHedged, and what a protocol's driver knows to be
 	// idempotent. A policy hedges or retries, not both (gRFC A6): Attempts is zero or 1
 	// then, Hedge.Attempts is how many a call makes, and after a transient failure the
 	// next follows at once. Its zero value is off; hedge.Config{Attempts: 2} is on.
@@ -99,7 +96,7 @@ type Policy struct {
 // [Problems]. A duration below 100 µs is refused: it is a number that has lost its unit.
 func (p Policy) Validate() error {
 	var l problem.List
-	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 3")
+	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 5")
 	l.Check(timeout(p.AttemptTimeout), "AttemptTimeout", p.AttemptTimeout, "a positive duration, 0 for the default of 10s, or NoTimeout")
 	l.Check(timeout(p.Deadline), "Deadline", p.Deadline, "a positive duration, 0 for the default of 30s, or NoTimeout")
 	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {

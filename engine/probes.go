@@ -5,13 +5,10 @@ import "sync"
 // Probes counts, for each message, the attempts of this process that a breaker let through
 // while it was not closed, and that failed. K names a message.
 //
-// Such an attempt shows something of the dependency, not of the message. In a long outage
-// every process makes one from time to time, and where there are few messages and many
-// processes, these alone would use up the attempts of them all. (20 processes, an outage of
-// six hours, a message every 11 s: 1,500 of 2,000 messages died.) So where a deferral is
-// free it is no attempt ([Call.Handled]). But a message that is itself what makes the
-// dependency fail, and the only one there, would be every probe for ever: after as many
-// probes as the policy allows attempts they count, in each process.
+// Such an attempt shows something of the dependency, not of the message, and in a long outage
+// probes alone would use up the attempts of all messages. So where a deferral is free it is no
+// attempt ([Call.Handled]). But a message may itself be what makes the dependency fail: after
+// as many probes as the policy allows attempts they count, in each process.
 //
 // The zero Probes has counted nothing. It may be used concurrently.
 type Probes[K comparable] struct {

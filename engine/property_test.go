@@ -77,6 +77,76 @@ func (w *world) after(d time.Duration, do func()) {
 	heap.Push(&w.queue, moment{w.now + d, w.seq, do})
 }
 
+// play has so many calls arrive at random, with an outage that begins or ends at one in so many
+// of them, until all have ended. After each thing that happens it calls check, if that is not nil.
+func (w *world) play(calls, outages int, arrive, check func()) {
+	gap := time.Duration(1+w.r.IntN(20)) * ms
+	var arrivals func()
+	arrivals = func() {
+		if w.r.IntN(outages) == 0 {
+			w.down = !w.down
+		}
+		arrive()
+		if calls--; calls > 0 {
+			w.after(time.Duration(w.r.ExpFloat64()*float64(gap)), arrivals)
+		}
+	}
+	w.after(0, arrivals)
+	for w.queue.Len() > 0 {
+		m := heap.Pop(&w.queue).(moment)
+		w.now = m.at
+		m.do()
+		if check != nil {
+			check()
+		}
+	}
+}
+
+// luck is the same random numbers for whoever asks, for one step.
+func (w *world) luck() func() uint64 {
+	n := w.r.Uint64()
+	return func() uint64 { return n }
+}
+
+// verdict draws how an attempt ends.
+func (w *world) verdict() (v lull.Verdict, panics bool) {
+	v.Kind = lull.KindSuccess
+	switch n := w.r.IntN(100); {
+	case n < 1:
+		panics = true
+	case n < 3:
+		v.Kind = lull.KindCanceled
+	case w.down && n < 70, n < 12:
+		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
+	case w.down && n < 80, n < 15:
+		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
+	case w.down && n < 90, n < 20:
+		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
+	case n < 22:
+		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+	case n < 26:
+		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: engine.CodeUnclassified}, {Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}}[w.r.IntN(3)]
+	case n < 30:
+		v = []lull.Verdict{noFiles, noBody, slowBody}[w.r.IntN(3)]
+		w.invited++ // the attempt, if it was a retry, or the next cost nothing
+	}
+	if v.Kind != lull.KindSuccess && w.r.IntN(8) == 0 {
+		v.After = time.Duration(w.r.Int64N(int64(300 * ms)))
+	}
+	return v, panics
+}
+
+// remembers compares what two dependencies show of what they remember.
+func (w *world) remembers(what string, a, b *lull.Dependency) {
+	w.t.Helper()
+	if x, y := a.Budget(), b.Budget(); x != nil && x.Balance(w.now) != y.Balance(w.now) {
+		w.fatalf("at %v, %s: %v and %v left in the budgets", w.now, what, x.Balance(w.now), y.Balance(w.now))
+	}
+	if x, y := a.Breaker(), b.Breaker(); x != nil && (x.State(w.now) != y.State(w.now) || x.RetryAt(w.now) != y.RetryAt(w.now)) {
+		w.fatalf("at %v, %s: breakers %v and %v", w.now, what, x.State(w.now), y.State(w.now))
+	}
+}
+
 func (w *world) fatalf(format string, args ...any) {
 	w.t.Helper()
 	w.t.Logf("seed %d, policy %+v", w.seed, w.policy)
@@ -193,9 +263,11 @@ func (w *world) take(c *caller, step engine.Step) {
 	}
 }
 
-// heldBack is an attempt that the throttle delays.
+// heldBack is an attempt that the throttle delays, once, or one after a timeout, to see whether
+// others are answered.
 func (w *world) heldBack(c *caller, step engine.Step) {
 	switch {
+	case c.verdict.Code == engine.CodeTimeout:
 	case c.wasHeldBack:
 		w.fatalf("attempt %d was held back twice", c.attempts+1)
 	case w.policy.Throttle.Mode != throttle.Cubic:
@@ -259,28 +331,11 @@ func (w *world) run(c *caller) {
 }
 
 func (w *world) done(c *caller) {
-	v := lull.Verdict{Kind: lull.KindSuccess}
-	switch n := w.r.IntN(100); {
-	case n < 2: // the operation panics
+	v, panics := w.verdict()
+	if panics {
 		c.call.Abandon(w.now)
 		c.ended = true
 		return
-	case n < 4:
-		v.Kind = lull.KindCanceled
-	case w.down && n < 90, n < 15:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
-	case n < 20:
-		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-		if w.r.IntN(2) == 0 {
-			v.After = time.Duration(w.r.Int64N(int64(200 * time.Millisecond)))
-		}
-	case n < 22:
-		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
-	case n < 25:
-		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
-	case n < 30:
-		v = []lull.Verdict{noFiles, noBody, slowBody}[w.r.IntN(3)]
-		w.invited++ // the attempt, if it was a retry, or the next cost nothing
 	}
 	c.verdict = v
 	step := c.call.Next(w.now, v, w.r.Uint64)
@@ -296,7 +351,7 @@ func (w *world) done(c *caller) {
 		w.fatalf("wait %v, sooner than the server asked for: %v", step.Wait, v.After)
 	case v.After > w.policy.WithDefaults().HintLimit:
 		w.fatalf("a hint of %v was obeyed, the limit is %v", v.After, w.policy.WithDefaults().HintLimit)
-	case v.Kind == lull.KindTransient && step.Wait > limit:
+	case v.Kind == lull.KindTransient && v.After == 0 && v.Code != engine.CodeTimeout && step.Wait > limit:
 		w.fatalf("wait %v before retry %d, the schedule's longest is %v", step.Wait, c.attempts, limit)
 	case step.Wait < 0 || c.deadline != math.MaxInt64 && w.now+step.Wait >= c.deadline:
 		w.fatalf("at %v a wait of %v was begun, the deadline is %v", w.now, step.Wait, c.deadline)
@@ -371,25 +426,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
 			w.fatalf("%v", err)
 		}
-		gap := time.Duration(1+r.IntN(20)) * time.Millisecond
-		var arrivals func()
-		left := callsEach
-		arrivals = func() {
-			if r.IntN(500) == 0 {
-				w.down = !w.down
-			}
-			w.arrive()
-			if left--; left > 0 {
-				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		w.after(0, arrivals)
-		for w.queue.Len() > 0 {
-			m := heap.Pop(&w.queue).(moment)
-			w.now = m.at
-			m.do()
-			w.paidFor()
-		}
+		w.play(callsEach, 500, w.arrive, w.paidFor)
 		if l := w.d.Limiter(); l != nil && (l.InFlight() != 0 || l.Waiting() != 0) {
 			w.fatalf("all calls have ended, but %d permits are out and %d wait", l.InFlight(), l.Waiting())
 		}

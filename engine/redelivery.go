@@ -102,13 +102,11 @@ func (r Redelivery) TooLarge() Redelivery {
 
 // Counted returns d with the Attempt and the Crashes that it has, given what the broker told
 // of it and that this process has seen the end of so many of its deliveries that the broker
-// takes for lost: it was not the process that died, so they are neither attempts nor crashes.
+// takes for lost: these are neither attempts nor crashes.
 //
 // A broker that tells losses counts attempts that have ended, and a message that was lost once or
-// more since it was settled last has made one crash: a network that swallows what is
-// sent looks as if the message had been lost many times. Elsewhere nobody knows which
-// deliveries have ended. That some have not is certain of a message that comes
-// more often than the policy allows attempts, and it has been in company until then.
+// more since it was settled last has made one crash. Elsewhere only a message that comes
+// more often than the policy allows attempts has certainly crashed.
 func (p *Plan) Counted(d Delivery, seen int) Delivery {
 	if d.Losses {
 		d.Attempt -= d.Lost
@@ -391,10 +389,8 @@ func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64
 }
 
 // afterBudget draws the wait of a message for whose retry no budget was left after attempt
-// n. In a call that is the end. A message comes back as if it had failed three times more:
-// eight times as late with the usual factor of two. It need not be as late as the policy
-// ever has it: what failed in the seconds before a breaker opens would then be the last to
-// be handled when all is well again, by minutes.
+// n. It comes back as if it had failed three times more: eight times as late with the usual
+// factor of two.
 func (p *Plan) afterBudget(n int, random func() uint64) time.Duration {
 	longest := max(p.policy.Backoff.Max(n+3), p.policy.RateLimitedBase)
 	return upperHalf(min(longest, p.policy.longestBackoff()), random)

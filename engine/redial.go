@@ -25,10 +25,9 @@ type RedialPolicy struct {
 	// Start is over how long the first dials of processes that start together are spread. Zero
 	// means DefaultRedialStart.
 	Start time.Duration
-	// Spread is the longest wait before a lost connection is dialled again. Whoever lost one does
-	// not know whether all others lost theirs, too. Most waits are short, for those who are alone:
-	// half of them are below an eighth of it. The others are long enough for a herd to find room.
-	// Zero means DefaultRedialSpread.
+	// Spread is the longest wait before a lost connection is dialled again, since all others may
+	// have lost theirs, too. Half of the waits are below an eighth of it. Zero means
+	// DefaultRedialSpread.
 	Spread time.Duration
 	// Backoff is the wait after a dial that failed, and after a connection that did not last. A
 	// zero Base means DefaultRedialBase, a zero Cap DefaultRedialCap. Its number of retries does
@@ -107,11 +106,10 @@ func (r *Redial) Start(now time.Duration, random func() uint64) time.Duration {
 // Connected notes that a dial has succeeded.
 func (r *Redial) Connected(now time.Duration) { r.up = now }
 
-// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away.
-// It is also Done for a permanent failure that is an answer, as long as no connection has lasted.
-// One that has lasted shows that this side is right. Later refusals are due to the state of the
-// server, such as a deployment, or to a token that has run out. A permanent failure of the network,
-// such as a name that does not exist, is not an answer: the network may be repaired.
+// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away,
+// and for a permanent failure that is an answer, as long as no connection has lasted: one that has
+// lasted shows that this side is right. A failure of the network, such as a name that does not
+// exist, is not an answer.
 func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step {
 	switch {
 	case v.Kind == KindCanceled:

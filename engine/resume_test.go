@@ -129,31 +129,6 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	}
 }
 
-// A breaker that is half-open needs a probe, and a call of which attempts were made
-// elsewhere is one like any other: nothing else may ever come.
-func TestResumeProbes(t *testing.T) {
-	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Deadline: lull.NoTimeout,
-		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, Probes: 1}})
-	c, _ := d.State().Start(0, engine.Spec{})
-	c.Attempt(0, nil)
-	c.Next(0, lull.Verdict{Kind: lull.KindOverloaded}, nil)
-	if _, step := d.State().Resume(time.Millisecond, engine.Spec{}, 2); step.Reason != engine.CircuitOpen {
-		t.Fatalf("%+v: the breaker is not open", step)
-	}
-	now := time.Minute
-	c, step := d.State().Resume(now, engine.Spec{}, 2)
-	if step.Done {
-		t.Fatalf("no probe: %v", step.Reason)
-	}
-	if step = c.Attempt(now, nil); step.Done {
-		t.Fatalf("the probe was not let through: %v", step.Reason)
-	}
-	c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if got := d.Breaker().State(now); got != breaker.Closed {
-		t.Errorf("%v after a probe that succeeded", got)
-	}
-}
-
 // From a call that made no attempt here nothing is learned about the dependency.
 func TestResumeWithoutAnAttemptTeachesNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{InFlight: 1},

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -43,18 +42,7 @@ func (s *siblings) sameState() {
 	if s.r.IntN(50) != 0 {
 		return
 	}
-	if x, y := a.Budget(), b.Budget(); x != nil && x.Balance(s.now) != y.Balance(s.now) {
-		s.fatalf("at %v: %v and %v left in the budgets", s.now, x.Balance(s.now), y.Balance(s.now))
-	}
-	if x, y := a.Breaker(), b.Breaker(); x != nil && (x.State(s.now) != y.State(s.now) || x.RetryAt(s.now) != y.RetryAt(s.now)) {
-		s.fatalf("at %v: breakers %v and %v", s.now, x.State(s.now), y.State(s.now))
-	}
-}
-
-// luck is the same random numbers for both, for one step.
-func (s *siblings) luck() func() uint64 {
-	n := s.r.Uint64()
-	return func() uint64 { return n }
+	s.remembers("the end of an attempt", s.of[0], s.of[1])
 }
 
 func (s *siblings) arrive() {
@@ -91,15 +79,7 @@ func (s *siblings) attempt(calls *[2]engine.Call) {
 
 // fly draws how the attempt ends.
 func (s *siblings) fly(calls *[2]engine.Call) {
-	v := lull.Verdict{Kind: lull.KindSuccess}
-	switch n := s.r.IntN(100); {
-	case s.down && n < 60, n < 6:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
-	case s.down && n < 80, n < 9:
-		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-	case n < 10:
-		v = lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
-	}
+	v, _ := s.verdict()
 	took := time.Duration(s.r.ExpFloat64() * float64(20*ms))
 	if timeout := calls[0].Timeout(s.now); took >= timeout {
 		took = timeout
@@ -143,24 +123,7 @@ func TestSucceedLeavesWhatNextLeaves(t *testing.T) {
 		for j := range s.of {
 			s.of[j] = newDependency(t, p, lull.WithBudget(budgetOfKind(kind)))
 		}
-		gap := time.Duration(1+r.IntN(20)) * ms
-		left := callsEach
-		var arrivals func()
-		arrivals = func() {
-			if r.IntN(200) == 0 {
-				s.down = !s.down
-			}
-			s.arrive()
-			if left--; left > 0 {
-				s.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
-			}
-		}
-		s.after(0, arrivals)
-		for s.queue.Len() > 0 {
-			m := heap.Pop(&s.queue).(moment)
-			s.now = m.at
-			m.do()
-		}
+		s.play(callsEach, 200, s.arrive, nil)
 		calls, succeeded = calls+s.calls, succeeded+s.succeeded
 	}
 	t.Logf("%d calls, of which %d were handed to Succeed (base seed %d)", calls, succeeded, base)

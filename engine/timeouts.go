@@ -22,22 +22,14 @@ const (
 
 const (
 	// TimeoutsWhenAnswered: only if the dependency has answered another attempt of this process
-	// that began later, or at most two seconds earlier. It is the zero value, and the one thing
-	// that decides whether a fleet recovers.
+	// that began later, or at most two seconds earlier. It is the zero value. If nobody else is
+	// answered either, there is a line, and another attempt makes it longer.
 	//
-	// A failure that comes back is an answer: it cost the dependency little, and is over. A
-	// timeout is none. The attempt may still be worked on or wait in line, and if nobody
-	// else is answered either, the line is what is wrong: another attempt makes it longer.
-	//
-	// If one that began later was answered, and quickly, there is no line: one request was lost, or one
-	// host is sick. Then the timeout is repeated. If it is not known yet, the call waits to see:
-	// for half to all of the time that its attempt took, up to four times. If nothing shows
-	// by then that there is no line, the timeout is final. Only a process that makes one call
-	// after the other, and has nobody to compare with, repeats it: while it waited it made no other
-	// call, so it adds nothing to a line.
-	//
-	// It costs a process that calls so rarely that nothing was answered for two seconds: its timeouts
-	// are final. TimeoutsAlways is for those who are few.
+	// If one that began later was answered, and quickly, there is no line, and the timeout is
+	// repeated. If it is not known yet, the call waits to see: for half to all of the time that its
+	// attempt took, up to four times. If nothing shows by then that there is no line, the timeout is
+	// final, but for a process that makes one call after the other. It is also final for one that
+	// calls so rarely that nothing was answered for two seconds: TimeoutsAlways is for those.
 	TimeoutsWhenAnswered TimeoutRetries = iota
 	// TimeoutsAlways: as any other failure. For a handful of processes; a fleet
 	// that retries timeouts sustains the outage that caused them.

@@ -8,8 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero fields of a Config that is on stand for. The package comment explains
-// what each rests on.
+// What the zero fields of a Config that is on stand for.
 const (
 	DefaultPercentile = 0.95
 	DefaultWindow     = 30 * time.Second

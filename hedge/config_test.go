@@ -132,12 +132,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestConfigIsComparable(t *testing.T) {
-	if (Config{Attempts: 2}) != (Config{Attempts: 2}) {
-		t.Error("a Config does not equal itself")
-	}
-}
-
 // gRPC's published cases of hedging policies. What has no counterpart here is left
 // out: status codes, and durations that are no durations.
 func TestGRPCPolicies(t *testing.T) {

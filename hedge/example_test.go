@@ -85,15 +85,6 @@ func ExampleConfig_grpc() {
 	// attempt at 1.5s
 }
 
-// The percentile is learned from calls that succeed.
-func ExampleHedger_Start() {
-	h, now := taught()
-	flight := h.Start(now)
-	delay, ok := flight.Delay()
-	fmt.Println(delay.Round(ms), ok)
-	// Output: 96ms true
-}
-
 // When everything is slow nothing is hedged.
 func ExampleHedger_Fire() {
 	h, now := taught()
@@ -105,21 +96,6 @@ func ExampleHedger_Fire() {
 	}
 	fmt.Println(granted[hedge.Granted] <= 50, granted[hedge.TooManyLate] >= 450)
 	// Output: true true
-}
-
-func ExampleHedger_Settle() {
-	h, _ := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1, InFlight: 1})
-	for range 2 {
-		flight := h.Start(0)
-		fmt.Println(h.Fire(20*ms, &flight))
-	}
-	h.Settle()
-	flight := h.Start(0)
-	fmt.Println(h.Fire(40*ms, &flight))
-	// Output:
-	// granted
-	// too_many_in_flight
-	// granted
 }
 
 // That an attempt was cut short after a millisecond does not make the percentile
@@ -134,25 +110,6 @@ func ExampleHedger_Done() {
 	after, _ := h.Delay(now + time.Second)
 	fmt.Println(before == after)
 	// Output: true
-}
-
-func ExampleHedger_Delay() {
-	h, now := taught()
-	fmt.Println(h.Delay(now))
-	fmt.Println(h.Delay(now + time.Minute)) // what it knew is too old
-	// Output:
-	// 96.468992ms true
-	// 0s false
-}
-
-func ExampleHedger_InFlight() {
-	h, _ := hedge.New(hedge.Config{Attempts: 3, Delay: hedge.AtOnce, Share: -1})
-	flight := h.Start(0)
-	for range 5 {
-		h.Fire(0, &flight)
-	}
-	fmt.Println(h.InFlight())
-	// Output: 2
 }
 
 func ExampleHedger_Counts() {
@@ -171,25 +128,6 @@ func ExampleHedger_Counts() {
 	// 0 0
 }
 
-func ExampleFlight_Delay() {
-	h, _ := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1})
-	flight := h.Start(0)
-	fmt.Println(flight.Delay())
-	h.Fire(20*ms, &flight)
-	_, ok := flight.Delay()
-	fmt.Println(ok) // there are two attempts, and no timer is needed for a third
-	// Output:
-	// 20ms true
-	// false
-}
-
-func ExampleFlight_Reason() {
-	h, _ := hedge.New(hedge.Config{Attempts: 2})
-	flight := h.Start(0)
-	fmt.Println(flight.Reason()) // it has seen no call
-	// Output: unlearned
-}
-
 // Many hedgers of one kind: what they have in common is there once.
 func ExamplePrepare() {
 	plan, err := hedge.Prepare(hedge.Config{Attempts: 2, Delay: 20 * ms})
@@ -200,23 +138,4 @@ func ExamplePrepare() {
 	flight := shards[1].Start(0)
 	fmt.Println(flight.Delay())
 	// Output: 20ms true
-}
-
-// A hedger that is a field of something.
-func ExamplePlan_Init() {
-	plan, _ := hedge.Prepare(hedge.Config{Attempts: 2, Delay: 20 * ms})
-	var shard struct {
-		address string
-		hedger  hedge.Hedger
-	}
-	plan.Init(&shard.hedger)
-	fmt.Println(shard.hedger.Delay(0))
-	// Output: 20ms true
-}
-
-func ExampleReason_UnmarshalText() {
-	var r hedge.Reason
-	err := r.UnmarshalText([]byte("too_many_late"))
-	fmt.Println(r, err)
-	// Output: too_many_late <nil>
 }

@@ -3,6 +3,7 @@ package hedge
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -50,7 +51,14 @@ func (t *tape) number() int { return int(int8(t.byte())) }
 // order of the methods. Nothing may panic, and what an answer promises must hold.
 func FuzzHedger(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte("\x02 then some calls that are late and late and in time"))
+	r := rand.New(rand.NewPCG(1, 9))
+	for range 20 {
+		data := make([]byte, 1000)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := tape(data)
 		c := Config{Attempts: in.number(), Delay: in.duration(), Percentile: in.float(), Window: in.duration(), MinSamples: in.number(),

@@ -1,8 +1,6 @@
 package hedge
 
 import (
-	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -139,33 +137,5 @@ func TestPlan(t *testing.T) {
 	}
 	if p, err := Prepare(Config{Attempts: -1}); p != nil || err == nil {
 		t.Errorf("Prepare returns %v, %v", p, err)
-	}
-}
-
-// Times at the ends of what a Duration holds, and backwards.
-func TestExtremeTimes(t *testing.T) {
-	times := []time.Duration{math.MinInt64, math.MinInt64 + 1, -time.Hour, -1, 0, 1, time.Second, time.Hour, math.MaxInt64 - 1, math.MaxInt64}
-	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 9))
-		c := Config{Attempts: 2, MinSamples: 1, Share: 0.5}
-		if seed%2 == 0 {
-			c = Config{Attempts: 3, Delay: time.Duration(r.Int64()), Share: 0.5}
-		}
-		h := must(t, c)
-		at := func() time.Duration { return times[r.IntN(len(times))] }
-		for range 300 {
-			f := h.Start(at())
-			if d, ok := f.Delay(); ok && d <= 0 {
-				t.Fatalf("seed %d: a delay of %v", seed, d)
-			}
-			if h.Fire(at(), &f) == Granted && r.IntN(2) == 0 {
-				h.Settle()
-			}
-			h.Done(at(), &f, r.IntN(2) == 0)
-			h.Delay(at())
-			if calls, late := h.Counts(at()); calls < 0 || late < 0 {
-				t.Fatalf("seed %d: counts %d, %d", seed, calls, late)
-			}
-		}
 	}
 }

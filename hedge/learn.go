@@ -120,19 +120,10 @@ func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 }
 
 // percentile is the least latency, among those of the n successes in s, that a
-// share p of all first attempts does not exceed. It is the estimate of Kaplan and
-// Meier (1958); the package comment has the reason. Going up from the shortest,
-// each success takes its part of those that are known to have got so far, and one
-// that was cut short is no longer among them after that.
-//
-// One more than there are is taken to have outlasted all. Of n successes the k-th
-// is then the first with k/(n+1) ≥ p, and the share of calls that take longer is
-// 1-p on average, which without that one it exceeds.
-//
-// If more than 1-p have outlasted all successes it is not known, and then the
-// longest success is as good as anything: it is Share that decides.
-//
-// Others count meanwhile. That the sums do not quite fit is no harm.
+// share p of all first attempts does not exceed: the estimate of Kaplan and Meier
+// (1958), with one more attempt that has outlasted all (of n successes the k-th is
+// then the first with k/(n+1) ≥ p). If more than 1-p have outlasted all successes it
+// is the longest: it is Share that decides then. Others may count meanwhile.
 func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	left := n + l.cut.total(s) + 1
 	alive := 1.0
@@ -157,9 +148,8 @@ func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	return at
 }
 
-// often reports whether ten calls have succeeded within eight seconds, before which
-// nothing is learned: a process that makes fewer cannot hedge any of them under the
-// usual Share, and need not remember them.
+// often reports whether ten calls have succeeded within eight seconds. A process that
+// makes fewer cannot hedge any of them under the usual Share.
 func (h *Hedger) often(now time.Duration) bool {
 	const calls, countBits = 10, 8
 	at := window.Tick(now, longestIs) + 1

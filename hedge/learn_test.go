@@ -31,70 +31,6 @@ func learnt(h *Hedger, now, took time.Duration, success bool) {
 	h.Done(now, &f, success)
 }
 
-// Without losers the percentile is the k-th of n successes, k = ⌈p(n+1)⌉, which is
-// found in at most 1/32 more, and the share of calls that take longer is then 1-p
-// on average.
-func TestPercentileOfSuccesses(t *testing.T) {
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		p := []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999}[r.IntN(6)]
-		h := must(t, lax(Config{Percentile: p, MinSamples: 1, MinDelay: 1}))
-		warm(h, 0)
-		n := 1 + r.IntN(2000)
-		scale := math.Exp(r.Float64()*15) * 1e3 // a microsecond to three seconds
-		var took []time.Duration
-		for range n {
-			took = append(took, time.Duration(r.ExpFloat64()*scale))
-		}
-		for _, d := range took {
-			learnt(h, time.Second, d, true)
-		}
-		slices.Sort(took)
-		want := took[min(n, int(math.Ceil(p*float64(n+1)-1e-9)))-1]
-		got, ok := h.Delay(2 * time.Second)
-		if !ok || got <= want || got > want+max(want/32, 1024) {
-			t.Errorf("seed %d: p%v of %d successes is %v, %v; want %v or a little more", seed, 100*p, n, got, ok, want)
-		}
-	}
-}
-
-// What MinSamples rests on: learned from so few samples, how many calls will be late,
-// and how often is that more than Share? The chance of the latter is that of a
-// binomial distribution: at most two of 60 beyond the p90.
-func TestMinSamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: a statistic of one goroutine")
-	}
-	t.Parallel()
-	const rounds, mean = 5000, 10e6
-	r := rand.New(rand.NewPCG(1, 1))
-	for _, c := range []struct {
-		n     int
-		often float64 // above 0.1
-	}{{20, 0.12}, {60, 0.053}, {100, 0.024}} {
-		var sum float64
-		over := 0
-		for range rounds {
-			h := must(t, lax(Config{MinSamples: c.n}))
-			warm(h, 0)
-			for range c.n {
-				learnt(h, time.Second, time.Duration(r.ExpFloat64()*mean), true)
-			}
-			d, _ := h.Delay(2 * time.Second)
-			late := math.Exp(-float64(d) / mean)
-			if sum += late; late > 0.1 {
-				over++
-			}
-		}
-		late, often := sum/rounds, float64(over)/rounds
-		t.Logf("%d samples: %.4f late on average, above 0.1 in %.4f", c.n, late, often)
-		// Buckets round up, so it is a little less.
-		if late > 0.05 || late < 0.04 || often > 1.1*c.often || often < 0.5*c.often {
-			t.Errorf("%d samples: %.4f late on average, above 0.1 in %.4f, want no more than %.3f", c.n, late, often, c.often)
-		}
-	}
-}
-
 // population is first attempts: those that succeeded, and those that were cut short.
 type population struct{ ended, cut []time.Duration }
 
@@ -222,31 +158,6 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 	}
 }
 
-// Nothing is learned from hedges, however they end: their true latency is unknown.
-func TestHedgesTeachNothing(t *testing.T) {
-	h := must(t, lax(Config{MinSamples: 20}))
-	warm(h, 0)
-	now := time.Duration(0)
-	for range 100 {
-		now += 10 * ms
-		learnt(h, now, 20*ms, true)
-	}
-	before, ok := h.Delay(now + time.Second)
-	if !ok {
-		t.Fatal("nothing learned")
-	}
-	for range 100 {
-		f := h.Start(now)
-		if h.Fire(now+before, &f) != Granted {
-			t.Fatal("refused")
-		}
-		h.Settle()
-	}
-	if after, _ := h.Delay(now + 2*time.Second); after != before {
-		t.Errorf("hedges moved the percentile from %v to %v", before, after)
-	}
-}
-
 // Only the first Done of a call counts.
 func TestDoneTwice(t *testing.T) {
 	h := must(t, lax(Config{MinSamples: 20}))
@@ -285,59 +196,6 @@ func TestNothingIsKnownBeforeMinSamples(t *testing.T) {
 	f := h.Start(now + time.Second)
 	if d, ok := f.Delay(); !ok || d < 5*ms || d > 5200*time.Microsecond {
 		t.Errorf("after 60 samples of 5ms: %v, %v", d, ok)
-	}
-}
-
-// A window that nobody touched is empty, without anybody writing to it.
-func TestWindowExpiresOnRead(t *testing.T) {
-	h := must(t, Config{Attempts: 2})
-	warm(h, 0)
-	for i := range 100 {
-		learnt(h, time.Duration(i)*ms, 10*ms, true)
-	}
-	if _, ok := h.Delay(25*time.Second - 1); !ok {
-		t.Error("forgotten after five of six slots")
-	}
-	if d, ok := h.Delay(30*time.Second + 1); ok {
-		t.Errorf("still %v after the window", d)
-	}
-	for i := range 100 {
-		learnt(h, 31*time.Second+time.Duration(i)*ms, 20*ms, true)
-	}
-	if d, ok := h.Delay(32 * time.Second); !ok || d < 20*ms {
-		t.Errorf("%v, %v: want what is recent, 20ms", d, ok)
-	}
-	f := h.Start(time.Hour)
-	if d, ok := f.Delay(); ok {
-		t.Errorf("still %v after an hour", d)
-	}
-}
-
-// A process with many calls goes by the last of them: five to ten seconds.
-func TestManyCallsShortenTheWindow(t *testing.T) {
-	h := must(t, Config{Attempts: 2})
-	warm(h, 0)
-	fly := func(from, to time.Duration, took time.Duration) {
-		for now := from; now < to; now += 5 * ms {
-			learnt(h, now, took, true)
-		}
-	}
-	fly(0, 20*time.Second, 500*ms)
-	fly(20*time.Second, 25*time.Second, 10*ms)
-	if d, _ := h.Delay(25*time.Second - 1); d < 500*ms {
-		t.Errorf("%v, though the slot before this one has nothing but 500ms", d)
-	}
-	if d, ok := h.Delay(26 * time.Second); !ok || d > 11*ms {
-		t.Errorf("%v: the last thousand calls took 10ms", d)
-	}
-	// One with few calls needs the whole window.
-	h = must(t, Config{Attempts: 2})
-	warm(h, 0)
-	for now := time.Duration(0); now < 30*time.Second; now += 200 * ms {
-		learnt(h, now, map[bool]time.Duration{true: 500 * ms, false: 10 * ms}[now < 20*time.Second], true)
-	}
-	if d, ok := h.Delay(30*time.Second - 1); !ok || d < 500*ms {
-		t.Errorf("%v, %v: two thirds of the window took 500ms", d, ok)
 	}
 }
 

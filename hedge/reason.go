@@ -1,8 +1,6 @@
 package hedge
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Reason is the answer to Fire: Granted, or why not.
 type Reason uint8
@@ -26,12 +24,3 @@ var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", 
 
 // String is the reason as a label for logs and metrics, such as "too_many_late".
 func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
-
-// MarshalText is String, for a Reason that is one.
-func (r Reason) MarshalText() ([]byte, error) { return choice.Marshal("Reason", reasonNames[:], r) }
-
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
-// text and what is allowed.
-func (r *Reason) UnmarshalText(text []byte) error {
-	return choice.Unmarshal("Reason", reasonNames[:], r, text)
-}

@@ -60,10 +60,8 @@ func (r *recent) fromStock(earned int64) bool {
 // isTail counts a late call, and reports whether so few are late that they are the
 // tail: this one and the others no more than Share of the calls, in the last
 // second, or as far back as it takes for the calls to pay for enough hedges. Where they do
-// not, because they are the first or few, the stock pays.
-//
-// The call is counted before the sum is taken, so that of calls that ask at once
-// at least the last sees all.
+// not, because they are the first or few, the stock pays. (It is counted first, so that of
+// calls that ask at once at least the last sees all.)
 func (h *Hedger) isTail(now time.Duration) bool {
 	if h.share > maxShare {
 		return true

@@ -131,62 +131,6 @@ func TestShareByTheBook(t *testing.T) {
 	}
 }
 
-// At a steady rate every second keeps the share by itself, whatever is late in it.
-func TestShareOfEverySecond(t *testing.T) {
-	t.Parallel()
-	seeds := seed.Runs(2)
-	for seed := range uint64(seeds) {
-		r := rand.New(rand.NewPCG(seed, 6))
-		h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
-		hedges := make([]int, 400)
-		lateness := 0.0
-		for i := range 100_000 { // 1000 a second
-			if i%500 == 0 {
-				lateness = []float64{0, 0.05, 0.05, 0.08, 0.12, 0.5, 1}[r.IntN(7)]
-			}
-			now := time.Duration(i) * ms
-			f := h.Start(now)
-			if r.Float64() < lateness && h.Fire(now, &f) == Granted {
-				hedges[now/tick]++
-			}
-		}
-		for s := 4; s < len(hedges); s++ {
-			if n := hedges[s] + hedges[s-1] + hedges[s-2] + hedges[s-3]; n > 100 {
-				t.Errorf("seed %d: %d hedges in the second up to %v, of 1000 calls", seed, n, time.Duration(s+1)*tick)
-			}
-		}
-	}
-}
-
-// All calls are late from some moment on: after a tenth of a second's calls there
-// is not one hedge more, until they are in time again for a second.
-func TestAllLateStopsHedges(t *testing.T) {
-	h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
-	after, again := 0, time.Duration(0)
-	for i := range 30_000 { // 1000 a second
-		now := time.Duration(i) * ms
-		f := h.Start(now)
-		slow := now >= 10*time.Second && now < 20*time.Second
-		if !slow && i%20 != 0 {
-			continue
-		}
-		if h.Fire(now, &f) == Granted {
-			if slow && now > 10*time.Second+100*ms {
-				after++
-			}
-			if now >= 20*time.Second && again == 0 {
-				again = now
-			}
-		}
-	}
-	if after > 0 {
-		t.Errorf("%d hedges in an outage, after its first 100ms", after)
-	}
-	if again == 0 || again > 21*time.Second {
-		t.Errorf("hedges come back at %v, after all was well from 20s on", again)
-	}
-}
-
 // Once refused, a call is refused for good, and need not be asked about.
 func TestRefusedForGood(t *testing.T) {
 	h := must(t, Config{Attempts: 3, Delay: ms})
@@ -211,43 +155,5 @@ func TestRefusedForGood(t *testing.T) {
 	}
 	if _, again := h.Counts(time.Second); again != late {
 		t.Errorf("it was counted again: %d late calls, then %d", late, again)
-	}
-}
-
-// The first late calls are hedged from stock, and those of a process with few calls, as long
-// as most are in time. If all are late two are hedged, and no more.
-func TestFewCallsAreHedgedFromStock(t *testing.T) {
-	for _, gap := range []time.Duration{10 * ms, 700 * ms, time.Second, time.Minute} {
-		for _, c := range []struct{ every, calls, want int }{{20, 1000, 50}, {1, 10, 2}, {1, 1000, 2}, {2, 1000, -1}} {
-			h := must(t, Config{Attempts: 2, Delay: ms})
-			hedges, late := 0, 0
-			for i := range c.calls {
-				now := time.Duration(i) * gap
-				f := h.Start(now)
-				if i%c.every == 0 {
-					late++
-					if h.Fire(now, &f) == Granted {
-						hedges++
-						h.Settle()
-					}
-				}
-			}
-			if c.want >= 0 && hedges != c.want || c.want < 0 && (hedges < stocked || hedges > stocked+c.calls/10) {
-				t.Errorf("a call every %v, one in %d late: %d of %d late ones were hedged", gap, c.every, hedges, late)
-			}
-		}
-	}
-}
-
-func TestQuietCountersExpire(t *testing.T) {
-	h := must(t, Config{Attempts: 2, Delay: ms, Share: 1})
-	f := h.Start(0)
-	h.Fire(0, &f)
-	h.Start(0)
-	if calls, late := h.Counts(0); calls != 2 || late != 1 {
-		t.Errorf("counts %d, %d, want 2, 1", calls, late)
-	}
-	if calls, late := h.Counts(time.Second); calls != 0 || late != 0 {
-		t.Errorf("a second later: counts %d, %d, want none", calls, late)
 	}
 }

@@ -13,7 +13,13 @@ import (
 // in fifty takes 50 times as long.
 func tailed(h *Hedger) *world {
 	r := rand.New(rand.NewPCG(1, 2))
-	return &world{r: r, rate: steady(2000), servers: 100, latency: latencyOf["2 % take 50 times"](r), hedger: ours{h}}
+	return &world{r: r, rate: 2000, servers: 100, hedger: h, latency: func() time.Duration {
+		d := (0.7 + 0.6*r.Float64()) * 10e6
+		if r.IntN(50) == 0 {
+			d *= 50
+		}
+		return time.Duration(d)
+	}}
 }
 
 type figures struct {
@@ -60,8 +66,8 @@ func TestNoHedgesWhenAllHangs(t *testing.T) {
 	w := tailed(h)
 	w.servers = 0
 	usual := w.latency
-	w.latency = func(c *flown, attempt int) time.Duration {
-		d := usual(c, attempt)
+	w.latency = func() time.Duration {
+		d := usual()
 		if w.now >= 30*time.Second && w.now < 40*time.Second {
 			d = 40*time.Second - w.now + d
 		}

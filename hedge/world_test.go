@@ -2,9 +2,7 @@ package hedge
 
 import (
 	"container/heap"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 )
@@ -13,11 +11,10 @@ import (
 // succeed wins, and what else is under way is cancelled.
 type world struct {
 	r       *rand.Rand
-	rate    func(now time.Duration) float64           // calls a second
-	latency func(c *flown, attempt int) time.Duration // of an attempt that is begun now
-	fails   func(c *flown, attempt int) bool          // nil: none
-	hedger  hedger                                    // decides
-	done    func(c *flown)                            // nil: nobody looks
+	rate    float64              // calls a second
+	latency func() time.Duration // of an attempt that is begun now
+	hedger  *Hedger              // decides
+	done    func(c *flown)       // nil: nobody looks
 
 	// The service works on so many attempts at a time, in their order. Zero: on all.
 	servers int
@@ -50,17 +47,8 @@ type flown struct {
 	over   []bool
 	served []time.Duration // until when it is worked on; zero: not
 
-	won      int // attempt, or the last to fail; -1: under way
-	end      time.Duration
-	hardness uint64 // for latencies that the attempts of a call have in common
-}
-
-// hedger decides in a world: a Hedger, or a rival.
-type hedger interface {
-	start(now time.Duration, c *flown) (time.Duration, bool)
-	fire(now time.Duration, c *flown) (granted bool, again time.Duration, ok bool)
-	// ended: by itself (own), with success or not, or else cut short.
-	ended(now time.Duration, c *flown, attempt int, own, success bool)
+	won int // attempt; -1: under way
+	end time.Duration
 }
 
 type event struct {
@@ -90,7 +78,7 @@ func (w *world) schedule(at time.Duration, c *flown, attempt int) {
 }
 
 func (w *world) arrive() {
-	gap := time.Duration(w.r.ExpFloat64() / w.rate(w.now) * float64(time.Second))
+	gap := time.Duration(w.r.ExpFloat64() / w.rate * float64(time.Second))
 	w.schedule(w.now+gap, nil, 0)
 }
 
@@ -117,8 +105,9 @@ func (w *world) run(until time.Duration) {
 
 func (w *world) begin() {
 	w.calls++
-	c := &flown{start: w.now, won: -1, hardness: w.r.Uint64()}
-	d, ok := w.hedger.start(w.now, c)
+	c := &flown{start: w.now, won: -1}
+	c.flight = w.hedger.Start(w.now)
+	d, ok := c.flight.Delay()
 	w.send(c)
 	if ok {
 		w.schedule(w.now+d, c, -1)
@@ -140,7 +129,7 @@ func (w *world) serve() {
 		if next.c.over[next.attempt] {
 			continue // it has gone
 		}
-		took := w.latency(next.c, next.attempt)
+		took := w.latency()
 		next.c.served[next.attempt] = w.now + took
 		w.busy++
 		w.work += took
@@ -153,13 +142,12 @@ func (w *world) timer(c *flown) {
 		return
 	}
 	w.asked++
-	granted, again, ok := w.hedger.fire(w.now, c)
-	if !granted {
+	if w.hedger.Fire(w.now, &c.flight) != Granted {
 		return
 	}
 	w.hedges++
 	w.send(c)
-	if ok {
+	if again, ok := c.flight.Delay(); ok {
 		w.schedule(w.now+again, c, -1)
 	}
 }
@@ -173,15 +161,8 @@ func (w *world) land(c *flown, attempt int) {
 	if c.over[attempt] {
 		return
 	}
-	success := w.fails == nil || !w.fails(c, attempt)
 	c.over[attempt] = true
-	w.hedger.ended(w.now, c, attempt, true, success)
-	if !success {
-		if !slices.Contains(c.over, false) {
-			c.won, c.end = attempt, w.now // it has failed, and is no more to be hedged
-		}
-		return
-	}
+	w.ended(c, attempt, true)
 	c.won, c.end = attempt, w.now
 	for i := range c.over {
 		if !c.over[i] {
@@ -200,28 +181,14 @@ func (w *world) cancel(c *flown, attempt int) {
 		w.work -= c.served[attempt] - w.now
 		c.served[attempt] = 0
 	}
-	w.hedger.ended(w.now, c, attempt, false, false)
+	w.ended(c, attempt, false)
 }
 
-// ours is a Hedger in a world.
-type ours struct{ *Hedger }
-
-func (o ours) start(now time.Duration, c *flown) (time.Duration, bool) {
-	c.flight = o.Start(now)
-	return c.flight.Delay()
-}
-
-func (o ours) fire(now time.Duration, c *flown) (bool, time.Duration, bool) {
-	granted := o.Fire(now, &c.flight) == Granted
-	d, ok := c.flight.Delay()
-	return granted, d, ok
-}
-
-func (o ours) ended(now time.Duration, c *flown, attempt int, own, success bool) {
+func (w *world) ended(c *flown, attempt int, success bool) {
 	if attempt == 0 {
-		o.Done(now, &c.flight, own && success)
+		w.hedger.Done(w.now, &c.flight, success)
 	} else {
-		o.Settle()
+		w.hedger.Settle()
 	}
 }
 
@@ -232,34 +199,4 @@ func must(t testing.TB, c Config) *Hedger {
 		t.Fatal(err)
 	}
 	return h
-}
-
-func steady(rate float64) func(time.Duration) float64 {
-	return func(time.Duration) float64 { return rate }
-}
-
-// Latencies of about 10 ms.
-var latencyOf = map[string]func(r *rand.Rand) func(*flown, int) time.Duration{
-	"exponential": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration { return time.Duration(r.ExpFloat64() * 10e6) }
-	},
-	"lognormal": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration { return time.Duration(math.Exp(r.NormFloat64()) * 10e6) }
-	},
-	"2 % take 50 times": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(*flown, int) time.Duration {
-			d := (0.7 + 0.6*r.Float64()) * 10e6
-			if r.IntN(50) == 0 {
-				d *= 50
-			}
-			return time.Duration(d)
-		}
-	},
-	// Half of what makes a call slow is in the call.
-	"slow calls": func(r *rand.Rand) func(*flown, int) time.Duration {
-		return func(c *flown, _ int) time.Duration {
-			own := rand.New(rand.NewPCG(c.hardness, 1)).ExpFloat64()
-			return time.Duration((own + r.ExpFloat64()) * 5e6)
-		}
-	},
 }

@@ -53,12 +53,8 @@ func inMemory(req *http.Request) bool {
 		return false
 	}
 	switch r := reflect.ValueOf(req.Body).Field(0).Interface().(type) {
-	case *bytes.Reader:
-		return int64(r.Len()) == req.ContentLength
-	case *bytes.Buffer:
-		return int64(r.Len()) == req.ContentLength
-	case *strings.Reader:
-		return int64(r.Len()) == req.ContentLength
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return int64(r.(interface{ Len() int }).Len()) == req.ContentLength
 	}
 	return false
 }
@@ -67,7 +63,7 @@ func inMemory(req *http.Request) bool {
 // at once if there is no body, since nobody need close that.
 func (out *outgoing) lend(resp *http.Response) {
 	if rw, ok := resp.Body.(io.ReadWriteCloser); ok {
-		resp.Body = &upgradedBody{rw, out.detached}
+		resp.Body = &upgradedBody{rw, out.detached()}
 		return
 	}
 	if bodiless(resp) {
@@ -103,7 +99,7 @@ func (b *releasingBody) Read(p []byte) (int, error) {
 
 func (b *releasingBody) Close() error {
 	err := b.answer.Close()
-	b.detached.Release()
+	(*outgoing)(b).detached().Release()
 	return err
 }
 

@@ -111,7 +111,7 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 						requests.Add(1)
 						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
-				}), end: make(chan struct{}), closed: make(chan struct{})}
+				}), closed: make(chan struct{})}
 				if idle == nil {
 					idle = conn
 				}
@@ -238,46 +238,35 @@ func (hiddenResponse) Error() string { return "hidden" }
 // the pool; what is written to it is lost then.
 type endable struct {
 	net.Conn
-	end, closed chan struct{}
-	once        sync.Once
+	ended  atomic.Bool
+	closed chan struct{}
+	once   sync.Once
 }
 
 // whenTaken is a context whose request ends the connection when it gets it.
 func (c *endable) whenTaken(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Conn == net.Conn(c) {
-			close(c.end)
+			c.ended.Store(true)
+			c.Conn.SetReadDeadline(time.Unix(1, 0)) //clock: long past
 			<-c.closed
 		}
 	}})
 }
 
 func (c *endable) Read(p []byte) (int, error) {
-	type result struct {
-		n   int
-		err error
-	}
-	read := make(chan result, 1)
-	buf := make([]byte, len(p))
-	go func() {
-		n, err := c.Conn.Read(buf)
-		read <- result{n, err}
-	}()
-	select {
-	case r := <-read:
-		return copy(p, buf[:r.n]), r.err
-	case <-c.end:
+	n, err := c.Conn.Read(p)
+	if c.ended.Load() {
 		return 0, io.EOF
 	}
+	return n, err
 }
 
 func (c *endable) Write(p []byte) (int, error) {
-	select {
-	case <-c.end:
+	if c.ended.Load() {
 		return len(p), nil
-	default:
-		return c.Conn.Write(p)
 	}
+	return c.Conn.Write(p)
 }
 
 func (c *endable) Close() error {

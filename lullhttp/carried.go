@@ -41,17 +41,12 @@ func carriedBy(err error) *http.Response {
 		return nil
 	}
 	for i := range v.NumField() {
-		if resp, ok := responseIn(v, i); ok && resp.StatusCode >= 400 {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
+		if resp, _ := v.Field(i).Interface().(*http.Response); resp != nil && resp.StatusCode >= 400 {
 			return resp
 		}
 	}
 	return nil
-}
-
-func responseIn(v reflect.Value, i int) (*http.Response, bool) {
-	if v.Type().Field(i).Type != reflect.TypeFor[*http.Response]() || !v.Type().Field(i).IsExported() {
-		return nil, false
-	}
-	resp, _ := v.Field(i).Interface().(*http.Response)
-	return resp, resp != nil
 }

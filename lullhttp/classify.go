@@ -35,23 +35,13 @@ import (
 // a proxy; a name that was not resolved; a Unix socket whose file is missing, or whose backlog is full; a
 // machine without free files or ports, which is on the caller's side as well.
 //
-// An error does not show everything. A [Transport] also knows whether its base transport has had a
-// connection for the request, if that reports to package httptrace, as http.Transport does. If it had
-// none, whatever failed was never sent: a dial, a handshake or a CONNECT that was cut, or that the
-// attempt's time has ended; a CONNECT that the proxy has answered with a status, which then decides. (To have its
-// Retry-After obeyed, return a StatusError from http.Transport.OnProxyConnectResponse.) And it
-// knows of the request's body, and of another host in the error (a server for tokens), so that failures of
-// the caller's own side count for nobody else: see docs/guide.md.
+// A [Transport] knows more than an error shows: whether its base transport has had a connection for the request, what
+// became of the request's body, and which host the error is about. See docs/protocols.md, "HTTP: what was never sent" and
+// "HTTP: the caller's own side".
 //
-// It looks at types and never at words of its own. Some errors of http.Transport have no
-// type: that for an idle connection which the server closed just as a request went out
-// (http.Transport repeats GET, HEAD, OPTIONS and TRACE then, and leaves PUT and DELETE to
-// lull); that for a first line of a response which was cut; that for an HTTP/2 connection on
-// which nothing was answered, not even a ping; that for a GOAWAY before the first stream
-// of a connection, which was never looked at; and those for a handshake's timeout and for the answers
-// of proxies. They are compared with those that net/http itself makes, once for each process and
-// after a failure. Other errors without a type are unclassified, and not repeated, such as an
-// unsupported scheme.
+// It looks at types and never at words of its own. Errors of http.Transport without a type (see reference, and those of
+// handshakes and proxies) are compared with those that net/http itself makes, once for each process and after a failure.
+// Other errors without a type are unclassified, and not repeated, such as an unsupported scheme.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}

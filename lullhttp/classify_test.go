@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,11 +55,6 @@ func roundTrip(t *testing.T, tr *http.Transport, ctx context.Context, method, ur
 	return err
 }
 
-func get(t *testing.T, url string) error {
-	t.Helper()
-	return roundTrip(t, &http.Transport{}, context.Background(), "GET", url, nil)
-}
-
 // serve accepts connections in memory and hands each to f, until the test, in a bubble, ends.
 func serve(t *testing.T, f func(*memnet.Conn)) (addr string) {
 	t.Helper()
@@ -96,76 +90,61 @@ func readRequest(c net.Conn) {
 	}
 }
 
-func TestErrorRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const addr = "nobody.test:80"
-		checkError(t, get(t, "http://"+addr), lull.KindTransient, true, "connection_refused")
-		// Refused by a proxy: the request did not leave either.
-		tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: addr})}
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
-		tr = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "socks5", Host: addr})}
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
-	})
-}
-
-func TestErrorReset(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		addr := serve(t, func(c *memnet.Conn) {
+// What http.Transport returns when a server fails in each way. (Package neterr tests the types, and
+// TestWhatWasNeverSentIsRepeated what fails before the request is sent.)
+func TestErrorsOfConnections(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
+	hangUp := func(answer string) func(*memnet.Conn) {
+		return func(c *memnet.Conn) {
 			readRequest(c)
-			c.SetLinger(0) // close with RST
+			io.WriteString(c, answer)
+		}
+	}
+	mute := func(c *memnet.Conn) { io.Copy(io.Discard, c) }
+	for name, c := range map[string]struct {
+		scheme    string
+		serve     func(*memnet.Conn) // nil: nobody
+		set       func(*http.Transport)
+		kind      engine.Kind
+		neverSent bool
+		code      string
+	}{
+		"refused":               {"http", nil, nil, lull.KindTransient, true, "connection_refused"},
+		"reset":                 {"http", func(c *memnet.Conn) { readRequest(c); c.SetLinger(0) }, nil, lull.KindTransient, false, "connection_reset"},
+		"no answer":             {"http", hangUp(""), nil, lull.KindTransient, false, "unexpected_eof"},
+		"half a header":         {"http", hangUp(answer), nil, lull.KindTransient, false, "unexpected_eof"},
+		"half a body":           {"http", hangUp(answer + "\r\nhalf"), nil, lull.KindTransient, false, "unexpected_eof"},
+		"not HTTP":              {"http", hangUp("I do not speak HTTP\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"SSH":                   {"http", hangUp("SSH-2.0-OpenSSH_9.6\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no status":             {"http", hangUp("HTTP/1.1 two hundred\r\n\r\n"), nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no such scheme":        {"gopher", nil, nil, lull.KindUnclassified, false, engine.CodeUnclassified},
+		"no header in time":     {"http", mute, func(tr *http.Transport) { tr.ResponseHeaderTimeout = time.Millisecond }, lull.KindTransient, false, "timeout"},
+		"the name is not there": {"http", nil, dialFails(&net.DNSError{Name: "x.invalid", IsNotFound: true}), lull.KindPermanent, true, "nxdomain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				addr, tr := "nobody.test:80", new(http.Transport)
+				if c.serve != nil {
+					addr = serve(t, c.serve)
+				}
+				if c.set != nil {
+					c.set(tr)
+				}
+				checkError(t, roundTrip(t, tr, t.Context(), "GET", c.scheme+"://"+addr, nil), c.kind, c.neverSent, c.code)
+			})
 		})
-		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "connection_reset")
-	})
+	}
 }
 
-func TestErrorEarlyEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		addr := serve(t, func(c *memnet.Conn) { readRequest(c) })
-		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
-
-		addr = serve(t, func(c *memnet.Conn) {
-			readRequest(c)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
-		})
-		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
-
-		addr = serve(t, func(c *memnet.Conn) {
-			readRequest(c)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n")
-		})
-		checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
-	})
+func dialFails(err error) func(*http.Transport) {
+	return func(tr *http.Transport) {
+		tr.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+		}
+	}
 }
 
-func TestErrorTimeouts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mute := serve(t, func(c *memnet.Conn) { io.Copy(io.Discard, c) })
-		const timeout = "timeout"
-
-		tr := &http.Transport{ResponseHeaderTimeout: time.Millisecond}
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
-
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
-
-		// Before the handshake no request leaves.
-		tr = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "https://"+mute, nil), lull.KindTransient, true, timeout)
-
-		tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext} //outside: its time is over before anything is dialled
-		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, true, timeout)
-
-		client := &http.Client{Timeout: time.Millisecond, Transport: &http.Transport{DialContext: memnet.Dial}}
-		defer client.CloseIdleConnections()
-		_, err := client.Get("http://" + mute)
-		checkError(t, err, lull.KindTransient, false, timeout)
-
-		checkError(t, os.ErrDeadlineExceeded, lull.KindTransient, false, timeout)
-	})
-}
-
-func TestErrorCanceled(t *testing.T) {
+func TestErrorsOfTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		addr := serve(t, func(c *memnet.Conn) {
@@ -174,25 +153,10 @@ func TestErrorCanceled(t *testing.T) {
 			io.Copy(io.Discard, c)
 		})
 		checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindUnclassified, false, "canceled")
-	})
-}
-
-func TestErrorDNS(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			err  net.DNSError
-			kind engine.Kind
-			code string
-		}{
-			{net.DNSError{Name: "x.invalid", IsNotFound: true}, lull.KindPermanent, "nxdomain"},
-			{net.DNSError{Name: "x.invalid", IsTemporary: true}, lull.KindTransient, "dns"},
-			{net.DNSError{Name: "x.invalid", IsTimeout: true}, lull.KindTransient, "dns"},
-		} {
-			tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &c.err}
-			}}
-			checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://x.invalid/", nil), c.kind, true, c.code)
-		}
+		client := &http.Client{Timeout: time.Millisecond, Transport: &http.Transport{DialContext: memnet.Dial}}
+		defer client.CloseIdleConnections()
+		_, err := client.Get("http://" + serve(t, func(c *memnet.Conn) { io.Copy(io.Discard, c) }))
+		checkError(t, err, lull.KindTransient, false, "timeout")
 	})
 }
 
@@ -234,25 +198,15 @@ func TestErrorTLS(t *testing.T) {
 	})
 }
 
+// A text is no evidence, and nothing is known of other errors of net/http.
 func TestErrorUnclassified(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, engine.CodeUnclassified)
-		for _, line := range []string{"I do not speak HTTP\r\n\r\n", "SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
-			addr := serve(t, func(c *memnet.Conn) {
-				readRequest(c)
-				io.WriteString(c, line)
-			})
-			checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
-		}
-		for _, err := range []error{
-			errors.New("connection reset by peer"), // a text is no evidence
-			errors.New("EOF"),
-			http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
-			&http.MaxBytesError{Limit: 1},
-		} {
-			checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
-		}
-	})
+	for _, err := range []error{
+		errors.New("connection reset by peer"), errors.New("EOF"),
+		http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
+		&http.MaxBytesError{Limit: 1},
+	} {
+		checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
+	}
 }
 
 func TestErrorClosedByThisProcess(t *testing.T) {

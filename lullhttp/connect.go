@@ -3,7 +3,6 @@ package lullhttp
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,8 +20,7 @@ import (
 // handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout: the type has no name outside, but its
 // values are equal.
 var handshakeTimeout = sync.OnceValue(func() error {
-	mute := &scripted{closed: make(chan struct{})}
-	_, err := connectOver(&http.Transport{TLSHandshakeTimeout: -1}, mute, "https")
+	err := connectOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScripted("", false), "https")
 	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
 		return err
 	}
@@ -34,27 +32,27 @@ var errUnprovoked = errors.New("net/http returns another error than it used to")
 
 // socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
 var socksReplies = [...]struct {
-	reply   string
-	verdict lull.Verdict
+	reply string
+	kind  engine.Kind
+	code  string
 }{
-	{"\x05\x00\x05\x01", lull.Verdict{Kind: lull.KindTransient, Code: "socks_failure"}},    // of the proxy
-	{"\x05\x00\x05\x02", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // by its rules
-	{"\x05\x00\x05\x03", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // network
-	{"\x05\x00\x05\x04", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // host
-	{"\x05\x00\x05\x05", lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused"}},
-	{"\x05\x00\x05\x06", lull.Verdict{Kind: lull.KindTransient, Code: "unreachable"}},      // the packets went in circles
-	{"\x05\xff", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}},         // it wants credentials
-	{"\x05\x02\x01\x01", lull.Verdict{Kind: engine.KindCallerSide, Code: "proxy_refused"}}, // it wants others
+	{"\x05\x00\x05\x01", lull.KindTransient, "socks_failure"},    // of the proxy
+	{"\x05\x00\x05\x02", engine.KindCallerSide, "proxy_refused"}, // by its rules
+	{"\x05\x00\x05\x03", lull.KindTransient, "unreachable"},      // network
+	{"\x05\x00\x05\x04", lull.KindTransient, "unreachable"},      // host
+	{"\x05\x00\x05\x05", lull.KindTransient, "connection_refused"},
+	{"\x05\x00\x05\x06", lull.KindTransient, "unreachable"},      // the packets went in circles
+	{"\x05\xff", engine.KindCallerSide, "proxy_refused"},         // it wants credentials
+	{"\x05\x02\x01\x01", engine.KindCallerSide, "proxy_refused"}, // it wants others
 }
 
 // socksTexts are the innermost errors for socksReplies.
 var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 	for i := range socksReplies {
 		// The rest is the address that it has connected from, which nothing reads.
-		conn := &scripted{in: strings.NewReader(socksReplies[i].reply + "\x00\x01\x00\x00\x00\x00\x00\x00"), closed: make(chan struct{})}
+		conn := newScripted(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
-		_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http")
-		texts[i] = innermost(err)
+		texts[i] = innermost(connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
 	}
 	return texts
 })
@@ -69,10 +67,7 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	text := innermost(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
-			neverSent := v.NeverSent
-			v = socksReplies[i].verdict
-			v.NeverSent = neverSent
-			return v
+			v.Kind, v.Code = socksReplies[i].kind, socksReplies[i].code
 		}
 	}
 	return v
@@ -81,8 +76,9 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 // refusedConnect is what net/http returns if a proxy answers CONNECT with 503, without that reason.
 var refusedConnect = sync.OnceValue(func() (found bool) {
 	const reason = "a reason"
-	conn := &scripted{in: strings.NewReader("HTTP/1.1 503 " + reason + "\r\n\r\n"), closed: make(chan struct{})}
-	_, err := connectOver(&http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "localhost:3128"})}, conn, "https")
+	proxy := &url.URL{Scheme: "http", Host: "localhost:3128"}
+	conn := newScripted("HTTP/1.1 503 "+reason+"\r\n\r\n", false)
+	err := connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "https")
 	return err != nil && err.Error() == reason
 })
 
@@ -101,36 +97,39 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	return lull.Verdict{}, false
 }
 
-// connectOver makes a request on a connection in memory.
-func connectOver(t *http.Transport, conn net.Conn, scheme string) (*http.Response, error) {
+// connectOver makes a request on a connection in memory, and returns its error.
+func connectOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme string) error {
 	t.DisableKeepAlives = true
 	t.DialContext = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://localhost/", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, scheme+"://localhost/", nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := t.RoundTrip(req)
 	if err == nil {
 		resp.Body.Close()
 	}
-	return resp, err
+	return err
 }
 
-// scripted is a connection whose other side says what it is to say, if that is not nil, and is silent then.
+// scripted is a connection whose other side says what it is to say. Then it ends, or is silent.
 type scripted struct {
 	net.Conn
-	in     io.Reader
+	in     *strings.Reader
+	ends   bool
 	once   sync.Once
 	closed chan struct{}
 }
 
+func newScripted(in string, ends bool) *scripted {
+	return &scripted{in: strings.NewReader(in), ends: ends, closed: make(chan struct{})}
+}
+
 func (c *scripted) Read(p []byte) (int, error) {
-	if c.in != nil {
-		if n, err := c.in.Read(p); err == nil {
-			return n, nil
-		}
+	if n, err := c.in.Read(p); err == nil || c.ends {
+		return n, err
 	}
 	<-c.closed
 	return 0, net.ErrClosed

@@ -26,9 +26,6 @@ import (
 // Registry's changes.
 func WithPolicies(policies map[string]lull.Policy) Option {
 	return func(t *Transport) error {
-		if t.policies == nil {
-			t.policies = make(map[string]lull.Policy, len(policies))
-		}
 		maps.Copy(t.policies, policies)
 		return nil
 	}

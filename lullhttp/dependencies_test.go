@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 )
@@ -34,9 +32,7 @@ func TestHostSpellings(t *testing.T) {
 			tr := transport(t, lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithEndpoints(c.given, endpoints))
 			for _, u := range c.urls {
 				req, _ := http.NewRequest("GET", u, nil)
-				if _, err := tr.RoundTrip(req); err != nil {
-					t.Fatal(err)
-				}
+				sent(t, tr, req)
 				if got := tr.Dependency(req).Name(); got != c.name {
 					t.Errorf("%s: dependency %q, want %q", u, got, c.name)
 				}
@@ -47,46 +43,6 @@ func TestHostSpellings(t *testing.T) {
 			if n := tr.Registry().Len(); n != 1 {
 				t.Errorf("%q: %d dependencies", c.urls, n)
 			}
-		}
-	})
-}
-
-// Requests that match a pattern have a policy, a budget and a breaker of their own: a
-// long poll that times out opens no circuit for others at the same host.
-func TestRule20LongPollsHaveTheirOwnDependency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		base := roundTripper(func(req *http.Request) (*http.Response, error) {
-			if req.URL.Path == "/poll" {
-				select {
-				case <-time.After(20 * time.Second):
-				case <-req.Context().Done():
-					return nil, req.Context().Err()
-				}
-			}
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
-		})
-		var events []string
-		cl := client(t, lull.Policy{}, lullhttp.WithBase(base),
-			lullhttp.WithObserver(observe(func(e lull.Event) {
-				if e.Kind == event.CallEnded {
-					events = append(events, e.Dependency)
-				}
-			})),
-			lullhttp.WithPolicies(map[string]lull.Policy{"GET queue.internal/poll": {AttemptTimeout: 30 * time.Second}}))
-		for i := range 10 {
-			resp, err := cl.Get("http://queue.internal/poll")
-			if err != nil {
-				t.Fatalf("poll %d: %v", i, err)
-			}
-			resp.Body.Close()
-		}
-		resp, err := cl.Post("http://queue.internal/send", "", strings.NewReader("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if got := fmt.Sprint(len(events), events[9:]); got != "11 [GET queue.internal/poll queue.internal]" {
-			t.Error(got)
 		}
 	})
 }

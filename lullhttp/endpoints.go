@@ -25,8 +25,7 @@ import (
 // An endpoint is written as an address, "10.0.0.7:8080": then the request's scheme
 // and its Host header stay what they were; or as a base, "https://eu.example.com":
 // then it is made as though it had been to that host in the first place, unless
-// the caller has set a Host of their own. The URL's path and query are always the
-// request's. Over TLS the certificate must be for the endpoint, so those need names.
+// the caller has set a Host of their own. Over TLS the certificate must be for the endpoint, so those need names.
 //
 // A status of 500 and above, and an attempt that gets no answer, count against the
 // endpoint (502, 503 and 504 as gateway failures); an attempt that was cancelled, or
@@ -117,9 +116,6 @@ func WithEndpoints(host string, e *Endpoints) Option {
 	return func(t *Transport) error {
 		if host == "" || e == nil {
 			return fmt.Errorf("lullhttp: WithEndpoints(%q, %v): want a host, and endpoints", host, e)
-		}
-		if t.endpoints == nil {
-			t.endpoints = make(map[string]*Endpoints)
 		}
 		t.endpoints[canonicalHost("", host)] = e
 		return nil

@@ -21,9 +21,7 @@ import (
 //   - learns when a call to a dependency has failed for good. If the handler then
 //     answers with a status of 500 or above, the response has X-Should-Retry: false,
 //     unless the handler has set such a header itself. The call has been retried here,
-//     where that costs least, and a retry from further up would multiply: with four
-//     attempts in each of three layers, one call becomes 4 × 4 × 4 = 64 at the bottom,
-//     just when that is down. So it remains a tenth more than one.
+//     where that costs least, and a retry from further up would multiply.
 //
 // A client can claim all that. At an edge choose whom to believe: [WithTrust].
 //

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,7 +21,6 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/driver/inbound"
-	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
@@ -39,56 +37,6 @@ func newHandler(t testing.TB, f http.HandlerFunc, opts ...lullhttp.HandlerOption
 
 // sendsTime has the client send the time to a host of which it knows nothing yet.
 var sendsTime = lullhttp.WithTimeoutHeader(lullhttp.DefaultTimeoutHeader)
-
-// What is left of an attempt's time is the time of the work for it: of its timeout,
-// of the call's deadline, of its caller's.
-func TestTheServerHasTheClientsTime(t *testing.T) {
-	p := eager
-	p.AttemptTimeout, p.Deadline = 300*ms, 500*ms
-	var mu sync.Mutex // the first attempt's work ends beside the second's
-	var left []time.Duration
-	var ended []error
-	handle := newHandler(t, func(w http.ResponseWriter, r *http.Request) {
-		until, _ := r.Context().Deadline()
-		mu.Lock()
-		left = append(left, time.Until(until)) //clock: run in a bubble
-		mu.Unlock()
-		<-r.Context().Done()
-		mu.Lock()
-		ended = append(ended, r.Context().Err())
-		mu.Unlock()
-		time.Sleep(ms) //clock: run in a bubble; or the answer comes in the same instant
-	})
-	for name, c := range map[string]struct {
-		caller time.Duration
-		want   []time.Duration
-	}{
-		"attempt, then call": {0, []time.Duration{300 * ms, 200 * ms}},
-		"the caller's":       {250 * ms, []time.Duration{250 * ms}},
-	} {
-		left, ended = nil, nil
-		inBubble(t, p, handle, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-			ctx, cancel := context.Background(), func() {}
-			if c.caller > 0 {
-				ctx, cancel = context.WithTimeout(ctx, c.caller)
-			}
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", host, nil)
-			if _, err := cl.Do(req); !errors.Is(err, lull.ErrDeadline) {
-				t.Errorf("%s: %v", name, err)
-			}
-			time.Sleep(time.Second)
-		}, sendsTime)
-		if fmt.Sprint(left) != fmt.Sprint(c.want) {
-			t.Errorf("%s: the server had %v, want %v", name, left, c.want)
-		}
-		for _, err := range ended {
-			if err == nil {
-				t.Errorf("%s: not ended", name)
-			}
-		}
-	}
-}
 
 // The client's timeout is for the beginning of the response. Work that continues after
 // that is not cut off. Work before it is.
@@ -107,46 +55,50 @@ func TestTheTimeIsForTheBeginningOfTheResponse(t *testing.T) {
 		if got := read(t, resp, err); got != "the rest" {
 			t.Errorf("got %q", got)
 		}
-	})
+	}, sendsTime)
 }
 
-// The headers that are sent: the time from the first attempt on, and nothing about it
-// where nothing bounds the attempt, or where it is switched off.
-func TestTheTimeIsSent(t *testing.T) {
+// The headers that are sent: the time from the first attempt on, and its number from the second on; nothing of the time where
+// nothing bounds the attempt, and of neither where it is switched off.
+func TestTheTimeAndTheNumberAreSent(t *testing.T) {
 	free := eager
 	free.AttemptTimeout, free.Deadline = lull.NoTimeout, lull.NoTimeout
 	second := eager
 	second.AttemptTimeout = time.Second
-	for _, c := range []struct {
-		name   string
+	for name, c := range map[string]struct {
 		policy lull.Policy
 		opts   []lullhttp.Option
-		header string
-		want   string
+		want   string // of three attempts
 	}{
-		{"default", second, nil, lullhttp.DefaultTimeoutHeader, ""}, // see TestTheTimeIsSentToHostsThatAskForIt
-		{"to all hosts", second, []lullhttp.Option{sendsTime}, lullhttp.DefaultTimeoutHeader, "1000"},
-		{"another header", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("x-time-left")}, "X-Time-Left", "1000"},
-		{"off", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("")}, lullhttp.DefaultTimeoutHeader, ""},
-		{"no timeout", free, []lullhttp.Option{sendsTime}, lullhttp.DefaultTimeoutHeader, ""},
+		"default":         {second, nil, ", Lull-Attempt 2, Lull-Attempt 3"}, // see TestTheTimeIsSentToHostsThatAskForIt
+		"to all hosts":    {second, []lullhttp.Option{sendsTime}, "Lull-Timeout 1000, Lull-Timeout 1000 Lull-Attempt 2, Lull-Timeout 1000 Lull-Attempt 3"},
+		"another header":  {second, []lullhttp.Option{lullhttp.WithTimeoutHeader("x-time-left")}, "X-Time-Left 1000, X-Time-Left 1000 Lull-Attempt 2, X-Time-Left 1000 Lull-Attempt 3"},
+		"no time":         {second, []lullhttp.Option{lullhttp.WithTimeoutHeader("")}, ", Lull-Attempt 2, Lull-Attempt 3"},
+		"no timeout":      {free, []lullhttp.Option{sendsTime}, ", Lull-Attempt 2, Lull-Attempt 3"},
+		"another's count": {second, []lullhttp.Option{lullhttp.WithAttemptHeader("x-envoy-attempt-count")}, ", X-Envoy-Attempt-Count 2, X-Envoy-Attempt-Count 3"},
+		"no number":       {second, []lullhttp.Option{lullhttp.WithAttemptHeader("")}, ", , "},
 	} {
 		var got []string
 		inBubble(t, c.policy, func(w http.ResponseWriter, r *http.Request) {
-			got = append(got, r.Header.Get(c.header))
+			var sent []string
+			for _, key := range []string{"Lull-Timeout", "X-Time-Left", "Lull-Attempt", "X-Envoy-Attempt-Count"} {
+				if v := r.Header.Get(key); v != "" {
+					sent = append(sent, key+" "+v)
+				}
+			}
+			got = append(got, strings.Join(sent, " "))
+			w.WriteHeader(503)
 		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 			req, _ := http.NewRequest("GET", host, nil)
 			resp, err := cl.Do(req)
 			read(t, resp, err)
 			if len(req.Header) > 0 {
-				t.Errorf("%s: the caller's request was changed: %v", c.name, req.Header)
+				t.Errorf("%s: the caller's request was changed: %v", name, req.Header)
 			}
 		}, c.opts...)
-		if len(got) != 1 || got[0] != c.want {
-			t.Errorf("%s: %s is %q, want %q", c.name, c.header, got, c.want)
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-	}
-	if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithTimeoutHeader("no good")); err == nil {
-		t.Error("a header with a space in its name")
 	}
 }
 
@@ -272,37 +224,6 @@ func TestParseHedge(t *testing.T) {
 	for v, want := range map[string]bool{"?1": true, "1": true, "True": true, "?0": false, "0": false, "": false, "yes": false} {
 		if got := lullhttp.ParseHedge(http.Header{"Lull-Hedge": {v}}); got != want {
 			t.Errorf("Lull-Hedge: %s is %v", v, got)
-		}
-	}
-}
-
-// A hedge is marked as one: an attempt beside another, not one after it.
-func TestAHedgeIsMarked(t *testing.T) {
-	for name, c := range map[string]struct {
-		first func(http.ResponseWriter)
-		want  []string
-	}{
-		"slow":  {func(http.ResponseWriter) { time.Sleep(time.Second) }, []string{" ", "2 ?1"}},
-		"fails": {func(w http.ResponseWriter) { w.WriteHeader(503) }, []string{" ", "2 "}},
-	} {
-		var mu sync.Mutex
-		var got []string
-		p := lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 10 * ms, Share: -1}}
-		inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			got = append(got, r.Header.Get(lullhttp.DefaultAttemptHeader)+" "+r.Header.Get(lullhttp.DefaultHedgeHeader))
-			first := len(got) == 1
-			mu.Unlock()
-			if first {
-				c.first(w)
-			}
-		}, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-			resp, err := cl.Get(host)
-			read(t, resp, err)
-			time.Sleep(2 * time.Second)
-		})
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: attempts say %q, want %q", name, got, c.want)
 		}
 	}
 }
@@ -526,44 +447,9 @@ func TestHostsThatAskForTheTimeAreForgotten(t *testing.T) {
 	})
 }
 
-// A handler announces that it reads the time, unless it does not, or reads it from another
-// header, or does not trust the client.
-func TestTheHandlerAsksForTheTime(t *testing.T) {
-	mine := func(r *http.Request) bool { return r.Header.Get("From") == "me" }
-	for name, c := range map[string]struct {
-		opts []lullhttp.HandlerOption
-		from string
-		want bool
-	}{
-		"default":         {nil, "", true},
-		"another header":  {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("X-Left")}, "", false},
-		"no header":       {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "", false},
-		"a friend":        {[]lullhttp.HandlerOption{lullhttp.WithTrust(mine)}, "me", true},
-		"a stranger":      {[]lullhttp.HandlerOption{lullhttp.WithTrust(mine)}, "x", false},
-		"the time is out": {nil, "late", true},
-	} {
-		for _, status := range []int{0, 103, 204, 503} {
-			h := newHandler(t, func(w http.ResponseWriter, _ *http.Request) {
-				if status > 0 {
-					w.WriteHeader(status)
-				}
-			}, c.opts...)
-			req := httptest.NewRequest("GET", "/", nil)
-			req.Header.Set("From", c.from)
-			if c.from == "late" {
-				req.Header.Set("Lull-Timeout", "0")
-			}
-			w := httptest.NewRecorder()
-			h(w, req)
-			if got := len(w.Result().Header["Lull"]) > 0; got != c.want {
-				t.Errorf("%s, status %d: %v", name, status, w.Result().Header)
-			}
-		}
-	}
-}
-
 // The headers of a request are trusted from clients that the option accepts, and from nobody
-// else. Without the option they are trusted from everybody.
+// else. Without the option they are trusted from everybody. A handler announces to whom it trusts that it reads
+// the time, unless it does not, or reads it from another header.
 func TestTrust(t *testing.T) {
 	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
 	mutual := lullhttp.WithTrust(lullhttp.TrustMutualTLS)
@@ -571,35 +457,49 @@ func TestTrust(t *testing.T) {
 		opts     []lullhttp.HandlerOption
 		tls      *tls.ConnectionState
 		believed bool
+		silent   bool
 	}{
-		"no option":              {nil, nil, true},
-		"nobody":                 {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, verified, false},
-		"everybody":              {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, nil, true},
-		"mutual TLS":             {[]lullhttp.HandlerOption{mutual}, verified, true},
-		"TLS, no certificate":    {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{}, false},
-		"TLS, not verified":      {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
-		"no TLS":                 {[]lullhttp.HandlerOption{mutual}, nil, false},
-		"nobody, another number": {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.ReadAttemptWith(func(*http.Request) int { return 3 })}, nil, false},
+		"no option":              {nil, nil, true, false},
+		"nobody":                 {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, verified, false, false},
+		"everybody":              {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, nil, true, false},
+		"mutual TLS":             {[]lullhttp.HandlerOption{mutual}, verified, true, false},
+		"TLS, no certificate":    {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{}, false, false},
+		"TLS, not verified":      {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false, false},
+		"no TLS":                 {[]lullhttp.HandlerOption{mutual}, nil, false, false},
+		"nobody, another number": {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.ReadAttemptWith(func(*http.Request) int { return 3 })}, nil, false, false},
+		"another header":         {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("X-Left")}, nil, false, true},
+		"no header":              {[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, nil, false, true},
 	} {
-		ran := false
-		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+		status, ran := 0, false
+		h := newHandler(t, func(w http.ResponseWriter, r *http.Request) {
 			ran = true
 			_, bounded := r.Context().Deadline()
-			if n := inbound.From(r.Context()).Attempt(); bounded != c.believed || (n == 3) != c.believed {
+			if n := inbound.From(r.Context()).Attempt(); bounded != c.believed || (n == 3) != (c.believed || c.silent) {
 				t.Errorf("%s: attempt %d, with a deadline: %v; want that it is believed: %v", name, n, bounded, c.believed)
+			}
+			if status > 0 {
+				w.WriteHeader(status)
 			}
 		}, c.opts...)
 		r := httptest.NewRequest("GET", "/", nil)
 		r.TLS = c.tls
 		r.Header.Set("Lull-Attempt", "3")
+		handle := func() {
+			w := httptest.NewRecorder()
+			h(w, r)
+			if announced := len(w.Result().Header["Lull"]) > 0; announced != c.believed {
+				t.Errorf("%s, status %d: announced: %v", name, status, announced)
+			}
+		}
 		r.Header.Set("Lull-Timeout", lullhttp.FormatTimeout(time.Hour))
-		h(httptest.NewRecorder(), r)
-		if !ran {
-			t.Errorf("%s: not run", name)
+		for _, status = range []int{0, 103, 204, 503} {
+			if handle(); !ran {
+				t.Errorf("%s: not run", name)
+			}
 		}
 		ran = false
 		r.Header.Set("Lull-Timeout", "0")
-		if h(httptest.NewRecorder(), r); ran == c.believed {
+		if handle(); ran == c.believed {
 			t.Errorf("%s: the client's time is up, and the handler ran: %v", name, ran)
 		}
 	}

@@ -1,28 +1,22 @@
 package lullhttp_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -36,72 +30,11 @@ var hedging = lull.Policy{
 	Breaker: breaker.Config{Off: true},
 }
 
-// Rule 9: both requests of a hedged PUT with a file for a body carry the whole of it,
-// though both are read at the same time.
-func TestRule09EachHedgeHasItsOwnBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "body")
-		content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		want := sha256.Sum256(content)
-
-		secondIsHere, firstHasAll, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
-		var mu sync.Mutex
-		var sums [][sha256.Size]byte
-		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			sum := sha256.New()
-			first := r.Header.Get(lullhttp.DefaultAttemptHeader) == "" // which may arrive second
-			if first {
-				io.CopyN(sum, r.Body, int64(len(content)/2))
-				<-secondIsHere
-			} else {
-				close(secondIsHere)
-				defer func() { <-firstHasAll; fmt.Fprint(w, "second") }()
-			}
-			io.Copy(sum, r.Body)
-			mu.Lock()
-			sums = append(sums, [sha256.Size]byte(sum.Sum(nil)))
-			mu.Unlock()
-			if first {
-				close(firstHasAll)
-				<-release
-			}
-		})
-		defer close(release)
-		open := func() (io.ReadCloser, error) { return os.Open(file) }
-		body, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		req, err := http.NewRequest("PUT", s.URL, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.GetBody, req.ContentLength = open, int64(len(content))
-		resp, err := client(t, hedging).Do(req)
-		if got := read(t, resp, err); got != "second" {
-			t.Errorf("answer %q", got)
-		}
-		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
-			t.Errorf("%+v", o)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if len(sums) != 2 || sums[0] != want || sums[1] != want {
-			t.Errorf("%d bodies arrived, with sums %x; want %x twice", len(sums), sums, want)
-		}
-	})
-}
-
-// slowly answers the requests in turn, each after its delay with its status; no
-// sooner than their contexts end if the delay is negative.
+// slowly answers the requests in turn, each after its delay with its status.
 type slowly struct {
 	mu      sync.Mutex
 	answers []answer
-	got     []string // method and attempt header
-	gone    int      // requests whose client went away first
+	got     []string // method, headers of attempts and hedges, and body
 }
 
 type answer struct {
@@ -110,28 +43,25 @@ type answer struct {
 }
 
 func (s *slowly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	n := len(s.got)
-	s.got = append(s.got, r.Method+r.Header.Get(lullhttp.DefaultAttemptHeader))
+	s.got = append(s.got, r.Method+r.Header.Get(lullhttp.DefaultAttemptHeader)+r.Header.Get(lullhttp.DefaultHedgeHeader)+string(body))
 	s.mu.Unlock()
-	io.Copy(io.Discard, r.Body)
 	a := answer{0, 500}
 	if n < len(s.answers) {
 		a = s.answers[n]
 	}
 	select {
 	case <-time.After(a.after):
+		w.WriteHeader(a.status)
+		fmt.Fprintf(w, "answer %d", n+1)
 	case <-r.Context().Done():
-		s.mu.Lock()
-		s.gone++
-		s.mu.Unlock()
-		return
 	}
-	w.WriteHeader(a.status)
-	fmt.Fprintf(w, "answer %d", n+1)
 }
 
-// Rule 9 over HTTP, and rule 4: what is not idempotent is not hedged.
+// Rule 9 over HTTP, and rule 4: what is not idempotent is not hedged. Nor is what has a trailer, whose values belong to one
+// body. A hedge has the whole body and is marked: it is an attempt beside another, not one after it.
 func TestRule09Hedging(t *testing.T) {
 	keys := lullhttp.WithIdempotencyKeys(nil)
 	for _, c := range []struct {
@@ -143,22 +73,24 @@ func TestRule09Hedging(t *testing.T) {
 		got     []string
 		opts    []lullhttp.Option
 	}{
-		{"in time", "GET", []answer{{9 * ms, 200}}, "answer 1", 9 * ms, []string{"GET"}, nil},
-		{"the hedge is quicker", "GET", []answer{{time.Hour, 200}, {5 * ms, 200}}, "answer 2", 15 * ms, []string{"GET", "GET2"}, nil},
-		{"a fast 503 does not beat a slow 200", "GET", []answer{{100 * ms, 200}, {ms, 503}}, "answer 1", 100 * ms, []string{"GET", "GET2"}, nil},
-		{"nor if it comes first", "GET", []answer{{12 * ms, 503}, {100 * ms, 200}}, "answer 2", 110 * ms, []string{"GET", "GET2"}, nil},
-		{"a fast 404 is the answer", "GET", []answer{{time.Hour, 200}, {ms, 404}}, "answer 2", 11 * ms, []string{"GET", "GET2"}, nil},
-		{"a 503 before the delay calls the next", "GET", []answer{{5 * ms, 503}, {5 * ms, 200}}, "answer 2", 10 * ms, []string{"GET", "GET2"}, nil},
-		{"both fail", "GET", []answer{{15 * ms, 503}, {10 * ms, 502}}, "answer 2", 20 * ms, []string{"GET", "GET2"}, nil},
-		{"PUT", "PUT", []answer{{time.Hour, 200}, {5 * ms, 200}}, "answer 2", 15 * ms, []string{"PUT", "PUT2"}, nil},
-		{"POST", "POST", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"POST"}, nil},
-		{"POST with a key", "POST", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"POST"}, []lullhttp.Option{keys}},
-		{"PATCH", "PATCH", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"PATCH"}, nil},
+		{"in time", "GET", []answer{{9 * ms, 200}}, "answer 1", 9 * ms, []string{"GETabc"}, nil},
+		{"the hedge is quicker", "GET", []answer{{time.Hour, 200}, {5 * ms, 200}}, "answer 2", 15 * ms, []string{"GETabc", "GET2?1abc"}, nil},
+		{"a fast 503 does not beat a slow 200", "GET", []answer{{100 * ms, 200}, {ms, 503}}, "answer 1", 100 * ms, []string{"GETabc", "GET2?1abc"}, nil},
+		{"a 503 before the delay calls the next", "GET", []answer{{5 * ms, 503}, {5 * ms, 200}}, "answer 2", 10 * ms, []string{"GETabc", "GET2abc"}, nil},
+		{"both fail", "GET", []answer{{15 * ms, 503}, {10 * ms, 502}}, "answer 2", 20 * ms, []string{"GETabc", "GET2?1abc"}, nil},
+		{"PUT", "PUT", []answer{{time.Hour, 200}, {5 * ms, 200}}, "answer 2", 15 * ms, []string{"PUTabc", "PUT2?1abc"}, nil},
+		{"POST", "POST", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"POSTabc"}, nil},
+		{"POST with a key", "POST", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"POSTabc"}, []lullhttp.Option{keys}},
+		{"trailer", "PUT", []answer{{100 * ms, 200}}, "answer 1", 100 * ms, []string{"PUTabc"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &slowly{answers: c.answers}
 			inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-				req, _ := http.NewRequest(c.method, host, strings.NewReader("a body"))
+				req, _ := http.NewRequest(c.method, host, strings.NewReader("abc"))
+				if c.name == "trailer" {
+					req.Trailer = http.Header{"X-Sum": nil}
+					req.ContentLength = -1
+				}
 				start := time.Now()
 				resp, err := cl.Do(req)
 				took := time.Since(start)
@@ -218,24 +150,6 @@ func TestALosersResponseIsDrained(t *testing.T) {
 		// A loser that is cancelled costs its connection, one that has answered does not.
 		if open := connections.Load(); open > 21 {
 			t.Errorf("%d connections for 20 calls of two requests", open)
-		}
-	})
-}
-
-func TestACallerWhoGoesAwayEndsAllAttempts(t *testing.T) {
-	s := &slowly{answers: []answer{{time.Hour, 200}, {time.Hour, 200}}}
-	inBubble(t, hedging, s.ServeHTTP, func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
-		cl.Timeout = 50 * ms
-		start := time.Now()
-		_, err := cl.Get(host)
-		if err == nil || time.Since(start) != 50*ms {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-		time.Sleep(ms)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.gone != 2 {
-			t.Errorf("%d of 2 requests were cancelled", s.gone)
 		}
 	})
 }
@@ -368,10 +282,7 @@ func TestRule20ARequestIsTheCallersAgain(t *testing.T) {
 					}
 					req.Header = http.Header{"A": {"1", "2"}, "B": {"3"}, "C": nil}
 					req.TransferEncoding = []string{"identity"}
-					resp, err := tr.RoundTrip(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := sent(t, tr, req)
 					resp.Body.Close()
 					if resp.Request != req {
 						t.Fatal("the response is not that of the caller's request")
@@ -442,9 +353,7 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 			tr := transport(t, hedging, lullhttp.WithBase(base), lullhttp.WithAttemptHeader(""))
 			u, _ := url.Parse("http://user:pw@example.test/a?b#c")
 			req := (&http.Request{Method: "GET", URL: u, Header: h.Clone()}).WithContext(t.Context())
-			if _, err := tr.RoundTrip(req); err != nil {
-				t.Fatal(err)
-			}
+			sent(t, tr, req)
 			<-got
 			second := <-got
 			want := h.Clone()
@@ -461,56 +370,30 @@ func TestAHedgeSendsTheCallersRequest(t *testing.T) {
 	}
 }
 
-// The values of a trailer belong to one body, so a request with one is not hedged.
-func TestARequestWithATrailerIsNotHedged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var n atomic.Int32
-		base := roundTripper(func(r *http.Request) (*http.Response, error) {
-			n.Add(1)
-			r.Body.Close()
-			select {
-			case <-r.Context().Done():
-			case <-time.After(time.Second):
-			}
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
-		})
-		tr := transport(t, hedging, lullhttp.WithBase(base))
-		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("x"))
-		req.Trailer = http.Header{"X-Sum": nil}
-		if _, err := tr.RoundTrip(req); err != nil || n.Load() != 1 {
-			t.Errorf("%d attempts; %v", n.Load(), err)
-		}
-	})
-}
-
 // The hook before a retry gets the error of the attempt that failed most recently, whether or not
 // the policy hedges; a hedge gets it if one has failed.
 func TestBeforeRetryHasTheLastError(t *testing.T) {
-	for name, hedged := range map[string]hedge.Config{"not hedged": {}, "hedged": {Attempts: 3, Delay: 10 * ms, Share: -1}} {
-		for how, fails := range map[string]func() (*http.Response, error){
-			"a status": func() (*http.Response, error) {
-				return &http.Response{StatusCode: 503, Header: http.Header{"X-Id": {"7"}}, Body: http.NoBody}, nil
-			},
-			"an error": func() (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
-		} {
-			run(t, name+", "+how, func(t *testing.T) {
-				n := 0
+	hedged := eager
+	hedged.Attempts, hedged.Hedge = 0, hedge.Config{Attempts: 3, Delay: 10 * ms, Share: -1}
+	for name, p := range map[string]lull.Policy{"not hedged": eager, "hedged": hedged} {
+		for _, fails := range []error{io.ErrUnexpectedEOF, nil} { // nil: a status
+			run(t, fmt.Sprint(name, ", ", fails), func(t *testing.T) {
+				n, calls := 0, 0
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
-					if n++; n == 1 {
-						return fails()
+					resp := &http.Response{StatusCode: 200, Header: http.Header{"X-Id": {"7"}}, Body: http.NoBody}
+					if n++; n > 1 {
+						return resp, nil
 					}
-					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+					if fails != nil {
+						return nil, fails
+					}
+					resp.StatusCode = 503
+					return resp, nil
 				})
-				p := eager
-				p.Hedge = hedged
-				if hedged.Attempts > 0 {
-					p.Attempts = 0
-				}
-				calls := 0
 				tr := transport(t, p, lullhttp.WithBase(base), lullhttp.WithBeforeRetry(func(_ *http.Request, last error) error {
 					calls++
 					status, ok := errors.AsType[*lullhttp.StatusError](last)
-					if how == "a status" && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || how == "an error" && last != io.ErrUnexpectedEOF {
+					if fails == nil && (!ok || status.StatusCode != 503 || status.Header.Get("X-Id") != "7") || fails != nil && last != fails {
 						t.Errorf("the last error is %v", last)
 					}
 					return nil

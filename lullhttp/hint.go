@@ -191,8 +191,6 @@ func members(line string, f form) iter.Seq[string] {
 	}
 }
 
-func isDayName(s string) bool { return len(s) == 3 && isDay(s) || isLongDay(s) }
-
 // preferHint combines the hint of the header with that of the problem details in
 // the body. A "don't" counts wherever it stands, otherwise the header does.
 func preferHint(header Hint, ok bool, p Problem) (Hint, bool) {

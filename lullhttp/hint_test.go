@@ -121,11 +121,6 @@ func TestHintMillis(t *testing.T) {
 	}
 }
 
-func TestHintRepeatedFieldTakesTheLongest(t *testing.T) {
-	checkHint(t, 503, wait(30*time.Second, "Retry-After"), "Retry-After", "5", "Retry-After", "30", "Retry-After", "20", "Retry-After", "bad")
-	checkHint(t, 503, wait(time.Minute, "Retry-After"), "Retry-After", "5", "Retry-After", "Sun, 01 Mar 2026 12:01:00 GMT")
-}
-
 // An intermediary may join the values of a repeated field in one line (RFC 9110, 5.3).
 func TestHintJoinedValuesCountAsRepeated(t *testing.T) {
 	const date, later = "Sun, 01 Mar 2026 12:01:00 GMT", "Sunday, 01-Mar-26 12:02:00 GMT"
@@ -611,20 +606,12 @@ func TestRateLimitVectors(t *testing.T) {
 	seen := 0
 	for _, c := range v.Valid {
 		if c[0] != "RateLimit" {
-			// RateLimit-Policy does not matter for the next attempt, but its syntax is
-			// the same.
-			if !wellFormed(c[1]) {
-				t.Errorf("%s: %s is well-formed", c[0], c[1])
-			}
-			continue
+			continue // RateLimit-Policy does not matter for the next attempt
 		}
 		seen++
 		want, hasHint := waits[c[1]]
 		if d, ok := parseRateLimit([]string{c[1]}); d != want || ok != hasHint {
 			t.Errorf("%s: %s = %v, %v, want %v, %v", c[0], c[1], d, ok, want, hasHint)
-		}
-		if !wellFormed(c[1]) {
-			t.Errorf("%s: %s is well-formed", c[0], c[1])
 		}
 	}
 	for _, c := range v.Malformed {
@@ -643,30 +630,6 @@ func TestRateLimitVectors(t *testing.T) {
 	if seen < 7 {
 		t.Errorf("only %d vectors of RateLimit", seen)
 	}
-}
-
-// wellFormed walks a List of Strings, whatever its parameters.
-func wellFormed(s string) bool {
-	p := fieldParser{s: s}
-	for more, ok := true, true; more; {
-		if !p.str() {
-			return false
-		}
-		for p.accept(';') {
-			if _, ok = p.key(); !ok {
-				return false
-			}
-			if p.accept('=') {
-				if _, ok = p.value(); !ok {
-					return false
-				}
-			}
-		}
-		if more, ok = p.nextMember(); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 func TestRateLimit(t *testing.T) {

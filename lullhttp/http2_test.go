@@ -71,57 +71,32 @@ func h2Transport() *http.Transport {
 	return &http.Transport{Protocols: &p, DialContext: memnet.Dial}
 }
 
-// Codes as in RFC 9113, 7, sent by a server on a real connection. REFUSED_STREAM
-// is below: net/http retries it by itself, seven times in about a minute.
-func TestHTTP2StreamReset(t *testing.T) {
+// Codes as in RFC 9113, 7, sent by a server on a connection. REFUSED_STREAM is below: net/http retries it by itself, seven
+// times in about a minute. A GOAWAY before the first stream of a connection has an error without a type.
+func TestHTTP2ResetsAndGoAways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for code, want := range map[uint32]lull.Verdict{
-			2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-			3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-			8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-			10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-			13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
-			99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+		for _, c := range []struct {
+			answer []byte
+			want   lull.Verdict
+		}{
+			{frame(frameRSTStream, 1, 2), lull.Verdict{Kind: lull.KindTransient, Code: "http2_stream_reset"}},
+			{frame(frameRSTStream, 1, 3), lull.Verdict{Kind: lull.KindPermanent, Code: "http2_stream_error"}},
+			{frame(frameRSTStream, 1, 8), lull.Verdict{Kind: lull.KindTransient, Code: "http2_stream_reset"}},
+			{frame(frameRSTStream, 1, 10), lull.Verdict{Kind: lull.KindTransient, Code: "http2_stream_reset"}},
+			{frame(frameRSTStream, 1, 11), lull.Verdict{Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"}},
+			{frame(frameRSTStream, 1, 13), lull.Verdict{Kind: lull.KindPermanent, Code: "http2_stream_error"}},
+			{frame(frameRSTStream, 1, 99), lull.Verdict{Kind: lull.KindPermanent, Code: "http2_stream_error"}},
+			{frame(frameGoAway, 0, 1, 0), lull.Verdict{Kind: lull.KindTransient, Code: "http2_goaway"}},
+			{frame(frameGoAway, 0, 1, 2), lull.Verdict{Kind: lull.KindTransient, Code: "http2_goaway"}},
+			{frame(frameGoAway, 0, 1, 11), lull.Verdict{Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"}},
+			{frame(frameGoAway, 0, 0, 2), lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "http2_goaway"}},
+			{frame(frameGoAway, 0, 0, 7), lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "http2_goaway"}},
+			{frame(frameGoAway, 0, 0, 11), lull.Verdict{Kind: lull.KindRateLimited, NeverSent: true, Code: "http2_enhance_your_calm"}},
+			{frame(frameGoAway, 0, 0, 99), lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "http2_goaway"}},
 		} {
-			addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
-			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-			checkError(t, err, want.Kind, want.NeverSent, want.Code)
+			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+serveHTTP2(t, c.answer), nil)
+			checkError(t, err, c.want.Kind, c.want.NeverSent, c.want.Code)
 		}
-	})
-}
-
-func TestHTTP2GoAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for code, want := range map[uint32]lull.Verdict{
-			0:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-		} {
-			addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
-			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-			checkError(t, err, want.Kind, false, want.Code)
-		}
-	})
-}
-
-// A GOAWAY before the first stream of a connection: net/http has no type for its error.
-func TestHTTP2GoAwayOfANewConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for code, want := range map[uint32]lull.Verdict{
-			2:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-			7:  {Kind: lull.KindTransient, Code: "http2_goaway"},
-			11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
-			99: {Kind: lull.KindTransient, Code: "http2_goaway"},
-		} {
-			addr := serveHTTP2(t, frame(frameGoAway, 0, 0, code))
-			err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
-			checkError(t, err, want.Kind, true, want.Code)
-		}
-		// That of golang.org/x/net/http2 has the same text.
-		checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
-		checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
-		checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
 	})
 }
 
@@ -169,6 +144,10 @@ func TestHTTP2ErrorsByShape(t *testing.T) {
 	checkError(t, wrapped(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
 	checkError(t, StreamError{StreamID: 1, Code: 8}, lull.KindTransient, false, "http2_stream_reset")
 	checkError(t, wrapped(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
+	checkError(t, wrapped(GoAwayError{LastStreamID: 1, ErrCode: 11}), lull.KindRateLimited, false, "http2_enhance_your_calm")
+	// The text of a GOAWAY before the first stream is the same.
+	checkError(t, errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindRateLimited, true, "http2_enhance_your_calm")
+	checkError(t, errors.New("a http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"), lull.KindUnclassified, false, engine.CodeUnclassified)
 	checkError(t, otherError{Code: "7"}, lull.KindUnclassified, false, engine.CodeUnclassified)
 	checkError(t, wrapped(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)

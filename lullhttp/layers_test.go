@@ -131,37 +131,35 @@ func TestRetriesInLayers(t *testing.T) {
 // above and four here become six, not twelve.
 func TestRetriesOfSDKsAreNotMultiplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			key   string
-			value func(attempt int) string
-		}{
-			{"Amz-Sdk-Request", func(n int) string { return fmt.Sprintf("attempt=%d; max=3", n) }},
-			{"X-Stainless-Retry-Count", func(n int) string { return fmt.Sprint(n - 1) }},
-			{"X-Goog-Api-Client", func(n int) string {
+		for key, value := range map[string]func(attempt int) string{
+			"Amz-Sdk-Request":         func(n int) string { return fmt.Sprintf("attempt=%d; max=3", n) },
+			"X-Stainless-Retry-Count": func(n int) string { return fmt.Sprint(n - 1) },
+			"X-Goog-Api-Client": func(n int) string {
 				return fmt.Sprintf("gccl-invocation-id/0c1e gccl-attempt-count/%d gl-go/1.26.0 gccl/1.50.0", n)
-			}},
-			{"X-Envoy-Attempt-Count", func(n int) string { return fmt.Sprint(n) }},
-			{"Lull-Attempt", func(n int) string { return fmt.Sprint(n) }},
+			},
+			"X-Envoy-Attempt-Count": func(n int) string { return fmt.Sprint(n) },
+			"Lull-Attempt":          func(n int) string { return fmt.Sprint(n) },
 		} {
-			for _, p := range []lull.Policy{{Attempts: 4}, {Hedge: hedge.Config{Attempts: 4}}} {
+			for _, hedged := range []bool{false, true} {
 				for nested, want := range map[engine.NestedRetries]int{engine.NestedNever: 4 + 1 + 1, lull.NestedAlways: 4 + 4 + 4} {
-					e := eager
-					e.Attempts, e.Hedge, e.Nested = p.Attempts, p.Hedge, nested
+					p := eager
+					p.Attempts, p.Nested = 4, nested
+					if hedged {
+						p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 4}
+					}
 					base := &recorder{status: 503}
-					cl := client(t, e, lullhttp.WithBase(base))
+					cl := client(t, p, lullhttp.WithBase(base))
 					for n := 1; n <= 3; n++ { // the SDK's loop
-						req, _ := http.NewRequest("GET", "http://example.test/", nil)
-						req.Header.Set(c.key, c.value(n))
+						req := get(t)
+						req.Header.Set(key, value(n))
 						resp, err := cl.Do(req)
-						if err != nil {
-							t.Fatal(err)
-						}
+						read(t, resp, err)
 						if o := lullhttp.OutcomeOf(resp); n > 1 && nested == engine.NestedNever && o.Reason != engine.RetriedAbove {
-							t.Errorf("%s: %s: %v", c.key, c.value(n), o.Reason)
+							t.Errorf("%s: %s: %v", key, value(n), o.Reason)
 						}
 					}
 					if len(base.reqs) != want {
-						t.Errorf("%s, Nested %v, hedged %v: %d requests, want %d", c.key, nested, p.Hedge.Attempts > 0, len(base.reqs), want)
+						t.Errorf("%s, Nested %v, hedged %v: %d requests, want %d", key, nested, hedged, len(base.reqs), want)
 					}
 				}
 			}

@@ -40,7 +40,10 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{attemptHeader: DefaultAttemptHeader, timeoutHeader: DefaultTimeoutHeader}
+	return options{
+		attemptHeader: DefaultAttemptHeader, timeoutHeader: DefaultTimeoutHeader,
+		policies: map[string]lull.Policy{}, statuses: map[int]engine.Kind{}, problems: map[string]engine.Kind{}, endpoints: map[string]*Endpoints{},
+	}
 }
 
 // An Option wires a Transport. It fails if what it was given makes no sense.
@@ -158,9 +161,6 @@ func WithStatus(status int, kind engine.Kind) Option {
 		if kind > lull.KindPermanent {
 			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, rate_limited, overloaded or permanent", status, kind)
 		}
-		if t.statuses == nil {
-			t.statuses = make(map[int]engine.Kind)
-		}
 		t.statuses[status] = kind
 		return nil
 	}
@@ -172,9 +172,6 @@ func WithProblem(typeURI string, kind engine.Kind) Option {
 	return func(t *Transport) error {
 		if typeURI == "" || kind > lull.KindPermanent {
 			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, rate_limited, overloaded or permanent", typeURI, kind)
-		}
-		if t.problems == nil {
-			t.problems = make(map[string]engine.Kind)
 		}
 		t.problems[typeURI] = kind
 		return nil

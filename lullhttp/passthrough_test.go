@@ -11,7 +11,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -68,10 +66,7 @@ func upgrade(t *testing.T, url string) *http.Request {
 func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
 		s, _ := server(t, lastWords)
-		resp, err := rt.RoundTrip(upgrade(t, s.URL))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := sent(t, rt, upgrade(t, s.URL))
 		rwc, ok := resp.Body.(io.ReadWriteCloser)
 		if !ok {
 			t.Fatalf("the body of a 101, a %T, is no ReadWriteCloser", resp.Body)
@@ -106,10 +101,7 @@ func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
 			ctx = r.Context()
 			return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
 		})
-		resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, upgrade(t, "http://example.test/"))
 		if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
 			t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
 		}
@@ -119,81 +111,6 @@ func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
 		resp.Body.Close()
 		if ctx.Err() == nil {
 			t.Error("the context goes on after Close")
-		}
-	})
-}
-
-// Rule 20: a response is one to the caller's own request, whose context continues. It takes
-// nothing of its call into the next.
-func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
-	patient := hedging // and a busy machine may take its time
-	patient.Hedge.Delay = time.Hour
-	for name, c := range map[string]struct {
-		policy   lull.Policy
-		statuses []int
-		attempts int
-	}{
-		"at once":           {eager, []int{200}, 1},
-		"after a retry":     {eager, []int{503, 200}, 2},
-		"a failure":         {eager, []int{404}, 1},
-		"failed to the end": {eager, []int{503}, 3},
-		"a hedging policy":  {patient, []int{200}, 1},
-		"no timeouts":       {lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, []int{200}, 1},
-	} {
-		run(t, name, func(t *testing.T) {
-			s, _ := server(t, answers(append(c.statuses, 200)...))
-			if len(c.statuses) == 1 {
-				s, _ = server(t, answers(c.statuses...))
-			}
-			next, _ := server(t, answers(200))
-			rt := client(t, c.policy).Transport
-			req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
-			resp, err := rt.RoundTrip(req)
-			read(t, resp, err)
-			if resp.Request != req {
-				t.Errorf("the response's request is another one: %+v", resp.Request)
-			}
-			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts {
-				t.Errorf("%+v, want %d attempts", o, c.attempts)
-			}
-			// Pages, polls and tokens are asked for like this.
-			follow, _ := http.NewRequestWithContext(resp.Request.Context(), "GET", next.URL, nil)
-			resp, err = rt.RoundTrip(follow)
-			read(t, resp, err)
-			if o := lullhttp.OutcomeOf(resp); o != (lullhttp.Outcome{Attempts: 1}) {
-				t.Errorf("a request in the same context: %+v", o)
-			}
-		})
-	}
-}
-
-// An Outcome lives as long as its response, and is found although the body was replaced.
-func TestOutcomesGoWithTheirResponses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
-		}))).Transport
-		var kept []*http.Response
-		gone := new(atomic.Int64)
-		for range 100 {
-			resp, err := rt.RoundTrip(get(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body = io.NopCloser(strings.NewReader(""))
-			runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
-			if len(kept) < 10 {
-				kept = append(kept, resp)
-			}
-		}
-		for gone.Load() < 90 {
-			runtime.GC()
-			runtime.Gosched()
-		}
-		for _, resp := range kept {
-			if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
-				t.Fatalf("%+v of a response in use", o)
-			}
 		}
 	})
 }
@@ -229,10 +146,7 @@ func TestTheAttemptsContextIsReleased(t *testing.T) {
 					return &resp, nil
 				})
 				req, _ := http.NewRequest(c.method, "http://example.test/", nil)
-				resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, req)
 				if released := ctx.Err() != nil; released != (c.after == "RoundTrip") {
 					t.Errorf("released with the response: %v", released)
 				}
@@ -264,10 +178,7 @@ func TestAnEarlyAnswerDoesNotCutTheUpload(t *testing.T) {
 				return &http.Response{StatusCode: 200, ProtoMajor: 2, Body: io.NopCloser(strings.NewReader(response)), ContentLength: -1}, nil
 			})
 			req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("a long body"))
-			resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := sent(t, client(t, eager, lullhttp.WithBase(base)).Transport, req)
 			io.Copy(io.Discard, resp.Body)
 			if sent, err := io.ReadAll(upload); string(sent) != "a long body" || err != nil || ctx.Err() != nil {
 				t.Errorf("sent %q, %v; the context is %v", sent, err, ctx.Err())
@@ -346,10 +257,7 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 			}
 			body, write := io.Pipe()
 			req, _ := http.NewRequest("POST", s.URL, body)
-			resp, err := rt.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := sent(t, rt, req)
 			for _, c := range []byte("hello") {
 				write.Write([]byte{c})
 				var echo [1]byte
@@ -363,14 +271,17 @@ func TestRule20WhatPassesThrough(t *testing.T) {
 	})
 }
 
-// The base transport is found by those who look for it, and its pool is closed by those
-// who ask for that.
-func TestTheBaseTransportIsInReach(t *testing.T) {
+// Rule 7: a shared pool is never flushed, not even when a call gives up. The base transport is found by those who look for
+// it, and its pool is closed by those who ask for that.
+func TestRule07TheBaseTransportIsInReach(t *testing.T) {
 	base := &closable{}
 	cl := client(t, eager, lullhttp.WithBase(base))
 	wrapper, ok := cl.Transport.(interface{ WrappedRoundTripper() http.RoundTripper })
 	if !ok || wrapper.WrappedRoundTripper() != base {
 		t.Error("WrappedRoundTripper does not return the base transport")
+	}
+	if _, err := cl.Get(host); err == nil || base.closed != 0 {
+		t.Errorf("closed %d times by a call that ended with %v", base.closed, err)
 	}
 	cl.CloseIdleConnections()
 	if base.closed != 1 {
@@ -439,7 +350,7 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 				}
 				body.Close()
 				time.Sleep(2 * time.Second) // for who still waits in the bubble
-			})
+			}, sendsTime)
 		})
 	}
 }
@@ -492,9 +403,7 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 		})
 		rt := transport(t, p, lullhttp.WithBase(base))
 		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 100<<10)))
-		if _, err := rt.RoundTrip(req); err != nil {
-			t.Fatal(err)
-		}
+		sent(t, rt, req)
 		if ctx.Err() != nil {
 			t.Error("released while the second body was on its way")
 		}

@@ -29,6 +29,11 @@ func TestParseProblem(t *testing.T) {
 	if !ok || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, ok, want)
 	}
+	for _, status := range []int{100, 599} { // the first of HTTP's, and the last
+		if got, ok := ParseProblem(fmt.Appendf(nil, `{"status":%d}`, status)); !ok || got.Status != status {
+			t.Errorf("status %d is read as %d, %v", status, got.Status, ok)
+		}
+	}
 	for _, body := range []string{``, `null`, `[]`, `"x"`, `3`, `{`, `{"type":"a"`, `{"type":"a"} x`, `<problem/>`, strings.Repeat("[", 100000)} {
 		if got, ok := ParseProblem([]byte(body)); ok || got != (Problem{}) {
 			t.Errorf("ParseProblem(%.30q) = %+v, want it refused", body, got)
@@ -49,15 +54,6 @@ func TestProblemIgnoresWhatDoesNotConform(t *testing.T) {
 		want := Problem{Type: "about:blank"}
 		if got, ok := ParseProblem([]byte(body)); !ok || got != want {
 			t.Errorf("ParseProblem(%s) = %+v, %v, want %+v", body, got, ok, want)
-		}
-	}
-}
-
-// A status is one of HTTP's, from the first to the last.
-func TestProblemStatus(t *testing.T) {
-	for _, status := range []int{100, 599} {
-		if got, ok := ParseProblem(fmt.Appendf(nil, `{"status":%d}`, status)); !ok || got.Status != status {
-			t.Errorf("status %d is read as %d, %v", status, got.Status, ok)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (p *fieldParser) quota() (quota, bool) {
 		if !ok {
 			return quota{}, false
 		}
-		v := fieldValue{kind: kindBoolean}
+		v := fieldValue{kind: kindOther}
 		if p.accept('=') {
 			if v, ok = p.value(); !ok {
 				return quota{}, false

@@ -66,14 +66,12 @@ func WithKeysRequired() Option {
 // specify fills in what the engine needs to know about a call. It reports whether attempts
 // may run beside one another. With keyless, the spec is NotIdempotent because there is no key.
 func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless bool) {
-	*spec = engine.Spec{
-		Operation:     t.nameOf(req),
-		NotIdempotent: !idempotentMethod(req.Method),
-		NotReplayable: hasBody(req) && req.GetBody == nil,
-		UnlessUnsent:  true, // see exchange.judge
-		// The SDK that makes the request retries by itself, or somebody passes one on.
-		ForRetry: len(req.Header) > 0 && ParseAttempt(req.Header) > 1,
-	}
+	spec.Operation = t.nameOf(req)
+	spec.NotIdempotent = !idempotentMethod(req.Method)
+	spec.NotReplayable = hasBody(req) && req.GetBody == nil
+	spec.UnlessUnsent = true // see exchange.judge
+	// The SDK that makes the request retries by itself, or somebody passes one on.
+	spec.ForRetry = len(req.Header) > 0 && ParseAttempt(req.Header) > 1
 	declared := false
 	if t.routes.mux != nil {
 		if opts, ok := t.routes.find(req, hostOf(req)); ok {

@@ -15,13 +15,8 @@ type fieldKind uint8
 const (
 	kindNone fieldKind = iota
 	kindInteger
-	kindDecimal
-	kindString
-	kindToken
 	kindBytes
-	kindBoolean
-	kindDate
-	kindDisplay
+	kindOther
 )
 
 // fieldValue is a bare item.
@@ -90,22 +85,22 @@ func (p *fieldParser) value() (fieldValue, bool) {
 	case c == '-' || isDigit(c):
 		return p.number()
 	case c == '"':
-		return fieldValue{kind: kindString}, p.str()
+		return fieldValue{kind: kindOther}, p.str()
 	case c == '*' || isAlpha(c):
 		p.acceptWhile(isTokenByte)
-		return fieldValue{kind: kindToken}, true
+		return fieldValue{kind: kindOther}, true
 	case c == ':':
 		return fieldValue{kind: kindBytes}, p.bytes()
 	case c == '?':
 		p.i++
-		return fieldValue{kind: kindBoolean}, p.accept('0') || p.accept('1')
+		return fieldValue{kind: kindOther}, p.accept('0') || p.accept('1')
 	case c == '@':
 		p.i++
 		v, ok := p.number()
-		return fieldValue{kind: kindDate}, ok && v.kind == kindInteger
+		return fieldValue{kind: kindOther}, ok && v.kind == kindInteger
 	case c == '%':
 		p.i++
-		return fieldValue{kind: kindDisplay}, p.display()
+		return fieldValue{kind: kindOther}, p.display()
 	}
 	return fieldValue{}, false
 }
@@ -119,7 +114,7 @@ func (p *fieldParser) number() (fieldValue, bool) {
 	}
 	if p.accept('.') {
 		fraction := p.acceptWhile(isDigit)
-		return fieldValue{kind: kindDecimal}, len(whole) <= 12 && fraction != "" && len(fraction) <= 3
+		return fieldValue{kind: kindOther}, len(whole) <= 12 && fraction != "" && len(fraction) <= 3
 	}
 	v := fieldValue{kind: kindInteger}
 	if len(whole) > 15 {

@@ -16,21 +16,10 @@ import (
 )
 
 // judge returns the verdict on an attempt that ended with err instead of a response. It is the one
-// place that decides on whose side the attempt has failed, and whether its request was ever sent:
-//
-//   - What the error means is for ClassifyError, or for the user's classifier.
-//   - If the request's body could not be read, or is not as long as was announced, that is why the
-//     attempt failed, whatever the error says. Another attempt would read the same body, so there is
-//     none, unless the error is marked (lull.Transient).
-//   - An error of another host than the request's is one of a request that the base transport made
-//     first, for a token. There is no other attempt: it would be one without a budget, since the host
-//     with the tokens needs a policy and a budget of its own.
-//   - An attempt that ran out of time while it waited for the body's reader, or for a connection of a
-//     pool that limits them, was slow on the caller's side.
-//   - Whom to trust, and the credentials for a proxy, are the caller's configuration. What else is wrong
-//     with a certificate stands in it, and is the server's.
-//   - If the base transport has asked for a connection and had none, and has not read the body, nothing
-//     was sent.
+// place that decides on whose side the attempt has failed, and whether its request was ever sent: by
+// the table of docs/guide.md, "HTTP: the caller's own side". What the error means is for ClassifyError, or
+// for the user's classifier. If the base transport has asked for a connection and had none, and has not
+// read the body, nothing was sent.
 func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyState()
 	if body&bodyFailed != 0 {

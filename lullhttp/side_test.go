@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -77,11 +76,6 @@ func (s stalled) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// retrieved is an error that carries the response of another host.
-type retrieved struct{ Response *http.Response }
-
-func (*retrieved) Error() string { return "cannot fetch token" }
-
 // A failure of the caller's own side says nothing about the dependency: it opens no circuit, costs no budget and ejects
 // no endpoint, whatever became of the call. Others are not refused for it, and find the budget as it was.
 func TestRule23TheCallersOwnSide(t *testing.T) {
@@ -112,6 +106,33 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 			req.Method, req.Body, req.ContentLength = "PUT", io.NopCloser(body), length
 		}
 	}
+	// base fails what is to fail, by fail, from the first attempt on or at the retry.
+	base := func(atRetry bool, fail func() error) func(http.RoundTripper) http.RoundTripper {
+		return func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get("Fail") == "" || atRetry && r.Header.Get("Lull-Attempt") == "" {
+					return next.RoundTrip(r)
+				}
+				if r.Body != nil {
+					r.Body.Close()
+				}
+				return nil, fail()
+			})
+		}
+	}
+	panics := func() error { panic(gone) }
+	dialError := func(call string, err syscall.Errno) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError(call, err)}
+	}
+	dialFails := func(err error) func(*http.Transport, *network) {
+		return func(_ *http.Transport, n *network) { n.dial = err }
+	}
+	asksForAPassword := func(tr *http.Transport, n *network) {
+		tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+		n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
+			io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+		}
+	}
 	situations := map[string]situation{
 		"the body is shorter than announced": {req: func(req *http.Request) { put(strings.NewReader("short"), 1000)(req) }, code: "request_body", attempts: 1},
 		"the body is longer than announced": {set: func(_ *http.Transport, n *network) {
@@ -136,36 +157,13 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 			}
 			return lull.Verdict{}
 		})}, req: func(req *http.Request) { req.Header.Set("Panic", "yes") }},
-		"the base panics": {panics: true, base: func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.Header.Get("Fail") != "" {
-					panic(gone)
-				}
-				return next.RoundTrip(r)
-			})
-		}},
-		"the base panics at the retry": {busy: true, panics: true, base: func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.Header.Get("Fail") != "" && r.Header.Get("Lull-Attempt") != "" {
-					panic(gone)
-				}
-				return next.RoundTrip(r)
-			})
-		}},
-		"no more files": {set: func(tr *http.Transport, n *network) {
-			n.dial = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
-		}, code: "local_resources", attempts: 3},
-		"no more ports": {set: func(tr *http.Transport, n *network) {
-			n.dial = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}
-		}, code: "local_resources", attempts: 3},
-		"no more files at the retry": {busy: true, answers: true, base: func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.Header.Get("Fail") != "" && r.Header.Get("Lull-Attempt") != "" {
-					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.ENFILE)}
-				}
-				return next.RoundTrip(r)
-			})
-		}, code: "local_resources", attempts: 3},
+		"the base panics":              {panics: true, base: base(false, panics)},
+		"the base panics at the retry": {busy: true, panics: true, base: base(true, panics)},
+		"no more files":                {set: dialFails(dialError("socket", syscall.EMFILE)), code: "local_resources", attempts: 3},
+		"no more ports":                {set: dialFails(dialError("connect", syscall.EADDRNOTAVAIL)), code: "local_resources", attempts: 3},
+		"no more files at the retry": {busy: true, answers: true, base: base(true, func() error {
+			return dialError("socket", syscall.ENFILE)
+		}), code: "local_resources", attempts: 3},
 		"the pool is full": {hold: true, set: func(tr *http.Transport, n *network) { tr.MaxConnsPerHost = 1 }, code: "timeout", attempts: 3},
 		"unknown authority": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
 			tr.TLSClientConfig = &tls.Config{ServerName: "example.com"}
@@ -173,18 +171,8 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 				return served(func(conn net.Conn) { tls.Server(conn, serverTLS).Handshake() }), nil
 			}
 		}, code: "certificate", attempts: 1},
-		"407 of a proxy": {set: func(tr *http.Transport, n *network) {
-			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
-			n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
-				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-			}
-		}, code: "407", attempts: 1},
-		"CONNECT 407": {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: func(tr *http.Transport, n *network) {
-			tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
-			n.serve = func(conn net.Conn, _ *bufio.Reader, req *http.Request) {
-				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-			}
-		}, code: "407", attempts: 1},
+		"407 of a proxy": {set: asksForAPassword, code: "407", attempts: 1},
+		"CONNECT 407":    {req: func(req *http.Request) { req.URL.Scheme = "https" }, set: asksForAPassword, code: "407", attempts: 1},
 	}
 	for name, err := range brokenBodies {
 		code := "request_body"
@@ -203,10 +191,10 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 	}
 	tokens := "https://tokens.test/token"
 	for name, err := range map[string]error{
-		"refused":            &url.Error{Op: "Post", URL: tokens, Err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
+		"refused":            &url.Error{Op: "Post", URL: tokens, Err: dialError("connect", syscall.ECONNREFUSED)},
 		"timed out":          &url.Error{Op: "Post", URL: tokens, Err: context.DeadlineExceeded},
 		"cut":                &url.Error{Op: "Post", URL: tokens, Err: io.EOF},
-		"503":                &retrieved{&http.Response{StatusCode: 503, Request: &http.Request{Method: "POST", URL: &url.URL{Scheme: "https", Host: "tokens.test"}}}},
+		"503":                &retrieveError{Response: &http.Response{StatusCode: 503, Request: &http.Request{Method: "POST", URL: &url.URL{Scheme: "https", Host: "tokens.test"}}}},
 		"another port":       &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
 		"another name":       &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: "tokens.test", IsTemporary: true}},
 		"refused, wrapped":   fmt.Errorf("oauth2: cannot fetch token: %w", &url.Error{Op: "Post", URL: tokens, Err: syscall.ECONNREFUSED}),
@@ -216,17 +204,8 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		if name == "lull below gave up" {
 			code = "retried_below"
 		}
-		situations["no token: "+name] = situation{base: func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.Header.Get("Fail") == "" {
-					return next.RoundTrip(r)
-				}
-				if r.Body != nil {
-					r.Body.Close()
-				}
-				return nil, err
-			})
-		}, code: code, attempts: 1, unseen: strings.HasPrefix(name, "another")}
+		situations["no token: "+name] = situation{base: base(false, func() error { return err }), code: code, attempts: 1,
+			unseen: strings.HasPrefix(name, "another")}
 	}
 
 	const calls = 40
@@ -385,20 +364,6 @@ func TestMarksAndFacts(t *testing.T) {
 	}
 }
 
-// ends collects how calls have ended.
-type ends struct {
-	mu  sync.Mutex
-	all []lull.Event
-}
-
-func (e *ends) Observe(_ context.Context, ev lull.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if ev.Kind == event.CallEnded || ev.Circuit != nil {
-		e.all = append(e.all, ev)
-	}
-}
-
 // The same over HTTP/1.1 and HTTP/2: the body is not read again, though it could be.
 func TestRule23BrokenBodiesOverBothVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -421,18 +386,23 @@ func TestRule23BrokenBodiesOverBothVersions(t *testing.T) {
 				"too few": func() io.Reader { return strings.NewReader("half") },
 			} {
 				for _, abort := range []string{"", "yes"} {
-					calls := new(ends)
+					var calls []lull.Event
+					o := observe(func(e lull.Event) {
+						if e.Kind == event.CallEnded || e.Circuit != nil {
+							calls = append(calls, e)
+						}
+					})
 					req, _ := http.NewRequest("PUT", s.URL, io.NopCloser(body()))
 					req.Header.Set("Abort", abort)
 					req.ContentLength = 1 << 20
 					again := 0
 					req.GetBody = func() (io.ReadCloser, error) { again++; return io.NopCloser(body()), nil }
-					resp, err := client(t, eager, lullhttp.WithBase(s.Client().Transport), lullhttp.WithObserver(calls)).Transport.RoundTrip(req)
+					resp, err := client(t, eager, lullhttp.WithBase(s.Client().Transport), lullhttp.WithObserver(o)).Transport.RoundTrip(req)
 					if err == nil {
 						resp.Body.Close()
 					}
-					if again > 0 || len(calls.all) != 1 || !calls.all[0].Verdict.CallerSide() {
-						t.Errorf("HTTP/2 %v, %s, abort %q: %v; read again %d times; %+v", h2, name, abort, err, again, calls.all)
+					if again > 0 || len(calls) != 1 || !calls[0].Verdict.CallerSide() {
+						t.Errorf("HTTP/2 %v, %s, abort %q: %v; read again %d times; %+v", h2, name, abort, err, again, calls)
 					}
 				}
 			}

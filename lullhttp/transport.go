@@ -141,10 +141,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		race := &race{first: x}
 		return race.drive(ctx, d, spec)
 	}
-	return x.call(ctx, d, spec)
+	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
+	if r.Attempts == 1 && r.Reason == engine.Success && x.resp != nil {
+		return x.lend(x.resp), nil // as ended does; this path has to be short
+	}
+	return x.ended(d, spec, r)
 }
 
-// callOnce is call for a request whose body can be read once, unless the Transport can send it again.
+// callOnce makes the call of a request whose body can be read once, unless the Transport can send it again.
 func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	if x.t.replays {
 		x.again = x.t.replayOf(x.req)
@@ -153,12 +157,11 @@ func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine
 	x.watched = x.watched || x.once
 	spec.NotReplayable = x.once
 	defer x.endBody()
-	return x.call(ctx, d, spec)
+	return x.ended(d, spec, d.Drive(ctx, spec, x.attempt, x.discard, x.lastError))
 }
 
-// call makes the request, as often as the policy allows.
-func (x *exchange) call(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
-	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
+// ended returns what RoundTrip returns for a call with the result r.
+func (x *exchange) ended(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts > 0 && r.Reason.GaveUp() {
 		x.t.givenUp.note(x.req)
 	}
@@ -180,7 +183,10 @@ func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result)
 		}
 		return nil, x.failure(d.Error(spec.Operation, r, x.err))
 	}
-	return x.finish(r), nil
+	if r.Attempts > 1 || r.Reason != engine.Success {
+		return x.finish(r), nil
+	}
+	return x.lend(x.resp), nil
 }
 
 // failure is err without the host and the method in its text, as http.Client puts both in
@@ -242,10 +248,9 @@ type exchange struct {
 // outgoing is a copy of the request and the wrapper of the response's body: made together,
 // since each costs an allocation.
 type outgoing struct {
-	req      http.Request
-	way      way           // the context of req
-	answer   io.ReadCloser // the response's body
-	detached driver.Detached
+	req    http.Request
+	way    way           // the context of req
+	answer io.ReadCloser // the response's body
 }
 
 // outgoingWithBody is one whose body is wrapped.
@@ -309,9 +314,9 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		v = x.judgeResponse(ctx, resp)
 	}
 	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
-	if x.out != nil && !(bodiless(resp) && x.out.way.sending.Load() == bodySent) {
-		x.out.detached = driver.Detach(ctx)
-		if v.Kind == lull.KindSuccess && x.out.detached == (driver.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
+	if x.out != nil && !(bodiless(resp) && x.out.way.body.Load()&bodySending == 0) {
+		x.out.way.detached = driver.Detach(ctx) != (driver.Detached{})
+		if v.Kind == lull.KindSuccess && !x.out.way.detached && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
 			// Its time ran out just as the headers came: the body is dead.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
@@ -454,7 +459,14 @@ func (x *exchange) detached() driver.Detached {
 	if x.out == nil {
 		return driver.Detached{}
 	}
-	return x.out.detached
+	return x.out.detached()
+}
+
+func (out *outgoing) detached() driver.Detached {
+	if !out.way.detached {
+		return driver.Detached{}
+	}
+	return driver.Detach(out.way.Context)
 }
 
 // lastError returns what observers get as the error of the last attempt.
@@ -473,17 +485,9 @@ func (x *exchange) setCookies() []string {
 	return x.resp.Header["Set-Cookie"]
 }
 
-// finish returns the response that the caller gets, with its own request.
+// finish returns the response of a call that was repeated or has failed. It is a copy of the base transport's
+// response, which may be returned again for another call.
 func (x *exchange) finish(r engine.Result) *http.Response {
-	if r.Attempts > 1 || r.Reason != engine.Success {
-		return x.finishLater(r)
-	}
-	return x.lend(x.resp)
-}
-
-// finishLater is finish for a call that was repeated or has failed. What it returns is a copy of the base
-// transport's response, which may be returned again for another call.
-func (x *exchange) finishLater(r engine.Result) *http.Response {
 	resp := new(*x.resp)
 	if len(x.cookies) > 0 {
 		// RFC 6265, 3: those of a failure count, too. The answer's own come last and win.
@@ -499,7 +503,7 @@ func (x *exchange) finishLater(r engine.Result) *http.Response {
 
 // lend returns resp with a body that ends the attempt's context when it ends.
 func (x *exchange) lend(resp *http.Response) *http.Response {
-	if x.out != nil && x.out.detached != (driver.Detached{}) {
+	if x.out != nil && x.out.way.detached {
 		x.out.lend(resp)
 	}
 	if x.t.bodyIdle > 0 {

@@ -2,7 +2,6 @@ package lullhttp_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,8 +25,10 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 )
 
 // eager retries at once and can pay for anything, so that tests see the driver.
@@ -114,98 +114,67 @@ func read(t testing.TB, resp *http.Response, err error) string {
 	return string(b)
 }
 
-// Rule 4: POST and PATCH are not repeated without an Idempotency-Key; the key is
-// made once per logical call.
-func TestRule04PostIsNotRepeated(t *testing.T) {
-	for _, c := range []struct {
-		method   string
-		key      string // the caller's
-		options  []lullhttp.Option
-		attempts int
-		reason   lull.Reason
-	}{
-		{"GET", "", nil, 3, engine.AttemptsExhausted},
-		{"HEAD", "", nil, 3, engine.AttemptsExhausted},
-		{"OPTIONS", "", nil, 3, engine.AttemptsExhausted},
-		{"TRACE", "", nil, 3, engine.AttemptsExhausted},
-		{"PUT", "", nil, 3, engine.AttemptsExhausted},
-		{"DELETE", "", nil, 3, engine.AttemptsExhausted},
-		{"POST", "", nil, 1, engine.NotIdempotent},
-		{"PATCH", "", nil, 1, engine.NotIdempotent},
-		{"REFUND", "", nil, 1, engine.NotIdempotent},
-		{"get", "", nil, 1, engine.NotIdempotent}, // methods are case-sensitive
-		{"POST", "k1", nil, 3, engine.AttemptsExhausted},
-		{"POST", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
-		{"PATCH", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
-		{"POST", "k2", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
-		{"GET", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
-	} {
-		run(t, fmt.Sprint(c.method, c.key, len(c.options)), func(t *testing.T) {
-			var keys []string
-			var mu sync.Mutex
-			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-				mu.Lock()
-				defer mu.Unlock()
-				keys = append(keys, r.Header.Get("Idempotency-Key"))
-				w.WriteHeader(503)
-			})
-			cl := client(t, eager, c.options...)
-			last := ""
-			for range 2 {
-				keys = nil
-				req, _ := http.NewRequest(c.method, s.URL, strings.NewReader("body"))
-				if c.key != "" {
-					req.Header.Set("Idempotency-Key", c.key)
+// sent is the response to req; an error ends the test.
+func sent(t testing.TB, rt http.RoundTripper, req *http.Request) *http.Response {
+	t.Helper()
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// Rule 5: every retried response is drained and closed: 50 sequential calls with two retries each use one connection, over
+// HTTP/1.1 and HTTP/2, and each attempt has the whole body.
+func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var n, connections atomic.Int64
+			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); string(body) != "the body" {
+					t.Errorf("attempt %d: %q", n.Load(), body)
 				}
+				if n.Add(1)%3 != 0 {
+					w.WriteHeader(503)
+					w.Write(bytes.Repeat([]byte("sorry "), 3000))
+					return
+				}
+				fmt.Fprint(w, r.ProtoMajor, r.Header.Get(lullhttp.DefaultAttemptHeader))
+			}))
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			s.EnableHTTP2 = h2
+			memnet.StartTLS(s)
+			cl := client(t, eager, lullhttp.WithBase(s.Client().Transport))
+			want := map[bool]string{false: "13", true: "23"}[h2]
+			for range 50 {
+				req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("the body"))
 				resp, err := cl.Do(req)
-				read(t, resp, err)
-				if o := lullhttp.OutcomeOf(resp); len(keys) != c.attempts || o.Attempts != c.attempts || o.Reason != c.reason {
-					t.Fatalf("%d attempts reached the server, outcome %+v; want %d, %v", len(keys), o, c.attempts, c.reason)
+				if got := read(t, resp, err); got != want || lullhttp.OutcomeOf(resp).Attempts != 3 {
+					t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
 				}
-				if len(slices.Compact(slices.Clone(keys))) != 1 {
-					t.Errorf("the attempts of one call had the keys %q", keys)
-				}
-				made := c.key == "" && len(c.options) > 0 && c.method != "GET"
-				if made && (len(keys[0]) != 36 || keys[0] == last) || !made && keys[0] != c.key {
-					t.Errorf("key %q, the caller's is %q, that of the call before %q", keys[0], c.key, last)
-				}
-				last = keys[0]
+			}
+			if open := connections.Load(); open != 1 {
+				t.Errorf("50 calls of three attempts used %d connections, want 1", open)
 			}
 		})
 	}
 }
 
-// Rule 5: every retried response is drained and closed: 50 sequential calls with
-// two retries each use one connection.
-func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
-	var n atomic.Int64
-	inBubble(t, eager, func(w http.ResponseWriter, r *http.Request) {
-		if n.Add(1)%3 != 0 {
-			w.WriteHeader(503)
-			w.Write(bytes.Repeat([]byte("sorry "), 3000))
-			return
-		}
-		w.Write([]byte("ok"))
-	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
-		for range 50 {
-			resp, err := cl.Get(host)
-			if got := read(t, resp, err); got != "ok" || lullhttp.OutcomeOf(resp).Attempts != 3 {
-				t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
-			}
-		}
-		if open := connections.Load(); open != 1 {
-			t.Errorf("50 calls of three attempts used %d connections, want 1", open)
-		}
-	})
-}
-
-// trackedBody knows whether it was read to its end, and closed.
+// trackedBody is a body without GetBody that notes how it was used.
 type trackedBody struct {
 	r            io.Reader
 	read, closed atomic.Int64
+	late         atomic.Bool // it was read after it was closed
 }
 
 func (b *trackedBody) Read(p []byte) (int, error) {
+	if b.closed.Load() > 0 {
+		b.late.Store(true)
+	}
 	n, err := b.r.Read(p)
 	b.read.Add(int64(n))
 	return n, err
@@ -308,19 +277,6 @@ func TestRule06NoCopyOfTheBody(t *testing.T) {
 	})
 }
 
-func TestAGetBodyThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := server(t, answers(503))
-		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("x"))
-		boom := errors.New("file is gone")
-		req.GetBody = func() (io.ReadCloser, error) { return nil, boom }
-		_, err := client(t, eager).Do(req)
-		if !errors.Is(err, boom) || !strings.Contains(err.Error(), "body for attempt 2") {
-			t.Errorf("error %v", err)
-		}
-	})
-}
-
 // Rule 7: the caller's request is not changed.
 func TestRule07TheRequestIsNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -340,39 +296,8 @@ func TestRule07TheRequestIsNotChanged(t *testing.T) {
 	})
 }
 
-// Rule 7: a shared pool is never flushed, not even when a call gives up.
-func TestRule07ThePoolIsNotFlushed(t *testing.T) {
-	inBubble(t, eager, func(w http.ResponseWriter, r *http.Request) {
-		if r.Host == "failing.test" {
-			w.WriteHeader(500)
-		}
-	}, func(t *testing.T, cl *http.Client, connections *atomic.Int64) {
-		for range 5 {
-			for _, host := range []string{"well.test", "failing.test"} {
-				resp, err := cl.Get("http://" + host)
-				read(t, resp, err)
-			}
-		}
-		if open := connections.Load(); open != 2 {
-			t.Errorf("%d connections to two hosts, want one each", open)
-		}
-	})
-}
-
-func TestTheLastResponseIsTheCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := server(t, answers(503, 502, 500))
-		resp, err := client(t, eager).Get(s.URL)
-		if got := read(t, resp, err); resp.StatusCode != 500 || got != "answer 3" {
-			t.Errorf("%d %q, want the third answer", resp.StatusCode, got)
-		}
-		if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != engine.AttemptsExhausted || o.Verdict.Code != "500" {
-			t.Errorf("outcome %+v", o)
-		}
-	})
-}
-
-func TestOutcomes(t *testing.T) {
+// How a call has gone, and rule 20: its response is one to the caller's own request, whose context continues.
+func TestRule20Outcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy  func(*lull.Policy)
 		options []lullhttp.Option
@@ -393,7 +318,9 @@ func TestOutcomes(t *testing.T) {
 		"a status of one's own": {options: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}, handler: answers(404, 404, 200), status: 200, want: lullhttp.Outcome{Attempts: 3}},
 		"a problem of one's own": {options: []lullhttp.Option{lullhttp.WithProblem("https://example.test/busy", lull.KindTransient)},
 			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: engine.AttemptsExhausted}},
-		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Overloaded}},
+		"a hedging policy": {policy: func(p *lull.Policy) { p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2, Delay: time.Hour} }, handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
+		"no timeouts":      {policy: func(p *lull.Policy) { p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout }, handler: answers(503, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
+		"our own problem":  {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Overloaded}},
 	} {
 		run(t, name, func(t *testing.T) {
 			p := eager
@@ -401,8 +328,12 @@ func TestOutcomes(t *testing.T) {
 				c.policy(&p)
 			}
 			s, _ := server(t, c.handler)
-			resp, err := client(t, p, c.options...).Get(s.URL)
+			req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
+			resp, err := client(t, p, c.options...).Transport.RoundTrip(req)
 			read(t, resp, err)
+			if resp.Request != req {
+				t.Errorf("the response's request is another one: %+v", resp.Request)
+			}
 			o := lullhttp.OutcomeOf(resp)
 			if resp.StatusCode != c.status || o.Attempts != c.want.Attempts || o.Reason != c.want.Reason {
 				t.Errorf("status %d, outcome %+v; want %d, %+v", resp.StatusCode, o, c.status, c.want)
@@ -428,42 +359,9 @@ func problems(status int, body string) http.HandlerFunc {
 	}
 }
 
-func TestTheAttemptIsNumbered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
-			var got []string
-			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-				got = append(got, r.Header.Get(cmp.Or(name, lullhttp.DefaultAttemptHeader)))
-				w.WriteHeader(503)
-			})
-			var opts []lullhttp.Option
-			if name != lullhttp.DefaultAttemptHeader {
-				opts = append(opts, lullhttp.WithAttemptHeader(name))
-			}
-			resp, err := client(t, eager, opts...).Get(s.URL)
-			read(t, resp, err)
-			if !slices.Equal(got, want) {
-				t.Errorf("header %q: the server read %q, want %q", name, got, want)
-			}
-		}
-	})
-}
-
 type observe func(lull.Event)
 
 func (o observe) Observe(_ context.Context, e lull.Event) { o(e) }
-
-func TestDependenciesOfOnesOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := server(t, answers(500))
-		d := must(lull.NewDependency("everything", lull.Policy{Attempts: 1}))
-		resp, err := clientOf(t, d).Get(s.URL)
-		read(t, resp, err)
-		if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
-			t.Errorf("outcome %+v: the host's policy was used", o)
-		}
-	})
-}
 
 func TestARefusedCallClosesItsBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -514,6 +412,15 @@ func TestBadOptions(t *testing.T) {
 		"WithProblem(\"\"":           lullhttp.WithProblem("", lull.KindTransient),
 		"WithOperation(nil)":         lullhttp.WithOperation(nil),
 		"WithAttemptHeader(\"a b\")": lullhttp.WithAttemptHeader("a b"),
+		"WithTimeoutHeader(\"a b\")": lullhttp.WithTimeoutHeader("a b"),
+		"WithClassifier(nil)":        lullhttp.WithClassifier(nil),
+		"WithBeforeRetry(nil)":       lullhttp.WithBeforeRetry(nil),
+		"WithReplay(-1)":             lullhttp.WithReplay(-1),
+		"WithBodyIdleTimeout(-1ns)":  lullhttp.WithBodyIdleTimeout(-1),
+		"WithEndpoints(\"\"":         lullhttp.WithEndpoints("", must(lullhttp.NewEndpoints(outlier.Config{}, bases(1)))),
+		"WithEndpoints(\"orders\"":   lullhttp.WithEndpoints("orders", nil),
+		"WithRoute(\"/x\")":          lullhttp.WithRoute("/x"),
+		"WithRoute(\"\"":             lullhttp.WithRoute("", lull.Once()),
 	} {
 		if _, err := lullhttp.New(lull.Policy{}, o); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "want ") {
 			t.Errorf("%s: error %v", name, err)
@@ -543,63 +450,21 @@ func TestOddRequests(t *testing.T) {
 		if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.Permanent {
 			t.Errorf("an unsupported scheme: %v", err)
 		}
-		nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
-		if _, err := nothing.Get("http://example.test/"); err == nil || !strings.Contains(err.Error(), "neither response nor error") {
-			t.Errorf("a base that returns nothing: %v", err)
-		}
 		if o := lullhttp.OutcomeOf(nil); o.Attempts != 1 {
 			t.Errorf("OutcomeOf(nil) = %+v", o)
 		}
 	})
 }
 
-// Over HTTP/2 the rules are the same: one connection, the last body whole.
-func TestHTTP2(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var n, connections atomic.Int64
-		s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if n.Add(1)%3 != 0 {
-				w.WriteHeader(503)
-				w.Write(bytes.Repeat([]byte("sorry "), 3000))
-				return
-			}
-			fmt.Fprintf(w, "%s %s %s", r.Proto, r.Header.Get(lullhttp.DefaultAttemptHeader), body)
-		}))
-		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-			if state == http.StateNew {
-				connections.Add(1)
-			}
+// Logs have the ID by which the server knows the request.
+func TestRequestIDs(t *testing.T) {
+	for name, want := range map[string]string{"X-Request-Id": "7", "Request-Id": "7", "X-Amzn-Requestid": "7", "X-Amz-Request-Id": "7",
+		"X-Ms-Request-Id": "7", "X-Correlation-Id": "7", "Cf-Ray": "7", "X-Other": ""} {
+		err := &lullhttp.StatusError{StatusCode: 503, Header: http.Header{name: {"7"}}}
+		if got := err.RequestID(); got != want || err.Error() != "server answered 503 Service Unavailable" {
+			t.Errorf("%s: %q, want %q; %v", name, got, want, err)
 		}
-		s.EnableHTTP2 = true
-		memnet.StartTLS(s)
-		cl := client(t, eager, lullhttp.WithBase(s.Client().Transport))
-		for range 20 {
-			req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("the body"))
-			resp, err := cl.Do(req)
-			if got := read(t, resp, err); got != "HTTP/2.0 3 the body" {
-				t.Fatalf("answer %q after %+v", got, lullhttp.OutcomeOf(resp))
-			}
-		}
-		if connections.Load() != 1 {
-			t.Errorf("%d connections, want 1", connections.Load())
-		}
-	})
-}
-
-// The timeout of an http.Client is the deadline of the call: what is left of it
-// is all that waits and attempts have.
-func TestTheClientsTimeoutIsTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := server(t, headers(503, "Retry-After", "20"))
-		cl := client(t, eager)
-		cl.Timeout = 10 * time.Second
-		resp, err := cl.Get(s.URL)
-		read(t, resp, err)
-		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Deadline || o.Attempts != 1 {
-			t.Errorf("outcome %+v, want to stop at once", o)
-		}
-	})
+	}
 }
 
 // Over a stub, with the timeouts off, lull adds at most one allocation, and the zero policy

@@ -8,13 +8,9 @@ import (
 // WithTrust makes a handler believe what a request claims (which attempt it is, how
 // long its client still waits) only if trusted returns true. The others are first
 // attempts of clients that wait for ever, but for LimitTimeout. trusted must be safe for
-// concurrent use. Put it where requests come from outside: WithTrust(TrustNobody), or
-// [TrustMutualTLS] where some come from your own services. Package admission and lullgrpc
-// have an option of the same name.
-//
-// Without it these two are believed from anybody. Between services this handler is there
-// for them, and a lie harms nobody but the liar: work for a "retry" is not retried,
-// and work whose client waits for 5 ms ends after 5 ms.
+// concurrent use. Without WithTrust these two are believed from anybody: a lie harms nobody but
+// the liar. docs/guide.md, under "Whom to believe", has the reasons. Package admission and lullgrpc have an
+// option of the same name.
 func WithTrust(trusted func(*http.Request) bool) HandlerOption {
 	return func(h *handler) error {
 		if trusted == nil {

@@ -115,11 +115,6 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	var came atomic.Bool // the request
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	t := &http.Transport{
-		Protocols:   &protocols,
-		HTTP2:       config,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
-	}
 	go func() {
 		defer there.Close()
 		r := bufio.NewReader(there)
@@ -140,18 +135,8 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 		go io.WriteString(there, settings+answer)
 		io.Copy(io.Discard, r)
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost/", nil)
-	if err != nil {
-		return ""
-	}
-	resp, err := t.RoundTrip(req)
-	if err == nil {
-		resp.Body.Close()
-		return ""
-	}
-	if ctx.Err() != nil || !came.Load() {
+	err := connectOver(context.Background(), &http.Transport{Protocols: &protocols, HTTP2: config}, here, "http")
+	if !came.Load() || errors.Is(err, context.DeadlineExceeded) {
 		return ""
 	}
 	return innermost(err)
@@ -188,46 +173,18 @@ func innermost(err error) (text string) {
 
 // provokeClosedIdle makes http.Transport send a request on a connection in memory that
 // ended when no request was under way, and returns its error; nil if that is none of its
-// own.
+// own. What is written to the connection is lost without an error, as TCP has it for a while.
 func provokeClosedIdle() error {
-	conn := &endedConn{closed: make(chan struct{})}
-	t := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+	conn := newScripted("", true)
+	traced := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		select {
 		case <-conn.closed: // http.Transport has read the end
-		case <-ctx.Done():
+		case <-time.After(time.Second):
 		}
 	}})
-	req, err := http.NewRequestWithContext(traced, http.MethodPut, "http://localhost/", nil)
-	if err != nil {
-		return nil
-	}
-	resp, err := t.RoundTrip(req)
-	if err == nil {
-		resp.Body.Close()
-		return nil
-	}
-	if ctx.Err() != nil || errors.Unwrap(err) != nil || err == io.EOF {
+	err := connectOver(traced, new(http.Transport), conn, "http")
+	if err == nil || errors.Unwrap(err) != nil || err == io.EOF || err == context.DeadlineExceeded {
 		return nil
 	}
 	return err
 }
-
-// endedConn is a connection that the other side has closed. What is written to it is lost
-// without an error, as TCP has it for a while.
-type endedConn struct {
-	net.Conn
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (c *endedConn) Read([]byte) (int, error)    { return 0, io.EOF }
-func (c *endedConn) Write(p []byte) (int, error) { return len(p), nil }
-func (c *endedConn) Close() error                { c.once.Do(func() { close(c.closed) }); return nil }
-func (c *endedConn) LocalAddr() net.Addr         { return &net.TCPAddr{} }
-func (c *endedConn) RemoteAddr() net.Addr        { return &net.TCPAddr{} }

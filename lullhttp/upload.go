@@ -71,6 +71,8 @@ const (
 	bodyClosed                     // the base transport has closed it
 	bodyKept                       // untouched, for the next attempt
 	bodyOver                       // the call is over
+	bodySending                    // it is not closed yet, since there is one
+	bodyAwaited                    // when it is closed the attempt's context is released
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
@@ -109,18 +111,11 @@ func (b *outgoingBody) Close() (err error) {
 	if was&bodyKept == 0 && !(b.once && was&(bodyTouched|bodyOver) == 0) {
 		err = b.ReadCloser.Close()
 	}
-	if b.out.way.sending.Swap(bodySent) == bodyAwaited {
-		b.out.detached.Release()
+	if b.out.way.body.And(^(bodySending|bodyAwaited))&bodyAwaited != 0 {
+		b.out.detached().Release()
 	}
 	return err
 }
-
-// What became of an outgoing body.
-const (
-	bodySent     uint32 = iota // closed, or there is none
-	bodyUnderWay               // not closed yet
-	bodyAwaited                // the same, and when it is closed the context is released
-)
 
 // bodyOf returns the body that get, the request's GetBody, returns.
 func bodyOf(get func() (io.ReadCloser, error), lease *lease) (io.ReadCloser, error) {
@@ -145,7 +140,7 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 	if !upload {
 		ctx = nil
 	}
-	out.way.sending.Store(bodyUnderWay)
+	out.way.body.Or(bodySending)
 	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once, lease}
 	req.Body = wrapped
 	if get := req.GetBody; get != nil && (upload || lease != nil) {
@@ -156,8 +151,8 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 			if err != nil {
 				return nil, err
 			}
-			out.way.sending.CompareAndSwap(bodySent, bodyUnderWay)
 			out.way.body.And(^(bodyFailed | bodyClosed))
+			out.way.body.Or(bodySending)
 			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}
 	}
@@ -166,7 +161,7 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 // release ends the attempt's context now that the response has ended, or else when
 // the request's body has: over HTTP/2 a server may answer before it has read it all.
 func (out *outgoing) release() {
-	if !out.way.sending.CompareAndSwap(bodyUnderWay, bodyAwaited) {
-		out.detached.Release()
+	if out.way.body.Or(bodyAwaited)&(bodySending|bodyAwaited) != bodySending {
+		out.detached().Release()
 	}
 }

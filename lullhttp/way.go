@@ -15,7 +15,7 @@ type way struct {
 	context.Context                        // the attempt's; under a pool with a limit *dials
 	trace           atomic.Pointer[tracer] // of a base transport that reports
 	body            atomic.Uint32          // what became of the request's body: bodyTouched and so on
-	sending         atomic.Uint32          // whether it is still being sent: bodySent and so on
+	detached        bool                   // the response has taken the attempt's context over
 }
 
 // dials is the context of an attempt, with a trace that notes that a connection is being set up.

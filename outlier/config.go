@@ -138,7 +138,7 @@ type Enforce struct {
 
 // EnvoyDefaults returns the behaviour of Envoy with "outlier_detection: {}"
 // (envoy.config.cluster.v3.OutlierDetection) and its default load balancer, ROUND_ROBIN.
-// A user who comes from Envoy may start with it. docs/outlier.md has the differences.
+// A user who comes from Envoy may start with it. docs/mechanisms.md has the differences.
 func EnvoyDefaults() Config {
 	return Config{
 		Choice:             RoundRobin,

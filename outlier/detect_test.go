@@ -1,7 +1,6 @@
 package outlier
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -23,36 +22,6 @@ func failing(share func(key string, now time.Duration) float64, o Outcome, fast,
 
 func always(share float64) func(string, time.Duration) float64 {
 	return func(string, time.Duration) float64 { return share }
-}
-
-// Five calls a second to each, of which every second one fails at one endpoint:
-// whatever the phase, it is out within an interval.
-func TestAnEndpointThatFailsHalfIsOutWithinAnInterval(t *testing.T) {
-	for _, n := range []int{2, 3, 5, 20} {
-		for phase := time.Duration(0); phase < time.Second; phase += 70 * ms {
-			s := must(t, Config{Choice: RoundRobin})
-			s.Update(0, keys(n))
-			begin, out := 20*time.Second+phase, time.Duration(-1)
-			gap := 200 * ms / time.Duration(n)
-			failed := 0
-			for now := time.Duration(0); now < begin+20*time.Second && out < 0; now += gap {
-				e, _ := s.Pick(now, middle, nil)
-				o := Success
-				if now >= begin && e.Key() == keys(n)[1] {
-					if failed++; failed%2 == 0 {
-						o = FiveXX
-					}
-				}
-				s.Done(now, e, o, middle)
-				if st := s.Status(now)[1]; st.Ejected {
-					out = now - begin
-				}
-			}
-			if out < 0 || out > DefaultInterval {
-				t.Errorf("%d endpoints, phase %v: out after %v", n, phase, out)
-			}
-		}
-	}
 }
 
 // The same with calls that come at random and fail at random, and one in a hundred
@@ -103,39 +72,6 @@ func TestRandomErrorsEjectNobody(t *testing.T) {
 			total := perSec * float64(n)
 			length := time.Duration(2e5 / total / float64(slower) * float64(time.Second))
 			flight{s, total, 0, length, failing(always(0.01), FiveXX, 5*ms, 5*ms), uint64(n)}.fly(t)
-		}
-	}
-}
-
-// Where all are equally sick hardly anybody is ejected, never more than may be, and
-// every call gets an endpoint (fly fails the test otherwise).
-func TestAllEquallySick(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 2, 3, 7, 20} {
-		for _, share := range []float64{0.1, 0.5, 0.9, 1} {
-			t.Run(fmt.Sprint(n, share), func(t *testing.T) {
-				out, most := 0, 0
-				var since, ejectedFor time.Duration
-				s := must(t, Config{}, func(c Change) {
-					ejectedFor += time.Duration(out) * (c.At - since)
-					since = c.At
-					if c.Kind == Ejected {
-						out++
-					} else {
-						out--
-					}
-					most = max(most, out)
-				})
-				s.Update(0, keys(n))
-				length := 4 * time.Hour / time.Duration(slower) / time.Duration(n)
-				flight{s, 5 * float64(n), 0, length, failing(always(share), FiveXX, 5*ms, 5*ms), 3}.fly(t)
-				if most > n/2 || share == 1 && most > 0 {
-					t.Errorf("%d were ejected at a time", most)
-				}
-				if lost := float64(ejectedFor) / float64(n) / float64(length); lost > 0.01 {
-					t.Errorf("%.2f %% of all time was spent in ejection", 100*lost)
-				}
-			})
 		}
 	}
 }
@@ -230,85 +166,9 @@ func TestADeadEndpointIsFoundByItsRow(t *testing.T) {
 	}
 }
 
-// An endpoint comes back when its time is over, is ejected for longer each time while
-// it is sick, and stays when it is well again.
-func TestASickEndpointIsTriedAgain(t *testing.T) {
-	var got []Change
-	s := must(t, Config{Jitter: -1}, func(c Change) { got = append(got, c) })
-	s.Update(0, keys(3))
-	well := 150 * time.Second
-	share := func(key string, now time.Duration) float64 {
-		return 0.6 * float64(b2i(key == keys(1)[0] && now < well))
-	}
-	flight{s, 60, 0, 500 * time.Second, failing(share, FiveXX, 10*ms, 10*ms), 1}.fly(t)
-	wants := []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}
-	if len(got) != 6 {
-		t.Fatalf("%d changes: %v", len(got), got)
-	}
-	for i, want := range wants {
-		out, back := got[2*i], got[2*i+1]
-		if out.Kind != Ejected || out.Until-out.At != want || out.Ejections != int64(i)+1 || back.Kind != Returned || back.Reason != TimePassed ||
-			back.At < out.Until || back.At >= out.Until+time.Second {
-			t.Errorf("ejection %d: %+v, %+v", i+1, out, back)
-		}
-	}
-	if st := s.Status(500 * time.Second)[0]; st.Ejected || st.Ejections != 3 {
-		t.Errorf("at the end: %+v", st)
-	}
-}
-
-// A row of failures is no outlier while, with the calls under way that began since,
-// the endpoint is no more than Floor worse than the others: here its failures come
-// back at once and its successes are still on their way.
-func TestARowIsHeldAgainstTheFloor(t *testing.T) {
-	for _, c := range []struct {
-		floor    float64
-		underWay int
-		out      bool
-	}{{0, 1000, false}, {0, 500, true}, {-1, 1000, true}, {0.1, 1000, true}} {
-		s := must(t, Config{Choice: RoundRobin, Statistic: NoStatistic, Floor: c.floor})
-		s.Update(0, keys(2))
-		calls(t, s, 0, keys(2)[0], 2, FiveXX)
-		hold(t, s, 0, keys(2)[0], c.underWay)
-		calls(t, s, 0, keys(2)[1], 10_000, Success)
-		for n := 2; n < 160 && len(ejected(s, 0)) == 0; n++ { // 160 in a row are judged
-			call(t, s, 0, keys(2)[0], FiveXX)
-		}
-		if got := ejected(s, 0); (len(got) == 1 && got[0] == keys(2)[0]) != c.out || len(got) > 1 {
-			t.Errorf("%+v: ejected %v", c, got)
-		}
-	}
-}
-
-// Calls that were under way before an endpoint came back do not excuse what it does
-// since.
-func TestOldCallsUnderWayExcuseNothing(t *testing.T) {
-	sick := func(now time.Duration) bool { return now > 20*time.Second }
-	var got []Change
-	s := must(t, Config{Choice: RoundRobin, Jitter: -1}, func(c Change) { got = append(got, c) })
-	s.Update(0, keys(2))
-	old := hold(t, s, 0, keys(2)[0], 500)
-	for now := time.Duration(0); now < 120*time.Second && len(got) < 3; now += 100 * ms {
-		for range 2 {
-			e, _ := s.Pick(now, middle, nil)
-			o := Success
-			if e.Key() == keys(2)[0] && sick(now) && now/(100*ms)%5 < 3 {
-				o = FiveXX
-			}
-			s.Done(now, e, o, middle)
-		}
-	}
-	if len(got) != 3 || got[1].Kind != Returned || got[2].Kind != Ejected || got[2].At-got[1].At > got[0].At-20*time.Second {
-		t.Errorf("%+v: want to be out again as soon as the first time", got)
-	}
-	for _, e := range old {
-		s.Done(time.Hour, e, Success, middle)
-	}
-}
-
 // Of ten endpoints some fail most of their calls, and the others a few. Up to half
 // are found, all of them, and never one that is well; the more are sick, and the
-// more the others differ by chance, the longer it takes. docs/outlier.md gives
+// more the others differ by chance, the longer it takes. docs/mechanisms.md gives
 // these figures.
 func TestUpToHalfAreFound(t *testing.T) {
 	const n, each, share = 10, 5, 0.6
@@ -327,28 +187,6 @@ func TestUpToHalfAreFound(t *testing.T) {
 			}
 			t.Logf("%d sick, %v of the others' calls fail: out after %.1f s, %d of %d by their row", sick, well, (sum / time.Duration(runs*sick)).Seconds(), byRow, runs*sick)
 		}
-	}
-}
-
-// Where more than half are sick their own rates are what is usual. Those that are
-// dead are still found by their rows, as many as may be.
-func TestOfMoreThanHalfTheDeadAreFound(t *testing.T) {
-	const n, sick, each = 10, 6, 5
-	rows, found := 0, 0
-	for seed := range uint64(max(1, 10/slower)) {
-		soon := 0
-		for _, c := range fallSick(t, n, sick, each, 1, 0.01, seed) {
-			rows += b2i(c.Reason == Consecutive)
-			soon += b2i(c.At < DefaultBaseEjection) // nobody is back by then
-		}
-		if soon != n/2 {
-			t.Errorf("seed %d: %d are out at a time, want %d", seed, soon, n/2)
-		}
-		found += len(fallSick(t, n, sick, each, 0.3, 0.01, seed))
-	}
-	t.Logf("dead: %d by their rows; of those that fail 30 %%: %d", rows, found)
-	if rows == 0 || found > 0 {
-		t.Errorf("dead: %d by their rows; of those that fail 30 %%: %d", rows, found)
 	}
 }
 

@@ -45,8 +45,7 @@ type Statistic uint8
 
 const (
 	// MedianMAD: the median of the other endpoints' success rates, less their median
-	// absolute deviation times 1.4826 times Factor. The default; see the package
-	// comment.
+	// absolute deviation times 1.4826 times Factor. The default.
 	MedianMAD Statistic = iota
 	// MeanDeviation: the mean of all success rates, less their standard deviation
 	// times Factor, as in Envoy and gRPC.

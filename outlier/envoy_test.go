@@ -3,7 +3,6 @@ package outlier
 import (
 	"encoding/json"
 	"math"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -145,110 +144,6 @@ func TestEnvoyJitter(t *testing.T) {
 		}
 		if d := s.Status(0)[0].Until - 30*time.Second; d < c.from || d > c.to {
 			t.Errorf("%s: %v more than the base", name, d)
-		}
-	}
-}
-
-// What counts as what, without and with split_external_local_origin_errors.
-func TestEnvoyOutcomes(t *testing.T) {
-	for _, v := range []struct {
-		split bool
-		row   []Outcome
-		want  Reason
-	}{
-		{false, []Outcome{FiveXX, FiveXX, FiveXX, FiveXX, FiveXX}, Consecutive},
-		{false, []Outcome{FiveXX, GatewayFailure, LocalOrigin, FiveXX, LocalOrigin}, Consecutive},
-		{false, []Outcome{LocalOrigin, GatewayFailure, LocalOrigin, GatewayFailure, LocalOrigin}, ConsecutiveGateway},
-		{true, []Outcome{FiveXX, FiveXX, LocalOrigin, GatewayFailure, FiveXX, FiveXX}, Consecutive},
-		{true, []Outcome{LocalOrigin, LocalOrigin, LocalOrigin, LocalOrigin, LocalOrigin}, ConsecutiveLocal},
-		// An answer, even a bad one, shows that the endpoint can be reached.
-		{true, []Outcome{LocalOrigin, LocalOrigin, LocalOrigin, LocalOrigin, FiveXX, LocalOrigin, LocalOrigin, LocalOrigin, LocalOrigin, LocalOrigin}, ConsecutiveLocal},
-		{false, []Outcome{FiveXX, FiveXX, Neutral, FiveXX, FiveXX, 77, FiveXX}, Consecutive},
-		{false, []Outcome{FiveXX, FiveXX, FiveXX, FiveXX, Success, FiveXX, FiveXX, FiveXX, FiveXX, FiveXX}, Consecutive},
-	} {
-		c := EnvoyDefaults()
-		c.Split, c.MaxEjected, c.Enforce = v.split, 100, Enforce{}
-		var got []Change
-		s := must(t, c, func(c Change) { got = append(got, c) })
-		s.Update(0, keys(1))
-		for i, o := range v.row {
-			if len(got) > 0 {
-				t.Errorf("%+v: ejected after %d", v, i)
-			}
-			call(t, s, 0, keys(1)[0], o)
-		}
-		if len(got) != 1 || got[0].Reason != v.want {
-			t.Errorf("%+v: %v", v, got)
-		}
-	}
-}
-
-// An outlier that is not enforced is reported, each time anew.
-func TestEnvoyDetectsWithoutEnforcing(t *testing.T) {
-	c := EnvoyDefaults()
-	c.Enforce.Consecutive, c.MaxEjected = -1, 100
-	var got []Change
-	s := must(t, c, func(c Change) { got = append(got, c) })
-	s.Update(0, keys(1))
-	calls(t, s, 0, keys(1)[0], 14, FiveXX)
-	if len(got) != 2 || got[0].Kind != Spared || got[1].Kind != Spared || len(ejected(s, 0)) != 0 {
-		t.Errorf("%v", got)
-	}
-}
-
-// With a chance of 30 % about as many are ejected.
-func TestEnforceIsAChance(t *testing.T) {
-	c := EnvoyDefaults()
-	c.MaxEjected, c.Enforce.Consecutive = 100, 30
-	s := must(t, c)
-	n := 3000
-	s.Update(0, keys(n))
-	r := rand.New(rand.NewPCG(1, 1))
-	var all []Endpoint
-	for range 5 * n { // in turn
-		e, _ := s.Pick(0, r.Uint64, nil)
-		all = append(all, e)
-	}
-	for _, e := range all {
-		s.Done(0, e, FiveXX, r.Uint64)
-	}
-	if got := len(ejected(s, 0)); got < 800 || got > 1000 {
-		t.Errorf("%d of %d are ejected, want about 900", got, n)
-	}
-}
-
-// Envoy's multiplier grows while multiplier × base < max + base: one beyond the one
-// that reaches the longest ejection. So from there the next ejection is as long
-// after two quiet intervals, and shorter only after three.
-func TestEnvoyMultiplierGoesOneBeyond(t *testing.T) {
-	const base, longest = 10 * time.Second, 300 * time.Second
-	for quiet := range 6 {
-		c := EnvoyDefaults()
-		c.BaseEjection, c.MaxEjection, c.MaxEjected = base, longest, 100
-		s := must(t, c)
-		s.Update(0, keys(1))
-		var now time.Duration
-		multiplier := time.Duration(0)
-		eject := func() time.Duration {
-			if multiplier*base < longest+base {
-				multiplier++
-			}
-			calls(t, s, now, keys(1)[0], 5, FiveXX)
-			from := now
-			now = s.Status(now)[0].Until
-			sweep(s, now)
-			return now - from
-		}
-		for range 40 {
-			eject()
-		}
-		for range quiet {
-			now += c.Interval
-			sweep(s, now)
-			multiplier--
-		}
-		if got, want := eject(), min(multiplier*base, longest); got != want {
-			t.Errorf("after %d quiet intervals: ejected for %v, want %v", quiet, got, want)
 		}
 	}
 }

@@ -17,33 +17,6 @@ func samples(rates ...float64) (e []sample) {
 	return e
 }
 
-func TestMedianAndDeviationOfTheOthers(t *testing.T) {
-	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		rates := make([]float64, 2+r.IntN(12))
-		for i := range rates {
-			rates[i] = float64(r.IntN(1+r.IntN(20))) / 20
-		}
-		e := samples(rates...)
-		for i := range e {
-			var others, deviations []float64
-			for j := range e {
-				if j != i {
-					others = append(others, e[j].rate)
-				}
-			}
-			median := medianOf(others)
-			for _, o := range others {
-				deviations = append(deviations, math.Abs(o-median))
-			}
-			gotMedian, gotMAD := without(e, i)
-			if gotMedian != median || gotMAD != medianOf(deviations) {
-				t.Fatalf("seed %d: %v without %d: %v, %v, want %v, %v", seed, rates, i, gotMedian, gotMAD, median, medianOf(deviations))
-			}
-		}
-	}
-}
-
 func TestEvidence(t *testing.T) {
 	for _, c := range []struct {
 		own, peers counts
@@ -123,31 +96,6 @@ func fillCalls(t *testing.T, s *Set, from time.Duration, each int, failures map[
 	}
 }
 
-// Two sick endpoints of nine. Their own failures raise the standard deviation and
-// lower the mean so far that neither lies 1.9 deviations below: each hides the
-// other. The median and the median deviation do not move at all.
-func TestTwoSickEndpointsDoNotHideEachOther(t *testing.T) {
-	sick := map[string]int{keys(9)[0]: 100, keys(9)[1]: 100}
-	run := func(c Config) []string {
-		c.Sweeps, c.MaxEjected, c.Choice = 1, 50, RoundRobin
-		s := must(t, c)
-		s.Update(0, keys(9))
-		fillCalls(t, s, 0, 200, sick)
-		sweep(s, 10*time.Second)
-		return ejected(s, 10*time.Second)
-	}
-	if got := run(EnvoyDefaults()); len(got) != 0 {
-		t.Errorf("Envoy's statistic finds %v; it should be blind to them", got)
-	}
-	if got := run(Config{}); !slices.Equal(got, keys(2)) {
-		t.Errorf("the median finds %v, want %v", got, keys(2))
-	}
-	delete(sick, keys(9)[1])
-	if got := run(EnvoyDefaults()); !slices.Equal(got, keys(1)) {
-		t.Errorf("of one alone Envoy's statistic finds %v", got)
-	}
-}
-
 // Envoy's statistic sees equally sick endpoints as long as they are fewer than
 // 1/(1+1.9²) of all, 21.7 %, however sick they are.
 func TestTheMeanIsBlindBeyondAFifth(t *testing.T) {
@@ -181,42 +129,6 @@ func TestTheMedianSeesUpToHalf(t *testing.T) {
 	}
 }
 
-// With a median deviation of zero, which it mostly is, the floor is the threshold.
-func TestTheFloorHoldsWhereNobodyDeviates(t *testing.T) {
-	for failures, want := range map[int]bool{190: false, 210: true} {
-		s := must(t, Config{Choice: RoundRobin, Sweeps: 1})
-		s.Update(0, keys(4))
-		fillCalls(t, s, 0, 1000, map[string]int{keys(4)[2]: failures})
-		sweep(s, 10*time.Second)
-		if got := ejected(s, 10*time.Second); (len(got) == 1 && got[0] == keys(4)[2]) != want || len(got) > 1 {
-			t.Errorf("%d of 1000 fail: ejected %v", failures, got)
-		}
-	}
-}
-
-// Where endpoints differ much without being sick, their deviation counts.
-func TestEndpointsThatDifferAreNotOutliers(t *testing.T) {
-	failures := map[string]int{}
-	for i, f := range []int{0, 80, 170, 240, 310, 420} {
-		failures[keys(6)[i]] = f
-	}
-	s := must(t, Config{Choice: RoundRobin, Sweeps: 1})
-	s.Update(0, keys(6))
-	fillCalls(t, s, 0, 1000, failures)
-	sweep(s, 10*time.Second)
-	if got := ejected(s, 10*time.Second); len(got) != 0 {
-		t.Errorf("ejected %v", got)
-	}
-	// Without the deviation the floor alone would eject the worst.
-	s = must(t, Config{Choice: RoundRobin, Sweeps: 1, Factor: 0.01})
-	s.Update(0, keys(6))
-	fillCalls(t, s, 0, 1000, failures)
-	sweep(s, 10*time.Second)
-	if got := ejected(s, 10*time.Second); len(got) == 0 {
-		t.Error("the test does not test: with no deviation allowed nobody is ejected either")
-	}
-}
-
 func b2i(b bool) int {
 	if b {
 		return 1
@@ -241,23 +153,5 @@ func TestResultsThatAreCountedByHalf(t *testing.T) {
 		if got := v.t.of(v.local); got != v.want {
 			t.Errorf("%+v, local %v: %+v, want %+v", v.t, v.local, got, v.want)
 		}
-	}
-}
-
-// There is no evidence without results on both sides.
-func TestNoEvidence(t *testing.T) {
-	for _, c := range [][2]counts{{{}, {10, 0}}, {{10, 10}, {}}, {{}, {}}, {{10, 5}, {10, 5}}, {{10, 4}, {10, 5}}} {
-		if e := evidence(c[0], c[1]); e != 0 {
-			t.Errorf("evidence(%v, %v) is %v", c[0], c[1], e)
-		}
-	}
-	if e := evidence(counts{1, 1}, counts{100, 0}); !(e > 0) {
-		t.Errorf("a single failure where there are none else is evidence of %v", e)
-	}
-	if e := evidence(counts{10, 10}, counts{1, 0}); !(e > 0) {
-		t.Errorf("failures where the only other call succeeded are evidence of %v", e)
-	}
-	if e := evidence(counts{10, 6}, counts{10, 5}); !(e > 0) {
-		t.Errorf("more failures than the peers are evidence of %v", e)
 	}
 }

@@ -7,14 +7,10 @@ import (
 	"github.com/lullgo/lull/internal/stripe"
 )
 
-// Cores that write the same word take its cache line from each other, and a call
-// then costs three times as much. A set that notices this often (a step that
-// somebody else was quicker to make) deals its goroutines out among stripes, each
-// with words of its own. A stripe then balances the calls of its own goroutines,
-// as the processes of a fleet do that know nothing of each other: with so many
-// calls, each has enough of them to see which endpoint is busy. Below manyCalls the set
-// goes back to one word, which knows all calls. Who drives a set from one
-// goroutine, such as a simulator, never gets stripes.
+// A set for whose words cores contend (a step that somebody else was quicker to make) deals
+// its goroutines out among stripes, each with words of its own. A stripe then balances the
+// calls of its own goroutines, as the processes of a fleet do. Below manyCalls the set goes
+// back to one word, which knows all calls.
 const (
 	contention = 1000    // steps lost from sweep to sweep, for stripes
 	manyCalls  = 100_000 // a second

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -14,17 +16,11 @@ import (
 //
 // # A message
 //
-// A message is in one of these states:
-//
 //	ready     Receive may hand it out
 //	waiting   it becomes ready when a time has come (Retry, Defer)
-//	out       it was handed out and is not settled; until its lease lapses, if the
-//	          broker has leases, or until the connection ends
+//	out       it was handed out and is not settled. It becomes ready by itself when its lease
+//	          lapses, if the broker has leases, or when the connection ends
 //	gone      acknowledged, dropped, or dead-lettered
-//
-// A message that is out and whose lease lapses, or whose connection ends, becomes
-// ready again by itself. That is all that happens for a consumer that was killed, so
-// nothing is lost with it.
 //
 // # Attempt numbers
 //
@@ -36,36 +32,28 @@ import (
 //	1   if the former one was never settled: lease lapsed, connection ended, killed
 //
 // and never less than that. Where Capabilities.Losses, Delivery.Lost is how many of the third kind
-// there were since the message was settled last, and a settlement may take them back
-// (Settlement.Uncount), since they were none. The number may be more where the broker counts deliveries that
-// this package did not see: a message that was fetched ahead and given back, or
-// delivered to a consumer of another kind. It survives everything that the message
-// survives, a restart of the broker included. (One that is killed may forget the last
-// moments of it.) Where Capabilities.Counts is ByAdapter
-// the adapter writes the number into a header when it moves the message, and adds
-// what the broker knows of deliveries since.
+// there were since the message was settled last, and Settlement.Uncount may take them back. The number
+// may be more where the broker counts deliveries that this package did not see: of a message that was
+// fetched ahead and given back, or to a consumer of another kind. It survives a restart of the broker.
+// (One that is killed may forget its last moments.)
 //
 // A limit that the broker itself has (RabbitMQ's delivery limit, JetStream's
 // MaxDeliver, SQS' maxReceiveCount) must be larger than Policy.Attempts, by 2 at
-// least: the consumer dead-letters with an envelope, the broker without one, or not
-// at all.
+// least: the broker dead-letters without an envelope, or not at all.
 //
 // # Time
 //
-// Times that a Broker returns are this process's: time.Now of the moment before the
-// request was sent, plus the duration that the server was asked for. So they are
-// never later than the server's. A delay is counted from when Settle was called, and
-// may be rounded up, never down: no message comes early.
+// Times that a Broker returns are this process's, and never later than the server's: time.Now of the
+// moment before the request was sent, plus the duration that the server was asked for. A delay is counted
+// from when Settle was called, and may be rounded up, never down: no message comes early.
 //
 // # Errors
 //
 // ErrLost (wrapped or not) is an answer: the delivery is not the caller's any more, and
 // nothing was changed, except that a dead letter, or a copy of the message with its ID, may have
-// been written. Any other error of Settle or Extend
-// means that it is not known whether the call took effect, and the same call may be
-// made again: Settle of a delivery that is settled in that way already answers nil or
-// ErrLost, and changes nothing. Where there are no leases, a delivery of which no Settle has
-// succeeded goes back to the queue GiveBackAfter the last.
+// been written. After any other error of Settle or Extend it is not known whether the call took effect, and
+// the same call may be made again: where it had, it answers nil or ErrLost, and changes nothing. Where there are
+// no leases, a delivery of which no Settle has succeeded goes back to the queue GiveBackAfter the last.
 //
 // An error that is marked with lull.Permanent means that calling again is of no use
 // (no such queue, access denied); from Receive it ends Consumer.Run.
@@ -90,9 +78,8 @@ type Broker interface {
 	// The order is the queue's, as far as it has one.
 	//
 	// The lease of each is w.Lease, or what the broker has fixed, from a moment before
-	// the call returned; Delivery.Lease is until when. Messages that the server has
-	// handed out are returned, even if ctx has ended meanwhile. If that cannot be they
-	// become ready again, at the latest when their lease lapses.
+	// the call returned. Messages that the server has handed out are returned, even if ctx has
+	// ended meanwhile, or become ready again at the latest when their lease lapses.
 	//
 	// If Capabilities.Order is PerGroup or Total, at most one message of a group is out
 	// at a time, over all connections, and no other message of the group is handed out
@@ -163,8 +150,6 @@ type Capabilities struct {
 	// Order is the order that is kept, retries included: those that come after a message
 	// wait until it is gone. A dead letter leaves the order.
 	Order Order
-	// Counts is who keeps the attempt number.
-	Counts Counting
 	// Losses: Delivery.Lost and Delivery.Crashes are told and kept. Needs FreeDefer.
 	Losses bool
 	// Leases: what is out becomes ready when its lease lapses. Otherwise only
@@ -229,9 +214,8 @@ type Delivery struct {
 	Receipt any
 }
 
-// Headers are carried by a message beside its body. Names are letters, digits and
-// hyphens, compared as they are; adapters leave out what a broker has
-// of other kinds. Values are text.
+// Headers are carried by a message beside its body. Names are letters, digits and hyphens, values text. Adapters leave
+// out what a broker has of other kinds.
 type Headers map[string]string
 
 // A Settlement is what a broker does with a delivery.
@@ -249,13 +233,28 @@ type Settlement struct {
 	Uncount, Crashes int
 }
 
-// Within returns s. In place of a Retry or Defer after which d has expired, it returns the dead
-// letter that says so: every Settle begins with it. after is After as the broker carries it out,
-// and source the name of the queue, for the envelope.
-func (s Settlement) Within(d *Delivery, after time.Duration, source string) Settlement {
+// Within checks s: every Settle begins with it. In place of a Retry or Defer after which d has expired, it returns the
+// dead letter that says so. after is After as the broker carries it out, longest what it can (Capabilities.MaxDelay), and
+// source the name of the queue, for the envelope.
+func (s Settlement) Within(d *Delivery, after, longest time.Duration, source string) (Settlement, error) {
+	switch s.Outcome {
+	case Ack, Drop:
+		return s, nil
+	case DeadLetter:
+		if s.Envelope == nil {
+			return s, lull.Permanent(errors.New("queue: a dead letter needs an envelope"))
+		}
+		return s, nil
+	case Retry, Defer:
+		if s.After < 0 || s.After > longest {
+			return s, lull.Permanent(fmt.Errorf("queue: a delay of %v: want 0 to %v", s.After, longest))
+		}
+	default:
+		return s, lull.Permanent(fmt.Errorf("queue: %v is no settlement", s.Outcome))
+	}
 	r := engine.Redelivery{Outcome: s.Outcome, After: after}.Within(d.life())
 	if r.Outcome == s.Outcome {
-		return s
+		return s, nil
 	}
 	e := &Envelope{
 		Reason: r.Reason.String(), Attempts: d.Attempt - s.Uncount, FirstFailure: s.FirstFailed, LastFailure: time.Now(), Source: source, OriginalID: d.ID,
@@ -264,7 +263,7 @@ func (s Settlement) Within(d *Delivery, after time.Duration, source string) Sett
 	if former, ok := EnvelopeOf(d.Headers); ok {
 		e.Redrives, e.OriginalID = former.Redrives, cmp.Or(former.OriginalID, d.ID)
 	}
-	return Settlement{Outcome: r.Outcome, Envelope: e}
+	return Settlement{Outcome: r.Outcome, Envelope: e}, nil
 }
 
 // life returns what is left of d's own time, for the engine.
@@ -288,8 +287,7 @@ var ErrTooLarge = errors.New("queue: the message is too large with what the sett
 // delivery back. Until then it counts as in the hands of its consumer (Config.Concurrency).
 const GiveBackAfter = time.Minute
 
-// ErrLost is a broker's answer to one who does not hold the delivery any more: its
-// lease has lapsed, its connection has ended, or it was settled.
+// ErrLost is a broker's answer to one who does not hold the delivery any more.
 var ErrLost = errors.New("queue: the delivery is not held any more")
 
 // ErrUnanswered is in the error of a Receive whose ctx ended before the server had answered, or was asked.

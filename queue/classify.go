@@ -10,21 +10,14 @@ import (
 // Classify returns the verdict on an error of a handler. It is that of [lull.Classify], with two
 // exceptions.
 //
-// The first is the error of a call that was made with lull inside the handler. Elsewhere such an
-// error is final, because the layer that knows the dependency has made the retries. A message comes
-// again after a wait of another order, and no attempt of it may be lost to an outage. So the error is
-// transient here if the call gave up ([lull.Reason.GaveUp]), could not be repeated safely, or found no
-// room. It is permanent if the dependency refused the request for good. Calls inside the handler
-// are not multiplied: at the second attempt of a message they are not retried (lull.Policy.Nested).
+// The first is the error of a call that was made with lull inside the handler. It is final elsewhere. Here it is transient
+// if the call gave up ([lull.Reason.GaveUp]), could not be repeated safely, or found no room: no attempt of a message may
+// be lost to an outage. It is permanent if the dependency refused the request for good. (At the second attempt of a message
+// such calls are not retried: lull.Policy.Nested.) The second is a permanent failure of the network before anything was
+// sent, such as a name that does not exist. It says nothing about the message, and is unclassified here.
 //
-// The second is a permanent failure of the network before anything was sent, such as a name that does
-// not exist. It says nothing about the message, and is unclassified here.
-//
-// A permanent error is a dead letter. An unclassified one counts as an attempt, and the message
-// comes again.
-//
-// What a classifier of yours (WithClassifier) is asked about are the other errors. To add
-// to what is known of them, fall back on Classify.
+// A permanent error is a dead letter. An unclassified one counts as an attempt, and the message comes again. A classifier of
+// yours (WithClassifier) is asked about the other errors; to add to what is known of them, fall back on Classify.
 func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
 // classified returns the verdict on err, an error of the handler.

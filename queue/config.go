@@ -42,11 +42,9 @@ type Config struct {
 	Batch int
 
 	// Lease is how long a message stays this consumer's when it falls silent. It is
-	// extended every third of that for as long as the handler runs, so it need not be
-	// longer than the handler runs, only longer than a pause of the network or of the
-	// process. Where the broker cannot extend leases it must be longer than the
-	// attempt: the handler's context ends before it does. Zero: 30 s. From 100 ms to
-	// 12 h. Where the broker has fixed it, it is the broker's.
+	// extended every third of that for as long as the handler runs, so it need only be longer than a
+	// pause of the network or of the process; where the broker cannot extend leases, than the
+	// attempt. Zero: 30 s. From 100 ms to 12 h. Where the broker has fixed it, it is the broker's.
 	Lease time.Duration
 	// Margin is how long before the end of the lease the handler's context ends, so
 	// that there is time to settle. Zero: a tenth of the lease, at most 5 s. Less than
@@ -54,11 +52,10 @@ type Config struct {
 	Margin time.Duration
 
 	// Quick is how often, within one delivery, the handler is run again in this process
-	// after a transient failure, before the message goes back to the broker. For blips
-	// that are over in less time than a redelivery takes. They are not attempts of the
-	// message (Message.Attempt is the delivery's), and a poison message pays for them
-	// with each of its attempts: Policy.Attempts times 1 + Quick runs at most. Each is
-	// paid for by the retry budget. A policy of one attempt has none. Zero: none. Up to 10.
+	// after a transient failure, before the message goes back to the broker: for blips
+	// that are over in less time than a redelivery takes. These are no attempts: a message has
+	// Policy.Attempts times 1 + Quick runs at most. Each is paid for by the retry budget. A policy of
+	// one attempt has none. Zero: none. Up to 10.
 	Quick int
 	// QuickWait is the longest wait before such a run: where the policy draws a longer
 	// one, or the lease has no room for it, the message goes back to the broker. Zero: 1 s.
@@ -100,11 +97,8 @@ func (c Config) WithDefaults() Config {
 // repeated, no deadline, and a circuit breaker that stays open for 1 s, then 2, 4,
 // up to 30 s.
 //
-// It differs from the zero Policy where a queue differs from a call. Nobody waits for
-// the answer, so three attempts within a second would be few; a message that came
-// while the dependency was down for a minute should not be dead for it. And a probe of
-// the breaker is an attempt of some message, so probes are far apart: the zero Policy
-// probes up to 75 times a second where failures return at once.
+// It differs from the zero Policy where a queue differs from a call: nobody waits for the answer, and a probe of the
+// breaker is an attempt of some message.
 func Policy() lull.Policy {
 	return lull.Policy{
 		Attempts:       10,
@@ -118,18 +112,13 @@ func Policy() lull.Policy {
 	}
 }
 
-// WorstCase is the longest that a message can take from its first delivery to its end
-// (acknowledged, dropped or dead-lettered), whatever becomes of each attempt: that it
-// fails after as long as it may take, and the longest wait follows (of the backoff, or
-// as the server asks); and that its worker is killed in that moment as often as that may
-// be, and the lease has to lapse.
+// WorstCase is the longest that a message can take from its first delivery to its end: each attempt fails after as long
+// as it may take, and the longest wait follows (of the backoff, or as the server asks); and its worker is killed in that
+// moment as often as that may be, and the lease has to lapse. It is math.MaxInt64 when nothing bounds an attempt.
 //
-// It counts what p and c decide. It leaves out the time in the queue before the first
-// delivery and after a message has become ready again, when all consumers are busy or
-// paused (the breaker is open), the time until a message that has crashed its worker is alone
-// there, connections that break, deferrals, and what the broker's delays are late. It is
-// math.MaxInt64 when nothing bounds an attempt. The broker must keep messages for
-// longer than this: its retention, and the limit on a message's age.
+// It leaves out the time before the first delivery, that for which a ready message waits for consumers which are busy or
+// paused, or to be alone there, connections that break, deferrals, and what the broker's delays are late. The broker must
+// keep messages for longer than this: its retention, and the limit on a message's age.
 func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	c = c.WithDefaults()
 	p = p.WithDefaults()

@@ -177,7 +177,6 @@ func (c *Consumer) drain() error {
 	}
 }
 
-// fetch is the loop of Run.
 func (c *Consumer) fetch(ctx context.Context) error {
 	g := gate{c: c}
 	failures := 0
@@ -306,7 +305,6 @@ func (c *Consumer) notify(e Event) {
 	}
 }
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -117,7 +117,6 @@ func TestOutcomes(t *testing.T) {
 			return lull.Permanent(&net.DNSError{Name: "ledger", IsNotFound: true})
 		}, "dead-letter permanent", "permanent", "nxdomain"},
 		{"a hint that is too long", plain(5), func(*queue.Message) error { return lull.RetryAfter(errBlip, 31*time.Second) }, "dead-letter hint_too_long", "hint_too_long", "rate_limited"},
-		{"a wait that is too long for a retry in the hand", plain(2), blip, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"the broker's longest delay", plain(2), blip, "retry 300ms, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"classified, with a hint that is too long", plain(5), unknown, "dead-letter hint_too_long", "hint_too_long", "busy"},
 		{"classified as unknown", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "unclassified"},
@@ -130,8 +129,6 @@ func TestOutcomes(t *testing.T) {
 			switch c.name {
 			case "overloaded: as late as ever":
 				policy.RateLimitedBase = time.Millisecond
-			case "a wait that is too long for a retry in the hand":
-				config.Quick, config.QuickWait = 1, 100*time.Millisecond
 			case "the broker's longest delay":
 				mc.MaxDelay = 300 * time.Millisecond
 			case "classified, with a hint that is too long":
@@ -226,6 +223,7 @@ func TestPanic(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{}, "bad", "good")
 			p := plain(2)
 			p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
+			p.Limit = bulkhead.Config{InFlight: 1} // it leaves its room to the next
 			d := dependency(t, p)
 			r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
 				if string(m.Body) == "bad" {
@@ -293,6 +291,8 @@ func TestLeaseIsFixed(t *testing.T) {
 			var ended []time.Duration
 			r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 				began := time.Now()
+				_, known := ctx.Deadline()
+				wantEqual(t, "it is known when the context ends", known, c.m.FixedLeases)
 				<-ctx.Done()
 				ended = append(ended, time.Since(began))
 				return ctx.Err()
@@ -329,8 +329,10 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 // A lease that became shorter by its extension ends the handler's context in time, too.
 func TestLeaseThatGetsShorter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
-		b.extend = func(context.Context) (time.Duration, error) { return time.Second, nil } // whatever it is asked for
+		b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b.extend = func(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
+			return b.Memory.Extend(ctx, d, time.Second) // whatever it is asked for
+		}
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-ctx.Done():
@@ -345,33 +347,12 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 	})
 }
 
-// unreachable is a broker whose Extend fails while it is on.
-type unreachable struct {
-	*queue.Memory
-	on, settle atomic.Bool
-}
-
-func (d *unreachable) Extend(ctx context.Context, x *queue.Delivery, l time.Duration) (time.Time, error) {
-	if d.on.Load() {
-		return time.Time{}, errBlip
-	}
-	return d.Memory.Extend(ctx, x, l)
-}
-
-func (d *unreachable) Settle(ctx context.Context, x *queue.Delivery, s queue.Settlement) error {
-	if d.settle.Load() {
-		return errBlip
-	}
-	return d.Memory.Settle(ctx, x, s)
-}
-
 // A lease that cannot be extended in time cancels the handler, before it lapses, and
 // nothing is settled after it has.
 func TestLeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
-		b.on.Store(true)
-		send(t, b, "hello")
+		b, fails, _ := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
+		fails.Store(true)
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			if runs++; runs > 1 {
@@ -399,22 +380,21 @@ func TestLeaseIsLost(t *testing.T) {
 // A settlement that fails is made again until the lease ends.
 func TestSettleIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
-		b.settle.Store(true)
-		send(t, b, "hello")
+		b, _, fails := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
+		fails.Store(true)
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error { runs++; return nil }, queue.Config{})
 		time.Sleep(20 * time.Second)
-		b.settle.Store(false)
+		fails.Store(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		b.settle.Store(true)
+		fails.Store(true)
 		send(t, b, "second")
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		wantEqual(t, "failed", len(r.of(queue.EventSettleFailed)), 1)
-		b.settle.Store(false)
+		fails.Store(false)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		wantEqual(t, "runs", runs, 2) // this process knows that it was handled
@@ -664,19 +644,17 @@ func TestHandlerThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// moody is a broker whose Receive fails for a while.
-type moody struct {
-	*queue.Memory
-	err   atomic.Pointer[error]
-	calls atomic.Int64
-}
-
-func (b *moody) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	if err := b.err.Load(); err != nil {
-		b.calls.Add(1)
-		return nil, *err
+// moody is m, whose Receive fails while an error is set.
+func moody(m *queue.Memory) (b *broker, fails *atomic.Pointer[error]) {
+	b, fails = &broker{Memory: m}, &atomic.Pointer[error]{}
+	fails.Store(&errBlip)
+	b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+		if err := fails.Load(); err != nil {
+			return nil, *err
+		}
+		return m.Receive(ctx, w)
 	}
-	return b.Memory.Receive(ctx, w)
+	return b, fails
 }
 
 // After a Receive that failed the consumer waits as in its policy, but for 50 ms at least and 10 s at most.
@@ -692,8 +670,7 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, []time.Duration{50e6, 50e6}},
 	} {
 		bubble(t, func(t *testing.T) {
-			b := &moody{Memory: memory(t, queue.MemoryConfig{})}
-			b.err.Store(&errBlip)
+			b, fails := moody(memory(t, queue.MemoryConfig{}))
 			p := plain(2)
 			p.Backoff = c.policy
 			r := start(t, b, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
@@ -704,10 +681,10 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 					t.Errorf("%+v: wait %d is %v, want %v", c.policy, i+1, e.After, c.want[i])
 				}
 			}
-			b.err.Store(nil)
+			fails.Store(nil)
 			send(t, b, "fetched at last")
 			time.Sleep(time.Minute)
-			b.err.Store(&errBlip)
+			fails.Store(&errBlip)
 			send(t, b, "for what waits in Receive")
 			synctest.Wait()
 			failures := r.of(queue.EventReceiveFailed)
@@ -721,22 +698,20 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 
 func TestReceiveFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &moody{Memory: memory(t, queue.MemoryConfig{})}
-		b.err.Store(&errBlip)
-		send(t, b, "hello")
+		b, fails := moody(memory(t, queue.MemoryConfig{}, "hello"))
 		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := b.calls.Load(); n < 60 || n > 61 { // a second each
+		if n := b.receives.Load(); n < 60 || n > 61 { // a second each
 			t.Errorf("%d calls in a minute of failures", n)
 		}
-		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.calls.Load())
-		b.err.Store(nil)
+		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.receives.Load())
+		fails.Store(nil)
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		wantEqual(t, "left", b.Len(), 0)
 		gone := lull.Permanent(errors.New("no such queue"))
-		b.err.Store(&gone)
+		fails.Store(&gone)
 		send(t, b, "for the receive under way")
 		if err := <-r.done; !errors.Is(err, gone) {
 			t.Errorf("Run: %v", err)

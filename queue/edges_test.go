@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,13 +174,13 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
 			p.AttemptTimeout = lull.NoTimeout
-			b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
-			b.extend = func(ctx context.Context) (time.Duration, error) {
+			b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b.extend = func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
 				select {
 				case <-time.After(takes):
 				case <-ctx.Done():
 				}
-				return 30 * time.Second, ctx.Err()
+				return b.Memory.Extend(ctx, d, l)
 			}
 			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 				select {
@@ -194,24 +193,6 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 			wantEqual(t, takes.String(), r.outcomes(), want)
 		})
 	}
-}
-
-// A handler's context ends with a lease that is not extended, whether the policy bounds
-// attempts or not.
-func TestAnAttemptWithoutTimeoutEndsWithItsLease(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p := plain(2)
-		p.AttemptTimeout = lull.NoTimeout
-		p.Breaker = breaker.Config{Off: true}
-		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
-		start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
-			end, ok := ctx.Deadline()
-			if left := time.Until(end); !ok || left > 10*time.Second || left < 5*time.Second {
-				t.Errorf("the context ends in %v (%v), the lease in 10s", left, ok)
-			}
-			return nil
-		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Second)
-	})
 }
 
 // A message that no broker has delivered has no lease.
@@ -255,30 +236,6 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// A line of the log has each attribute that is known, and none that is not.
-func TestLogHasWhatIsKnown(t *testing.T) {
-	var b strings.Builder
-	log := queue.NewLog(slog.New(slog.NewTextHandler(&b, nil)))
-	for _, c := range []struct {
-		e    queue.Event
-		want string
-	}{
-		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: time.Second, Elapsed: 1, Err: errBlip}, "after elapsed error"},
-		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: 1, Elapsed: time.Second, Code: "c"}, "after elapsed code"},
-		{queue.Event{Kind: queue.EventSettled, ID: "7", Outcome: queue.DeadLetter, Reason: "r"}, "reason"},
-		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, Attempt: 1, Tries: 1}, "attempt"},
-		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, Attempt: 1, Tries: 2}, "attempt tries"}, // of more than one
-	} {
-		b.Reset()
-		log(t.Context(), c.e)
-		for _, key := range []string{"after", "elapsed", "error", "code", "reason", "attempt", "tries"} {
-			if got, want := strings.Contains(b.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
-				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, b.String(), got, want)
-			}
-		}
-	}
-}
-
 // What a handler decided can be read of what it returns, however it is wrapped.
 func TestDecided(t *testing.T) {
 	for _, c := range []struct {
@@ -294,24 +251,6 @@ func TestDecided(t *testing.T) {
 	} {
 		if got, ok := queue.Decided(c.err); got != c.want || ok != c.ok {
 			t.Errorf("%v: %v, %v, want %v, %v", c.err, got, ok, c.want, c.ok)
-		}
-	}
-}
-
-// What to do with a dead letter depends on why it died.
-func TestLogReportsWhatToDo(t *testing.T) {
-	for _, c := range []struct {
-		reason, code, want string
-	}{
-		{queue.ReasonCrashed, "", "what ended the workers"},
-		{queue.ReasonPanicked, queue.ReasonPanicked, "fix the handler"},
-		{"permanent", "unclassified", "lull.Transient"},
-		{"attempts_exhausted", "timeout", "when it is mended"},
-	} {
-		var b strings.Builder
-		queue.NewLog(slog.New(slog.NewTextHandler(&b, nil)))(t.Context(), queue.Event{Outcome: queue.DeadLetter, Reason: c.reason, Code: c.code})
-		if !strings.Contains(b.String(), c.want) {
-			t.Errorf("of a letter of reason %q and code %q the log has no %q: %s", c.reason, c.code, c.want, b.String())
 		}
 	}
 }
@@ -356,39 +295,6 @@ func TestTheIDOfAMessage(t *testing.T) {
 	}
 }
 
-// A handler that panics leaves room for the next.
-func TestAPanicLeavesRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p := plain(1)
-		p.Limit = bulkhead.Config{InFlight: 1}
-		m := memory(t, queue.MemoryConfig{}, "a", "b")
-		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1}).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "dead-letter panicked, dead-letter panicked")
-	})
-}
-
-// A call inside the handler that ended before its first attempt has sent nothing.
-func TestNeverSentInside(t *testing.T) {
-	for attempts, want := range []bool{true, false, false} {
-		v := queue.Classify(&lull.Error{Reason: engine.CircuitOpen, Attempts: attempts})
-		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), v.NeverSent, want)
-	}
-}
-
-// revised is a broker whose deliveries are changed.
-type revised struct {
-	*queue.Memory
-	change func(*queue.Delivery)
-}
-
-func (r *revised) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	out, err := r.Memory.Receive(ctx, w)
-	for _, d := range out {
-		r.change(d)
-	}
-	return out, err
-}
-
 // An envelope has the first failure of its message: as the broker kept it; else this one, if
 // the message came for the first time; else when it was first handed out, if that is known.
 func TestTheFirstFailureInTheEnvelope(t *testing.T) {
@@ -405,15 +311,14 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 	} {
 		subtest(t, c.name, func(t *testing.T) {
 			began := time.Now()
-			b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
+			b := revised(memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
 				if !c.failed {
 					d.FirstFailed = time.Time{}
 				}
 				if d.FirstSeen = began; !c.seen {
 					d.FirstSeen = time.Time{}
 				}
-			}}
-			send(t, b, "hello")
+			})
 			start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
 				time.Sleep(3 * time.Second)
 				return lull.Transient(errBlip)

@@ -41,18 +41,3 @@ func (o Order) MarshalText() ([]byte, error) { return choice.Marshal("Order", or
 func (o *Order) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Order", orderNames[:], o, text)
 }
-
-// Counting is who keeps the attempt number of a message.
-type Counting uint8
-
-const (
-	// ByBroker: the broker counts deliveries.
-	ByBroker Counting = iota
-	// ByAdapter: the adapter carries the number along in a header.
-	ByAdapter
-)
-
-var countingNames = [...]string{"by-broker", "by-adapter"}
-
-// String is the counting in lower case, such as "by-broker".
-func (c Counting) String() string { return choice.Name("counting", countingNames[:], c) }

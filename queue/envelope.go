@@ -103,7 +103,6 @@ func uniqueID(kind string, parts ...string) string {
 	return kind + "-" + id
 }
 
-// wire is the envelope as JSON.
 type wire struct {
 	Version      int      `json:"v"`
 	Reason       string   `json:"reason,omitempty"`
@@ -204,9 +203,7 @@ func EnvelopeOf(h Headers) (e *Envelope, ok bool) {
 // envelope. Adapters send these.
 func LetterHeaders(h Headers, e *Envelope) Headers {
 	out := make(Headers, len(h)+1)
-	for name, value := range h {
-		out[name] = value
-	}
+	maps.Copy(out, h)
 	out[EnvelopeHeader] = e.Encode()
 	return out
 }
@@ -271,7 +268,6 @@ func unstamp(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// encoded is w as JSON in printable ASCII.
 func encoded(w wire) string {
 	raw, err := json.Marshal(w)
 	if err != nil {

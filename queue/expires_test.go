@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,11 +37,11 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T) {
 			end := time.Now().Add(x.life)
-			b := &revised{memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
+			b := revised(memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
 				if x.life != 0 {
 					d.Expires = end
 				}
-			}}
+			})
 			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 			for _, l := range letters(t, b.Memory) {
@@ -48,6 +49,21 @@ func TestRule21MessagesExpire(t *testing.T) {
 				wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
 			}
 		})
+	}
+}
+
+// What no broker can carry out is refused for good.
+func TestSettlementThatIsNone(t *testing.T) {
+	for want, s := range map[string]queue.Settlement{
+		"none is no settlement":               {},
+		"a dead letter needs an envelope":     {Outcome: queue.DeadLetter},
+		"a delay of 1h0m0.000000001s: want 0": {Outcome: queue.Retry, After: time.Hour + 1},
+		"a delay of -1ns: want 0 to 1h0m0s":   {Outcome: queue.Defer, After: -1},
+	} {
+		_, err := s.Within(&queue.Delivery{}, s.After, time.Hour, "orders")
+		if lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", s, err, want)
+		}
 	}
 }
 
@@ -60,10 +76,12 @@ func TestSettlementWithin(t *testing.T) {
 			{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.DeadLetter, Envelope: &former},
 			{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
 		} {
-			wantEqual(t, s.Outcome.String(), s.Within(d, s.After, "orders"), s)
+			got, err := s.Within(d, s.After, time.Hour, "orders")
+			wantEqual(t, s.Outcome.String(), got, s)
+			wantEqual(t, "error", err, nil)
 		}
 		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
-			s := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, "orders")
+			s, _ := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, time.Hour, "orders")
 			if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
 				t.Fatalf("%v: %+v", o, s)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +187,88 @@ func dead(t testing.TB, err error) *queue.Letter {
 		t.Fatalf("%d dead letters", len(all))
 	}
 	return all[0]
+}
+
+// broker is a Memory that counts the calls to it, and of which some do something else.
+type broker struct {
+	*queue.Memory
+	receives, extends, settles atomic.Int64
+
+	can     func(*queue.Capabilities)
+	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
+	extend  func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error)
+	settle  func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error
+}
+
+func (b *broker) Capabilities() queue.Capabilities {
+	can := b.Memory.Capabilities()
+	if b.can != nil {
+		b.can(&can)
+	}
+	return can
+}
+
+func (b *broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	b.receives.Add(1)
+	if b.receive != nil {
+		return b.receive(ctx, w)
+	}
+	return b.Memory.Receive(ctx, w)
+}
+
+func (b *broker) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+	b.extends.Add(1)
+	if b.extend != nil {
+		return b.extend(ctx, d, l)
+	}
+	return b.Memory.Extend(ctx, d, l)
+}
+
+func (b *broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	b.settles.Add(1)
+	if b.settle != nil {
+		return b.settle(ctx, d, s)
+	}
+	return b.Memory.Settle(ctx, d, s)
+}
+
+// pausing is a broker that is a Pauser.
+type pausing struct {
+	broker
+	pauses atomic.Int64
+	pause  func(until time.Time) error
+}
+
+func (p *pausing) Pause(_ context.Context, until time.Time) error {
+	p.pauses.Add(1)
+	return p.pause(until)
+}
+
+// unreachable is m, whose Extend and Settle fail while these are set.
+func unreachable(m *queue.Memory) (b *broker, extend, settle *atomic.Bool) {
+	b, extend, settle = &broker{Memory: m}, &atomic.Bool{}, &atomic.Bool{}
+	b.extend = func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+		if extend.Load() {
+			return time.Time{}, errBlip
+		}
+		return m.Extend(ctx, d, l)
+	}
+	b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+		if settle.Load() {
+			return errBlip
+		}
+		return m.Settle(ctx, d, s)
+	}
+	return b, extend, settle
+}
+
+// revised is m, whose deliveries are changed.
+func revised(m *queue.Memory, change func(*queue.Delivery)) *broker {
+	return &broker{Memory: m, receive: func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+		got, err := m.Receive(ctx, w)
+		for _, d := range got {
+			change(d)
+		}
+		return got, err
+	}}
 }

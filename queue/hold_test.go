@@ -17,59 +17,13 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// counting counts the calls to a Memory, and may get in their way.
-type counting struct {
-	*queue.Memory
-	receives, extends, settles, pauses atomic.Int64
-
-	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
-	extend  func(ctx context.Context) (lease time.Duration, err error)
-	settle  func(ctx context.Context) error
-	pause   func(until time.Time) error
-}
-
-func (c *counting) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	c.receives.Add(1)
-	if c.receive != nil {
-		return c.receive(ctx, w)
-	}
-	return c.Memory.Receive(ctx, w)
-}
-
-func (c *counting) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
-	c.extends.Add(1)
-	if c.extend != nil {
-		var err error
-		if l, err = c.extend(ctx); err != nil {
-			return time.Time{}, err
-		}
-	}
-	return c.Memory.Extend(ctx, d, l)
-}
-
-func (c *counting) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	c.settles.Add(1)
-	if c.settle != nil {
-		if err := c.settle(ctx); err != nil {
-			return err
-		}
-	}
-	return c.Memory.Settle(ctx, d, s)
-}
-
-// pausing is a counting Pauser.
-type pausing struct{ counting }
-
-func (p *pausing) Pause(_ context.Context, until time.Time) error {
-	p.pauses.Add(1)
-	return p.pause(until)
-}
-
 // Why a lease is lost is in the event, in the words of the broker, beside what the handler returned.
 func TestWhyALeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
-		b.settle = func(context.Context) error { return fmt.Errorf("channel closed: %w", queue.ErrLost) }
+		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b.settle = func(context.Context, *queue.Delivery, queue.Settlement) error {
+			return fmt.Errorf("channel closed: %w", queue.ErrLost)
+		}
 		send(t, b, "hello")
 		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{}).run(t, time.Second)
 		events := r.of(queue.EventLeaseLost)
@@ -86,7 +40,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 // to its message.
 func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
 		var kept *queue.Message
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
@@ -112,7 +66,7 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 // More than was asked for is handled like the rest, when there is room.
 func TestMoreThanWasAskedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
 		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 			return b.Memory.Receive(ctx, queue.Want{Max: w.Max + 4, Lease: w.Lease})
 		}
@@ -133,7 +87,7 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 func TestWhatComesLate(t *testing.T) {
 	for counted, want := range map[bool]string{false: "defer", true: "ack"} {
 		bubble(t, func(t *testing.T) {
-			b := &counting{Memory: memory(t, queue.MemoryConfig{CountDefers: counted})}
+			b := &broker{Memory: memory(t, queue.MemoryConfig{CountDefers: counted})}
 			b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 				<-ctx.Done()
 				return b.Memory.Receive(context.WithoutCancel(ctx), w)
@@ -150,7 +104,7 @@ func TestWhatComesLate(t *testing.T) {
 // A broker that gives nothing at once is not asked in a loop.
 func TestNothingAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
 		b.receive = func(context.Context, queue.Want) ([]*queue.Delivery, error) { return nil, nil }
 		start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		if n := b.receives.Load(); n > 101 {
@@ -178,42 +132,10 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 	})
 }
 
-// After the open time one message at a time is let through, whatever there is.
-func TestOneProbeAtATime(t *testing.T) {
-	for _, counted := range []bool{false, true} {
-		bubble(t, func(t *testing.T) {
-			p := queue.Policy()
-			p.Attempts = 1000
-			d := dependency(t, p)
-			m := memory(t, queue.MemoryConfig{CountDefers: counted})
-			for i := range 100 {
-				send(t, m, fmt.Sprint(i))
-			}
-			var now atomic.Int64
-			var opened atomic.Bool
-			r := start(t, m, d, func(context.Context, *queue.Message) error {
-				if n := now.Add(1); opened.Load() && n > 1 {
-					t.Errorf("%d at a time through an open breaker", n)
-				}
-				defer now.Add(-1)
-				time.Sleep(50 * time.Millisecond)
-				if d.Breaker().State(d.Now()) != breaker.Closed {
-					opened.Store(true)
-				}
-				return lull.Transient(errBlip)
-			}, queue.Config{Concurrency: 1}).run(t, 10*time.Minute)
-			wantEqual(t, "opened", opened.Load(), true)
-			if c := r.Counts(); c.Paused != 1 || c.Resumed != 0 || c.Retried == 0 {
-				t.Errorf("%+v", c)
-			}
-		})
-	}
-}
-
 // A Pauser is called once for a pause, and again when that is over, or when it failed.
 func TestPauser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &pausing{counting: counting{Memory: memory(t, queue.MemoryConfig{})}}
+		b := &pausing{broker: broker{Memory: memory(t, queue.MemoryConfig{})}}
 		var end atomic.Pointer[time.Time]
 		var failing atomic.Bool
 		b.pause = func(u time.Time) error {
@@ -272,8 +194,8 @@ func TestPauser(t *testing.T) {
 // under way.
 func TestNothingAfterRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
-		b.settle = func(ctx context.Context) error {
+		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b.settle = func(ctx context.Context, _ *queue.Delivery, _ queue.Settlement) error {
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -309,7 +231,7 @@ func TestNothingAfterRun(t *testing.T) {
 // A lease that could not be extended once or twice is extended in time.
 func TestExtendIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b, fails, _ := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-time.After(50 * time.Second):
@@ -320,9 +242,9 @@ func TestExtendIsMadeAgain(t *testing.T) {
 		}, queue.Config{})
 		for range 2 {
 			time.Sleep(9 * time.Second)
-			b.on.Store(true)
+			fails.Store(true)
 			time.Sleep(7 * time.Second) // fails after 10 s and after 15
-			b.on.Store(false)
+			fails.Store(false)
 		}
 		time.Sleep(time.Minute)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
@@ -332,56 +254,67 @@ func TestExtendIsMadeAgain(t *testing.T) {
 
 // A wait that is longer than Config.QuickWait is the broker's.
 func TestQuickWait(t *testing.T) {
-	for wait, want := range map[time.Duration]string{
-		time.Second:             "dead-letter attempts_exhausted after 2 runs here",
-		1100 * time.Millisecond: "dead-letter attempts_exhausted after 0 runs here",
+	for _, c := range []struct {
+		wait, most time.Duration
+		here       int64
+	}{
+		{time.Second, 0, 2}, {1100 * time.Millisecond, 0, 0}, {time.Second, 999 * time.Millisecond, 0}, {2 * time.Second, 2 * time.Second, 2},
 	} {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
-			p.Backoff.Base = wait
+			p.Backoff.Base = c.wait
 			m := memory(t, queue.MemoryConfig{}, "hello")
-			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1}).run(t, time.Minute)
-			got := r.of(queue.EventSettled)
-			last := got[len(got)-1]
-			wantEqual(t, wait.String(), fmt.Sprint(last.Outcome, " ", last.Reason, " after ", r.Counts().RetriedHere, " runs here"), want)
+			fail := func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }
+			r := start(t, m, dependency(t, p), fail, queue.Config{Quick: 1, QuickWait: c.most}).run(t, time.Minute)
+			wantEqual(t, fmt.Sprint(c, ": runs here"), r.Counts().RetriedHere, c.here)
+			wantEqual(t, "dead letters", r.Counts().DeadLettered, 1)
 		})
 	}
 }
 
-// What waits in the queue while the breaker is open is left there: only probes are fetched.
+// While the breaker is open, what waits in the queue is left there: one message at a time is let through as a probe,
+// which is no attempt where deferrals are free.
 func TestOnlyProbesAreFetched(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
-		for i := range 100 {
-			send(t, m, fmt.Sprint(i))
-		}
-		p := queue.Policy()
-		p.Attempts = 1000
-		d := dependency(t, p)
-		var runs atomic.Int64
-		r := start(t, m, d, func(context.Context, *queue.Message) error {
-			runs.Add(1)
-			time.Sleep(50 * time.Millisecond)
-			return lull.Transient(errBlip)
-		}, queue.Config{Concurrency: 8})
-		for r.Counts().Paused == 0 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(time.Second) // those under way end
-		before, ran := r.Counts(), runs.Load()
-		time.Sleep(10 * time.Minute)
-		after, probes := r.Counts(), runs.Load()-ran
-		if n := after.Deferred - before.Deferred - probes; n > 10 {
-			t.Errorf("%d messages were fetched and given back; %+v", n, after)
-		}
-		if probes < 10 || probes > 60 {
-			t.Errorf("%d probes in 10 minutes", probes)
-		}
-		if n := after.Retried - before.Retried; n != 0 {
-			t.Errorf("%d probes were attempts", n)
-		}
-		r.stop(t)
-	})
+	for _, counted := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			for i := range 100 {
+				send(t, m, fmt.Sprint(i))
+			}
+			p := queue.Policy()
+			p.Attempts = 1000
+			var runs, now atomic.Int64
+			var open atomic.Bool
+			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+				runs.Add(1)
+				if n := now.Add(1); open.Load() && n > 1 {
+					t.Errorf("%d at a time through an open breaker", n)
+				}
+				defer now.Add(-1)
+				time.Sleep(50 * time.Millisecond)
+				return lull.Transient(errBlip)
+			}, queue.Config{Concurrency: 8})
+			for r.Counts().Paused == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			time.Sleep(time.Second) // those under way end
+			open.Store(true)
+			before, ran := r.Counts(), runs.Load()
+			time.Sleep(10 * time.Minute)
+			after, probes := r.Counts(), runs.Load()-ran
+			r.stop(t)
+			if n := after.Deferred - before.Deferred - probes; !counted && n > 10 {
+				t.Errorf("%d messages were fetched and given back; %+v", n, after)
+			}
+			if probes < 10 || probes > 60 {
+				t.Errorf("%d probes in 10 minutes", probes)
+			}
+			if n := after.Retried - before.Retried; !counted && n != 0 {
+				t.Errorf("%d probes were attempts", n)
+			}
+			wantEqual(t, "pauses, and ends of them", fmt.Sprint(after.Paused, after.Resumed), "1 0")
+		})
+	}
 }
 
 func TestCounts(t *testing.T) {
@@ -484,13 +417,15 @@ func TestClassify(t *testing.T) {
 	if v := queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
 		t.Errorf("the hint became %v", v.After)
 	}
+	for attempts, want := range []bool{true, false, false} { // one that ended before its first attempt has sent nothing
+		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), queue.Classify(inner(engine.CircuitOpen, lull.Verdict{}, attempts)).NeverSent, want)
+	}
 }
 
 // Names are what files and labels have.
 func TestNames(t *testing.T) {
 	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")
 	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
-	wantEqual(t, "counting", fmt.Sprint(queue.ByBroker, queue.ByAdapter, queue.Counting(9)), "by-broker by-adapter counting(9)")
 	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
 	for _, o := range []queue.Order{queue.Unordered, queue.PerGroup, queue.Total} {
 		text, err := o.MarshalText()

@@ -23,7 +23,6 @@ type known struct {
 // mostKnown is of how many messages that is kept.
 const mostKnown = 10_000
 
-// past is what is known of one message.
 type past struct {
 	holder *work // has it in hand, or had it last
 	seen   int   // its deliveries that were lost here, and that the broker still counts

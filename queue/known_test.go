@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -179,51 +178,37 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 // Another message with the id of one whose acknowledgement was lost is handled.
 func TestKnownMessagesAreNoOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &relabelled{Memory: memory(t, queue.MemoryConfig{})}
+		m, fail := memory(t, queue.MemoryConfig{}), false
+		b := revised(m, func(d *queue.Delivery) { // all messages have one id, as a sender may give them
+			d.Receipt = [2]any{d.ID, d.Receipt}
+			d.ID = "same"
+		})
+		b.extend = func(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
+			return time.Time{}, queue.ErrLost
+		}
+		b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+			if fail {
+				return queue.ErrLost
+			}
+			of, k := *d, d.Receipt.([2]any)
+			of.ID, of.Receipt = k[0].(string), k[1]
+			return m.Settle(ctx, &of, s)
+		}
 		var bodies []string
 		r := start(t, b, dependency(t, plain(3)), func(_ context.Context, m *queue.Message) error {
 			bodies = append(bodies, string(m.Body))
 			return nil
 		}, queue.Config{})
-		b.fail.Store(true)
+		fail = true
 		send(t, b, "one")
 		time.Sleep(time.Second)
-		b.fail.Store(false)
+		fail = false
 		send(t, b, "two")
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		wantEqual(t, "handled", fmt.Sprint(bodies), "[one two one]")
 		r.stop(t)
 	})
-}
-
-// relabelled gives all messages one id, as a sender may.
-type relabelled struct {
-	*queue.Memory
-	fail atomic.Bool
-}
-
-func (b *relabelled) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := b.Memory.Receive(ctx, w)
-	for _, d := range got {
-		d.Receipt = [2]any{d.ID, d.Receipt}
-		d.ID = "same"
-	}
-	return got, err
-}
-
-func (b *relabelled) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
-	return time.Time{}, queue.ErrLost
-}
-
-func (b *relabelled) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	if b.fail.Load() {
-		return queue.ErrLost
-	}
-	of := *d
-	k := d.Receipt.([2]any)
-	of.ID, of.Receipt = k[0].(string), k[1]
-	return b.Memory.Settle(ctx, &of, s)
 }
 
 // One message in a crowd kills its worker. It becomes a letter, and no other does, though all were in
@@ -240,23 +225,21 @@ func TestOneMessageKillsItsWorker(t *testing.T) {
 			deaths := 0
 			var work func()
 			var workers []*running
-			var brokers []*mortalProcess
 			work = func() {
 				mu.Lock()
 				defer mu.Unlock()
-				b := &mortalProcess{Memory: m}
-				brokers = append(brokers, b)
+				b := newProcess(m)
 				workers = append(workers, start(t, b, dependency(t, plain(4)), func(ctx context.Context, m *queue.Message) error {
 					if string(m.Body) == "5" {
 						time.Sleep(300 * time.Millisecond)
-						if b.kill() {
+						if !b.dead.Swap(true) {
 							deaths++
 							go work()
 						}
 						return errBlip
 					}
 					time.Sleep(time.Second)
-					if b.dead() {
+					if b.dead.Load() {
 						return errBlip
 					}
 					mu.Lock()
@@ -294,49 +277,36 @@ func TestOneMessageKillsItsWorker(t *testing.T) {
 
 // mortalProcess is a process's connection to a Memory: nothing that it asks for is done when it is dead.
 type mortalProcess struct {
-	*queue.Memory
-	mu    sync.Mutex
-	ended bool
+	broker
+	dead atomic.Bool
 }
 
-func (p *mortalProcess) kill() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.ended
-	p.ended = true
-	return !was
-}
-
-func (p *mortalProcess) dead() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ended
-}
-
-func (p *mortalProcess) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	if p.dead() {
-		<-ctx.Done()
-		return nil, ctx.Err()
+func newProcess(m *queue.Memory) *mortalProcess {
+	p := &mortalProcess{broker: broker{Memory: m}}
+	p.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+		if p.dead.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		within, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		got, err := m.Receive(within, w)
+		if ctx.Err() == nil {
+			err = nil
+		}
+		return got, err
 	}
-	within, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	got, err := p.Memory.Receive(within, w)
-	if err != nil && ctx.Err() == nil {
-		err = nil
+	p.extend = func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+		if p.dead.Load() {
+			return time.Time{}, errBlip
+		}
+		return m.Extend(ctx, d, l)
 	}
-	return got, err
-}
-
-func (p *mortalProcess) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
-	if p.dead() {
-		return time.Time{}, errors.New("dead")
+	p.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+		if p.dead.Load() {
+			return errBlip
+		}
+		return m.Settle(ctx, d, s)
 	}
-	return p.Memory.Extend(ctx, d, l)
-}
-
-func (p *mortalProcess) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	if p.dead() {
-		return errors.New("dead")
-	}
-	return p.Memory.Settle(ctx, d, s)
+	return p
 }

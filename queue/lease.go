@@ -35,7 +35,6 @@ type lease struct {
 	cancel  context.CancelFunc
 }
 
-// hold begins to hold d.
 func (c *Consumer) hold(d *Delivery) *lease {
 	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.calls)
@@ -73,27 +72,19 @@ func (l *lease) end() time.Time {
 	return l.until
 }
 
-// ends is when a handler's context must end because the lease will and cannot be
-// extended; zero if that is not so.
-func (l *lease) ends() time.Time {
+// bounds is when a handler's context must end because the lease will and cannot be extended; zero if that is not so. The
+// context will end at that time by itself, as one ends whose time is over, until bounds(false): the handler has returned.
+func (l *lease) bounds(yes bool) (t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.until.IsZero() || !l.Final {
-		return time.Time{}
-	}
-	return l.until.Add(-l.Margin())
-}
-
-// bounds is ends for a handler whose context will end at that time by itself, as one
-// ends whose time is over; bounds(false) when it has returned.
-func (l *lease) bounds(yes bool) time.Time {
-	l.mu.Lock()
 	l.bound = yes && l.Final
 	if !l.bound && l.expiry != nil {
 		l.expiry.Reset(time.Until(l.until) - l.Margin())
 	}
-	l.mu.Unlock()
-	return l.ends()
+	if !l.until.IsZero() && l.Final {
+		t = l.until.Add(-l.Margin())
+	}
+	return t
 }
 
 // stop ends the heartbeat, and waits for the one under way. It reports whether the lease
@@ -197,7 +188,6 @@ func (l *lease) heartbeat() {
 	l.beat.Reset(max(l.Next(err != nil)-time.Since(began), 0))
 }
 
-// extendBy is for Message.Extend.
 func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
 	l.mu.Lock()
 	never, final, ending := l.until.IsZero(), l.Final, l.ending
@@ -222,16 +212,13 @@ func (l *lease) isEnding() bool {
 	return l.ending
 }
 
-func (l *lease) isStopped() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stopped
-}
-
 func (l *lease) extend(ctx context.Context, length time.Duration) error {
 	l.calls.Lock()
 	defer l.calls.Unlock()
-	if l.isStopped() {
+	l.mu.Lock()
+	stopped := l.stopped
+	l.mu.Unlock()
+	if stopped {
 		return ErrLeaseLost // by a handler that has returned: the message is being settled
 	}
 	began := time.Now()

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,11 +71,8 @@ func LetterOf(d *Delivery) *Letter {
 		l.OriginalID = d.ID
 	}
 	l.Headers = make(Headers, len(d.Headers))
-	for name, value := range d.Headers {
-		if name != EnvelopeHeader {
-			l.Headers[name] = value
-		}
-	}
+	maps.Copy(l.Headers, d.Headers)
+	delete(l.Headers, EnvelopeHeader)
 	return l
 }
 
@@ -124,15 +123,7 @@ func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a scan: %w", err)
 	}
-	if c.Idle == 0 {
-		c.Idle = 2 * time.Second
-	}
-	if c.Lease == 0 {
-		c.Lease = 30 * time.Second
-	}
-	if c.Hold == 0 {
-		c.Hold = 10_000
-	}
+	c.Idle, c.Lease, c.Hold = cmp.Or(c.Idle, 2*time.Second), cmp.Or(c.Lease, 30*time.Second), cmp.Or(c.Hold, 10_000)
 	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, again: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go s.keep()
 	return s, nil
@@ -158,11 +149,9 @@ type scan struct {
 	once          sync.Once
 }
 
-// keep extends the leases of what is held.
 func (s *scan) keep() {
 	defer close(s.stopped)
-	can := s.b.Capabilities()
-	if !can.Extends {
+	if !s.b.Capabilities().Extends {
 		<-s.stop
 		return
 	}
@@ -175,10 +164,7 @@ func (s *scan) keep() {
 		case <-t.C:
 		}
 		s.mu.Lock()
-		ids := make([]string, 0, len(s.held))
-		for id := range s.held {
-			ids = append(ids, id)
-		}
+		ids := slices.Collect(maps.Keys(s.held))
 		s.mu.Unlock()
 		for _, id := range ids {
 			s.extend(id)

@@ -38,41 +38,31 @@ func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 12)
-	text := func(name, value string) {
-		if value != "" {
-			attrs = append(attrs, slog.String(name, value))
+	add := func(there bool, a slog.Attr) {
+		if there {
+			attrs = append(attrs, a)
 		}
 	}
+	text := func(name, value string) { add(value != "", slog.String(name, value)) }
 	text("queue", e.Queue)
 	text("id", e.ID)
-	if e.Attempt > 0 {
-		attrs = append(attrs, slog.Int("attempt", e.Attempt))
-	}
-	if e.Tries > 1 {
-		attrs = append(attrs, slog.Int("tries", e.Tries))
-	}
-	if e.Kind == EventSettleFailed {
-		text("outcome", e.Outcome.String())
-	}
+	add(e.Attempt > 0, slog.Int("attempt", e.Attempt))
+	add(e.Tries > 1, slog.Int("tries", e.Tries))
+	add(e.Kind == EventSettleFailed, slog.String("outcome", e.Outcome.String()))
 	text("reason", e.Reason)
 	text("code", e.Code)
-	if e.After > 0 {
-		attrs = append(attrs, slog.Duration("after", e.After))
-	}
-	if e.Elapsed > 0 {
-		attrs = append(attrs, slog.Duration("elapsed", e.Elapsed))
-	}
+	add(e.After > 0, slog.Duration("after", e.After))
+	add(e.Elapsed > 0, slog.Duration("elapsed", e.Elapsed))
 	if e.Err != nil {
 		text("error", errorText(e.Err))
 	}
 	text("do", do)
-	if p := panicOf(e); p != nil && len(p.Stack) > 0 {
+	if p := panicOf(e); p != nil {
 		text("stack", string(p.Stack))
 	}
 	l.LogAttrs(ctx, level, message, attrs...)
 }
 
-// panicOf is the panic of e's handler, if it was one.
 func panicOf(e Event) *PanicError {
 	p, ok := e.Err.(*PanicError)
 	if ok || e.Kind != EventLeaseLost {

@@ -74,13 +74,13 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 		}},
 		"a settlement that is refused": {
 			broker: func(t *testing.T) queue.Broker {
-				b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+				b := &broker{Memory: memory(t, queue.MemoryConfig{})}
 				began := time.Now()
-				b.settle = func(context.Context) error {
+				b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 					if time.Since(began) < 31*time.Second {
 						return lull.Permanent(errors.New("no such queue"))
 					}
-					return nil
+					return b.Memory.Settle(ctx, d, s)
 				}
 				return b
 			},
@@ -88,7 +88,7 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 			want:   []string{"the broker did not take what becomes of a message|outcome:ack|error:no such queue"},
 		},
 		"a lease that is lost": {
-			broker: func(t *testing.T) queue.Broker { return &lostAtOnce{Memory: memory(t, queue.MemoryConfig{})} },
+			broker: func(t *testing.T) queue.Broker { return lostAtOnce(memory(t, queue.MemoryConfig{})) },
 			handle: func(ctx context.Context, m *queue.Message) error {
 				if m.Attempt == 1 {
 					<-ctx.Done()
@@ -131,26 +131,21 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 	}
 }
 
-// lostAtOnce is a broker that finds a second after the first delivery that it is lost.
-type lostAtOnce struct {
-	*queue.Memory
-	n atomic.Int64
-}
-
-func (l *lostAtOnce) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := l.Memory.Receive(ctx, w)
-	for _, d := range got {
-		if l.n.Add(1) == 1 {
-			held, lose := context.WithCancelCause(context.Background())
-			d.Held = held
-			time.AfterFunc(time.Second, func() {
-				// To the next who asks.
-				l.Memory.Settle(context.Background(), d, queue.Settlement{Outcome: queue.Retry})
-				lose(errors.New("the server took it back"))
-			})
+// lostAtOnce is m, which finds a second after the first delivery that it is lost.
+func lostAtOnce(m *queue.Memory) *broker {
+	n := 0
+	return revised(m, func(d *queue.Delivery) {
+		if n++; n > 1 {
+			return
 		}
-	}
-	return got, err
+		held, lose := context.WithCancelCause(context.Background())
+		d.Held = held
+		time.AfterFunc(time.Second, func() {
+			// To the next who asks.
+			m.Settle(context.Background(), d, queue.Settlement{Outcome: queue.Retry})
+			lose(errors.New("the server took it back"))
+		})
+	})
 }
 
 // All events, where they are asked for; and then no lines beside.
@@ -234,22 +229,44 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 	})
 }
 
-// A lost lease whose handler panicked names where; an error that merely wraps a panic, as one
-// of another consumer that a handler returns, is none of the handler's.
-func TestTheStackOfALostLease(t *testing.T) {
-	inner := &queue.PanicError{Value: "a bug", Stack: []byte("goroutine 1")}
-	for _, x := range []struct {
-		event queue.Event
-		want  bool
+// A line of the log has what is known of an event, and nothing else, and says what to do.
+func TestLogHasWhatIsKnown(t *testing.T) {
+	panicked := &queue.PanicError{Value: "a bug", Stack: []byte("goroutine 1")}
+	again := queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry}
+	with := func(e queue.Event, change func(*queue.Event)) queue.Event { change(&e); return e }
+	dead := func(reason, code string) queue.Event {
+		return queue.Event{ID: "7", Outcome: queue.DeadLetter, Reason: reason, Code: code}
+	}
+	for _, c := range []struct {
+		e    queue.Event
+		keys string
+		text string
 	}{
-		{queue.Event{Kind: queue.EventLeaseLost, Err: fmt.Errorf("lost: %w", inner)}, true},
-		{queue.Event{Kind: queue.EventSettled, Outcome: queue.Retry, Err: fmt.Errorf("another's: %w", inner)}, false},
-		{queue.Event{Kind: queue.EventSettled, Outcome: queue.Retry, Err: inner}, true},
+		{with(again, func(e *queue.Event) { e.After, e.Elapsed, e.Err = time.Second, 1, errBlip }), "after elapsed error", ""},
+		{with(again, func(e *queue.Event) { e.After, e.Elapsed, e.Code = 1, time.Second, "c" }), "code after elapsed", ""},
+		{with(again, func(e *queue.Event) { e.Attempt, e.Tries = 1, 1 }), "attempt", ""},
+		{with(again, func(e *queue.Event) { e.Attempt, e.Tries = 1, 2 }), "attempt tries", ""}, // of more than one
+		// What to do with a dead letter depends on why it died.
+		{dead(queue.ReasonCrashed, ""), "reason do", "what ended the workers"},
+		{dead(queue.ReasonPanicked, queue.ReasonPanicked), "reason code do", "fix the handler"},
+		{dead("permanent", "unclassified"), "reason code do", "lull.Transient"},
+		{dead("attempts_exhausted", "timeout"), "reason code do", "when it is mended"},
+		// An error that merely wraps a panic, as one of another consumer that a handler returns, is none of the handler's.
+		{queue.Event{ID: "7", Kind: queue.EventLeaseLost, Err: fmt.Errorf("lost: %w", panicked)}, "error do stack", "goroutine 1"},
+		{queue.Event{ID: "7", Outcome: queue.Retry, Err: fmt.Errorf("another's: %w", panicked)}, "error", ""},
+		{queue.Event{ID: "7", Outcome: queue.Retry, Err: panicked}, "error do stack", "goroutine 1"},
 	} {
-		var out bytes.Buffer
-		queue.NewLog(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), x.event)
-		if got := strings.Contains(out.String(), `"stack":"goroutine 1"`); got != x.want {
-			t.Errorf("%v: a stack is logged: %v, want %v\n%s", x.event, got, x.want, out.String())
+		var b strings.Builder
+		queue.NewLog(slog.New(slog.NewTextHandler(&b, nil)))(t.Context(), c.e)
+		keys := []string{}
+		for _, key := range []string{"attempt", "tries", "reason", "code", "after", "elapsed", "error", "do", "stack"} {
+			if strings.Contains(b.String(), " "+key+"=") {
+				keys = append(keys, key)
+			}
+		}
+		wantEqual(t, b.String(), strings.Join(keys, " "), c.keys)
+		if !strings.Contains(b.String(), c.text) {
+			t.Errorf("the log has no %q: %s", c.text, b.String())
 		}
 	}
 }

@@ -73,7 +73,6 @@ type Memory struct {
 	dead    *Memory
 }
 
-// entry is one message.
 type entry struct {
 	d       Delivery
 	seq     int64
@@ -126,7 +125,7 @@ func (m *Memory) Len() int {
 func (m *Memory) Capabilities() Capabilities {
 	return Capabilities{
 		ExactDelay: true, MaxDelay: m.config.MaxDelay, FreeDefer: !m.config.CountDefers, Losses: !m.config.CountDefers, Order: m.config.Order,
-		Counts: ByBroker, Leases: true, Extends: !m.config.FixedLeases, MaxLease: m.config.MaxLease,
+		Leases: true, Extends: !m.config.FixedLeases, MaxLease: m.config.MaxLease,
 		Deduplicates: m.config.Duplicates > 0,
 	}
 }
@@ -198,7 +197,6 @@ func (m *Memory) schedule(e *entry) {
 	}
 }
 
-// remove takes e out of the queue.
 func (m *Memory) remove(e *entry) {
 	delete(m.held, e.d.ID)
 	heap.Remove(&m.next, e.index)
@@ -323,7 +321,9 @@ func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 	if err != nil {
 		return err
 	}
-	s = s.Within(d, s.After, "")
+	if s, err = s.Within(d, s.After, m.config.MaxDelay, ""); err != nil {
+		return err
+	}
 	switch s.Outcome {
 	case Ack, Drop:
 		m.remove(e)
@@ -335,12 +335,6 @@ func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 			m.remove(e)
 		}
 		return err
-	case Retry, Defer:
-	default:
-		return lull.Permanent(fmt.Errorf("queue: %v is no settlement", s.Outcome))
-	}
-	if s.After < 0 || s.After > m.config.MaxDelay {
-		return lull.Permanent(fmt.Errorf("queue: a delay of %v: want 0 to %v", s.After, m.config.MaxDelay))
 	}
 	if s.Outcome == Defer && !m.config.CountDefers {
 		e.d.Attempt--

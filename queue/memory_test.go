@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -102,44 +101,5 @@ func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 		time.Sleep(59 * time.Minute)
 		got, _ = handedOut(t, m)
 		wantEqual(t, "an hour later", got, "bca")
-	})
-}
-
-// A delay that a queue cannot keep is refused for good, and nothing becomes of the delivery.
-func TestMemoryRefusesDelays(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxDelay: time.Hour}, "a")
-		_, ds := handedOut(t, m)
-		for _, c := range []struct {
-			s       queue.Settlement
-			refused bool
-		}{
-			{queue.Settlement{Outcome: queue.Retry, After: -1}, true},
-			{queue.Settlement{Outcome: queue.Defer, After: time.Hour + 1}, true},
-			{queue.Settlement{Outcome: 9}, true},
-			{queue.Settlement{Outcome: queue.Retry, After: time.Hour}, false},
-		} {
-			err := m.Settle(t.Context(), ds[0], c.s)
-			if refused := lull.Classify(err).Kind == lull.KindPermanent; refused != c.refused || refused != (err != nil) {
-				t.Errorf("%+v: %v", c.s, err)
-			}
-		}
-	})
-}
-
-// When a message failed first is noted once.
-func TestMemoryKeepsTheFirstFailure(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "a")
-		first := time.Now()
-		for i, want := range []time.Time{{}, first, first} {
-			_, ds := handedOut(t, m)
-			if len(ds) != 1 {
-				t.Fatalf("delivery %d: %d messages", i+1, len(ds))
-			}
-			wantEqual(t, fmt.Sprintf("delivery %d: first failed", i+1), ds[0].FirstFailed, want)
-			s := queue.Settlement{Outcome: queue.Retry, FirstFailed: first.Add(time.Duration(i) * time.Hour)}
-			must(t, m.Settle(t.Context(), ds[0], s))
-		}
 	})
 }

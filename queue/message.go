@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// A Handler does what a message asks for. What it returns decides what happens to the
-// message:
+// A Handler does what a message asks for. What it returns decides what happens to the message:
 //
 //	nil                                    acknowledged
-//	an error worth another attempt         delivered again after a while, or dead-lettered
+//	a permanent error                      dead-lettered at once
+//	any other error                        delivered again after a while, or dead-lettered
 //	                                       when the attempts are used up
-//	any other error                        dead-lettered at once
 //	DeferFor, DropMessage, DeadLetterAs    see there
 //
-// Which error is which is decided as everywhere in lull: by its marks
-// (lull.Transient, lull.RetryAfter, lull.Permanent), else by the classifier. An error
-// that nothing is known of is not worth another attempt.
+// Which error is which is decided by its marks (lull.Transient, lull.RetryAfter, lull.Permanent), else by the classifier:
+// see [Classify].
 //
 // ctx ends when the policy's AttemptTimeout is over, when the lease is lost
 // (ErrLeaseLost), or when the consumer stops (ErrDraining); context.Cause returns which. A

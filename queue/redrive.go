@@ -112,45 +112,26 @@ type Step struct {
 	Err      error // why it failed
 }
 
-// Redrive puts dead letters back into a queue, each as a message with no attempts made.
-// The message has the letter's body, headers and group, and what else the broker keeps of
-// a message that is retried (Outgoing.Letter). It keeps the envelope, with
-// Redrives one more: so its consumers know it by its original id (Message.ID), and if
-// it dies again, that is known too. progress, which may be nil, is called for each letter
+// Redrive puts dead letters back into a queue, each as a message with no attempts made, with the letter's body, headers and
+// group, and what else the broker keeps of a message that is retried (Outgoing.Letter). The envelope stays, with Redrives
+// one more: so its consumers know it by its original id (Message.ID). progress, which may be nil, is called for each letter
 // that the filter means.
 //
-// A letter is removed only when to has its message for certain, and no letter is taken for
-// a copy of another, however alike they are: two letters are two messages. Interrupted at
-// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left.
-// What had been sent and not yet removed is sent once more under the same id, made of
-// Letter.ID: a broker that deduplicates discards that, if the second
-// run comes within its window. Elsewhere a message may come twice, with the same id.
+// A letter is removed only when to has its message for certain, and no letter is taken for a copy of another. Interrupted at
+// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left. What had been sent and
+// not yet removed is sent once more under the same id, made of Letter.ID: a broker that deduplicates discards that, if the
+// second run comes within its window. Elsewhere a message may come twice, with the same id.
 //
-// A reading in which it counts that a letter is read and left there (Counted) is refused
-// if the filter may pass letters over, or nothing is to be moved.
-//
-// A broker that fails is asked again for about a minute. The error is then that, or
-// ctx's; with letters that failed for good it continues, and they are counted. from is
-// closed in any case.
-func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (p Progress, err error) {
-	if err := c.Validate(); err != nil {
-		return p, errors.Join(fmt.Errorf("config of a redrive: %w", err), closeLetters(ctx, from))
-	}
-	if c.DryRun || c.Filter != (Filter{}) {
-		if err := checkUncounted(ctx, from); err != nil {
-			return p, errors.Join(err, closeLetters(ctx, from))
-		}
-	}
-	r := redrive{from: from, to: to, c: c}
-	if r.calls, err = lull.NewDependency("redrive", redrivePolicy()); err != nil {
-		return p, errors.Join(err, closeLetters(ctx, from))
-	}
-	rate := cmp.Or(c.Rate, DefaultRate)
-	if !math.IsInf(rate, 1) && !c.DryRun {
+// A reading in which it counts that a letter is read and left there (Counted) is refused if the filter may pass letters
+// over, or nothing is to be moved. A broker that fails is asked again for about a minute. The error is then that, or ctx's;
+// with letters that failed for good it continues, and they are counted. from is closed in any case.
+func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (Progress, error) {
+	r := redrive{walk: walk{from: from, filter: c.Filter}, to: to, c: c}
+	if rate := cmp.Or(c.Rate, DefaultRate); !math.IsInf(rate, 1) && !c.DryRun {
 		r.gap = time.Duration(float64(time.Second) / rate)
 	}
-	err = each(ctx, r.calls, from, c.Filter, r.batch, func(l *Letter, seen, matched int) (bool, error) {
-		r.Seen, r.Matched = seen, matched
+	invalid := named("config of a redrive", c.Validate())
+	err := r.run(ctx, "redrive", invalid, c.DryRun || c.Filter != (Filter{}), r.batch, func(l *Letter) (bool, error) {
 		err := r.letter(ctx, l)
 		if failed := (*letterError)(nil); err != nil && !errors.As(err, &failed) {
 			return false, err
@@ -159,28 +140,46 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 			progress(Step{Progress: r.Progress, Letter: l, Err: err})
 		}
 		return c.Limit == 0 || r.Moved < c.Limit, nil
-	}, &r.Seen)
-	return r.Progress, errors.Join(err, closeLetters(ctx, from))
+	})
+	return r.Progress, err
 }
 
 // Inspect shows dead letters without moving any, until visit returns false or an error.
 // It closes from. A reading in which that counts (Counted) is refused.
-func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (p Progress, err error) {
-	if err := f.Validate(); err != nil {
-		return p, errors.Join(fmt.Errorf("filter: %w", err), closeLetters(ctx, from))
-	}
-	if err := checkUncounted(ctx, from); err != nil {
-		return p, errors.Join(err, closeLetters(ctx, from))
-	}
-	calls, err := lull.NewDependency("inspect", redrivePolicy())
+func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (Progress, error) {
+	w := walk{from: from, filter: f}
+	err := w.run(ctx, "inspect", named("filter", f.Validate()), true, func() int { return batch }, visit)
+	return w.Progress, err
+}
+
+func named(what string, err error) error {
 	if err != nil {
-		return p, errors.Join(err, closeLetters(ctx, from))
+		err = fmt.Errorf("%s: %w", what, err)
 	}
-	err = each(ctx, calls, from, f, func() int { return batch }, func(l *Letter, _, matched int) (bool, error) {
-		p.Matched = matched
-		return visit(l)
-	}, &p.Seen)
-	return p, errors.Join(err, closeLetters(ctx, from))
+	return err
+}
+
+type walk struct {
+	Progress
+	from   DeadLetters
+	filter Filter
+	calls  *lull.Dependency
+}
+
+// run has visit see each letter that the filter means, until it returns false or an error, and closes the reading. leaves:
+// some letters are read and left there. No more are read at a time than most returns.
+func (w *walk) run(ctx context.Context, name string, invalid error, leaves bool, most func() int, visit func(*Letter) (bool, error)) error {
+	err := invalid
+	if c, ok := w.from.(Counted); ok && leaves && err == nil {
+		err = c.Uncounted(ctx)
+	}
+	if err == nil {
+		w.calls, err = lull.NewDependency(name, redrivePolicy())
+	}
+	if err == nil {
+		err = w.each(ctx, most, visit)
+	}
+	return errors.Join(err, closeLetters(ctx, w.from))
 }
 
 func closeLetters(ctx context.Context, from DeadLetters) error {
@@ -192,28 +191,16 @@ func closeLetters(ctx context.Context, from DeadLetters) error {
 	return nil
 }
 
-// checkUncounted asks whether letters can be read and left where they are.
-func checkUncounted(ctx context.Context, from DeadLetters) error {
-	c, ok := from.(Counted)
-	if !ok {
-		return nil
-	}
-	return c.Uncounted(ctx)
-}
-
 // batch is how many letters are read at a time.
 const batch = 10
 
-// each goes through the letters that f means. seen counts all. No more are read at a time
-// than most returns.
-func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filter, most func() int, visit func(l *Letter, seen, matched int) (bool, error), seen *int) error {
-	matched := 0
+func (w *walk) each(ctx context.Context, most func() int, visit func(*Letter) (bool, error)) error {
 	for {
 		var letters []*Letter
 		over := false
 		var last error // beside letters, which come first
-		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
-			letters, err = from.Next(ctx, most())
+		err := w.call(ctx, "read dead letters", func(ctx context.Context) (err error) {
+			letters, err = w.from.Next(ctx, most())
 			over = isEnd(err)
 			switch {
 			case over || len(letters) > 0:
@@ -230,12 +217,12 @@ func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filte
 			return err
 		}
 		for _, l := range letters {
-			*seen++
-			if !f.Match(l, time.Now()) {
+			w.Seen++
+			if !w.filter.Match(l, time.Now()) {
 				continue
 			}
-			matched++
-			if more, err := visit(l, *seen, matched); !more || err != nil {
+			w.Matched++
+			if more, err := visit(l); !more || err != nil {
 				return err
 			}
 		}
@@ -265,8 +252,8 @@ func redrivePolicy() lull.Policy {
 }
 
 // call makes a call to a broker. What is not known of its errors is worth another try.
-func call(ctx context.Context, d *lull.Dependency, what string, f func(context.Context) error) error {
-	return lull.Run(ctx, d, func(ctx context.Context) error {
+func (w *walk) call(ctx context.Context, what string, f func(context.Context) error) error {
+	return lull.Run(ctx, w.calls, func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
 			return lull.Transient(err)
@@ -276,13 +263,11 @@ func call(ctx context.Context, d *lull.Dependency, what string, f func(context.C
 }
 
 type redrive struct {
-	Progress
-	from  DeadLetters
-	to    Sender
-	c     RedriveConfig
-	calls *lull.Dependency
-	gap   time.Duration
-	due   time.Time // when the next may be sent
+	walk
+	to  Sender
+	c   RedriveConfig
+	gap time.Duration
+	due time.Time // when the next may be sent
 }
 
 // batch is how many letters are to be read next: none that will not be moved because of
@@ -300,7 +285,6 @@ type letterError struct{ err error }
 func (u *letterError) Error() string { return u.err.Error() }
 func (u *letterError) Unwrap() error { return u.err }
 
-// letter moves one.
 func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	again := l.Envelope
 	again.Redrives++
@@ -315,7 +299,7 @@ func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	if l.ID != "" {
 		o.ID = uniqueID("redrive", l.ID) // the same each time this letter is sent, and no other's
 	}
-	err := call(ctx, r.calls, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
+	err := r.call(ctx, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
 	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == engine.Permanent && ctx.Err() == nil {
 		r.Failed++
 		return &letterError{err}
@@ -331,10 +315,9 @@ func (r *redrive) remove(ctx context.Context, l *Letter) error {
 	// Its message is in the queue: a moment to remove the letter saves a copy.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return call(ctx, r.calls, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
+	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
 }
 
-// pace waits for the letter's turn.
 func (r *redrive) pace(ctx context.Context) error {
 	now := time.Now()
 	if r.due.Before(now) {

@@ -133,6 +133,9 @@ func taken(t testing.TB, m *queue.Memory) map[string]int {
 	return n
 }
 
+// all has Inspect go on to the end.
+func all(*queue.Letter) (bool, error) { return true, nil }
+
 func each(n, times int) map[string]int {
 	m := map[string]int{}
 	for i := range n {
@@ -363,7 +366,7 @@ func TestRule21NothingIsReadThatCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 25)
 		read := 0
-		p, err := queue.Inspect(t.Context(), counted{scan(t, m), &read}, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+		p, err := queue.Inspect(t.Context(), counted{scan(t, m), &read}, queue.Filter{}, all)
 		wantEqual(t, "Inspect", fmt.Sprint(p.Seen, err), "0 reading counts")
 		for _, c := range []queue.RedriveConfig{{DryRun: true}, {Filter: queue.Filter{Reason: "odd"}}} {
 			p, err := queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, c, nil)
@@ -465,10 +468,10 @@ func TestScan(t *testing.T) {
 func TestScanAfterALostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 12)
-		b := &scripted{Memory: m.DeadLetters()}
-		b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
+		b := &broker{Memory: m.DeadLetters()}
+		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 			got, err := b.Memory.Receive(ctx, w)
-			if n == 1 {
+			if b.receives.Load() == 1 {
 				return nil, errors.New("connection reset by peer")
 			}
 			return got, err
@@ -485,34 +488,22 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// scripted is a broker whose first calls of Receive end in another way.
-type scripted struct {
-	*queue.Memory
-	n       int // calls of Receive
-	receive func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error)
-}
-
-func (s *scripted) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	s.n++
-	return s.receive(ctx, s.n, w)
-}
-
 // A reading is at its end when the broker has said so, twice. After anything else it goes on, or its error is the
 // reason: no report of letters that are left is one of success.
 func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
-	const all = 25
+	const n = 25
 	refused := lull.Permanent(errors.New("access denied"))
 	throttled := lull.RetryAfter(errors.New("slow down"), 0)
 	hangUp := &url.Error{Op: "Post", URL: "https://sqs", Err: io.EOF} // what net/http returns
-	type receive = func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error)
+	type receive = func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error)
 	say := func(after time.Duration, err error) receive {
-		return func(context.Context, *scripted, queue.Want) ([]*queue.Delivery, error) {
+		return func(context.Context, *broker, queue.Want) ([]*queue.Delivery, error) {
 			time.Sleep(after)
 			return nil, err
 		}
 	}
 	ended := func(err error) receive { // the adapter waits until nobody does any more
-		return func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+		return func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error) {
 			<-ctx.Done()
 			if err == nil {
 				return nil, ctx.Err()
@@ -520,11 +511,11 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 			return nil, err
 		}
 	}
-	still := func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+	still := func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error) {
 		time.Sleep(2100 * time.Millisecond)
 		return b.Memory.Receive(ctx, w)
 	}
-	lost := func(ctx context.Context, b *scripted, w queue.Want) ([]*queue.Delivery, error) {
+	lost := func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error) {
 		b.Memory.Receive(ctx, w)
 		<-ctx.Done()
 		return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, ctx.Err())
@@ -563,10 +554,10 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	} {
 		for _, what := range []string{"Inspect", "Redrive"} {
 			subtest(t, what+"/"+c.what, func(t *testing.T) {
-				m := morgue(t, queue.MemoryConfig{}, all)
-				b := &scripted{Memory: m.DeadLetters()}
-				b.receive = func(ctx context.Context, n int, w queue.Want) ([]*queue.Delivery, error) {
-					if n >= c.from && n-c.from < c.times {
+				m := morgue(t, queue.MemoryConfig{}, n)
+				b := &broker{Memory: m.DeadLetters()}
+				b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+					if n := int(b.receives.Load()); n >= c.from && n-c.from < c.times {
 						return c.instead(ctx, b, w)
 					}
 					return b.Memory.Receive(ctx, w)
@@ -575,11 +566,11 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 				must(t, err)
 				var p queue.Progress
 				if what == "Inspect" {
-					p, err = queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+					p, err = queue.Inspect(t.Context(), from, queue.Filter{}, all)
 				} else {
 					p, err = queue.Redrive(t.Context(), from, m, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 				}
-				if c.failed == nil && (err != nil || p.Seen != all) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == all) {
+				if c.failed == nil && (err != nil || p.Seen != n) || c.failed != nil && (!errors.Is(err, c.failed) || p.Seen == n) {
 					t.Errorf("%v, %v; want %v", p, err, c.failed)
 				}
 			})
@@ -627,7 +618,7 @@ func TestRule24NoLetterIsDroppedWithAnError(t *testing.T) {
 		"the end, joined with another error": {[]next{{4, nil}, {0, errors.Join(io.EOF, errBlip)}, {3, nil}}, 7},
 	} {
 		bubble(t, func(t *testing.T) {
-			p, err := queue.Inspect(t.Context(), &nexts{calls: c.calls}, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+			p, err := queue.Inspect(t.Context(), &nexts{calls: c.calls}, queue.Filter{}, all)
 			wantEqual(t, what, fmt.Sprint(p.Seen, err), fmt.Sprint(c.seen, nil))
 		})
 	}
@@ -645,35 +636,29 @@ func TestRule24AnEndedContextIsNoAnswer(t *testing.T) {
 	})
 }
 
-// lapsed is a broker whose leases lapsed while the process stood still: it hands out what it has handed out before,
-// a few at a time, and then the rest.
-type lapsed struct {
-	*queue.Memory
-	known []*queue.Delivery
-	after int // so many
-	next  int
-}
-
-func (l *lapsed) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	if len(l.known) >= l.after && l.next < l.after {
-		time.Sleep(300 * time.Millisecond)
-		n := min(l.next+w.Max, l.after)
-		got := l.known[l.next:n]
-		l.next = n
-		return got, nil
-	}
-	got, err := l.Memory.Receive(ctx, w)
-	l.known = append(l.known, got...)
-	return got, err
-}
-
-// After a pause longer than the lease, letters that are known come again before the others. They are no sign of the end.
+// After a pause longer than the lease, letters that are known come again before the others, a few at a time. They are no
+// sign of the end.
 func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 300)
-		from, err := queue.Scan(&lapsed{Memory: m.DeadLetters(), after: 200}, queue.ScanConfig{})
+		b := &broker{Memory: m.DeadLetters()}
+		const after = 200 // letters
+		var known []*queue.Delivery
+		again := 0
+		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+			if len(known) >= after && again < after {
+				time.Sleep(300 * time.Millisecond)
+				from := again
+				again = min(again+w.Max, after)
+				return known[from:again], nil
+			}
+			got, err := b.Memory.Receive(ctx, w)
+			known = append(known, got...)
+			return got, err
+		}
+		from, err := queue.Scan(b, queue.ScanConfig{})
 		must(t, err)
-		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, all)
 		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
 	})
 }
@@ -681,25 +666,16 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 // Letters that could not be given back are an error of Close.
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &unreachable{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
+		b, _, fails := unreachable(morgue(t, queue.MemoryConfig{}, 2).DeadLetters())
 		from, err := queue.Scan(b, queue.ScanConfig{})
 		must(t, err)
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
-		b.settle.Store(true)
+		fails.Store(true)
 		if err := from.Close(t.Context()); !errors.Is(err, errBlip) {
 			t.Errorf("Close: %v", err)
 		}
 	})
-}
-
-// fixed is a broker that cannot extend leases.
-type fixed struct{ *queue.Memory }
-
-func (f fixed) Capabilities() queue.Capabilities {
-	can := f.Memory.Capabilities()
-	can.Extends = false
-	return can
 }
 
 // Letters that come again, because their leases lapsed, are passed over, and do not keep the
@@ -707,7 +683,7 @@ func (f fixed) Capabilities() queue.Capabilities {
 func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)
-		from, err := queue.Scan(fixed{m.DeadLetters()}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
+		from, err := queue.Scan(&broker{Memory: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
 		must(t, err)
 		n := map[string]int{}
 		var last *queue.Letter

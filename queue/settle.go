@@ -31,7 +31,6 @@ func settlePolicy(lease time.Duration) lull.Policy {
 // without leases a settlement is tried for as long as this.
 const settleFor = 30 * time.Second
 
-// settle settles the message with the broker.
 func (w *work) settle(f disposition) {
 	c := w.c
 	f.Redelivery = f.Redelivery.Within(w.d.life())
@@ -125,7 +124,6 @@ func (w *work) lostBecause(answer error) error {
 	return errors.Join(why, w.err)
 }
 
-// envelope is for a dead letter.
 func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 	e := &Envelope{
 		Reason: reason, Code: w.verdict.Code, Errors: chain(w.err), Attempts: w.attempt,

@@ -12,16 +12,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// cramped is a broker that has no room for messages that come again.
-type cramped struct{ *queue.Memory }
-
-func (b cramped) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	if s.Outcome == queue.Retry || s.Outcome == queue.Defer {
-		return lull.Permanent(fmt.Errorf("11 bytes too many: %w", queue.ErrTooLarge))
-	}
-	return b.Memory.Settle(ctx, d, s)
-}
-
 // A message that cannot come again, for want of room, is a dead letter that says so.
 func TestRule21MessagesTooLarge(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -35,7 +25,13 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 		"no retry":   {lull.Permanent(errBlip), "dead-letter permanent", false},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			b := cramped{memory(t, queue.MemoryConfig{}, "hello")}
+			b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+				if s.Outcome == queue.Retry || s.Outcome == queue.Defer {
+					return lull.Permanent(fmt.Errorf("11 bytes too many: %w", queue.ErrTooLarge))
+				}
+				return b.Memory.Settle(ctx, d, s)
+			}
 			r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{}).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
 			for _, l := range letters(t, b.Memory) {

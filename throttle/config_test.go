@@ -118,16 +118,3 @@ func TestPlanMakesThrottlesApart(t *testing.T) {
 		t.Errorf("a plan of a wrong configuration: %v, %v", p, err)
 	}
 }
-
-// Whatever is taken is a name, and comes back as that name.
-func FuzzModeText(f *testing.F) {
-	for _, s := range []string{"", "off", "Adaptive", "cubic\x00", "\u017fre"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var m Mode
-		if err := m.UnmarshalText([]byte(s)); err == nil && !strings.EqualFold(m.String(), s) {
-			t.Errorf("%q became %v", s, m)
-		}
-	})
-}

@@ -65,36 +65,6 @@ func ExampleThrottle_Ask() {
 	// 286ms
 }
 
-// A limit on the wait. What would have to wait for longer is refused, and takes no
-// place.
-func ExampleConfig_maxWait() {
-	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic, MaxWait: 100 * time.Millisecond})
-	t.Ask(0, nil)
-	t.Learn(time.Second, throttle.RateLimited)
-	for range 2 {
-		wait, ok := t.Ask(time.Second, nil)
-		fmt.Println(wait.Round(time.Millisecond), ok)
-	}
-	// Output:
-	// 0s true
-	// 1.786s false
-}
-
-func ExampleThrottle_Learn() {
-	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
-	for _, o := range []throttle.Outcome{throttle.Accepted, throttle.RateLimited, throttle.Unanswered, throttle.Neutral, throttle.Unsent} {
-		t.Learn(0, o)
-		s := t.State(0)
-		fmt.Printf("%v: %d requests, %d accepts\n", o, s.Requests, s.Accepts)
-	}
-	// Output:
-	// accepted: 1 requests, 1 accepts
-	// rate_limited: 2 requests, 1 accepts
-	// unanswered: 3 requests, 1 accepts
-	// neutral: 3 requests, 1 accepts
-	// unsent: 3 requests, 1 accepts
-}
-
 func ExampleThrottle_State() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
 	for range 30 {
@@ -145,13 +115,4 @@ func ExamplePrepare() {
 	}
 	fmt.Printf("%.2f %.2f\n", orders.State(0).Refusal, payments.State(0).Refusal)
 	// Output: 0.99 0.00
-}
-
-// A throttle that is a field of something else.
-func ExamplePlan_Init() {
-	plan, _ := throttle.Prepare(throttle.Config{Mode: throttle.Cubic})
-	var client struct{ throttle throttle.Throttle }
-	plan.Init(&client.throttle)
-	fmt.Println(client.throttle.Ask(0, nil))
-	// Output: 0s true
 }

@@ -18,9 +18,8 @@ func must(t testing.TB, c Config) *Throttle {
 	return th
 }
 
-// Luck: the lowest number is refused by any probability, the highest by none.
+// unlucky is the lowest number, which any probability refuses.
 func unlucky() uint64 { return 0 }
-func lucky() uint64   { return math.MaxUint64 }
 
 // at is a number of seconds as a time.
 func at(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

@@ -1,8 +1,6 @@
 package throttle
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Mode is the kind of throttle.
 type Mode uint8

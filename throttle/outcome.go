@@ -1,8 +1,6 @@
 package throttle
 
-import (
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Outcome is what the end of an attempt shows of the backend's load. Values
 // that are none of these are taken as Neutral.
@@ -43,14 +41,3 @@ var outcomeNames = [...]string{"accepted", "rate_limited", "unanswered", "neutra
 
 // String is the outcome in lower case, such as "rate_limited".
 func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
-
-// MarshalText is String, for an Outcome that is one.
-func (o Outcome) MarshalText() ([]byte, error) {
-	return choice.Marshal("Outcome", outcomeNames[:], o)
-}
-
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
-// text and what is allowed.
-func (o *Outcome) UnmarshalText(text []byte) error {
-	return choice.Unmarshal("Outcome", outcomeNames[:], o, text)
-}

@@ -119,9 +119,7 @@ func (r *rate) set(ru *rules, now time.Duration, to float64) {
 	fill := max(to, ru.minRate)
 	if r.tokens < 0 {
 		// Those who wait know for how long. Their number is scaled so that
-		// who comes next waits for the last of them, and no longer: with the rate
-		// lowered to a hundredth, a debt in tokens would take a hundred times the wait
-		// that anybody agreed to.
+		// who comes next waits for the last of them, and no longer.
 		r.tokens *= fill / r.fill
 	}
 	r.fill = fill

@@ -41,18 +41,25 @@ func TestCubicLimitsFromTheFirstRateLimitedAnswer(t *testing.T) {
 	}
 }
 
-func TestOnlyRateLimitedAnswersLimit(t *testing.T) {
-	for o, want := range map[Outcome]bool{Accepted: false, RateLimited: true, Unanswered: false, Neutral: false, Unsent: false, 77: false} {
+// Rate-limited answers alone switch the limit on. Then neither a neutral end nor one that was never
+// sent moves the rate; an attempt that went unanswered moves it like one that was accepted.
+func TestWhatMovesTheRate(t *testing.T) {
+	for o, c := range map[Outcome]struct{ limits, grows, sent bool }{
+		Accepted: {false, true, true}, RateLimited: {true, false, true}, Unanswered: {false, true, true},
+		Neutral: {false, false, true}, Unsent: {false, false, false}, 77: {false, false, true},
+	} {
 		th := must(t, Config{Mode: Cubic})
 		for now := time.Duration(0); now < 10*sec; now += sec / 10 {
 			th.Learn(now, o)
 		}
-		s := th.State(10 * sec)
-		if s.Limiting != want {
-			t.Errorf("%v: limiting %t", o, s.Limiting)
+		if s := th.State(10 * sec); s.Limiting != c.limits || (s.Sent > 9) != c.sent {
+			t.Errorf("%v: limiting %t, %v sent per second", o, s.Limiting, s.Sent)
 		}
-		if sent := s.Sent > 9; sent != (o != Unsent) {
-			t.Errorf("%v: %v sent per second", o, s.Sent)
+		th, now := rateLimitedAt(t, Config{}, 100)
+		before := th.State(now).Rate
+		th.Learn(now+sec/4, o)
+		if after := th.State(now + sec/4).Rate; (after > before) != c.grows || after < before {
+			t.Errorf("%v: from %v to %v", o, before, after)
 		}
 	}
 }
@@ -80,19 +87,6 @@ func TestTimeThatComesTwiceFillsOnce(t *testing.T) {
 		}
 		if _, ok := th.Ask(now, nil); ok {
 			t.Fatal("passed for time that had passed already")
-		}
-	}
-}
-
-// Neither a neutral end nor one that was never sent moves the rate; an attempt that
-// went unanswered moves it like one that was accepted.
-func TestWhatMovesTheRate(t *testing.T) {
-	for o, grows := range map[Outcome]bool{Accepted: true, Unanswered: true, Neutral: false, Unsent: false, 77: false} {
-		th, now := rateLimitedAt(t, Config{}, 100)
-		before := th.State(now).Rate
-		th.Learn(now+sec/4, o)
-		if after := th.State(now + sec/4).Rate; (after > before) != grows || after < before {
-			t.Errorf("%v: from %v to %v", o, before, after)
 		}
 	}
 }

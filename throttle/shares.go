@@ -10,9 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// slots is how many pieces the window is cut into: with a twelfth of it recent, two
-// and a half of them are, and the three that this is rounded up to hold two and a
-// half on average, since the latest is always under way.
+// slots is how many pieces the window is cut into.
 const slots = 30
 
 // shares is the memory of an Adaptive throttle.

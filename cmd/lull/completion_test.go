@@ -37,38 +37,99 @@ func typed(n *kong.Node) (flags []string) {
 	return flags
 }
 
-// offeredElsewhere fails unless the scripts for zsh and fish and the manual page have these flags of a command.
-func offeredElsewhere(t *testing.T, command string, flags []string) {
+// offers returns what is offered for a command line, of which the last word is being typed. The line ends with a blank if
+// nothing of that word is there yet.
+func offers(t *testing.T, line string) (words []string) {
 	t.Helper()
-	_, zsh, _ := lullProgram(t.Context(), "completion", "zsh")
-	_, fish, _ := lullProgram(t.Context(), "completion", "fish")
-	_, page, _ := lullProgram(t.Context(), "man")
-	_, page, _ = strings.Cut(page, "\n.SS \"lull "+command)
-	page, _, _ = strings.Cut(page, "\n.SS")
-	words := strings.Fields(command)
-	for i, word := range words {
-		_, after, ok := strings.Cut(zsh, "\n"+strings.Repeat(" ", 8+8*i)+word+")\n")
-		if !ok {
-			t.Errorf("zsh does not complete lull %s", command)
-		}
-		zsh, _, _ = strings.Cut(after, "\n"+strings.Repeat(" ", 10+8*i)+";;\n")
+	code, out, errs := lullProgram(t.Context(), append([]string{"--offer"}, strings.Split(line, " ")...)...)
+	if code != cli.OK || errs != "" {
+		t.Fatalf("%s: exit code %d, printed %q", line, code, errs)
 	}
-	for _, flag := range flags {
-		if !strings.Contains(zsh, flag+"[") && !strings.Contains(zsh, flag+"=[") {
-			t.Errorf("zsh does not complete lull %s %s", command, flag)
+	for offer := range strings.Lines(out) {
+		word, _, _ := strings.Cut(strings.TrimSuffix(offer, "\n"), "\t")
+		words = append(words, word)
+	}
+	return words
+}
+
+func TestOffers(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"li", "lint"},
+		{"--v", "--version"},
+		{"lint --fo", "--format"},
+		{"lint -h", ""},
+		{"convert -", "-h --help --to --from -o --output --strict --dependency --base --gapic --json --report-json --quiet --list"},
+		{"lint --format ", "text json sarif github gitlab junit"},
+		{"lint --format=j", "--format=json --format=junit"},
+		{"lint --format = j", "json junit"},
+		{"lint --format =", "text json sarif github gitlab junit"},
+		{"lint a.yaml --threshold n", "note never"},
+		{"lint --off ", ""},
+		{"lint ret", ":files"},
+		{"convert --to e", "envoy envoy-gateway"},
+		{"convert -o ret", ":files"},
+		{"simulate metastable-s", "metastable-stall :files"},
+		{"simulate --policy go-r", "go-retryablehttp :files"},
+		{"simulate --policy none,go-r", "none,go-retryablehttp :filesnone,"},
+		{"simulate --policy=none,go-r", "--policy=none,go-retryablehttp :files--policy=none,"},
+		{"battery --family grid,mi", "grid,mixed"},
+		{"completion z", "zsh"},
+		{"help ji", "jitter"},
+		{"help lin", "lint"},
+		{"exec --attempts ", ""},
+		{"exec --att", "--attempts"},
+		{"exec --attempts 2 --quiet -- cat ret", ":program6"},
+		{"exec --attempts 2 -- ", ":program5"},
+		{"exec cat -", ":program2"},
+		{"nothing ", ""},
+		{"queue ", "inspect redrive"},
+		{"queue --", "--help"},
+		{"queue redrive --d", "--dry-run"},
+		{"queue --help inspect --bo", "--body"},
+		{"queue inspect --dr", ""},
+		{"queue inspect --reason=cr", "--reason=crashed"},
+		{"queue inspect amqp://localhost dead --older-than ", ""},
+		{"queue inspect queue ", ""},
+		{"queue nothing --", ""},
+		{"simulate --policy queue --see", "--seed --seeds"},
+	} {
+		if got := offers(t, c.line); !slices.Equal(got, strings.Fields(c.want)) {
+			t.Errorf("%q: got %q, want %q", c.line, got, c.want)
 		}
-		if want := "'__lull_at " + command + "' -l " + strings.TrimPrefix(flag, "--") + " "; !strings.Contains(fish, want) {
-			t.Errorf("fish does not complete lull %s %s", command, flag)
-		}
-		if want := strings.ReplaceAll(flag, "-", `\-`) + `"`; flag != "--help" && !strings.Contains(page, want) {
-			t.Errorf("the manual page does not have lull %s %s", command, flag)
-		}
+	}
+	if code, out, _ := lullProgram(t.Context(), "--offer"); code != cli.OK || out != "" {
+		t.Errorf("of no word: exit code %d, printed %q", code, out)
 	}
 }
 
-// Every command and every flag is in the scripts of the other shells and in the manual page.
-func TestOtherShellsAndTheManualAreComplete(t *testing.T) {
-	below(model(t).Model.Node, func(name string, n *kong.Node) { offeredElsewhere(t, name, typed(n)) })
+// Every command and every flag is offered, and is in the manual page.
+func TestOffersAndTheManualAreComplete(t *testing.T) {
+	_, manual, _ := lullProgram(t.Context(), "man")
+	root := model(t).Model.Node
+	commands := func(n *kong.Node) (names []string) {
+		for _, c := range n.Children {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	if got := offers(t, ""); !slices.Equal(got, commands(root)) {
+		t.Errorf("got %q", got)
+	}
+	below(root, func(name string, n *kong.Node) {
+		if got := offers(t, name+" --"); !slices.Equal(got, typed(n)) {
+			t.Errorf("%s: got %q, want %q", name, got, typed(n))
+		}
+		if got := offers(t, name+" "); len(n.Children) > 0 && !slices.Equal(got, commands(n)) {
+			t.Errorf("%s: got %q, want %q", name, got, commands(n))
+		}
+		_, page, _ := strings.Cut(manual, "\n.SS \"lull "+name)
+		page, _, _ = strings.Cut(page, "\n.SS")
+		for _, flag := range typed(n) {
+			if want := strings.ReplaceAll(flag, "-", `\-`) + `"`; flag != "--help" && !strings.Contains(page, want) {
+				t.Errorf("the manual page does not have lull %s %s", name, flag)
+			}
+		}
+	})
 }
 
 // What is offered as the value of a flag is accepted there.

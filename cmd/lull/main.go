@@ -1,22 +1,5 @@
-// Command lull shows what retries do to a service that has failed, and how to retry
-// without making the failure worse:
-//
-//	lull demo       on real sockets, side by side
-//	lull simulate   in virtual time, at any size
-//	lull battery    a policy in every world that lull's defaults are judged in
-//	lull lint       checks policies before an outage does
-//	lull convert    turns retry configs of other systems into policies, and back
-//	lull schema     prints the JSON Schema of policy files
-//	lull exec       runs a command under a policy
-//	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
-//	lull probe      grades your HTTP server
-//	lull queue      shows the dead letters of a broker, and puts them back into a queue
-//	lull worker     runs parts of simulations for other machines
-//	lull completion prints a script that completes its command line in a shell
-//	lull man        prints the manual page
-//	lull help       explains a command, or a topic such as policies or exit-codes
-//
-// Each command is a package of internal. A program of its own, lull-queue, runs what needs a broker.
+// Command lull shows what retries do to a service that has failed, and how to retry without making the failure worse. Without
+// arguments it lists its commands. Each is a package of internal; a program of its own, lull-queue, runs what needs a broker.
 package main
 
 import (
@@ -25,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/completion"
@@ -87,8 +71,8 @@ func main() { cli.Main(program) }
 
 // program runs the command that the arguments name, and returns the exit code.
 func program(env cli.Env, args []string) int {
-	if queue.Remote(args) {
-		return cli.Exit(env, queue.Start(env, args))
+	if len(args) > 0 && args[0] == "--offer" { // a script of lull completion asks
+		return cli.Exit(env, completion.Offer(env.Stdout, kong.Must(&commands{}).Model.Node, args[1:]))
 	}
 	asked := len(args) > 1 && args[0] == "help"
 	if asked {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -221,69 +220,6 @@ func (d *docTable) missingFrom(out string) string {
 		left = left[at+1:]
 	}
 	return ""
-}
-
-// The reader of pages finds tables and their commands.
-func TestReadPage(t *testing.T) {
-	page := readPage(strings.ReplaceAll(`# A
-
-~lull simulate a~
-
-| | x |
-|---|---|
-| a | 1 |
-
-| | x |
-|---|---|
-| a | words |
-
-# B
-
-| n | 2 |
-|---|---|
-| b | 3 s |
-
-<!-- check figures slowly: go test . -->
-
-| n | x |
-|---|---|
-| c | **4** |
-
-~~~text
-lull first
-lull second \
-   --third
-
-   a  5  6
-~~~
-~~~yaml
-# my.yaml: mine
-name: a
-~~~
-<!-- not checked: by hand -->
-~~~text
-a  7  8
-~~~
-~~~text
-one 1 figure  2
-~~~
-`, "~", "`"))
-	got := ""
-	for _, x := range page.tables {
-		got += fmt.Sprintf("%d %q %v %v %q\n", x.line, x.command, x.figures, x.slow, x.why)
-	}
-	want := `5 "lull simulate a" false true ""
-15 "" false false ""
-21 "go test ." true true ""
-26 "lull second \\\n   --third" false false ""
-38 "" false false "by hand"
-`
-	if got != want {
-		t.Errorf("the tables are\n%swant\n%s", got, want)
-	}
-	if page.files["my.yaml"] != "# my.yaml: mine\nname: a\n" {
-		t.Errorf("files: %q", page.files)
-	}
 }
 
 // Only what is missing from an output is found.

@@ -14,7 +14,6 @@ var (
 	lenient = Rules{Bytes: 1 << 20, Documents: 3, Aliased: 100}
 )
 
-// faults are all in n.
 func faults(n *tree.Node) (all tree.Mistakes) {
 	all = append(all, n.Faults...)
 	for _, item := range n.Items {
@@ -49,6 +48,8 @@ func TestParse(t *testing.T) {
 		{"a: True\nb: 0x10\nc: 2020-01-01\nd: 'x'", `{"a":true,"b":0x10,"c":"2020-01-01","d":"x"}`, `{"a":true,"b":0x10,"c":"2020-01-01","d":"x"}`},
 		{"a: 1\n---\nb: 2", "f:2:1: a second document: want one document in a file", "{\"a\":1}\n{\"b\":2}"},
 		{"a\n---\nb\n---\nc\n---\nd", "f:2:1: a second document: want one document in a file", "f:6:1: one of too many documents: want at most 3 in a file"},
+		{"{~: 1, null: 2}", "f:1:2: ? is empty: want a name, in quotes if it is ~ or null\nf:1:8: ? is empty: want a name, in quotes if it is ~ or null\n{}",
+			"f:1:2: ? is empty: want a name, in quotes if it is ~ or null\nf:1:8: ? is empty: want a name, in quotes if it is ~ or null"},
 		{"a: 1\na: 2", "f:2:1: a is set twice, first in line 1: want one value\n{\"a\":1}", `{"a":1,"a":2}`},
 		{"a: !!str 1\nb: !x 2", "f:1:4: tagged \"!!str\": want a plain value\nf:2:4: tagged \"!x\": want a plain value\n{\"a\":\"1\",\"b\":\"2\"}", `f:2:4: tagged "!x": want a plain value`},
 		{"a: !x {b: 1}", "f:1:4: tagged \"!x\": want a plain value\n{\"a\":{\"b\":1}}", `{"a":{"b":1}}`},

@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// yaml reads the documents in data.
 func (p *parser) yaml(data []byte) (all []*tree.Node) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(tree.MaxDepth))))
 	for err == nil {
@@ -39,7 +38,6 @@ func (p *parser) yaml(data []byte) (all []*tree.Node) {
 	return nil
 }
 
-// syntax records why data is not YAML.
 func (p *parser) syntax(data []byte, err error) {
 	at := p.r.Top()
 	message := err.Error()
@@ -240,7 +238,6 @@ func (p *parser) listed(n *yaml.Node) []*yaml.Node {
 	return list.Content
 }
 
-// kinds are those of values that have others in them.
 var kinds = map[yaml.Kind]tree.Kind{yaml.SequenceNode: tree.List, yaml.MappingNode: tree.Map}
 
 // YAML writes documents, one after another, with lines of about width characters.

@@ -138,9 +138,9 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 	}
 }
 
-// docs/dashboard.md explains each panel, by its title.
+// docs/telemetry.md explains each panel, by its title.
 func TestEveryPanelIsExplained(t *testing.T) {
-	page, err := os.ReadFile("../dashboard.md")
+	page, err := os.ReadFile("../telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestEveryPanelIsExplained(t *testing.T) {
 	}
 	for _, p := range d.Panels {
 		if p.Type != "row" && !bytes.Contains(page, []byte("**"+p.Title+"**")) {
-			t.Errorf("docs/dashboard.md does not explain the panel %q", p.Title)
+			t.Errorf("docs/telemetry.md does not explain the panel %q", p.Title)
 		}
 	}
 }

@@ -2,22 +2,13 @@
 //
 //	return every.Run(ctx, "report "+hostname, time.Hour, func(ctx context.Context) { ... })
 //
-// Timers that start at round times start together: all jobs of a fleet at the full hour, or all
-// instances of a service a minute after the deployment. The service that they call gets no calls
-// for a while, and then all of them. A random delay would also spread them, but differently each
-// day, so nobody would know when a job runs. The hash of a name spreads them, and is the same after
-// each restart and on each machine. Jenkins' H does the same.
+// Timers that start at round times start together: all jobs of a fleet at the full hour. The hash of a
+// name spreads them, and is the same after each restart and on each machine (Jenkins' H does the same). Put
+// what differs between the instances of a fleet into the name: those with the same name run at the same time.
 //
-// The runs begin when the time since 1970 (UTC) is [Phase] more than a multiple of the period. The
-// phases of different names are practically independent and uniform. If a period has 60 parts, the
-// fullest part has little more than n/60 of n jobs. Put what differs between the instances of a
-// fleet into the name. Instances with the same name run at the same time.
-//
-// [Run] does not catch up: a run that takes longer than the period skips the moments that it covers.
-// It goes by the clock of the machine, and a period has one run at most. If the clock is set back,
-// periods that have had their run get no other. If the clock is set forward over a moment, or the
-// machine is suspended over it, the run follows within a minute. Package every retries nothing. Let
-// f make calls of package lull.
+// The runs begin when the time since 1970 (UTC) is [Phase] more than a multiple of the period. The phases of
+// different names are practically independent and uniform. docs/guide.md has an example. Package
+// every retries nothing. Let f make calls of package lull.
 package every
 
 import (
@@ -79,7 +70,8 @@ func latest(now time.Time, phase, period time.Duration) time.Time {
 const maxSleep = time.Minute
 
 // Run calls f whenever the thing with that name is due, on its caller's goroutine, until ctx ends.
-// It returns what ended ctx, or at once an error if the period is not positive.
+// It goes by the clock of the machine, and a period has one run at most. If the clock is set forward over a
+// moment, or the machine is suspended over it, the run follows within a minute. It does not catch up. It returns what ended ctx, or at once an error if the period is not positive.
 func Run(ctx context.Context, name string, period time.Duration, f func(context.Context)) error {
 	if period <= 0 {
 		return fmt.Errorf("every: Run: the period of %q is %v: want a positive duration", name, period)

@@ -13,9 +13,10 @@ import (
 // ends, it forgets those that it holds back: these messages are delivered once more. So a channel
 // that has just acknowledged many is left open for a moment.
 type unapplied struct {
-	mu   sync.Mutex
-	last [fewAcks]time.Time // a ring
-	next int
+	mu     sync.Mutex
+	last   [fewAcks]time.Time // a ring
+	next   int
+	newest time.Time
 }
 
 const (
@@ -28,15 +29,15 @@ const (
 func (u *unapplied) note(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.last[u.next] = now
+	u.newest, u.last[u.next] = now, now
 	u.next = (u.next + 1) % fewAcks
 }
 
-// newest returns the time of the last acknowledgement.
-func (u *unapplied) newest() time.Time {
+// since returns how long ago the last acknowledgement was.
+func (u *unapplied) since() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.last[(u.next+fewAcks-1)%fewAcks]
+	return time.Since(u.newest)
 }
 
 // left returns for how long the channel should stay open.
@@ -46,6 +47,5 @@ func (u *unapplied) left(now time.Time) time.Duration {
 	if now.Sub(u.last[u.next]) >= applying { // the oldest: there were few since
 		return 0
 	}
-	newest := u.last[(u.next+fewAcks-1)%fewAcks]
-	return max(applying-now.Sub(newest), 0)
+	return max(applying-now.Sub(u.newest), 0)
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -63,12 +66,9 @@ func DialConfig(url string, c amqp.Config) Dialer {
 // patience bounds calls to the server that nobody waits for any more.
 const patience = 30 * time.Second
 
-// A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages
-// come in and are acknowledged on one, and are published on the other. When the server has too
-// little memory or disk, it stops reading from a connection that publishes. It must still read
-// acknowledgements then.
-//
-// Connections are made when they are needed, and made again by the next call after they were lost.
+// A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages are published on one of
+// them: from that the server stops reading when it has too little memory or disk, and it must still read
+// acknowledgements then. Connections are made when they are needed, and made again by the next call after they were lost.
 // Its methods may be called concurrently.
 type Client struct {
 	in, out *link
@@ -86,7 +86,7 @@ func New(dial Dialer) *Client {
 			return nil, lull.Permanent(errors.New("lullamqp: a client without a dialer"))
 		}
 	}
-	c.in, c.out = &link{dial: dial}, &link{dial: dial}
+	c.in, c.out = newLink(dial), newLink(dial)
 	return c
 }
 
@@ -99,17 +99,12 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	return serverOf(conn), nil
 }
 
-// Close gives back the messages that were fetched ahead, waits until the server has carried out all
-// acknowledgements, and closes the connections. See Queue.Close for its error. Messages that are
-// out go back to their queue, as deliveries that were not settled. Close the client when the
-// consumers' Run has returned.
+// Close closes all queues (see Queue.Close, also for its error) and the connections. Close the client when the consumers'
+// Run has returned.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
-	var queues []*Queue
-	for q := range c.queues {
-		queues = append(queues, q)
-	}
+	queues := slices.Collect(maps.Keys(c.queues))
 	c.mu.Unlock()
 	var problems []error
 	for _, q := range queues {
@@ -122,138 +117,183 @@ func (c *Client) Close(ctx context.Context) error {
 // ErrClosed is the error of calls to a client or queue that was closed.
 var ErrClosed = errors.New("lullamqp: closed")
 
-// link is one connection, made when it is needed.
-type link struct {
-	dial Dialer
+// shared is one connection or channel for many callers. It is made when it is needed, by one of them for all.
+type shared[T interface {
+	comparable
+	IsClosed() bool
+}] struct {
+	open func(ctx context.Context) (T, error)
+	shut func(T) error
 
-	mu      sync.Mutex
-	conn    *amqp.Connection
-	blocked string // why the server does not read from conn
-	trying  *try
-	closed  bool
+	mu     sync.Mutex
+	is     T
+	making *call[T]
+	closed bool
 }
 
-// try is a connection being made.
-type try struct {
-	done chan struct{}
-	conn *amqp.Connection
-	err  error
-}
-
-// get returns the connection. If there is none, one caller makes it for all.
-func (l *link) get(ctx context.Context) (*amqp.Connection, error) {
+// get returns it. If there is none, one caller makes it for all.
+func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return none, err
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil, lull.Permanent(ErrClosed)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return none, lull.Permanent(ErrClosed)
 	}
-	if l.conn != nil && !l.conn.IsClosed() {
-		defer l.mu.Unlock()
-		return l.conn, nil
+	if s.is != none && !s.is.IsClosed() {
+		defer s.mu.Unlock()
+		return s.is, nil
 	}
-	t := l.trying
-	if t == nil {
-		t = &try{done: make(chan struct{})}
-		l.trying = t
-		go l.connect(t)
+	if s.making == nil {
+		s.making = begin(s.make)
 	}
-	l.mu.Unlock()
-	select {
-	case <-t.done:
-		return t.conn, t.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	making := s.making
+	s.mu.Unlock()
+	return making.wait(ctx)
 }
 
-func (l *link) connect(t *try) {
+func (s *shared[T]) make() (none T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	defer close(t.done)
-	conn, err := l.dial(ctx)
-	if err != nil {
-		err = explain("connect", err)
+	is, err := s.open(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.making = nil
+	switch {
+	case err != nil:
+		return none, err
+	case s.closed:
+		go s.shut(is)
+		return none, lull.Permanent(ErrClosed)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.trying = nil
-	if l.closed && err == nil {
-		go hangUp(conn)
-		conn, err = nil, lull.Permanent(ErrClosed)
-	}
-	t.conn, t.err = conn, err
-	if err != nil {
-		t.conn = nil
-		return
-	}
-	l.conn, l.blocked = conn, ""
-	go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+	s.is = is
+	return is, nil
 }
 
-// watch records whether the server reads from conn, until conn ends.
-func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
-	for b := range blockings {
-		l.mu.Lock()
-		if l.conn == conn {
-			l.blocked = ""
-			if b.Active {
-				l.blocked = b.Reason
-			}
+// end makes all later calls fail. It returns what is to be closed, if there is any.
+func (s *shared[T]) end() (open T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.is != open && !s.is.IsClosed() {
+		open = s.is
+	}
+	return open
+}
+
+// link is one connection.
+type link struct {
+	shared[*amqp.Connection]
+	blocked atomic.Pointer[blocked]
+}
+
+// blocked is why the server does not read from a connection.
+type blocked struct {
+	conn *amqp.Connection
+	why  string
+}
+
+func newLink(dial Dialer) *link {
+	l := &link{}
+	l.shut = hangUp
+	l.open = func(ctx context.Context) (*amqp.Connection, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, explain("connect", err)
 		}
-		l.mu.Unlock()
+		go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+		return conn, nil
 	}
-}
-
-// obstacle returns why nothing can be published now, if that is known.
-func (l *link) obstacle() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.blocked == "" || l.conn == nil || l.conn.IsClosed() {
-		return nil
-	}
-	return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", l.blocked))
+	return l
 }
 
 func (l *link) close(ctx context.Context) error {
-	l.mu.Lock()
-	l.closed = true
-	conn := l.conn
-	l.mu.Unlock()
-	if conn == nil || conn.IsClosed() {
+	conn := l.end()
+	if conn == nil {
 		return nil
 	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, hangUp(conn) })
+	err := do(ctx, func() error { return hangUp(conn) })
 	if errors.Is(err, amqp.ErrClosed) {
 		err = nil
 	}
 	return err
 }
 
+// watch records whether the server reads from conn, until conn ends.
+func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
+	for b := range blockings {
+		switch {
+		case conn.IsClosed():
+		case b.Active:
+			l.blocked.Store(&blocked{conn, b.Reason})
+		default:
+			l.blocked.Store(nil)
+		}
+	}
+}
+
+// obstacle returns why nothing can be published now, if that is known.
+func (l *link) obstacle() error {
+	if b := l.blocked.Load(); b != nil && !b.conn.IsClosed() {
+		return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", b.why))
+	}
+	return nil
+}
+
 // hangUp closes a connection, whose server may not answer.
 func hangUp(conn *amqp.Connection) error { return conn.CloseDeadline(time.Now().Add(5 * time.Second)) }
 
-// within waits for f, or for ctx to end: the client's calls do not look at a context. If ctx ends
-// first, f continues until it is answered or the connection ends.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
+// A call is under way, or has ended. The client's calls do not look at a context: a call goes on until it is answered or
+// its connection ends, whoever waits for it.
+type call[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+func begin[T any](f func() (T, error)) *call[T] {
+	c := &call[T]{done: make(chan struct{})}
 	go func() {
-		v, err := f()
-		done <- result{v, err}
+		defer close(c.done)
+		c.value, c.err = f()
 	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var zero T
-		return zero, ctx.Err()
+	return c
+}
+
+func (c *call[T]) wait(ctx context.Context) (none T, err error) {
+	if c.over() {
+		return c.value, c.err
 	}
+	select {
+	case <-c.done:
+		return c.value, c.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+func (c *call[T]) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// within waits for f, or for ctx to end.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) { return begin(f).wait(ctx) }
+
+// beginning is begin for a call that returns an error only.
+func beginning(f func() error) *call[struct{}] {
+	return begin(func() (struct{}, error) { return struct{}{}, f() })
+}
+
+// do is within for such a call.
+func do(ctx context.Context, f func() error) error {
+	_, err := beginning(f).wait(ctx)
+	return err
 }
 
 // passes reports whether a refusal may be temporary: a limit on connections or channels (530), or a

@@ -5,9 +5,7 @@ package lullamqp
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +32,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 			config := declared(t, Config{})
 			for round := range 6 {
 				waiting := 10 * (round % 2)
-				q := open(t, config)
+				q := opened(t, config)
 				for i := range n {
 					send(t, q, fmt.Sprint("handled ", i))
 				}
@@ -64,7 +62,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				if err := q.client.Close(testContext(t)); err != nil {
 					t.Errorf("round %d: Close: %v", round, err)
 				}
-				again := open(t, config)
+				again := opened(t, config)
 				for _, d := range receive(t, again, waiting) {
 					// One may have been handed out in the moment in which a consumer was cancelled: see cancel.
 					if !strings.HasPrefix(string(d.Body), "waiting") || d.Attempt > 2 {
@@ -81,42 +79,22 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 	}
 }
 
-// deaf is a connection whose writes get lost from a moment on.
-type deaf struct {
-	net.Conn
-	now *atomic.Bool
-}
-
-func (d deaf) Write(b []byte) (int, error) {
-	if d.now.Load() {
-		return len(b), nil
-	}
-	return d.Conn.Write(b)
-}
-
 // If the server has not got the acknowledgements, Close says that it does not know: whether nobody
 // answers, or the connection ends.
 func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []bool{false, true} {
 		config := declared(t, Config{})
-		var now atomic.Bool
-		var first net.Conn
-		c := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: func(network, address string) (net.Conn, error) {
-			conn, err := net.Dial(network, address)
-			if first == nil {
-				first = conn
-			}
-			return deaf{conn, &now}, err
-		}}))
+		var w wire
+		c := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial}))
 		q, err := c.Open(testContext(t), config)
 		must(t, err)
 		send(t, q, "hello")
 		d := receive(t, q, 1)[0]
-		now.Store(true)
+		w.deaf.Store(true)
 		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 		if cut {
-			first.Close()
+			w.cut()
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pace.Stretch(2*time.Second))
 		defer cancel()
@@ -124,16 +102,8 @@ func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "may come again") {
 			t.Errorf("the connection is cut: %t; Close returns %v", cut, err)
 		}
-		first.Close()
+		w.cut()
 		again := opened(t, config)
 		settle(t, again, receive(t, again, 1)[0], queue.Settlement{Outcome: queue.Ack})
 	}
-}
-
-// open returns a queue with a client of its own, which the test closes.
-func open(t *testing.T, config Config) *Queue {
-	t.Helper()
-	q, err := New(Dial(rabbit(t).url())).Open(testContext(t), config)
-	must(t, err)
-	return q
 }

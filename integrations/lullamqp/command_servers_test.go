@@ -4,10 +4,7 @@ package lullamqp
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,31 +32,12 @@ func TestRule21CommandInspectsOthersQueues(t *testing.T) {
 	}
 	t.Parallel()
 	url := rabbit(t).url()
-	program := filepath.Join(t.TempDir(), "lull")
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),
-		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
-	}
+	program := queuetest.Program(t)
 	ch := raw(t)
 	const n = 50
-	of := func(args amqp.Table) string {
-		name := fmt.Sprint("theirs.", names.Add(1))
-		if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
-		for i := range n {
-			publish(t, ch, "", name, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: fmt.Append(nil, i)})
-		}
-		readable(t, ch, name, n)
-		return name
-	}
 	api := url + "?management=" + management(t).URL
 	old := !serverVersion(t).AtLeast(4, 3)
-	limited, free := of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(20)}), of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(200_000)})
+	limited, free := theirs(t, ch, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(20)}, n), theirs(t, ch, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(200_000)}, n)
 	for range 21 {
 		out, err := exec.Command(program, "queue", "inspect", url, limited, "--limit", "1").CombinedOutput()
 		if refused := err != nil && strings.Contains(string(out), "that of "+limited+" is 20") && strings.Contains(string(out), "?management="); refused != old {

@@ -146,11 +146,7 @@ func limited(value string, server Server) limit {
 
 // limit returns the lowest limit of arguments and policies.
 func (m Management) limit(ctx context.Context, name string, server Server) (limit, error) {
-	var is struct {
-		Type      string
-		Arguments map[string]any
-		Effective any `json:"effective_policy_definition"`
-	}
+	var is description
 	ok, err := m.get(ctx, &is, "queues", m.vhost(), name)
 	if err != nil {
 		return limit{}, err
@@ -165,16 +161,11 @@ func (m Management) limit(ctx context.Context, name string, server Server) (limi
 	if server.AtLeast(4, 0) {
 		out = limit{known: true, n: 20}
 	}
-	policy, _ := is.Effective.(map[string]any)
 	first := true
-	for _, v := range []any{is.Arguments["x-delivery-limit"], policy["delivery-limit"]} {
+	for _, v := range []any{is.Arguments["x-delivery-limit"], is.policy()["delivery-limit"]} {
 		f, there := v.(float64)
-		switch {
-		case !there:
-		case first:
+		if there && (first || f >= 0 && (out.none || int64(f) < out.n)) {
 			out, first = limit{known: true, none: f < 0, n: int64(f)}, false
-		case f >= 0 && (out.none || int64(f) < out.n):
-			out = limit{known: true, n: int64(f)}
 		}
 	}
 	return out, nil

@@ -3,14 +3,9 @@
 package lullamqp
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"net"
-	"net/url"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,71 +14,6 @@ import (
 
 	"github.com/lullgo/lull/queue"
 )
-
-// consumes is the method basic.consume in a frame.
-var consumes = []byte{0, 60, 0, 20}
-
-// halfCut is a network between a client and a server. When cut is set and the client begins to consume, the client
-// loses its connection, and the server does not notice.
-func halfCut(t *testing.T, to string, cut *atomic.Bool) (address string) {
-	t.Helper()
-	u, err := url.Parse(to)
-	must(t, err)
-	in, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { in.Close() })
-	server := u.Host
-	u.Host, u.RawQuery = in.Addr().String(), "heartbeat=2"
-	go func() {
-		for {
-			client, err := in.Accept()
-			if err != nil {
-				return
-			}
-			up, err := net.Dial("tcp", server)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			t.Cleanup(func() { up.Close() })
-			var dead atomic.Bool
-			go func() {
-				defer client.Close()
-				b := make([]byte, 1<<16)
-				for {
-					n, err := up.Read(b)
-					if err != nil {
-						return
-					}
-					if !dead.Load() {
-						client.Write(b[:n])
-					}
-				}
-			}()
-			go func() {
-				b := make([]byte, 1<<16)
-				for {
-					n, err := client.Read(b)
-					if err != nil {
-						if !dead.Load() {
-							up.Close()
-						}
-						return
-					}
-					if bytes.Contains(b[:n], consumes) && cut.CompareAndSwap(true, false) {
-						dead.Store(true)
-						defer client.Close()
-						up.Write(b[:n])
-						io.Copy(io.Discard, client)
-						return
-					}
-					up.Write(b[:n])
-				}
-			}()
-		}
-	}()
-	return u.String()
-}
 
 // Whatever happens to the server or the network during a reading: all letters are read, or an error says that they are not.
 func TestRule24ServerStandsStillInAReading(t *testing.T) {
@@ -99,7 +29,7 @@ func TestRule24ServerStandsStillInAReading(t *testing.T) {
 		{"at the end", cutLetters, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			cutShort(t, c.at, c.redrive, func(*atomic.Bool) { n.still(t, 3*time.Second) })
+			cutShort(t, c.at, c.redrive, func(*wire) { n.still(t, 3*time.Second) })
 		})
 	}
 }
@@ -117,7 +47,7 @@ func TestRule24OnlyTheClientLosesTheConnection(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			cutShort(t, c.at, c.redrive, func(cut *atomic.Bool) { cut.Store(true) })
+			cutShort(t, c.at, c.redrive, func(w *wire) { w.silent.Store(true) })
 		})
 	}
 }
@@ -126,23 +56,21 @@ func TestRule24OnlyTheClientLosesTheConnection(t *testing.T) {
 const cutLetters = 25
 
 // cutShort inspects or redrives letters. When that many have been read, it does what disturbs the reading.
-func cutShort(t *testing.T, at int, redrive bool, disturb func(cut *atomic.Bool)) {
+func cutShort(t *testing.T, at int, redrive bool, disturb func(w *wire)) {
 	t.Helper()
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
-	for i := range cutLetters {
-		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-	}
-	readable(t, ch, q.config.DeadLetters, cutLetters)
-	var cut atomic.Bool
-	client := New(Dial(halfCut(t, rabbit(t).url(), &cut)))
+	numbered(t, ch, q.config.DeadLetters, cutLetters)
+	var w wire
+	defer w.cut()
+	client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial, Heartbeat: 2 * time.Second}))
 	defer client.Close(context.Background())
 	from, err := client.Letters(testContext(t), q.config.DeadLetters, Reading{})
 	must(t, err)
 	seen := 0
 	step := func() {
 		if seen == at {
-			disturb(&cut)
+			disturb(&w)
 		}
 		seen++
 	}

@@ -27,7 +27,6 @@ func (c *Config) roomFor(n uint32) int {
 	return roomToCount + 2*(100+2*name) + bits.OnesCount32(n)*(120+2*name+len(levelKey(n, c.Queue)))
 }
 
-// headerFrame returns the size of the frame that has the properties of m.
 func headerFrame(m *amqp.Publishing) int {
 	n := 8 + 14 + fieldSize(m.Headers) + 1 + 1 + 8
 	for _, s := range [...]string{m.ContentType, m.ContentEncoding, m.CorrelationId, m.ReplyTo, m.Expiration, m.MessageId, m.Type, m.UserId, m.AppId} {

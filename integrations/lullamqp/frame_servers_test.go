@@ -57,7 +57,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			q := opened(t, declared(t, Config{}))
 			must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}))
 			settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
-			in, out := q.client.in.conn, q.client.out.conn
+			in, out := q.client.in.is, q.client.out.is
 			sent := maps.Clone(x.headers)
 			sent["kind"], sent["n"] = "order", int32(5)
 			publish(t, raw(t), "", q.config.Queue, amqp.Publishing{Headers: sent, MessageId: "poison", CorrelationId: "c", Body: []byte("poison")})
@@ -114,7 +114,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 					t.Errorf("%d of %d bytes are left", len(got), len(text))
 				}
 			}
-			if q.client.in.conn != in || q.client.out.conn != out || in.IsClosed() || out.IsClosed() {
+			if q.client.in.is != in || q.client.out.is != out || in.IsClosed() || out.IsClosed() {
 				t.Error("a connection was lost")
 			}
 			// What is a letter can go back.

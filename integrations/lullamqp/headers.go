@@ -67,12 +67,7 @@ func recordOf(h amqp.Table) record {
 		firstFailed: moment(h[headerFirstFailed]),
 		expires:     moment(h[headerExpires]),
 	}
-	if n, ok := integer(h[headerAttempts]); ok && n > 0 {
-		r.attempts = int(min(n, maxAttempts))
-	}
-	if n, ok := integer(h[headerCrashes]); ok && n > 0 {
-		r.crashes = int(min(n, maxAttempts))
-	}
+	r.attempts, r.crashes = number(h[headerAttempts]), number(h[headerCrashes])
 	if id, ok := h[headerID].(string); ok && id != "" && len(id) <= maxID {
 		r.id = id
 	}
@@ -80,7 +75,12 @@ func recordOf(h amqp.Table) record {
 	return r
 }
 
-// write puts r into h.
+// number returns a value as a number of attempts. Zero: it is none.
+func number(v any) int {
+	n, _ := integer(v)
+	return int(min(max(n, 0), maxAttempts))
+}
+
 func (r *record) write(h amqp.Table) {
 	h[headerID] = r.id
 	h[headerAttempts] = int64(r.attempts)
@@ -110,17 +110,16 @@ func (r *record) write(h amqp.Table) {
 // attempts that nobody settled. A queue that counts nothing (a classic one) shows at least whether
 // there was one.
 func redeliveries(d *amqp.Delivery) int {
-	n := int64(0)
-	for _, name := range [...]string{"x-delivery-count", "x-acquired-count"} {
-		if count, ok := integer(d.Headers[name]); ok {
-			n = max(n, count)
-		}
-	}
 	if !d.Redelivered {
 		// The broker did not write this count: it came with the message.
 		return 0
 	}
-	return int(min(max(n, 1), maxAttempts))
+	return max(counted(d.Headers), 1)
+}
+
+// counted returns how many deliveries the broker has counted.
+func counted(h amqp.Table) int {
+	return max(number(h["x-delivery-count"]), number(h["x-acquired-count"]))
 }
 
 // integer returns the value of any of AMQP's types of whole numbers, or of a text.
@@ -165,7 +164,7 @@ func moment(v any) time.Time {
 func headersOf(t amqp.Table) queue.Headers {
 	h := make(queue.Headers, len(t))
 	for name, v := range t {
-		if text, ok := v.(string); ok && !strings.HasPrefix(name, ownHeaders) && !brokers(name) {
+		if text, ok := v.(string); ok && !reserved(name) {
 			h[name] = text
 		}
 	}
@@ -176,7 +175,7 @@ func headersOf(t amqp.Table) queue.Headers {
 func carried(t amqp.Table) amqp.Table {
 	h := make(amqp.Table, len(t)+6)
 	for name, v := range t {
-		if !strings.HasPrefix(name, ownHeaders) && !brokers(name) {
+		if !reserved(name) {
 			h[name] = v
 		}
 	}
@@ -271,11 +270,7 @@ func deathOf(h amqp.Table) (death, bool) {
 		if d.reason, _ = t["reason"].(string); d.reason == "expired" && strings.Contains(d.queue, ".delay-") {
 			continue
 		}
-		for _, name := range [...]string{"x-delivery-count", "x-acquired-count"} {
-			if n, ok := integer(h[name]); ok && n > 0 {
-				d.deliveries = int(min(max(n, int64(d.deliveries)), maxAttempts))
-			}
-		}
+		d.deliveries = counted(h)
 		return d, true
 	}
 	return death{}, false

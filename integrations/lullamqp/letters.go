@@ -30,17 +30,15 @@ type Reading struct {
 	Management *Management
 }
 
-// Letters begins a reading of the queue of dead letters with the given name. It goes from the
-// oldest letter on, until there is none, or only those that died a minute after the reading began. Letters
-// that are read and not removed are kept out until the reading is closed, at most r.Hold of them.
-// Then they go back to their places. Other readers do not see them meanwhile. If the channel is
-// lost (a connection, a server, letters that were out for longer than consumer_timeout), the next
-// call opens another, and skips the letters that it knows.
+// Letters begins a reading of the queue of dead letters with the given name: from the oldest letter on, until there is none,
+// or only those that died a minute after the reading began. Letters that are read and not removed are kept out until the
+// reading is closed, at most r.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
+// server, letters that were out for longer than consumer_timeout), the next call opens another, and skips the letters
+// that it knows.
 //
-// RabbitMQ up to 4.2 counts each letter that is put back. At its limit, a quorum queue drops the
-// letter. So the reading is queue.Counted: queue.Inspect, and a redrive that skips letters, are
-// refused with [ErrCounted], unless the queue has a limit that is never reached (as in queues that
-// Declare makes), or is known to have none.
+// RabbitMQ up to 4.2 counts each letter that is put back, and drops it at its queue's limit. So the reading is
+// queue.Counted: queue.Inspect, and a redrive that skips letters, are refused with [ErrCounted], unless the queue has a limit
+// that is never reached (as in queues that Declare makes), or is known to have none.
 //
 // A letter that the broker wrote itself (the delivery limit, a message that expired) has no
 // envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
@@ -48,21 +46,9 @@ func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.Dea
 	if r.Hold < 0 {
 		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
 	}
-	if r.Hold == 0 {
-		r.Hold = DefaultHold
-	}
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	r.Hold = cmp.Or(r.Hold, DefaultHold)
+	if err := c.queue(ctx, name); err != nil {
 		return nil, err
-	}
-	look := &surveyor{conn: conn}
-	defer look.close()
-	err = look.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
-	if err != nil {
-		return nil, explain("look at the queue "+name, err)
 	}
 	return &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}, nil
 }
@@ -100,7 +86,8 @@ type letters struct {
 // consumedLetters are the letters of one consumer, on its channel.
 type consumedLetters struct {
 	ch        *amqp.Channel
-	out       int // how many of them are out
+	out       int  // how many of them are out
+	lost      bool // with the channel: they are in the queue again
 	unapplied unapplied
 }
 
@@ -117,19 +104,12 @@ type held struct {
 
 // sweep finds channels that were lost: their letters are in the queue again.
 func (l *letters) sweep() {
-	lost := map[*consumedLetters]bool{}
 	l.piles = slices.DeleteFunc(l.piles, func(p *consumedLetters) bool {
-		closed := p.ch.IsClosed()
-		if closed {
-			lost[p] = true
-		}
-		return closed
+		p.lost = p.lost || p.ch.IsClosed()
+		return p.lost
 	})
-	if len(lost) == 0 {
-		return
-	}
 	for h := range l.out {
-		if lost[h.pile] {
+		if h.pile.lost {
 			h.sought = time.Time{}
 			l.known[h.what] = append(l.known[h.what], h)
 			delete(l.out, h)
@@ -242,23 +222,20 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 			return nil, err
 		}
 		empty = is.Messages == 0
-		patience := time.NewTimer(look)
+		patience := time.After(look)
 		for more := true; more && len(got) < n; {
 			select {
 			case d, ok := <-pushed:
 				if !ok {
-					patience.Stop()
 					return nil, amqp.ErrClosed
 				}
 				got = append(got, d)
-			case <-patience.C:
+			case <-patience:
 				more = false
 			case <-ctx.Done():
-				patience.Stop()
 				return nil, ctx.Err()
 			}
 		}
-		patience.Stop()
 	}
 	rest, err := within(ctx, func() (rest []amqp.Delivery, err error) {
 		if err := ch.Cancel(tag, false); err != nil {
@@ -274,12 +251,12 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	}
 	// Of a queue that has not answered in time, RabbitMQ reports that it has no messages. To this, only the queue
 	// answers. (It refuses if it has a single active consumer.)
-	_, err = within(ctx, func() (struct{}, error) {
+	err = do(ctx, func() error {
 		d, ok, err := ch.Get(l.name, false)
 		if ok {
 			got = append(got, d)
 		}
-		return struct{}{}, err
+		return err
 	})
 	if answered(err, amqp.ResourceLocked) {
 		return nil, nil
@@ -287,12 +264,9 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	return got, err
 }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -441,13 +415,13 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 			pause(ctx, look)
 		}
 	}
-	_, err := within(ctx, func() (struct{}, error) {
+	err := do(ctx, func() error {
 		if err := h.d.Ack(false); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		// The server answers any request after it has read the acknowledgement. A channel that the
 		// server has ended returns an error.
-		return struct{}{}, h.pile.ch.Qos(1, 0, false)
+		return h.pile.ch.Qos(1, 0, false)
 	})
 	if err != nil {
 		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
@@ -476,7 +450,7 @@ func (l *letters) closeEmpty(ctx context.Context) {
 		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
 			return false
 		}
-		within(ctx, func() (struct{}, error) { return struct{}{}, p.ch.Close() }) // the server has read it
+		do(ctx, p.ch.Close) // the server has read it
 		return true
 	})
 }
@@ -488,13 +462,13 @@ func (l *letters) Close(ctx context.Context) error {
 		if p.ch.IsClosed() {
 			continue // they are back already
 		}
-		_, err := within(ctx, func() (struct{}, error) {
+		err := do(ctx, func() error {
 			// 0 and multiple: all letters. Closing the channel would do, but counts on more
 			// versions.
 			if err := p.ch.Nack(0, true, true); err != nil {
-				return struct{}{}, err
+				return err
 			}
-			return struct{}{}, p.ch.Close()
+			return p.ch.Close()
 		})
 		if err != nil && !p.ch.IsClosed() { // else they are back, too
 			problems = append(problems, err)

@@ -25,6 +25,17 @@ func publish(t testing.TB, ch *amqp.Channel, exchange, key string, m amqp.Publis
 	must(t, ch.PublishWithContext(testContext(t), exchange, key, true, false, m))
 }
 
+// theirs declares a queue of another program, and publishes n numbers into it.
+func theirs(t *testing.T, ch *amqp.Channel, args amqp.Table, n int) string {
+	t.Helper()
+	name := fmt.Sprint("theirs.", names.Add(1))
+	_, err := ch.QueueDeclare(name, true, false, false, false, args)
+	must(t, err)
+	t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
+	numbered(t, ch, name, n)
+	return name
+}
+
 // readable waits until a queue has n messages that are ready.
 func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 	t.Helper()
@@ -118,18 +129,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	v := serverVersion(t)
 	const n = 5
 	ch := raw(t)
-	of := func(args amqp.Table) string {
-		name := fmt.Sprint("theirs.", names.Add(1))
-		if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
-		for i := range n {
-			publish(t, ch, "", name, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: fmt.Append(nil, i)})
-		}
-		readable(t, ch, name, n)
-		return name
-	}
+	of := func(args amqp.Table) string { return theirs(t, ch, args, n) }
 	api := management(t)
 	policy := of(amqp.Table{"x-queue-type": "quorum"})
 	request(t, http.MethodPut, map[string]any{"pattern": "^" + policy + "$", "definition": map[string]any{"delivery-limit": 3}}, "policies", "/", policy)
@@ -144,8 +144,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 		"x-max-length": int64(1000), "x-overflow": "reject-publish", "x-message-ttl": int64(60_000_000),
 	})
 	none := of(amqp.Table{"x-queue-type": "quorum"})
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	for _, x := range []struct {
 		name, queue string
 		api         *Management
@@ -203,8 +202,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
 	config := declared(t, Config{})
-	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port)))
-	defer c.Close(context.Background())
+	c := client(t, fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port))
 	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
 	must(t, err)
 	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
@@ -282,10 +280,7 @@ func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
 	const n = 3
-	for i := range n {
-		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-	}
-	readable(t, ch, q.config.DeadLetters, n)
+	numbered(t, ch, q.config.DeadLetters, n)
 	from, err := q.Letters(testContext(t))
 	must(t, err)
 	first, err := from.Next(testContext(t), 1)
@@ -395,7 +390,7 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 // last publishes one more message, and waits until it is confirmed: then the removals are in the
 // queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
-	pub := &publisher{link: New(Dial(rabbit(t).url())).out}
+	pub := newPublisher(New(Dial(rabbit(t).url())).out)
 	must(t, pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0))
 	want["last"] = 1
 }
@@ -416,7 +411,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	}
 	killed, client := New(Dial(rabbit(t).url())), New(Dial(rabbit(t).url()))
 	read(killed, all)
-	killed.in.conn.Close() // as if the process had been killed
+	killed.in.is.Close() // as if the process had been killed
 	readable(t, ch, name, all)
 	from, letters := read(client, removed)
 	for _, l := range letters {
@@ -441,7 +436,7 @@ func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, wan
 		}
 	}
 	for _, q := range all {
-		q.client.in.conn.Close()
+		q.client.in.is.Close()
 	}
 	readable(t, ch, config.Queue, len(want))
 	q := opened(t, config)

@@ -16,7 +16,7 @@ func wait(t *testing.T, c *Config, exchange, key string) (waits time.Duration, h
 	topology := c.topology()
 	ttl := map[string]time.Duration{}
 	next := map[string]string{}
-	for _, q := range topology.queues {
+	for _, q := range topology.objects {
 		if ms, ok := q.args["x-message-ttl"].(int64); ok {
 			ttl[q.name] = time.Duration(ms) * time.Millisecond
 			next[q.name] = q.args["x-dead-letter-exchange"].(string)

@@ -3,6 +3,7 @@
 package lullamqp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,16 @@ import (
 )
 
 // running runs a consumer of q until the test ends. ended gets the result of Run.
-func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.Event, ended <-chan error) {
+func running(t *testing.T, q *Queue, handle queue.Handler, change ...func(*lull.Policy, *queue.Config)) (events <-chan queue.Event, ended <-chan error) {
 	t.Helper()
-	d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
+	policy, config := queue.Policy(), queue.Config{Drain: -1}
+	for _, change := range change {
+		change(&policy, &config)
+	}
+	d, err := lull.NewDependency("service", policy, lull.WithRand(seed.Source(t)))
 	must(t, err)
 	all := make(chan queue.Event, 1000)
-	c, err := queue.New(q.config.Queue, q, d, handle, queue.Config{Drain: -1}, queue.WithObserver(func(_ context.Context, e queue.Event) {
+	c, err := queue.New(q.config.Queue, q, d, handle, config, queue.WithObserver(func(_ context.Context, e queue.Event) {
 		select {
 		case all <- e:
 		default:
@@ -72,6 +77,8 @@ type wire struct {
 	all     []net.Conn
 	swallow atomic.Bool // what the server pushes is lost, and the connection with it
 	lost    chan bool   // it has been
+	deaf    atomic.Bool // what the client writes is lost
+	silent  atomic.Bool // when the client begins to consume, nothing comes through any more, either way; once
 }
 
 func (w *wire) dial(network, addr string) (net.Conn, error) {
@@ -97,19 +104,44 @@ func (w *wire) cut() {
 type wired struct {
 	net.Conn
 	wire *wire
+	dead atomic.Bool // it has fallen silent
 }
 
-// pushed is longer than what a server says otherwise.
-const pushed = 2000
+// pushed is longer than what a server says otherwise, consumes the method basic.consume in a frame.
+const (
+	pushed   = 2000
+	consumes = "\x00\x3c\x00\x14"
+)
 
 func (c *wired) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	for err == nil && c.dead.Load() {
+		n, err = c.Conn.Read(b)
+	}
 	if n >= pushed && c.wire.swallow.Load() {
 		c.wire.lost <- true
 		c.wire.cut()
 		return 0, net.ErrClosed
 	}
 	return n, err
+}
+
+func (c *wired) Write(b []byte) (int, error) {
+	if c.dead.Load() || c.wire.deaf.Load() {
+		return len(b), nil
+	}
+	if bytes.Contains(b, []byte(consumes)) && c.wire.silent.CompareAndSwap(true, false) {
+		c.dead.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+// Close is not noticed by the server if c is dead.
+func (c *wired) Close() error {
+	if c.dead.Load() {
+		return c.SetReadDeadline(time.Now())
+	}
+	return c.Conn.Close()
 }
 
 // Connections that break, however often, and whatever is in flight, make no dead letters: nothing has
@@ -134,14 +166,10 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 			for range messages {
 				send(t, sender, body)
 			}
-			policy := queue.Policy()
-			policy.Attempts, policy.Backoff = 3, backoff.Schedule{Base: 20 * time.Millisecond, Cap: 200 * time.Millisecond}
-			d, err := lull.NewDependency("service", policy, lull.WithRand(seed.Source(t)))
-			must(t, err)
 			w.swallow.Store(c.swallow)
 			var mended atomic.Bool
 			begun, handled := make(chan bool, 10_000), make(chan string, 1000)
-			consumer, err := queue.New(config.Queue, q, d, func(ctx context.Context, m *queue.Message) error {
+			running(t, q, func(ctx context.Context, m *queue.Message) error {
 				if mended.Load() {
 					handled <- m.ID
 					return nil
@@ -149,14 +177,8 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 				begun <- true
 				<-ctx.Done()
 				return fmt.Errorf("cut off: %v", ctx.Err())
-			}, queue.Config{Concurrency: 4, Drain: -1}, queue.WithObserver(func(context.Context, queue.Event) {}))
-			must(t, err)
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- consumer.Run(ctx) }()
-			t.Cleanup(func() {
-				cancel()
-				<-ended
+			}, func(p *lull.Policy, c *queue.Config) {
+				p.Attempts, p.Backoff, c.Concurrency = 3, backoff.Schedule{Base: 20 * time.Millisecond, Cap: 200 * time.Millisecond}, 4
 			})
 			for i := range breaks {
 				sign := begun
@@ -187,9 +209,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 					t.Fatalf("%d of %d messages are handled", len(ids), messages)
 				}
 			}
-			if n := consumer.Counts().DeadLettered; n != 0 {
-				t.Errorf("%d dead letters", n)
-			}
+			readable(t, raw(t), q.config.DeadLetters, 0)
 		})
 	}
 }
@@ -209,11 +229,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 		d, _ := q.Receive(context.Background(), queue.Want{Max: 1, Lease: time.Minute})
 		got <- d
 	}()
-	await(t, "a consumer", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return q.s != nil && len(q.s.tags) == 1
-	})
+	q.await(t, "a consumer", func() bool { return q.s != nil && len(q.s.tags) == 1 })
 	first := session()
 	for range 20 {
 		time.Sleep(q.linger) // longer in all than linger
@@ -227,11 +243,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 		t.Fatal("the message came on another channel")
 	}
 	settle(t, q, d[0], queue.Settlement{Outcome: queue.Ack})
-	await(t, "it goes when nobody asks any more", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return q.s == nil || q.s.stopped
-	})
+	q.await(t, "it goes when nobody asks any more", func() bool { return q.s == nil || q.s.stopped })
 }
 
 // A queue that is deleted and made again does not end its consumers.
@@ -266,8 +278,7 @@ func TestConnectionLimit(t *testing.T) {
 		t.Helper()
 		request(t, http.MethodPut, map[string]any{"value": n}, "vhost-limits", vhost, "max-connections")
 	}
-	c := New(Dial(n.url() + vhost))
-	t.Cleanup(func() { c.Close(testContext(t)) })
+	c := client(t, n.url()+vhost)
 	config := Config{Queue: "orders"}
 	other := New(Dial(n.url() + vhost))
 	declare(t, other, config)
@@ -291,8 +302,7 @@ func TestConnectionLimit(t *testing.T) {
 func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	for name, x := range map[string]struct {
 		config Config
 		want   string
@@ -316,7 +326,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
 	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
 	must(t, err)
-	late.in.dial = Dial(rabbit(t).url())
+	late.in = newLink(Dial(rabbit(t).url()))
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
 		t.Errorf("Receive: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,19 +57,12 @@ func (m Management) Check(ctx context.Context, config Config) error {
 	var found Problems
 	t := config.topology()
 	there := map[string]bool{}
-	for _, e := range t.exchanges {
-		ok, err := m.exchange(ctx, &found, e)
+	for _, o := range t.objects {
+		ok, err := m.look(ctx, &found, o)
 		if err != nil {
 			return err
 		}
-		there["exchange "+e.name] = ok
-	}
-	for _, q := range t.queues {
-		ok, err := m.queue(ctx, &found, q)
-		if err != nil {
-			return err
-		}
-		there["queue "+q.name] = ok
+		there[o.kind+" "+o.name] = ok
 	}
 	for _, b := range t.binds {
 		kind, to := "queue ", "q"
@@ -101,69 +95,54 @@ func (m Management) vhost() string {
 	return m.Vhost
 }
 
-func (m Management) exchange(ctx context.Context, found *Problems, e exchange) (bool, error) {
-	var is struct {
-		Type      string
-		Durable   bool
-		Arguments map[string]any
-	}
-	ok, err := m.get(ctx, &is, "exchanges", m.vhost(), e.name)
-	if err != nil {
-		return false, err
-	}
-	if !ok {
-		found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
-		return false, nil
-	}
-	if is.Type != e.kind {
-		found.add("exchange", e.name, "type", e.kind, is.Type)
-	}
-	if !is.Durable {
-		found.add("exchange", e.name, "durable", "true", "false")
-	}
-	found.compare("exchange", e.name, e.args, is.Arguments)
-	return true, nil
+// description is an exchange or a queue as the API describes it.
+type description struct {
+	Type      string
+	Durable   bool
+	Arguments map[string]any
+	Policy    string
+	Operator  string `json:"operator_policy"`
+	Effective any    `json:"effective_policy_definition"` // of a queue; an empty one may be a list
+}
+
+// policy returns the definition that the server applies.
+func (d *description) policy() map[string]any {
+	p, _ := d.Effective.(map[string]any)
+	return p
 }
 
 // harmful are the keys of policies that lose messages, deliver them early, or hold up a level.
 var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
 
-func (m Management) queue(ctx context.Context, found *Problems, q queueArgs) (bool, error) {
-	var is struct {
-		Type      string
-		Durable   bool
-		Arguments map[string]any
-		Policy    string
-		Operator  string          `json:"operator_policy"`
-		Effective json.RawMessage `json:"effective_policy_definition"`
-	}
-	ok, err := m.get(ctx, &is, "queues", m.vhost(), q.name)
+// look compares o with the server. It reports whether it is there.
+func (m Management) look(ctx context.Context, found *Problems, o object) (bool, error) {
+	var is description
+	ok, err := m.get(ctx, &is, o.kind+"s", m.vhost(), o.name)
 	if err != nil {
 		return false, err
 	}
 	if !ok {
-		found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
+		found.missing(o)
 		return false, nil
 	}
+	if is.Type != o.of {
+		found.add(o.kind, o.name, "type", o.of, is.Type)
+	}
 	if !is.Durable {
-		found.add("queue", q.name, "durable", "true", "false")
+		found.add(o.kind, o.name, "durable", "true", "false")
 	}
-	if is.Type != "quorum" {
-		found.add("queue", q.name, "type", "quorum", is.Type)
-	}
-	found.compare("queue", q.name, q.args, is.Arguments)
-	var effective map[string]any
-	json.Unmarshal(is.Effective, &effective) // an empty definition may be written as []
+	found.compare(o.kind, o.name, o.args, is.Arguments)
+	effective, policy := is.policy(), policies(is.Policy, is.Operator)+" of queue "+o.name
 	for _, key := range harmful {
 		if v, there := effective[key]; there {
-			found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, key, "none", fmt.Sprint(v))
+			found.add("policy", policy, key, "none", fmt.Sprint(v))
 		}
 	}
 	// If both a policy and an argument set a value, the argument counts; of two limits the lower
 	// counts.
-	limit, _ := integer(q.args["x-delivery-limit"])
+	limit, _ := integer(o.args["x-delivery-limit"])
 	if v, ok := effective["delivery-limit"].(float64); ok && limit > 0 && int64(v) < limit {
-		found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, "delivery-limit", fmt.Sprintf("%d or more", limit), fmt.Sprint(v))
+		found.add("policy", policy, "delivery-limit", fmt.Sprintf("%d or more", limit), fmt.Sprint(v))
 	}
 	return true, nil
 }
@@ -181,17 +160,9 @@ func (p *Problems) compare(kind, name string, want amqp.Table, is map[string]any
 		}
 		return fmt.Sprint(v)
 	}
-	var keys []string
-	for key := range want {
-		keys = append(keys, key)
-	}
-	for key := range is {
-		if _, there := want[key]; !there {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(want)), maps.Keys(is))
 	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Compact(keys) {
 		w, wanted := want[key]
 		f, there := is[key]
 		switch {

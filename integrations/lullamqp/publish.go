@@ -1,9 +1,11 @@
 package lullamqp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -16,22 +18,16 @@ import (
 // own: an error of the channel, such as an exchange that is not there, affects no other queue.
 type publisher struct {
 	link *link
-
-	mu      sync.Mutex
-	channel *pubChannel
-	opening *opening
-	closed  bool
+	shared[*pubChannel]
 }
 
-type opening struct {
-	done    chan struct{}
-	channel *pubChannel
-	err     error
+func newPublisher(l *link) *publisher {
+	return &publisher{l, shared[*pubChannel]{open: l.openPublisher, shut: func(c *pubChannel) error { return c.Close() }}}
 }
 
 // pubChannel is a channel in confirm mode.
 type pubChannel struct {
-	ch    *amqp.Channel
+	*amqp.Channel
 	frame int // the largest frame; the headers must fit into one
 
 	mu      sync.Mutex
@@ -47,8 +43,7 @@ type address struct{ exchange, key, id string }
 
 // publication is a message under way.
 type publication struct {
-	done     chan struct{}
-	err      error
+	*call[struct{}]
 	returned string // why it came back; guarded by pubChannel.mu
 }
 
@@ -68,7 +63,7 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 	if err != nil {
 		return err
 	}
-	return pub.wait(ctx)
+	return pub.await(ctx)
 }
 
 // start sends a message, if its headers fit into a frame with room bytes more. m.MessageId must not
@@ -84,37 +79,28 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	if over := headerFrame(&m) + min(room, c.frame*3/4) - c.frame; c.frame > 0 && over > 0 {
 		return nil, lull.Permanent(&tooLarge{over, c.frame})
 	}
-	pub := &publication{done: make(chan struct{})}
+	pub := &publication{}
 	at := address{exchange, key, m.MessageId}
 	c.mu.Lock()
 	c.waiting[at] = append(c.waiting[at], pub)
 	c.mu.Unlock()
-	go func() {
+	pub.call = beginning(func() error {
 		// It may block for as long as the server does not read.
-		confirm, err := c.ch.PublishWithDeferredConfirm(exchange, key, true, false, m)
+		confirm, err := c.PublishWithDeferredConfirm(exchange, key, true, false, m)
 		taken := err == nil && confirm.Wait()
-		pub.err = c.finish(at, pub, err, taken, len(m.Body))
-		close(pub.done)
-	}()
+		return c.finish(at, pub, err, taken, len(m.Body))
+	})
 	return pub, nil
 }
 
-// wait waits for the broker's answer.
-func (p *publication) wait(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
+func (p *publication) await(ctx context.Context) error {
+	_, err := p.wait(ctx)
+	if err != nil && err == ctx.Err() {
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 	}
-	select {
-	case <-p.done:
-		return p.err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnconfirmed, ctx.Err())
-	}
+	return err
 }
 
-// finish returns the broker's answer as an error.
 func (c *pubChannel) finish(at address, pub *publication, err error, taken bool, size int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,42 +119,29 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 			more = false
 		}
 	}
-	rest := c.waiting[at][:0]
-	for _, each := range c.waiting[at] {
-		if each != pub {
-			rest = append(rest, each)
-		}
-	}
-	if len(rest) == 0 {
+	c.waiting[at] = slices.DeleteFunc(c.waiting[at], func(each *publication) bool { return each == pub })
+	if len(c.waiting[at]) == 0 {
 		delete(c.waiting, at)
-	} else {
-		c.waiting[at] = rest
 	}
 	switch {
 	case pub.returned != "":
 		return fmt.Errorf("%w: %s", ErrUnroutable, pub.returned)
 	case taken:
 		return nil
-	case err == nil && !c.ch.IsClosed():
+	case err == nil && !c.IsClosed():
 		return lull.Transient(ErrRefused)
 	}
-	if c.err == nil {
-		select {
-		case why, ok := <-c.ended:
-			if ok {
-				c.err = why
-			}
-		default:
+	select {
+	case why, ok := <-c.ended:
+		if ok {
+			c.err = why
 		}
+	default:
 	}
-	why := c.err
-	if why == nil {
-		why = err
-	}
+	why := cmp.Or(c.err, err)
 	if why == nil {
 		return lull.Transient(ErrUnconfirmed)
 	}
-	out := fmt.Errorf("%w: %w", ErrUnconfirmed, why)
 	if e, ok := errors.AsType[*amqp.Error](why); ok && e.Server {
 		// The error is about one message, and others were under way on the channel.
 		var is, limit int
@@ -179,7 +152,7 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 			return explain("publish", why) // no such exchange, or no right to write to it
 		}
 	}
-	return lull.Transient(out)
+	return lull.Transient(fmt.Errorf("%w: %w", ErrUnconfirmed, why))
 }
 
 // tooLarge is the error of a message whose headers do not fit into a frame: the server would close
@@ -192,50 +165,7 @@ func (t *tooLarge) Error() string {
 
 func (t *tooLarge) Unwrap() error { return queue.ErrTooLarge }
 
-// get returns the channel. If there is none, one caller opens it for all.
-func (p *publisher) get(ctx context.Context) (*pubChannel, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, lull.Permanent(ErrClosed)
-	}
-	if p.channel != nil && !p.channel.ch.IsClosed() {
-		defer p.mu.Unlock()
-		return p.channel, nil
-	}
-	o := p.opening
-	if o == nil {
-		o = &opening{done: make(chan struct{})}
-		p.opening = o
-		go p.open(o)
-	}
-	p.mu.Unlock()
-	select {
-	case <-o.done:
-		return o.channel, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *publisher) open(o *opening) {
-	defer close(o.done)
-	c, err := openPublisher(p.link)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.opening = nil
-	o.channel, o.err = c, err
-	if err == nil {
-		p.channel = c
-	}
-}
-
-func openPublisher(l *link) (*pubChannel, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+func (l *link) openPublisher(ctx context.Context) (*pubChannel, error) {
 	conn, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -245,22 +175,9 @@ func openPublisher(l *link) (*pubChannel, error) {
 		return nil, explain("open a channel", err)
 	}
 	c := &pubChannel{
-		ch: ch, frame: conn.Config.FrameSize, waiting: map[address][]*publication{},
+		Channel: ch, frame: conn.Config.FrameSize, waiting: map[address][]*publication{},
 		returns: ch.NotifyReturn(make(chan amqp.Return, 4096)),
 		ended:   ch.NotifyClose(make(chan *amqp.Error, 1)),
 	}
-	if _, err := within(ctx, func() (struct{}, error) { return struct{}{}, ch.Confirm(false) }); err != nil {
-		return nil, explain("ask for confirmations", err)
-	}
-	return c, nil
-}
-
-func (p *publisher) close() {
-	p.mu.Lock()
-	p.closed = true
-	c := p.channel
-	p.mu.Unlock()
-	if c != nil && !c.ch.IsClosed() {
-		go c.ch.Close()
-	}
+	return c, explain("ask for confirmations", do(ctx, func() error { return ch.Confirm(false) }))
 }

@@ -70,9 +70,8 @@ type session struct {
 }
 
 // Open returns the queue that config names. It refuses an invalid config, and a server without the
-// queue, its queue of dead letters or the delay levels (Problems; see Declare), because no message
-// could be retried. These errors are marked with lull.Permanent. If the server cannot be reached
-// now, Open succeeds: the first Receive that reaches it checks.
+// queue, its queue of dead letters or the delay levels (Problems; see Declare). These errors are marked
+// with lull.Permanent. If the server cannot be reached now, the first Receive that reaches it checks.
 func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
 	q, err := c.open(config)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *Client) open(config Config) (*Queue, error) {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
 	q := &Queue{
-		client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, abandonAfter: abandonAfter, linger: linger,
+		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, linger: linger,
 		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
 	}
 	c.mu.Lock()
@@ -115,7 +114,6 @@ func (q *Queue) Capabilities() queue.Capabilities {
 		MaxDelay:   MaxDelay,
 		FreeDefer:  true,
 		Order:      queue.Unordered,
-		Counts:     queue.ByAdapter,
 		Losses:     q.config.Native == (Native{}), // where the server delays, it counts both alike
 	}
 }
@@ -124,12 +122,10 @@ func (q *Queue) Capabilities() queue.Capabilities {
 // messages to it.
 const linger = time.Second
 
-// Receive is part of queue.Broker. It connects if necessary. If it cannot, it returns an error and
-// does not try again itself.
+// Receive is part of queue.Broker. It connects if necessary, and does not try again itself.
 //
-// The server pushes as many messages as are out and wanted together, no more. When ctx ends, or
-// nobody calls Receive for a second, the consumer is cancelled. The messages that it had fetched
-// ahead are given back, at no cost to their attempts.
+// The server pushes as many messages as are out and wanted together, no more. When ctx ends, or nobody calls Receive for a
+// second, the consumer is cancelled, and what it had fetched ahead is given back, at no cost to its attempts.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -203,7 +199,6 @@ func (q *Queue) take(most int) []*queue.Delivery {
 	return got
 }
 
-// delivery returns d as the consumer sees it.
 func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	r := &receipt{s: s, d: d, record: recordOf(d.Headers), received: time.Now()}
 	if r.record.id == "" {
@@ -382,7 +377,6 @@ func (q *Queue) present(ctx context.Context) error {
 // was deleted, or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
 var ErrCanceled = errors.New("lullamqp: the server ended the consumer (the queue was deleted, or a handler took longer than consumer_timeout)")
 
-// watch waits for the end of s.
 func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string) {
 	for {
 		select {
@@ -421,7 +415,7 @@ func (q *Queue) end(s *session, reason error) {
 		return
 	}
 	s.ended, s.reason, s.ahead = true, reason, nil
-	if time.Since(s.unapplied.newest()) < 2*patience { // a connection may be mute for so long
+	if s.unapplied.since() < 2*patience { // a connection may be mute for so long
 		q.unsure = lull.Transient(fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, reason))
 	}
 	s.cancelHeld(reason)
@@ -473,7 +467,7 @@ func (q *Queue) finish(s *session) {
 		// The server answers both when the queue has carried out what it was sent before.
 		q.giveBack(ctx, s)
 	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Qos(1, 0, false) }) // the server has read all before it answers
+	err := do(ctx, func() error { return s.ch.Qos(1, 0, false) }) // the server has read all before it answers
 	if err != nil {
 		q.end(s, explain("close the channel of "+q.config.Queue, temporary(q.why(ctx, s, err))))
 		return
@@ -482,7 +476,7 @@ func (q *Queue) finish(s *session) {
 	s.ended, s.reason, s.ahead = true, ErrClosed, nil
 	q.mu.Unlock()
 	s.cancelHeld(ErrClosed)
-	within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
+	do(ctx, s.ch.Close)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.all, s)
@@ -548,19 +542,19 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 	if len(tags) == 0 {
 		return nil
 	}
-	_, err := within(ctx, func() (struct{}, error) {
+	err := do(ctx, func() error {
 		s.acks.Lock()
 		defer s.acks.Unlock()
 		if err := q.awaitQuiet(ctx, s); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		for _, tag := range tags {
 			if err := s.ch.Cancel(tag, false); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		s.pumps.Wait()
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(ctx, s, err)))
@@ -684,10 +678,9 @@ func (q *Queue) Extend(context.Context, *queue.Delivery, time.Duration) (time.Ti
 	return time.Time{}, lull.Permanent(errors.New("lullamqp: RabbitMQ has no leases that could be extended"))
 }
 
-// Close gives back the messages that were fetched ahead, and ends the queue's channels. It returns
-// when the server has carried out all acknowledgements, or an error if that is not known. Then
-// messages that were settled last may come again. Messages that are out go back to the queue, as
-// deliveries that were not settled. The client stays open.
+// Close gives back the messages that were fetched ahead, and ends the queue's channels, not the client. It returns
+// when the server has carried out all acknowledgements, or an error if that is not known: messages that were settled last
+// may come again. Messages that are out go back to the queue, as deliveries that were not settled.
 func (q *Queue) Close(ctx context.Context) error {
 	err := q.Pause(ctx, time.Time{})
 	q.mu.Lock()
@@ -711,7 +704,9 @@ func (q *Queue) Close(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, ctx.Err()))
 	}
 	q.mu.Unlock()
-	q.pub.close()
+	if c := q.pub.end(); c != nil {
+		go c.Close()
+	}
 	q.client.mu.Lock()
 	delete(q.client.queues, q)
 	q.client.mu.Unlock()

@@ -5,39 +5,45 @@ package lullamqp
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
 // opened returns the queue of config, with a client of its own.
 func opened(t testing.TB, config Config) *Queue {
 	t.Helper()
-	c := New(Dial(rabbit(t).url()))
+	q, err := client(t, rabbit(t).url()).open(config)
+	must(t, err)
+	return q
+}
+
+// client returns a client that ends with the test.
+func client(t testing.TB, url string) *Client {
+	c := New(Dial(url))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		c.Close(ctx)
 	})
-	q, err := c.open(config)
-	must(t, err)
-	return q
+	return c
 }
 
 // raw returns a channel on a connection of its own, for operations that the adapter does not have.
 func raw(t testing.TB) *amqp.Channel {
 	t.Helper()
-	conn, err := amqp.Dial(rabbit(t).url())
+	return rawAt(t, rabbit(t).url())
+}
+
+func rawAt(t testing.TB, url string) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(url)
 	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	ch, err := conn.Channel()
@@ -47,8 +53,7 @@ func raw(t testing.TB) *amqp.Channel {
 
 func serverVersion(t testing.TB) Server {
 	t.Helper()
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	s, err := c.Server(testContext(t))
 	must(t, err)
 	return s
@@ -90,11 +95,7 @@ func nothing(t testing.TB, q *Queue, d time.Duration) {
 	}
 	// Its consumer is cancelled in the background. Messages that are sent meanwhile may be pushed
 	// to it.
-	for halted := false; !halted; time.Sleep(time.Millisecond) {
-		q.mu.Lock()
-		halted = !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0)
-		q.mu.Unlock()
-	}
+	q.await(t, "its consumer is cancelled", func() bool { return !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0) })
 }
 
 func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
@@ -103,66 +104,6 @@ func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
 		s.Envelope = &queue.Envelope{Reason: "test", OriginalID: d.ID, Source: "orders", Attempts: d.Attempt}
 	}
 	must(t, q.Settle(testContext(t), d, s))
-}
-
-// 300 messages with delays from 0.1 to 6 s: none early, none lost. How late they are is
-// printed.
-func TestRandomDelays(t *testing.T) {
-	t.Parallel()
-	q := opened(t, declared(t, Config{}))
-	r := seed.Rand(t)
-	const n = 300
-	for i := range n {
-		send(t, q, strconv.Itoa(i))
-	}
-	all := receive(t, q, n)
-	due := make([]time.Time, n)
-	var mu sync.Mutex
-	var work sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	for _, d := range all {
-		work.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			i, _ := strconv.Atoi(string(d.Body))
-			after := 100*time.Millisecond + time.Duration(r.Int64N(int64(5900*time.Millisecond)))
-			mu.Lock()
-			due[i] = time.Now().Add(after)
-			mu.Unlock()
-			if err := q.Settle(testContext(t), d, queue.Settlement{Outcome: queue.Retry, After: after}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	var late []time.Duration
-	seen := map[int]bool{}
-	for len(late) < n {
-		for _, d := range receive(t, q, 1) {
-			now := time.Now()
-			i, _ := strconv.Atoi(string(d.Body))
-			mu.Lock()
-			by := now.Sub(due[i])
-			mu.Unlock()
-			if by < 0 {
-				t.Errorf("message %d came %v early", i, -by)
-			}
-			if seen[i] || d.Attempt != 2 {
-				t.Errorf("message %d, attempt %d, seen before: %v", i, d.Attempt, seen[i])
-			}
-			seen[i] = true
-			late = append(late, by)
-			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
-		}
-	}
-	work.Wait()
-	nothing(t, q, 300*time.Millisecond)
-	slices.Sort(late)
-	var sum time.Duration
-	for _, l := range late {
-		sum += l
-	}
-	t.Logf("%v: %d messages: late by %v on average, p50 %v, p99 %v, worst %v", serverVersion(t), n, (sum / n).Round(100*time.Microsecond),
-		late[n/2].Round(100*time.Microsecond), late[n*99/100].Round(100*time.Microsecond), late[n-1].Round(100*time.Microsecond))
 }
 
 // The server pushes no more than is wanted: others get the rest.
@@ -200,11 +141,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			send(t, q, "first")
 			first := receive10(t, q)
 			send(t, q, "1", "2", "3", "4") // it has asked for these already
-			await(t, "the others fetched", func() bool {
-				q.mu.Lock()
-				defer q.mu.Unlock()
-				return len(q.s.ahead) == 4
-			})
+			q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 4 })
 			switch how {
 			case "pause":
 				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
@@ -270,50 +207,23 @@ func receive10(t *testing.T, q *Queue) *queue.Delivery {
 	return got[0]
 }
 
-func await(t *testing.T, what string, ok func() bool) {
+// await waits until something is so, which it looks at with q.mu held.
+func (q *Queue) await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	await(t, what, func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return ok()
+	})
+}
+
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testPatience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not %s", what)
 		}
 	}
-}
-
-// A consumer that is cancelled again and again, while messages come, leaves none behind.
-func TestPausesLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
-	q := opened(t, declared(t, Config{}))
-	r := seed.Rand(t)
-	const n = 400
-	go func() {
-		for i := range n {
-			q.Send(t.Context(), queue.Outgoing{Body: []byte(strconv.Itoa(i))})
-			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
-		}
-	}()
-	seen := map[string]int{}
-	again := 0
-	ctx := testContext(t)
-	for len(seen) < n && ctx.Err() == nil {
-		short, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(20*time.Millisecond))))
-		got, err := q.Receive(short, queue.Want{Max: 5, Lease: time.Minute})
-		cancel()
-		if err != nil && short.Err() == nil {
-			t.Fatal(err)
-		}
-		for _, d := range got {
-			seen[string(d.Body)]++
-			if d.Attempt > 1 {
-				again++
-			}
-			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
-		}
-	}
-	if len(seen) != n {
-		t.Errorf("%d of %d messages came", len(seen), n)
-	}
-	nothing(t, q, 300*time.Millisecond)
-	t.Logf("%d of %d messages have an attempt more", again, n)
 }
 
 // A consumer is cancelled just after it has acknowledged, when the server owes it messages. None of
@@ -340,19 +250,24 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 	nothing(t, q, 100*time.Millisecond)
 }
 
+// fill declares a queue that refuses messages, for it is full.
+func fill(t *testing.T, ch *amqp.Channel, name string) {
+	t.Helper()
+	_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"})
+	must(t, err)
+	t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
+	for range 10 { // a quorum queue takes a few more than it should
+		must(t, ch.Publish("", name, false, false, amqp.Publishing{}))
+	}
+}
+
 // Nothing is acknowledged before its successor has arrived.
 func TestWhatCannotBeMovedStays(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
 	ch := raw(t)
-	full := fmt.Sprint(config.Queue, ".full")
-	if _, err := ch.QueueDeclare(full, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { raw(t).QueueDelete(full, false, false, false) })
-	for i := range 10 { // a quorum queue takes a few more than it should
-		must(t, ch.Publish("", full, false, false, amqp.Publishing{Body: []byte(strconv.Itoa(i))}))
-	}
+	full := config.Queue + ".full"
+	fill(t, ch, full)
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -388,14 +303,8 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 	q, ch := opened(t, config), raw(t)
 	full := q.config
 	full.Queue += ".full"
-	if _, err := ch.QueueDeclare(full.Queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { raw(t).QueueDelete(full.Queue, false, false, false) })
+	fill(t, ch, full.Queue)
 	must(t, ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil))
-	for range 10 { // a quorum queue takes a few more than it should
-		must(t, ch.Publish("", full.Queue, false, false, amqp.Publishing{}))
-	}
 	for _, to := range []*Config{&full, &q.config} {
 		exchange, key := to.delayed(1)
 		must(t, q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0))
@@ -406,22 +315,6 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	readable(t, ch, full.Queue, 1)
-}
-
-func TestSendIntoNothing(t *testing.T) {
-	t.Parallel()
-	q := opened(t, Config{Queue: "nowhere"})
-	err := q.Send(testContext(t), queue.Outgoing{})
-	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Send: %v", err)
-	}
-	_, err = q.Receive(testContext(t), queue.Want{Max: 1})
-	if err == nil || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Receive: %v", err)
-	}
-	if _, err = q.Letters(testContext(t)); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("Letters: %v", err)
-	}
 }
 
 func TestSendRefuses(t *testing.T) {
@@ -440,6 +333,10 @@ func TestSendRefuses(t *testing.T) {
 		}
 	}
 	send(t, q, "and the connection is in order")
+	err := opened(t, Config{Queue: "nowhere"}).Send(testContext(t), queue.Outgoing{})
+	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("a queue that is not there: %v", err)
+	}
 }
 
 func TestReceiveRefuses(t *testing.T) {
@@ -458,11 +355,6 @@ func TestReceiveRefuses(t *testing.T) {
 	q, _ = c.open(Config{Queue: "orders"})
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || lull.Classify(err).Kind == lull.KindPermanent {
 		t.Errorf("a server that is not there: %v", err)
-	}
-	for _, s := range []queue.Settlement{{}, {Outcome: queue.DeadLetter}, {Outcome: queue.Retry, After: -1}, {Outcome: queue.Defer, After: MaxDelay + 1}} {
-		if err := q.Settle(t.Context(), &queue.Delivery{Receipt: &receipt{}}, s); lull.Classify(err).Kind != lull.KindPermanent {
-			t.Errorf("%+v: %v", s, err)
-		}
 	}
 	if err := q.Settle(t.Context(), &queue.Delivery{}, queue.Settlement{Outcome: queue.Ack}); err == nil {
 		t.Error("the delivery of another broker")
@@ -518,14 +410,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 		q = opened(t, config)
 	}
 	nothing(t, q, 300*time.Millisecond)
-	from, err := q.Letters(testContext(t))
-	must(t, err)
-	defer from.Close(t.Context())
-	got, err := from.Next(testContext(t), 10)
-	if err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
-	l := got[0]
+	l := only(t, q)
 	if l.Reason != queue.ReasonBroker || l.Code != "delivery_limit" || l.Source != config.Queue || l.OriginalID != id || l.Headers["kind"] != "test" || string(l.Body) != "poison" {
 		t.Errorf("%+v", *l)
 	}
@@ -591,11 +476,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	send(t, q, "first")
 	first := receive10(t, q)
 	send(t, q, "1", "2", "3")
-	await(t, "the others fetched", func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return len(q.s.ahead) == 3
-	})
+	q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 3 })
 	shut := func(yes bool) {
 		q.pub.mu.Lock()
 		q.pub.closed = yes

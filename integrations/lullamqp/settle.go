@@ -27,15 +27,9 @@ type receipt struct {
 
 	mu      sync.Mutex
 	settled bool
-	copy    *outgoing   // the message that was published in place of this one
-	answer  *answer     // the answer that was sent to the server
-	abandon *time.Timer // gives the delivery back if no further Settle comes
-}
-
-// answer is an acknowledgement under way.
-type answer struct {
-	done chan struct{}
-	err  error
+	copy    *outgoing       // the message that was published in place of this one
+	answer  *call[struct{}] // the acknowledgement that was sent to the server
+	abandon *time.Timer     // gives the delivery back if no further Settle comes
 }
 
 // outgoing is a message that takes the place of one that is out.
@@ -50,22 +44,14 @@ const abandonAfter = queue.GiveBackAfter
 
 // Settle is part of queue.Broker.
 //
-// A message that moves is published anew, to the delay levels, the queue or that of the dead
-// letters. It is acknowledged when the broker has confirmed the new one. If the connection is lost
-// in between, both exist, with Retry and Defer too. So the adapter cannot keep one sentence of
-// queue.Broker's contract ("nothing was changed, except that a dead letter may have been written").
-// Both have one Delivery.ID.
-//
-// RabbitMQ does not confirm acknowledgements. nil means that the acknowledgement was sent on a
-// working connection. If the connection breaks before the server has carried it out, the message is
-// delivered once more. Close waits for that.
+// A message that moves is published anew, to the delay levels, the queue or that of the dead letters, and acknowledged when
+// the broker has confirmed the new one. If the connection is lost in between, both exist, with one Delivery.ID.
+// RabbitMQ does not confirm acknowledgements: nil means that it was sent on a working connection. If that breaks before the
+// server has carried it out, the message is delivered once more. Close waits for that.
 //
 // The properties of a message must fit into a frame. A dead letter for which there is no room has its
 // headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
 // no room for that either.
-//
-// If no Settle succeeds, the message is given back a minute after the last one, as one whose delivery was
-// lost.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -74,13 +60,14 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if !ok {
 		return lull.Permanent(errors.New("lullamqp: the delivery is of another broker"))
 	}
-	return q.settle(ctx, r, s.Within(d, s.After, q.config.Queue))
+	s, err := s.Within(d, s.After, MaxDelay, q.config.Queue)
+	if err != nil {
+		return err
+	}
+	return q.settle(ctx, r, s)
 }
 
 func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
-	if err := settleable(s); err != nil {
-		return lull.Permanent(err)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.abandon != nil {
@@ -99,24 +86,6 @@ func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) erro
 	}
 	r.abandon = time.AfterFunc(q.abandonAfter, func() { q.abandon(r) })
 	return err
-}
-
-func settleable(s queue.Settlement) error {
-	switch s.Outcome {
-	case queue.Ack, queue.Drop:
-		return nil
-	case queue.DeadLetter:
-		if s.Envelope == nil {
-			return errors.New("lullamqp: a dead letter needs an envelope")
-		}
-		return nil
-	case queue.Retry, queue.Defer:
-		if s.After < 0 || s.After > MaxDelay {
-			return fmt.Errorf("lullamqp: a delay of %v: want 0 to %v", s.After, MaxDelay)
-		}
-		return nil
-	}
-	return fmt.Errorf("lullamqp: %v is no settlement", s.Outcome)
 }
 
 // lost reports whether r's channel has ended, and with it the delivery.
@@ -152,27 +121,19 @@ func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) er
 // send sends the server the outcome of the delivery. If that blocks, because the server does not
 // read, a later call waits for it: sending it twice would end the channel.
 func (r *receipt) send(ctx context.Context, what func() error) error {
-	a := r.answer
-	if a == nil {
-		a = &answer{done: make(chan struct{})}
-		r.answer = a
-		go func() {
+	if r.answer == nil {
+		r.answer = beginning(func() error {
 			r.s.acks.RLock()
 			defer r.s.acks.RUnlock()
-			a.err = what()
-			r.s.unapplied.note(time.Now())
-			close(a.done)
-		}()
+			defer func() { r.s.unapplied.note(time.Now()) }()
+			return what()
+		})
 	}
-	select {
-	case <-a.done:
-	case <-ctx.Done():
-		return ctx.Err()
+	_, err := r.answer.wait(ctx)
+	if err != nil && err != ctx.Err() {
+		return fmt.Errorf("lullamqp: acknowledge: %w", err)
 	}
-	if a.err != nil {
-		return fmt.Errorf("lullamqp: acknowledge: %w", a.err)
-	}
-	return nil
+	return err
 }
 
 // native reports whether the server's own delay after one more failure is long enough.
@@ -192,7 +153,7 @@ func (q *Queue) native(r *receipt, after time.Duration) bool {
 // call has begun that, it does not begin again.
 func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if c := r.copy; c != nil && c.s.Outcome == s.Outcome && c.s.After == s.After {
-		err := c.pub.wait(ctx)
+		err := c.pub.await(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -216,7 +177,7 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 		return err
 	}
 	r.copy = &outgoing{s: s, pub: pub}
-	err = pub.wait(ctx)
+	err = pub.await(ctx)
 	if err != nil && ctx.Err() == nil {
 		r.copy = nil
 	}
@@ -232,9 +193,7 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 		h[queue.EnvelopeHeader] = s.Envelope.Encode()
 		dead := record{id: newID(), enqueued: time.Now(), group: next.group}
 		dead.write(h)
-		if m.MessageId == "" {
-			m.MessageId = dead.id
-		}
+		m.MessageId = cmp.Or(m.MessageId, dead.id)
 		return "", q.config.DeadLetters, m
 	}
 	next.attempts, next.crashes = max(r.attempt-s.Uncount, 1), s.Crashes
@@ -248,9 +207,7 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 		next.firstFailed = s.FirstFailed
 	}
 	next.write(h)
-	if m.MessageId == "" {
-		m.MessageId = next.id
-	}
+	m.MessageId = cmp.Or(m.MessageId, next.id)
 	exchange, key = q.config.delayed(units(s.After))
 	if key == q.config.Queue && !next.expires.IsZero() {
 		m.Expiration = strconv.FormatInt(max(time.Until(next.expires).Milliseconds(), 1), 10)
@@ -266,14 +223,8 @@ func (q *Queue) abandon(r *receipt) {
 		return
 	}
 	what := func() error { return r.d.Reject(true) }
-	if c := r.copy; c != nil {
-		select {
-		case <-c.pub.done:
-			if c.pub.err == nil {
-				what = func() error { return r.d.Ack(false) }
-			}
-		default:
-		}
+	if c := r.copy; c != nil && c.pub.over() && c.pub.err == nil {
+		what = func() error { return r.d.Ack(false) }
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -306,20 +257,10 @@ var _ queue.Sender = (*Sender)(nil)
 
 // Sender returns a sender to the queue with that name, which must exist.
 func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	if err := c.queue(ctx, name); err != nil {
 		return nil, err
 	}
-	s := &surveyor{conn: conn}
-	defer s.close()
-	err = s.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
-	if err != nil {
-		return nil, explain("look at the queue "+name, err)
-	}
-	return &Sender{&publisher{link: c.out}, name}, nil
+	return &Sender{newPublisher(c.out), name}, nil
 }
 
 // Send is part of queue.Sender. It works like Queue.Send.
@@ -365,7 +306,6 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	return err
 }
 
-// newID returns a unique id.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:])

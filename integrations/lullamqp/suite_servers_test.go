@@ -32,8 +32,7 @@ func declared(t testing.TB, config Config) Config {
 	if config.Queue == "" {
 		config.Queue = fmt.Sprintf("test.%d", names.Add(1))
 	}
-	c := New(Dial(n.url()))
-	defer c.Close(context.Background())
+	c := client(t, n.url())
 	declare(t, c, config)
 	return config
 }

@@ -45,8 +45,7 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Queue {
-		c := New(Dial(url))
-		t.Cleanup(func() { c.Close(testContext(t)) })
+		c := client(t, url)
 		must(t, c.Declare(testContext(t), Config{Queue: name}))
 		q, err := c.Open(testContext(t), Config{Queue: name})
 		must(t, err)
@@ -87,11 +86,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		t.Parallel()
 		q := of("letters")
 		const n = 24
-		conn, err := amqp.Dial(url)
-		must(t, err)
-		defer conn.Close()
-		ch, err := conn.Channel()
-		must(t, err)
+		ch := rawAt(t, url)
 		for i := range n {
 			e := queue.Envelope{Reason: []string{"wanted", "other"}[i%2], Source: "letters"}
 			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{queue.EnvelopeHeader: e.Encode()}, Body: fmt.Append(nil, i)})
@@ -112,16 +107,9 @@ func TestRealConsumerTimeout(t *testing.T) {
 		// A letter that was removed without an answer is gone. The reading finds that out although
 		// others, which are out for too long, keep ending the channels.
 		q := of("gone")
-		conn, err := amqp.Dial(url)
-		must(t, err)
-		defer conn.Close()
-		ch, err := conn.Channel()
-		must(t, err)
+		ch := rawAt(t, url)
 		const n = 5
-		for i := range n {
-			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
-		}
-		readable(t, ch, q.config.DeadLetters, n)
+		numbered(t, ch, q.config.DeadLetters, n)
 		from, err := q.Letters(testContext(t))
 		must(t, err)
 		defer from.Close(testContext(t))

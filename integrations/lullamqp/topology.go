@@ -17,19 +17,35 @@ import (
 
 // topology is everything that must be on the server for a queue.
 type topology struct {
-	exchanges []exchange
-	queues    []queueArgs
-	binds     []binding
+	objects []object // in the order in which they are declared
+	binds   []binding
 }
 
-type exchange struct {
-	name, kind string
-	args       amqp.Table
+// object is a durable exchange or queue.
+type object struct {
+	kind, name string     // "exchange" or "queue"
+	of         string     // its type: "topic", "fanout", "quorum"
+	args       amqp.Table // beside the type
 }
 
-type queueArgs struct {
-	name string
-	args amqp.Table
+const (
+	kindExchange = "exchange"
+	kindQueue    = "queue"
+)
+
+// declare makes o if it is not there. passive: it only looks whether it is.
+func (o object) declare(ch *amqp.Channel, passive bool) (err error) {
+	switch {
+	case o.kind == kindExchange && passive:
+		err = ch.ExchangeDeclarePassive(o.name, o.of, true, false, false, false, nil)
+	case o.kind == kindExchange:
+		err = ch.ExchangeDeclare(o.name, o.of, true, false, false, false, o.args)
+	case passive:
+		_, err = ch.QueueDeclarePassive(o.name, true, false, false, false, nil)
+	default:
+		_, err = ch.QueueDeclare(o.name, true, false, false, false, o.args)
+	}
+	return err
 }
 
 // binding is from an exchange to a queue or another exchange.
@@ -41,39 +57,39 @@ type binding struct {
 // topology returns what c needs: the queue, that of its dead letters, and the delay levels.
 func (c *Config) topology() topology {
 	var t topology
-	quorum := func(more amqp.Table) amqp.Table {
-		args := amqp.Table{"x-queue-type": "quorum"}
-		maps.Copy(args, more)
-		return args
+	var queues []object
+	add := func(name string, args amqp.Table) {
+		args["x-queue-type"] = "quorum"
+		queues = append(queues, object{kindQueue, name, "quorum", args})
 	}
-	// Exchanges first: a queue loses messages if it dead-letters to an exchange that is not there.
-	t.exchanges = append(t.exchanges,
-		exchange{c.lost(), "fanout", nil},
-		exchange{c.deliver(), "topic", amqp.Table{"alternate-exchange": c.lost()}},
+	bind := func(source, key, target string) {
+		t.binds = append(t.binds, binding{source: source, key: key, target: target})
+	}
+	t.objects = append(t.objects,
+		object{kindExchange, c.lost(), "fanout", nil},
+		object{kindExchange, c.deliver(), "topic", amqp.Table{"alternate-exchange": c.lost()}},
 	)
-	t.queues = append(t.queues, queueArgs{c.lost(), quorum(nil)})
-	t.binds = append(t.binds, binding{source: c.lost(), target: c.lost()})
+	add(c.lost(), amqp.Table{})
+	bind(c.lost(), "", c.lost())
 	next := c.deliver()
 	for l := range levels {
 		name := c.level(l)
-		t.exchanges = append(t.exchanges, exchange{name, "topic", nil})
+		t.objects = append(t.objects, object{kindExchange, name, "topic", nil})
 		// At-least-once: the message leaves the level when the next has confirmed it. It takes
 		// effect only together with reject-publish.
-		t.queues = append(t.queues, queueArgs{name, quorum(amqp.Table{
+		add(name, amqp.Table{
 			"x-message-ttl":          int64(unit/time.Millisecond) << l,
 			"x-dead-letter-exchange": next,
 			"x-dead-letter-strategy": "at-least-once",
 			"x-overflow":             "reject-publish",
-		})})
-		t.binds = append(t.binds,
-			binding{source: name, key: bitPattern(l, "0"), target: next, toExchange: true},
-			binding{source: name, key: bitPattern(l, "1"), target: name},
-		)
+		})
+		t.binds = append(t.binds, binding{source: name, key: bitPattern(l, "0"), target: next, toExchange: true})
+		bind(name, bitPattern(l, "1"), name)
 		next = name
 	}
 	// The limit is set although it is never reached. Without one, RabbitMQ 4 has a limit of 20, and
 	// drops letters that were looked at more often.
-	t.queues = append(t.queues, queueArgs{c.DeadLetters, quorum(amqp.Table{"x-delivery-limit": int64(1_000_000)})})
+	add(c.DeadLetters, amqp.Table{"x-delivery-limit": int64(1_000_000)})
 	own := amqp.Table{
 		"x-delivery-limit":          int64(c.DeliveryLimit),
 		"x-dead-letter-exchange":    "",
@@ -86,8 +102,10 @@ func (c *Config) topology() topology {
 		own["x-delayed-retry-min"] = n.Min.Milliseconds()
 		own["x-delayed-retry-max"] = n.Max.Milliseconds()
 	}
-	t.queues = append(t.queues, queueArgs{c.Queue, quorum(own)})
-	t.binds = append(t.binds, binding{source: c.deliver(), key: queuePattern(c.Queue), target: c.Queue})
+	add(c.Queue, own)
+	bind(c.deliver(), queuePattern(c.Queue), c.Queue)
+	// Exchanges first: a queue loses messages if it dead-letters to an exchange that is not there.
+	t.objects = append(t.objects, queues...)
 	return t
 }
 
@@ -139,6 +157,14 @@ func (p Problems) Error() string {
 
 func (p *Problems) add(kind, name, what, want, found string) {
 	*p = append(*p, Problem{kind, name, what, want, found})
+}
+
+func (p *Problems) missing(o object) {
+	want := "a durable queue"
+	if o.kind == kindExchange {
+		want = "a durable " + o.of + " exchange"
+	}
+	p.add(o.kind, o.name, "missing", want+withArgs(o.args), "")
 }
 
 func (p Problems) err() error {
@@ -201,14 +227,8 @@ func (c *Client) present(ctx context.Context, config Config) error {
 		return err
 	}
 	defer s.close()
-	t := config.topology()
-	for _, e := range t.exchanges {
-		if _, err := s.exchangeThere(ctx, e); err != nil {
-			return err
-		}
-	}
-	for _, q := range t.queues {
-		if _, err := s.queueThere(ctx, q); err != nil {
+	for _, o := range config.topology().objects {
+		if _, err := s.there(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -234,13 +254,8 @@ func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surve
 		}
 	}()
 	t = config.topology()
-	for _, e := range t.exchanges {
-		if err := s.exchange(ctx, e, only); err != nil {
-			return s, t, err
-		}
-	}
-	for _, q := range t.queues {
-		if err := s.queue(ctx, q, only); err != nil {
+	for _, o := range t.objects {
+		if err := s.look(ctx, o, only); err != nil {
 			return s, t, err
 		}
 	}
@@ -274,8 +289,7 @@ func (s *surveyor) do(ctx context.Context, f func(*amqp.Channel) error) error {
 		}
 		s.ch = ch
 	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, f(s.ch) })
-	return err
+	return do(ctx, func() error { return f(s.ch) })
 }
 
 func (s *surveyor) close() {
@@ -290,70 +304,47 @@ func answered(err error, code int) bool {
 	return ok && e.Server && e.Code == code
 }
 
-// exchangeThere reports whether there is an exchange of that name. If there is none, it records a
+// there reports whether there is an object of that name. If there is none, it records a
 // problem.
-func (s *surveyor) exchangeThere(ctx context.Context, e exchange) (bool, error) {
-	err := s.do(ctx, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
-	})
+func (s *surveyor) there(ctx context.Context, o object) (bool, error) {
+	err := s.do(ctx, func(ch *amqp.Channel) error { return o.declare(ch, true) })
 	if answered(err, amqp.NotFound) {
-		s.found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
+		s.found.missing(o)
 		return false, nil
 	}
-	return err == nil, explain("look at the exchange "+e.name, err)
+	return err == nil, explain("look at the "+o.kind+" "+o.name, err)
 }
 
-// queueThere is exchangeThere for a queue.
-func (s *surveyor) queueThere(ctx context.Context, q queueArgs) (bool, error) {
-	err := s.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
+func (c *Client) queue(ctx context.Context, name string) error {
+	conn, err := c.in.get(ctx)
+	if err != nil {
 		return err
-	})
-	if answered(err, amqp.NotFound) {
-		s.found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
-		return false, nil
 	}
-	return err == nil, explain("look at the queue "+q.name, err)
+	s := &surveyor{conn: conn}
+	defer s.close()
+	err = s.do(ctx, func(ch *amqp.Channel) error { return object{kind: kindQueue, name: name}.declare(ch, true) })
+	return explain("look at the queue "+name, err)
 }
 
-func (s *surveyor) exchange(ctx context.Context, e exchange, only bool) error {
+// look compares o with what is there. Unless only is set, it makes o if nothing is.
+func (s *surveyor) look(ctx context.Context, o object, only bool) error {
 	if only {
-		if there, err := s.exchangeThere(ctx, e); !there {
+		if there, err := s.there(ctx, o); !there {
 			return err
 		}
 	}
-	err := s.do(ctx, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, e.args)
-	})
-	return s.judge("exchange", e.name, err, only)
-}
-
-func (s *surveyor) queue(ctx context.Context, q queueArgs, only bool) error {
-	if only {
-		if there, err := s.queueThere(ctx, q); !there {
-			return err
-		}
-	}
-	err := s.do(ctx, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclare(q.name, true, false, false, false, q.args)
-		return err
-	})
-	return s.judge("queue", q.name, err, only)
-}
-
-// judge reads the answer to a declaration.
-func (s *surveyor) judge(kind, name string, err error, only bool) error {
+	err := s.do(ctx, func(ch *amqp.Channel) error { return o.declare(ch, false) })
 	switch {
 	case err == nil:
 		return nil
 	case answered(err, amqp.PreconditionFailed):
 		e, _ := errors.AsType[*amqp.Error](err)
-		s.found = append(s.found, inequivalent(kind, name, e.Reason))
+		s.found = append(s.found, inequivalent(o.kind, o.name, e.Reason))
 		return nil
 	case only && answered(err, amqp.AccessRefused):
 		return nil // it is there; a user who may not configure it learns no more
 	}
-	return explain("declare the "+kind+" "+name, err)
+	return explain("declare the "+o.kind+" "+o.name, err)
 }
 
 var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': received (.*?) but current is (.*)$`)

@@ -4,7 +4,6 @@ package lullamqp
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,8 +65,7 @@ func problems(t testing.TB, err error) []string {
 func TestTopology(t *testing.T) {
 	t.Parallel()
 	config := Config{Queue: "topology.orders", Prefix: "topology"}
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	ctx := testContext(t)
 	m := management(t)
 
@@ -87,8 +85,7 @@ func TestTopology(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			c := New(Dial(rabbit(t).url()))
-			defer c.Close(context.Background())
+			c := client(t, rabbit(t).url())
 			declare(t, c, config)
 		})
 	}
@@ -167,16 +164,14 @@ func like(t *testing.T, what string, got, want []string) {
 func unmake(t testing.TB, config Config) {
 	ch := raw(t)
 	config = config.WithDefaults()
-	topology := config.topology()
-	for _, q := range topology.queues {
-		if _, err := ch.QueueDelete(q.name, false, false, false); err != nil {
-			t.Error(err)
+	for _, o := range config.topology().objects {
+		err := error(nil)
+		if o.kind == kindExchange {
+			err = ch.ExchangeDelete(o.name, false, false)
+		} else {
+			_, err = ch.QueueDelete(o.name, false, false, false)
 		}
-	}
-	for _, e := range topology.exchanges {
-		if err := ch.ExchangeDelete(e.name, false, false); err != nil {
-			t.Error(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -187,8 +182,7 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 	request(t, http.MethodPut, map[string]any{"password": "checker", "tags": ""}, "users", "checker")
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "checker") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": ".*", "read": ".*"}, "permissions", "/", "checker")
-	c := New(Dial(strings.Replace(rabbit(t).url(), "guest:guest", "checker:checker", 1)))
-	defer c.Close(context.Background())
+	c := client(t, strings.Replace(rabbit(t).url(), "guest:guest", "checker:checker", 1))
 	if err := c.Check(testContext(t), config); err != nil {
 		t.Error(err)
 	}
@@ -213,8 +207,7 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	config := Config{Queue: "gone.queue", Prefix: "gone"}
-	c := New(Dial(rabbit(t).url()))
-	defer c.Close(context.Background())
+	c := client(t, rabbit(t).url())
 	other := config
 	other.Queue = "gone.other"
 	declare(t, c, other)

@@ -3,7 +3,6 @@
 package lullamqp
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -35,16 +34,12 @@ func TestWhatTheServerCounts(t *testing.T) {
 		send(t, opened(t, config), "hello")
 		var last *amqp.Delivery
 		for n := range 3 {
-			conn, err := amqp.Dial(rabbit(t).url())
-			must(t, err)
-			ch, err := conn.Channel()
-			must(t, err)
+			ch := raw(t)
 			var d amqp.Delivery
-			await(t, "a message", func() bool {
-				var ok bool
-				if d, ok, err = ch.Get(config.Queue, false); err != nil {
-					t.Fatal(err)
-				}
+			await(t, "a message", func() (ok bool) {
+				var err error
+				d, ok, err = ch.Get(config.Queue, false)
+				must(t, err)
 				return ok
 			})
 			last = &d
@@ -52,7 +47,6 @@ func TestWhatTheServerCounts(t *testing.T) {
 				t.Errorf("%s: delivery %d is marked as redelivered: %v", c.name, n+1, d.Redelivered)
 			}
 			must(t, c.end(&d, ch))
-			conn.Close()
 		}
 		var got counts
 		got.delivered, _ = integer(last.Headers["x-delivery-count"])
@@ -76,8 +70,7 @@ func TestNative(t *testing.T) {
 	v := serverVersion(t)
 	config := Config{Queue: "native", Native: Native{Min: 300 * time.Millisecond, Max: time.Second}}
 	if !v.AtLeast(4, 3) {
-		c := New(Dial(rabbit(t).url()))
-		defer c.Close(context.Background())
+		c := client(t, rabbit(t).url())
 		q, err := c.open(config)
 		must(t, err)
 		_, received := q.Receive(testContext(t), queue.Want{Max: 1})

@@ -25,15 +25,12 @@ func TestWhoCutTheAttemptOff(t *testing.T) {
 		d := newDependency(t, p)
 		client := sqs.New(sqs.Options{
 			Region: "eu-central-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), APIOptions: []func(*middleware.Stack) error{lullaws.Retry(d, nil)},
-			HTTPClient: roundTripper(func(r *http.Request) (*http.Response, error) { return nil, attempt(r.Context()) }),
-			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
-			}),
+			HTTPClient:  roundTripper(func(r *http.Request) (*http.Response, error) { return nil, attempt(r.Context()) }),
+			Credentials: aws.CredentialsProviderFunc(credentials),
 		})
 		return func(ctx context.Context, f func(context.Context) error) error {
 			attempt = f
-			_, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("q")})
-			return err
+			return ask(ctx, client)
 		}
 	})
 }

@@ -2,6 +2,8 @@ package lullgrpc
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -95,7 +97,7 @@ func (o *serverOptions) admit(ctx context.Context, g *admission.Gate) (admission
 func (o *serverOptions) request(ctx context.Context) (r admission.Request) {
 	trusted := o.trusted != nil && o.trusted(ctx)
 	if trusted {
-		r.Priority = priorityOf(ctx)
+		r.Priority = admission.PriorityOf(http.Header{admission.HeaderCriticality: metadata.ValueFromIncomingContext(ctx, criticalityKey)})
 	}
 	if trusted || o.trusted == nil {
 		r.Attempt, r.Hedge = AttemptNumber(ctx), isHedge(ctx)
@@ -104,20 +106,7 @@ func (o *serverOptions) request(ctx context.Context) (r admission.Request) {
 }
 
 func isHedge(ctx context.Context) bool {
-	for _, v := range metadata.ValueFromIncomingContext(ctx, hedgeKey) {
-		if v == "?1" {
-			return true
-		}
-	}
-	return false
-}
-
-// priorityOf returns the priority in the client's metadata, Critical if it is malformed.
-func priorityOf(ctx context.Context) (p admission.Priority) {
-	if v := metadata.ValueFromIncomingContext(ctx, criticalityKey); len(v) > 0 && p.UnmarshalText([]byte(v[0])) != nil {
-		return admission.Critical
-	}
-	return p
+	return slices.Contains(metadata.ValueFromIncomingContext(ctx, hedgeKey), "?1")
 }
 
 // resultOf returns how a call counts for the adaptive limit: Done if the work was of use.

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
@@ -19,17 +18,15 @@ import (
 	"github.com/lullgo/lull/server/admission"
 )
 
-// admitted is a server with room for one call at a time, and a connection to it.
-func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (*admission.Gate, *bufconn.Listener) {
+// admitted is a server with admission control, and what connects to it.
+func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (g *admission.Gate, connect func(...grpc.DialOption) *grpc.ClientConn) {
 	t.Helper()
 	a, err := admission.New(c, admission.WithObserver(observe), admission.WithRandom(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := admission.NewGate(a)
-	lis := bufconn.Listen(1 << 20)
-	serve(t, lis, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g, trust...)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g, trust...)))
-	return g, lis
+	g = admission.NewGate(a)
+	return g, served(t, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g, trust...)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g, trust...)))
 }
 
 // A refused call learns when to come back, the second time not to. lull's client obeys, and a call
@@ -44,12 +41,12 @@ func TestAdmission(t *testing.T) {
 			stream: func(grpc.ServerStream, int) error { time.Sleep(8 * time.Second); return nil },
 		}
 		var refused []admission.Event
-		g, lis := admitted(t, e, admission.Config{Limit: 1, MaxWait: -1}, func(e admission.Event) {
+		g, connect := admitted(t, e, admission.Config{Limit: 1, MaxWait: -1}, func(e admission.Event) {
 			if e.Decision.Outcome == admission.Refused {
 				refused = append(refused, e)
 			}
 		})
-		cc := dialWith(t, "passthrough:///memory", append(newClient(t, quick(), idempotent()).DialOptions(), dialer(lis))...)
+		cc := connect(newClient(t, quick(), idempotent()).DialOptions()...)
 		first := make(chan error)
 		go func() {
 			_, err := call(t.Context(), cc, "first")
@@ -110,10 +107,10 @@ func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var events []admission.Event
-			_, lis := admitted(t, &echo{unary: func(context.Context, int, string) (string, error) { return "", nil }}, admission.Config{}, func(e admission.Event) {
+			_, connect := admitted(t, &echo{unary: func(context.Context, int, string) (string, error) { return "", nil }}, admission.Config{}, func(e admission.Event) {
 				events = append(events, e)
 			}, c.trust)
-			cc := dialWith(t, "passthrough:///memory", dialer(lis), grpc.WithDisableRetry())
+			cc := connect(grpc.WithDisableRetry())
 			_, err := call(metadata.AppendToOutgoingContext(t.Context(), c.md...), cc, "")
 			if err != nil || len(events) == 0 || events[0].Class != c.class || events[0].Priority != c.priority {
 				t.Errorf("%q: %v, %+v", c.md, err, events)
@@ -129,8 +126,8 @@ func TestACallerThatHasGoneIsNotServed(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			return in, nil
 		}}
-		g, lis := admitted(t, e, admission.Config{Limit: 1, MaxWait: time.Second}, nil)
-		cc := dialWith(t, "passthrough:///memory", dialer(lis), grpc.WithDisableRetry())
+		g, connect := admitted(t, e, admission.Config{Limit: 1, MaxWait: time.Second}, nil)
+		cc := connect(grpc.WithDisableRetry())
 		go call(t.Context(), cc, "first")
 		time.Sleep(10 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

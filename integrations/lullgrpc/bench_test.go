@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
@@ -40,10 +39,9 @@ func BenchmarkUnary(b *testing.B) {
 		{"lull hedge learned, not fired", under(learned), false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			lis := bufconn.Listen(1 << 20)
-			serve(b, lis, &echo{unary: func(_ context.Context, _ int, in string) (string, error) { return in, nil }})
+			anew := served(b, &echo{unary: func(_ context.Context, _ int, in string) (string, error) { return in, nil }})
 			connect := func(opts ...grpc.DialOption) *grpc.ClientConn {
-				cc := dialWith(b, "passthrough:///memory", append(opts, dialer(lis))...)
+				cc := anew(opts...)
 				if _, err := call(b.Context(), cc, ""); err != nil {
 					b.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package lullgrpc
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -98,12 +99,11 @@ func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.V
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v
 	}
-	h := hintOf(f.Trailer, st)
-	switch {
-	case h.stop:
+	switch stop, after := hintOf(f.Trailer, st); {
+	case stop:
 		v.Kind = lull.KindOverloaded
-	case h.after > 0:
-		v.Kind, v.After = lull.KindRateLimited, h.after
+	case after > 0:
+		v.Kind, v.After = lull.KindRateLimited, after
 	default:
 		v = ofMachinery(v, f, st)
 	}
@@ -145,10 +145,10 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 	if configured, ok := o.kinds[code]; ok {
 		kind, name = configured, codeOf(code)
 	}
-	if r.codes == nil {
+	if !r.listed {
 		return verdict(kind, name, f, st)
 	}
-	if !r.codes.has(code) {
+	if !slices.Contains(r.codes, code) {
 		if kind == lull.KindTransient || kind == lull.KindRateLimited {
 			return final(f.NeverSent)
 		}
@@ -182,17 +182,3 @@ func codeName(code codes.Code) string {
 	}
 	return "unknown"
 }
-
-type codeSet uint32
-
-func codesOf(list []codes.Code) *codeSet {
-	var s codeSet
-	for _, c := range list {
-		if c <= codes.Unauthenticated {
-			s |= 1 << c
-		}
-	}
-	return &s
-}
-
-func (s *codeSet) has(c codes.Code) bool { return c <= codes.Unauthenticated && *s&(1<<c) != 0 }

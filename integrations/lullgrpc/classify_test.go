@@ -73,6 +73,12 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
+	for _, values := range [][]string{{"-20000"}, {"xxx"}, {""}, {"1.5"}, {"007"}, {"+5"}, {"12abc"}, {"100", "10"}, {"5", "5"}} {
+		f := lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed(values...)}
+		if v := lullgrpc.Classify(f); v.Kind != lull.KindOverloaded {
+			t.Errorf("pushback %q: %+v", values, v)
+		}
+	}
 	for code := range codes.Code(17) {
 		if code == codes.OK {
 			continue
@@ -143,10 +149,7 @@ func TestOptionsOfClassification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // of a stream as well
 		e := &echo{stream: steps(hears(codes.NotFound))}
 		cc := inMemory(t, e, quick(), success)
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, t.Context(), cc, bidiStreams)
 		if err := receiveErr(t, cs); status.Code(err) != codes.NotFound {
 			t.Errorf("error %v", err)
 		}

@@ -6,15 +6,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/recent"
 )
 
 // A Client makes the calls of gRPC connections under a [lull.Policy], with one [lull.Dependency]
 // for each target. Make one with New. It is safe for concurrent use, and for several connections.
 // Its two interceptors share their state: what one learns from unary calls holds for streams.
 type Client struct {
-	targets targets
-	methods methods
 	options
+	targets *recent.Cache[*target]
+	methods *recent.Cache[*method]
 }
 
 // New returns a Client under policy p.
@@ -32,8 +33,8 @@ func New(p lull.Policy, opts ...Option) (*Client, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	c.targets.init(&c.options)
-	c.methods.init(&c.options)
+	c.targets = recent.New(c.size, c.newTarget)
+	c.methods = recent.New(maxMethods, c.know)
 	return c, nil
 }
 
@@ -69,12 +70,20 @@ func (c *Client) StreamClientInterceptor() grpc.StreamClientInterceptor { return
 // Dependency returns the dependency that a call of method ("/service/method") to target would use,
 // to look at its budget and breaker. The target is the string that grpc.NewClient got.
 func (c *Client) Dependency(ctx context.Context, target, method string) *lull.Dependency {
-	return c.dependency(ctx, target, c.methods.get(method))
+	return c.dependency(ctx, target, c.methods.Get(method))
 }
 
 // Dependencies calls yield with every dependency that the client made, in no
 // particular order, until it returns false.
-func (c *Client) Dependencies(yield func(*lull.Dependency) bool) { c.targets.all(yield) }
+func (c *Client) Dependencies(yield func(*lull.Dependency) bool) {
+	for _, t := range c.targets.All {
+		for i := range t.deps {
+			if d := t.deps[i].Load(); d != nil && !yield(d) {
+				return
+			}
+		}
+	}
+}
 
 func (c *Client) dependency(ctx context.Context, target string, m *method) *lull.Dependency {
 	if c.pick != nil {
@@ -82,7 +91,7 @@ func (c *Client) dependency(ctx context.Context, target string, m *method) *lull
 			return d
 		}
 	}
-	return c.targets.byName.Get(target).dependency(&c.options, m.rule)
+	return c.targets.Get(target).dependency(&c.options, m.rule)
 }
 
 // targetOf returns the name of a connection's dependency. Stubs in tests have no connection.

@@ -21,7 +21,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
-	"github.com/lullgo/lull/internal/memnet"
 )
 
 func names(c *lullgrpc.Client) []string {
@@ -141,20 +140,6 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	if p, ok := errors.AsType[engine.Problems](err); !ok || len(p) != 2 {
 		t.Errorf("error %v, want two problems", err)
 	}
-}
-
-func TestDialOptionsOfAPolicy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts, err := lullgrpc.DialOptions(lull.Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lis := memnet.Listen()
-		serve(t, lis, &echo{unary: script()})
-		if out, err := call(t.Context(), dialWith(t, lis.Addr().String(), opts...), "hello"); out != "hello" || err != nil {
-			t.Errorf("answer %q, %v", out, err)
-		}
-	})
 }
 
 // The service lull.test.Levels declares each idempotency level of protobuf.

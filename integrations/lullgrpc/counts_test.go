@@ -15,12 +15,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
-	"github.com/lullgo/lull/internal/memnet"
 )
 
 // Header, Trailer and Peer are those of the attempt whose status is returned: here of one
@@ -32,8 +29,6 @@ func TestOptionsOfTheAttemptThatCounts(t *testing.T) {
 			grpc.SetTrailer(ctx, metadata.Pairs("t", "first"))
 			return "", fails(codes.Unavailable)
 		}}
-		lis := memnet.Listen()
-		serve(t, lis, e)
 		calls := 0
 		away := grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			if calls++; calls > 1 {
@@ -43,7 +38,7 @@ func TestOptionsOfTheAttemptThatCounts(t *testing.T) {
 		})
 		p := quick()
 		p.Attempts = 2
-		cc := dialWith(t, lis.Addr().String(), append(newClient(t, p, idempotent()).DialOptions(), away)...)
+		cc := served(t, e)(append(newClient(t, p, idempotent()).DialOptions(), away)...)
 		var h, tr metadata.MD
 		var pr peer.Peer
 		_, err := call(t.Context(), cc, "", grpc.Header(&h), grpc.Trailer(&tr), grpc.Peer(&pr))
@@ -56,7 +51,7 @@ func TestOptionsOfTheAttemptThatCounts(t *testing.T) {
 	})
 }
 
-// The attempt number of another call is not forwarded.
+// The server learns the number of an attempt. That of another call is not forwarded.
 func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -69,7 +64,7 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 		}
 		e := &echo{
 			unary: func(ctx context.Context, n int, _ string) (string, error) {
-				if note(ctx); n < 1 {
+				if note(ctx); n < 2 {
 					return "", fails(codes.Unavailable)
 				}
 				return "", nil
@@ -79,24 +74,17 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 				return answer(ss, "x")
 			},
 		}
-		lis := memnet.Listen()
-		serve(t, lis, e)
-		cc := dial(t, lis.Addr().String(), quick(), idempotent())
+		cc := inMemory(t, e, quick(), idempotent())
 		ctx := metadata.NewOutgoingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "7", "lull-hedge", "?1", "mine", "yes"))
 		if _, err := call(ctx, cc, ""); err != nil {
 			t.Fatal(err)
 		}
-		cs, err := cc.NewStream(ctx, serverStreams, serverMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cs.SendMsg(wrapperspb.String("")); err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, ctx, cc, serverStreams)
+		send(t, cs, "")
 		cs.CloseSend()
 		receive(t, cs, "x")
 		receiveEOF(t, cs)
-		if want := []string{"[] [] [yes]", "[1] [] [yes]", "[] [] [yes]"}; !slices.Equal(seen, want) {
+		if want := []string{"[] [] [yes]", "[1] [] [yes]", "[2] [] [yes]", "[] [] [yes]"}; !slices.Equal(seen, want) {
 			t.Errorf("%q, want %q", seen, want)
 		}
 		md, _ := metadata.FromOutgoingContext(ctx)
@@ -139,43 +127,39 @@ func TestOptionsOfTheStreamThatCounts(t *testing.T) {
 		{"no connection at last", 2, 0, true, "[] [] false Unavailable"},
 		{"no connection at first", 0, 0, false, "[] [] false Unavailable"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e := &echo{calls: c.from, stream: serving}
-				p := quick()
-				p.Attempts, p.AttemptTimeout, p.Timeouts = 3, time.Second, lull.TimeoutsAlways
-				if !c.whole {
-					p.Attempts = 1
+		run(t, c.name, func(t *testing.T) {
+			e := &echo{calls: c.from, stream: serving}
+			p := quick()
+			p.Attempts, p.AttemptTimeout, p.Timeouts = 3, time.Second, lull.TimeoutsAlways
+			if !c.whole {
+				p.Attempts = 1
+			}
+			opened := 0
+			away := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+				if opened++; opened == c.away+1 {
+					return nil, fails(codes.Unavailable)
 				}
-				opened := 0
-				away := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-					if opened++; opened == c.away+1 {
-						return nil, fails(codes.Unavailable)
-					}
-					return streamer(ctx, desc, cc, method, opts...)
-				})
-				lis := bufconn.Listen(1 << 20)
-				serve(t, lis, e)
-				client := newClient(t, p, idempotent(), lullgrpc.WithStreamTimeouts())
-				cc := dialWith(t, "passthrough:///memory", append(client.DialOptions(), away, dialer(lis))...)
-				var h, tr metadata.MD
-				var pr peer.Peer
-				cs, err := cc.NewStream(t.Context(), serverStreams, serverMethod, grpc.Header(&h), grpc.Trailer(&tr), grpc.Peer(&pr))
-				if err == nil {
-					send(t, cs, "")
-					cs.CloseSend()
-					for err == nil {
-						err = cs.RecvMsg(nilString())
-					}
-				}
-				end := "EOF"
-				if err != io.EOF {
-					end = status.Code(err).String()
-				}
-				if got := fmt.Sprintln(h["h"], tr["t"], pr.Addr != nil, end); got != c.want+"\n" {
-					t.Errorf("%s, want %s", got, c.want)
-				}
+				return streamer(ctx, desc, cc, method, opts...)
 			})
+			client := newClient(t, p, idempotent(), lullgrpc.WithStreamTimeouts())
+			cc := served(t, e)(append(client.DialOptions(), away)...)
+			var h, tr metadata.MD
+			var pr peer.Peer
+			cs, err := cc.NewStream(t.Context(), serverStreams, serverMethod, grpc.Header(&h), grpc.Trailer(&tr), grpc.Peer(&pr))
+			if err == nil {
+				send(t, cs, "")
+				cs.CloseSend()
+				for err == nil {
+					err = cs.RecvMsg(nilString())
+				}
+			}
+			end := "EOF"
+			if err != io.EOF {
+				end = status.Code(err).String()
+			}
+			if got := fmt.Sprintln(h["h"], tr["t"], pr.Addr != nil, end); got != c.want+"\n" {
+				t.Errorf("%s, want %s", got, c.want)
+			}
 		})
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
@@ -70,14 +68,8 @@ func TestWhoCutTheAttemptOff(t *testing.T) {
 		} {
 			t.Run(name+classifier, func(t *testing.T) {
 				cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
-					lis := bufconn.Listen(1 << 20)
-					serve(t, lis, &echo{})
 					client := newClient(t, p, append(c.options, idempotent(), option)...)
-					cc, err := grpc.NewClient("passthrough:///memory", append(client.DialOptions(), dialer(lis), c.dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(func() { cc.Close() })
+					cc := served(t, &echo{})(append(client.DialOptions(), c.dial)...)
 					return func(ctx context.Context, attempt func(context.Context) error) error {
 						return c.call(context.WithValue(ctx, attemptKey{}, attempt), cc)
 					}

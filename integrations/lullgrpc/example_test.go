@@ -50,14 +50,25 @@ func (m *moody) Watch(_ *healthpb.HealthCheckRequest, ws healthpb.Health_WatchSe
 
 // serveHealth runs a moody server; the examples call it.
 func serveHealth(failures int64) (addr string, stop func()) {
+	return serveExample(&moody{failures: failures}, grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(lullgrpc.StreamServerInterceptor()))
+}
+
+func serveExample(service healthpb.HealthServer, opts ...grpc.ServerOption) (addr string, stop func()) {
 	lis := memnet.Listen()
-	s := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor()),
-		grpc.ChainStreamInterceptor(lullgrpc.StreamServerInterceptor()),
-	)
-	healthpb.RegisterHealthServer(s, &moody{failures: failures})
+	s := grpc.NewServer(opts...)
+	healthpb.RegisterHealthServer(s, service)
 	go s.Serve(lis)
 	return lis.Addr().String(), s.Stop
+}
+
+// connect is grpc.NewClient for an example.
+func connect(addr string, opts []grpc.DialOption) *grpc.ClientConn {
+	conn, err := grpc.NewClient(addr, append(opts, local...)...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return conn
 }
 
 // brisk waits for milliseconds, so that the examples are quick.
@@ -94,10 +105,7 @@ func Example_stream() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(addr, append(client.DialOptions(), local...)...)
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := connect(addr, client.DialOptions())
 	defer conn.Close()
 
 	stream, err := healthpb.NewHealthClient(conn).Watch(context.Background(), &healthpb.HealthCheckRequest{})
@@ -125,10 +133,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(addr, append(opts, local...)...)
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := connect(addr, opts)
 	defer conn.Close()
 	health := healthpb.NewHealthClient(conn)
 
@@ -183,11 +188,8 @@ func (sleepy) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healt
 // A second attempt starts beside the first when that is slow. (For the example the delay is fixed,
 // and the share of hedged calls is not bounded. hedge.Config{Attempts: 2} is recommended.)
 func Example_hedging() {
-	lis := memnet.Listen()
-	s := grpc.NewServer()
-	healthpb.RegisterHealthServer(s, sleepy{})
-	go s.Serve(lis)
-	defer s.Stop()
+	addr, stop := serveExample(sleepy{})
+	defer stop()
 
 	opts, err := lullgrpc.DialOptions(
 		lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 5 * time.Millisecond, Share: -1}},
@@ -196,10 +198,7 @@ func Example_hedging() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, local...)...)
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := connect(addr, opts)
 	defer conn.Close()
 
 	var header metadata.MD
@@ -299,20 +298,14 @@ func ExampleSetPushback() {
 		_ = lullgrpc.SetPushback(ctx, time.Millisecond)
 		return nil, status.Error(codes.ResourceExhausted, "busy")
 	}
-	lis := memnet.Listen()
-	s := grpc.NewServer(grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor(), overloaded))
-	healthpb.RegisterHealthServer(s, &moody{})
-	go s.Serve(lis)
-	defer s.Stop()
+	addr, stop := serveExample(&moody{}, grpc.ChainUnaryInterceptor(lullgrpc.UnaryServerInterceptor(), overloaded))
+	defer stop()
 
 	opts, err := lullgrpc.DialOptions(brisk, lullgrpc.WithIdempotent("/"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := grpc.NewClient(lis.Addr().String(), append(opts, local...)...)
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := connect(addr, opts)
 	defer conn.Close()
 	_, err = healthpb.NewHealthClient(conn).Check(context.Background(), &healthpb.HealthCheckRequest{})
 	fmt.Println(status.Convert(err).Message(), errors.Is(err, lull.ErrOverloaded))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -111,14 +112,7 @@ func echoDesc() *grpc.ServiceDesc {
 // serve starts a server on a listener, and stops it at the end of the test.
 func serve(t testing.TB, lis net.Listener, e *echo, opts ...grpc.ServerOption) *grpc.Server {
 	t.Helper()
-	return serveWith(t, lis, e, func(*grpc.Server) {}, opts...)
-}
-
-// serveWith is serve for a server with other services, too.
-func serveWith(t testing.TB, lis net.Listener, e *echo, register func(*grpc.Server), opts ...grpc.ServerOption) *grpc.Server {
-	t.Helper()
 	s := grpc.NewServer(opts...)
-	register(s)
 	s.RegisterService(echoDesc(), e)
 	served := make(chan struct{})
 	go func() {
@@ -130,6 +124,13 @@ func serveWith(t testing.TB, lis net.Listener, e *echo, register func(*grpc.Serv
 		<-served
 	})
 	return s
+}
+
+// unused is the address of a server that is away.
+func unused() string {
+	lis := memnet.Listen()
+	defer lis.Close()
+	return lis.Addr().String()
 }
 
 // dial connects to target under a policy.
@@ -157,13 +158,37 @@ func dialWith(t testing.TB, target string, opts ...grpc.DialOption) *grpc.Client
 	return cc
 }
 
-// inMemory is a server and a connection to it that use nothing but memory, for
-// tests in a bubble of package synctest.
-func inMemory(t testing.TB, e *echo, p lull.Policy, opts ...lullgrpc.Option) *grpc.ClientConn {
+// served starts a server that uses nothing but memory, for tests in a bubble of package synctest, and returns what
+// connects to it.
+func served(t testing.TB, e *echo, opts ...grpc.ServerOption) (connect func(...grpc.DialOption) *grpc.ClientConn) {
 	t.Helper()
 	lis := bufconn.Listen(1 << 20)
-	serve(t, lis, e)
-	return dialWith(t, "passthrough:///memory", append(newClient(t, p, opts...).DialOptions(), dialer(lis))...)
+	serve(t, lis, e, opts...)
+	return func(opts ...grpc.DialOption) *grpc.ClientConn {
+		return dialWith(t, "passthrough:///memory", append(opts, dialer(lis))...)
+	}
+}
+
+// inMemory is a connection to such a server under a policy.
+func inMemory(t testing.TB, e *echo, p lull.Policy, opts ...lullgrpc.Option) *grpc.ClientConn {
+	t.Helper()
+	return served(t, e)(newClient(t, p, opts...).DialOptions()...)
+}
+
+// open opens a stream of that kind.
+func open(t testing.TB, ctx context.Context, cc *grpc.ClientConn, kind *grpc.StreamDesc, opts ...grpc.CallOption) grpc.ClientStream {
+	t.Helper()
+	cs, err := cc.NewStream(ctx, kind, "/lull.test.Echo/"+kind.StreamName, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs
+}
+
+// run is t.Run in virtual time.
+func run(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 func dialer(lis *bufconn.Listener) grpc.DialOption {
@@ -311,14 +336,6 @@ func answer(ss grpc.ServerStream, texts ...string) error {
 }
 
 func nilString() *wrapperspb.StringValue { return new(wrapperspb.StringValue) }
-
-// through is inMemory for a client that the test keeps.
-func through(t testing.TB, e *echo, c *lullgrpc.Client) *grpc.ClientConn {
-	t.Helper()
-	lis := bufconn.Listen(1 << 20)
-	serve(t, lis, e)
-	return dialWith(t, "passthrough:///memory", append(c.DialOptions(), dialer(lis))...)
-}
 
 type grpcThrottle = budget.GRPCConfig
 

@@ -21,7 +21,7 @@ func TestAHedgeThatComesTooLate(t *testing.T) {
 	}
 	attempts := 0
 	req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
-	m := c.methods.get("/lull.test.Echo/Unary")
+	m := c.methods.Get("/lull.test.Echo/Unary")
 	r := &race{
 		unary: &unary{c: c, method: m, req: req, try: try{reply: reply}, invoker: func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 			attempts++

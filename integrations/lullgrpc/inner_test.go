@@ -189,32 +189,28 @@ func TestInterceptorsFurtherInSeeOneCallAtATime(t *testing.T) {
 			receive(t, cs, "1")
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &watched{slow: 5 * time.Millisecond}
-				e := &echo{stream: server}
-				lis := bufconn.Listen(1 << 20)
-				serve(t, lis, e)
-				p := quick()
-				p.Timeouts, p.AttemptTimeout = lull.TimeoutsAlways, time.Second
-				opts := newClient(t, p, idempotent(), lullgrpc.WithStreamTimeouts()).DialOptions()
-				cc := dialWith(t, "passthrough:///memory", append(opts, w.option(), dialer(lis))...)
-				ctx := t.Context()
-				if c.late {
-					ctx = metadata.AppendToOutgoingContext(ctx, "late", "yes")
-				}
-				cs, err := cc.NewStream(ctx, c.desc, c.method)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.use(t, cs)
-				if len(w.broken) > 0 {
-					t.Errorf("%v", w.broken)
-				}
-				if w.streams < 2 {
-					t.Errorf("%d attempts: the test proves nothing", w.streams)
-				}
-			})
+		run(t, c.name, func(t *testing.T) {
+			w := &watched{slow: 5 * time.Millisecond}
+			e := &echo{stream: server}
+			p := quick()
+			p.Timeouts, p.AttemptTimeout = lull.TimeoutsAlways, time.Second
+			opts := newClient(t, p, idempotent(), lullgrpc.WithStreamTimeouts()).DialOptions()
+			cc := served(t, e)(append(opts, w.option())...)
+			ctx := t.Context()
+			if c.late {
+				ctx = metadata.AppendToOutgoingContext(ctx, "late", "yes")
+			}
+			cs, err := cc.NewStream(ctx, c.desc, c.method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.use(t, cs)
+			if len(w.broken) > 0 {
+				t.Errorf("%v", w.broken)
+			}
+			if w.streams < 2 {
+				t.Errorf("%d attempts: the test proves nothing", w.streams)
+			}
 		})
 	}
 }
@@ -247,10 +243,7 @@ func TestAReplayDoesNotWaitForAReceiverThatWaitsForIt(t *testing.T) {
 		client := newClient(t, quick(), idempotent(), lullgrpc.WithReplayBuffer(1<<20))
 		opts := append(client.DialOptions(), dialer(lis), grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<10))
 		cc := dialWith(t, "passthrough:///memory", opts...)
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, t.Context(), cc, bidiStreams)
 		go func() {
 			for range 15 {
 				cs.SendMsg(wrapperspb.String(text))
@@ -285,18 +278,13 @@ func TestAnErrorFurtherInWhileTheSenderIsBlocked(t *testing.T) {
 				<-ss.Context().Done() // reads nothing
 				return nil
 			}}
-			lis := bufconn.Listen(1 << 20)
-			serve(t, lis, e, grpc.InitialWindowSize(64<<10))
 			inner := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 				cs, err := streamer(ctx, desc, cc, method, opts...)
 				return refusing{cs}, err
 			})
 			client := newClient(t, quick(), idempotent(), lullgrpc.WithReplayBuffer(8<<20))
-			cc := dialWith(t, "passthrough:///memory", append(client.DialOptions(), inner, dialer(lis))...)
-			cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cc := served(t, e, grpc.InitialWindowSize(64<<10))(append(client.DialOptions(), inner)...)
+			cs := open(t, t.Context(), cc, bidiStreams)
 			if committed {
 				cs.Context()
 			}

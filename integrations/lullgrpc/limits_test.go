@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
@@ -68,78 +67,74 @@ func TestMessagesTooLarge(t *testing.T) {
 		{"the server's limit for what it sends", "large", []grpc.ServerOption{sent}, nil, nil, lull.KindPermanent},
 	} {
 		for _, way := range []string{"unary", "hedged", "stream"} {
-			t.Run(c.name+", "+way, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					reply := func(in string) string {
-						switch in {
-						case "large":
-							return large
-						case "incompressible":
-							return incompressible
-						case "huge":
-							return strings.Repeat("x", 5<<20)
+			run(t, c.name+", "+way, func(t *testing.T) {
+				reply := func(in string) string {
+					switch in {
+					case "large":
+						return large
+					case "incompressible":
+						return incompressible
+					case "huge":
+						return strings.Repeat("x", 5<<20)
+					}
+					return "ok"
+				}
+				e := &echo{
+					unary: func(_ context.Context, _ int, in string) (string, error) { return reply(in), nil },
+					stream: func(ss grpc.ServerStream, _ int) error {
+						in := nilString()
+						if err := ss.RecvMsg(in); err != nil {
+							return fmt.Errorf("receiving: %w", err) // as handlers do
 						}
-						return "ok"
-					}
-					e := &echo{
-						unary: func(_ context.Context, _ int, in string) (string, error) { return reply(in), nil },
-						stream: func(ss grpc.ServerStream, _ int) error {
-							in := nilString()
-							if err := ss.RecvMsg(in); err != nil {
-								return fmt.Errorf("receiving: %w", err) // as handlers do
-							}
-							return answer(ss, reply(in.Value))
-						},
-					}
-					var ev events
-					p := lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}
-					if way == "hedged" {
-						p.Hedge.Attempts, p.Hedge.Delay = 2, time.Minute
-					}
-					lis := bufconn.Listen(1 << 20)
-					serve(t, lis, e, c.server...)
-					cc := dialWith(t, "passthrough:///memory", append(append(newClient(t, p, idempotent(), ev.watch()).DialOptions(), dialer(lis)), c.dial...)...)
-					calls := 30
-					if len(c.in) > 1<<20 || c.in == "huge" {
-						calls = 5
-					}
-					for range calls {
-						var err error
-						if way == "stream" {
-							var cs grpc.ClientStream
-							if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod, c.opts...); err != nil {
-								t.Fatal(err)
-							}
-							if err = cs.SendMsg(wrapperspb.String(c.in)); err == nil || err == io.EOF {
-								err = receiveErr(t, cs)
-							}
-						} else {
-							_, err = call(t.Context(), cc, c.in, c.opts...)
+						return answer(ss, reply(in.Value))
+					},
+				}
+				var ev events
+				p := lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}
+				if way == "hedged" {
+					p.Hedge.Attempts, p.Hedge.Delay = 2, time.Minute
+				}
+				cc := served(t, e, c.server...)(append(newClient(t, p, idempotent(), ev.watch()).DialOptions(), c.dial...)...)
+				calls := 30
+				if len(c.in) > 1<<20 || c.in == "huge" {
+					calls = 5
+				}
+				for range calls {
+					var err error
+					if way == "stream" {
+						var cs grpc.ClientStream
+						if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod, c.opts...); err != nil {
+							t.Fatal(err)
 						}
-						if _, lulls := errors.AsType[*lull.Error](err); status.Code(err) != codes.ResourceExhausted || lulls {
-							t.Fatalf("%v, want gRPC's own error", err)
+						if err = cs.SendMsg(wrapperspb.String(c.in)); err == nil || err == io.EOF {
+							err = receiveErr(t, cs)
 						}
-						time.Sleep(10 * time.Millisecond)
+					} else {
+						_, err = call(t.Context(), cc, c.in, c.opts...)
 					}
-					if n := len(ev.of(event.RetryScheduled)); n > 0 {
-						t.Errorf("%d retries", n)
+					if _, lulls := errors.AsType[*lull.Error](err); status.Code(err) != codes.ResourceExhausted || lulls {
+						t.Fatalf("%v, want gRPC's own error", err)
 					}
-					if n := e.count(); n > calls {
-						t.Errorf("%d calls reached the server", n)
+					time.Sleep(10 * time.Millisecond)
+				}
+				if n := len(ev.of(event.RetryScheduled)); n > 0 {
+					t.Errorf("%d retries", n)
+				}
+				if n := e.count(); n > calls {
+					t.Errorf("%d calls reached the server", n)
+				}
+				for _, e := range ev.of(event.CallEnded) {
+					answered := way == "stream" && e.Reason == engine.Success // by the header of the large message
+					if e.Attempt != 1 || e.Verdict.Kind != c.kind && !answered {
+						t.Fatalf("%+v after %d attempts, want %v", e.Verdict, e.Attempt, c.kind)
 					}
-					for _, e := range ev.of(event.CallEnded) {
-						answered := way == "stream" && e.Reason == engine.Success // by the header of the large message
-						if e.Attempt != 1 || e.Verdict.Kind != c.kind && !answered {
-							t.Fatalf("%+v after %d attempts, want %v", e.Verdict, e.Attempt, c.kind)
-						}
+				}
+				for range 50 {
+					if _, err := call(t.Context(), cc, "small"); err != nil {
+						t.Fatalf("a call with a message of the right size: %v", err)
 					}
-					for range 50 {
-						if _, err := call(t.Context(), cc, "small"); err != nil {
-							t.Fatalf("a call with a message of the right size: %v", err)
-						}
-						time.Sleep(time.Millisecond)
-					}
-				})
+					time.Sleep(time.Millisecond)
+				}
 			})
 		}
 	}
@@ -169,11 +164,9 @@ func TestAServersResourceExhausted(t *testing.T) {
 			}
 			return "", fails(codes.ResourceExhausted)
 		}}
-		lis := memnet.Listen()
-		serve(t, lis, e)
 		p := quick()
 		p.Attempts, p.RateLimitedBase = 2, time.Millisecond
-		cc := dial(t, lis.Addr().String(), p, idempotent())
+		cc := inMemory(t, e, p, idempotent())
 		for in, want := range map[string]int{large: 2, "a quota": 2, "a limit of its own": 2, "with a pushback": 2, "with details": 2, "after a header": 2, "passed on": 1} {
 			n := e.count()
 			if _, err := call(t.Context(), cc, in); status.Code(err) != codes.ResourceExhausted || e.count()-n != want {
@@ -265,48 +258,46 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 		{"504", http("504"), codes.Unavailable, lull.KindTransient},
 	} {
 		for _, way := range []string{"unary", "stream"} {
-			t.Run(c.name+", "+way, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					lis := memnet.Listen()
-					t.Cleanup(func() { lis.Close() })
-					go func() {
-						for {
-							conn, err := lis.Accept()
-							if err != nil {
-								return
-							}
-							go func() {
-								defer conn.Close()
-								onHeaders(conn, func(id []byte) ([]byte, bool) {
-									time.Sleep(time.Millisecond) // the client has sent its message by then
-									return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
-								})
-								conn.(*memnet.Conn).CloseWrite() // a reset could overtake what was sent
-								io.Copy(io.Discard, conn)
-							}()
+			run(t, c.name+", "+way, func(t *testing.T) {
+				lis := memnet.Listen()
+				t.Cleanup(func() { lis.Close() })
+				go func() {
+					for {
+						conn, err := lis.Accept()
+						if err != nil {
+							return
 						}
-					}()
-					p := quick()
-					p.Attempts, p.RateLimitedBase = 2, time.Millisecond
-					var ev events
-					cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
-					var err error
-					if way == "stream" {
-						var cs grpc.ClientStream
-						if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod); err == nil {
-							err = receiveErr(t, cs)
-						}
-					} else {
-						_, err = call(t.Context(), cc, "")
+						go func() {
+							defer conn.Close()
+							onHeaders(conn, func(id []byte) ([]byte, bool) {
+								time.Sleep(time.Millisecond) // the client has sent its message by then
+								return c.frame(id), !strings.HasPrefix(c.name, "GOAWAY")
+							})
+							conn.(*memnet.Conn).CloseWrite() // a reset could overtake what was sent
+							io.Copy(io.Discard, conn)
+						}()
 					}
-					attempts := 1
-					if c.kind == lull.KindTransient || c.kind == lull.KindRateLimited {
-						attempts = 2
+				}()
+				p := quick()
+				p.Attempts, p.RateLimitedBase = 2, time.Millisecond
+				var ev events
+				cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
+				var err error
+				if way == "stream" {
+					var cs grpc.ClientStream
+					if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod); err == nil {
+						err = receiveErr(t, cs)
 					}
-					if ended := ev.of(event.CallEnded); status.Code(err) != c.code || len(ended) != 1 || ended[0].Verdict.Kind != c.kind || ended[0].Attempt != attempts {
-						t.Errorf("%v, %+v; want %v, %d attempts", err, ended, c.kind, attempts)
-					}
-				})
+				} else {
+					_, err = call(t.Context(), cc, "")
+				}
+				attempts := 1
+				if c.kind == lull.KindTransient || c.kind == lull.KindRateLimited {
+					attempts = 2
+				}
+				if ended := ev.of(event.CallEnded); status.Code(err) != c.code || len(ended) != 1 || ended[0].Verdict.Kind != c.kind || ended[0].Attempt != attempts {
+					t.Errorf("%v, %+v; want %v, %d attempts", err, ended, c.kind, attempts)
+				}
 			})
 		}
 	}
@@ -341,35 +332,31 @@ func TestRefusedByGRPCItself(t *testing.T) {
 			code: codes.Internal, kind: lull.KindUnclassified, calls: 1},
 		{name: "credentials without transport security", opts: []grpc.CallOption{grpc.PerRPCCredentials(secure{})}, code: codes.Unauthenticated, kind: lull.KindUnclassified}, // never sent
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e := &echo{unary: func(ctx context.Context, _ int, in string) (string, error) {
-					if in == "long" {
-						grpc.SetHeader(ctx, long)
-					}
-					return "ok", nil
-				}}
-				lis := bufconn.Listen(1 << 20)
-				serve(t, lis, e, c.server...)
-				var ev events
-				cc := dialWith(t, "passthrough:///memory", append(append(newClient(t, quick(), idempotent(), ev.watch()).DialOptions(), dialer(lis)), c.dial...)...)
-				if _, err := call(t.Context(), cc, "", grpc.WaitForReady(true)); err != nil { // the settings of the server have come
-					t.Fatal(err)
+		run(t, c.name, func(t *testing.T) {
+			e := &echo{unary: func(ctx context.Context, _ int, in string) (string, error) {
+				if in == "long" {
+					grpc.SetHeader(ctx, long)
 				}
-				synctest.Wait()
-				ctx := t.Context()
-				if c.ctx != nil {
-					ctx = c.ctx(ctx)
-				}
-				err := cc.Invoke(ctx, cmp.Or(c.method, unaryMethod), wrapperspb.String(c.in), nilString(), c.opts...)
-				ended := ev.of(event.CallEnded)
-				if last := ended[len(ended)-1]; status.Code(err) != c.code || last.Verdict.Kind != c.kind || last.Attempt != 1 {
-					t.Errorf("%v, %+v after %d attempts; want %v and one attempt", err, last.Verdict, last.Attempt, c.kind)
-				}
-				if n := e.count() - 1; n != c.calls {
-					t.Errorf("%d calls of the handler, want %d", n, c.calls)
-				}
-			})
+				return "ok", nil
+			}}
+			var ev events
+			cc := served(t, e, c.server...)(append(newClient(t, quick(), idempotent(), ev.watch()).DialOptions(), c.dial...)...)
+			if _, err := call(t.Context(), cc, "", grpc.WaitForReady(true)); err != nil { // the settings of the server have come
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			ctx := t.Context()
+			if c.ctx != nil {
+				ctx = c.ctx(ctx)
+			}
+			err := cc.Invoke(ctx, cmp.Or(c.method, unaryMethod), wrapperspb.String(c.in), nilString(), c.opts...)
+			ended := ev.of(event.CallEnded)
+			if last := ended[len(ended)-1]; status.Code(err) != c.code || last.Verdict.Kind != c.kind || last.Attempt != 1 {
+				t.Errorf("%v, %+v after %d attempts; want %v and one attempt", err, last.Verdict, last.Attempt, c.kind)
+			}
+			if n := e.count() - 1; n != c.calls {
+				t.Errorf("%d calls of the handler, want %d", n, c.calls)
+			}
 		})
 	}
 }
@@ -384,65 +371,59 @@ func (secure) RequireTransportSecurity() bool { return true }
 func TestTheCallerClosesTheConnection(t *testing.T) {
 	for _, way := range []string{"unary", "stream"} {
 		for _, mayRepeat := range []bool{false, true} {
-			t.Run(fmt.Sprint(way, ", idempotent ", mayRepeat), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-					e := &echo{
-						unary: func(ctx context.Context, _ int, in string) (string, error) {
-							if in == "hang" {
-								return "", hang(ctx)
-							}
-							return "ok", nil
-						},
-						stream: func(ss grpc.ServerStream, _ int) error { return hang(ss.Context()) },
-					}
-					var ev events
-					var opts []lullgrpc.Option
-					if mayRepeat {
-						opts = append(opts, idempotent())
-					}
-					c := newClient(t, lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}, append(opts, ev.watch())...)
-					lis := bufconn.Listen(1 << 20)
-					serve(t, lis, e)
-					connect := func() *grpc.ClientConn {
-						return dialWith(t, "passthrough:///memory", append(c.DialOptions(), dialer(lis))...)
-					}
-					first, second := connect(), connect()
-					var wg sync.WaitGroup
-					const calls = 200
-					for range calls {
-						wg.Go(func() {
-							if way == "unary" {
-								call(t.Context(), first, "hang")
-								return
-							}
-							cs, err := first.NewStream(t.Context(), bidiStreams, bidiMethod)
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							receiveErr(t, cs)
-						})
-					}
-					synctest.Wait()
-					first.Close()
-					wg.Wait()
-					synctest.Wait()
-					ended := ev.of(event.CallEnded)
-					if len(ended) != calls || len(ev.of(event.RetryScheduled)) > 0 {
-						t.Errorf("%d calls, %d retries", len(ended), len(ev.of(event.RetryScheduled)))
-					}
-					for _, e := range ended {
-						if e.Verdict.Kind != lull.KindUnclassified {
-							t.Fatalf("%+v", e)
+			run(t, fmt.Sprint(way, ", idempotent ", mayRepeat), func(t *testing.T) {
+				hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+				e := &echo{
+					unary: func(ctx context.Context, _ int, in string) (string, error) {
+						if in == "hang" {
+							return "", hang(ctx)
 						}
-					}
-					for range 20 {
-						if _, err := call(t.Context(), second, ""); err != nil {
-							t.Fatal(err)
+						return "ok", nil
+					},
+					stream: func(ss grpc.ServerStream, _ int) error { return hang(ss.Context()) },
+				}
+				var ev events
+				var opts []lullgrpc.Option
+				if mayRepeat {
+					opts = append(opts, idempotent())
+				}
+				c := newClient(t, lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}, append(opts, ev.watch())...)
+				connect := served(t, e)
+				first, second := connect(c.DialOptions()...), connect(c.DialOptions()...)
+				var wg sync.WaitGroup
+				const calls = 200
+				for range calls {
+					wg.Go(func() {
+						if way == "unary" {
+							call(t.Context(), first, "hang")
+							return
 						}
+						cs, err := first.NewStream(t.Context(), bidiStreams, bidiMethod)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						receiveErr(t, cs)
+					})
+				}
+				synctest.Wait()
+				first.Close()
+				wg.Wait()
+				synctest.Wait()
+				ended := ev.of(event.CallEnded)
+				if len(ended) != calls || len(ev.of(event.RetryScheduled)) > 0 {
+					t.Errorf("%d calls, %d retries", len(ended), len(ev.of(event.RetryScheduled)))
+				}
+				for _, e := range ended {
+					if e.Verdict.Kind != lull.KindUnclassified {
+						t.Fatalf("%+v", e)
 					}
-				})
+				}
+				for range 20 {
+					if _, err := call(t.Context(), second, ""); err != nil {
+						t.Fatal(err)
+					}
+				}
 			})
 		}
 	}
@@ -464,7 +445,7 @@ func TestOptionsDecideOfMessagesTooLarge(t *testing.T) {
 	}
 }
 
-// tokens are credentials of a connection, which some callers cannot have.
+// tokens are credentials that some callers cannot have.
 type tokens struct{ credentials.PerRPCCredentials }
 
 type noToken struct{}
@@ -477,12 +458,12 @@ func (tokens) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]s
 }
 func (tokens) RequireTransportSecurity() bool { return false }
 
-// Rule 16: the same holds for credentials of the connection that one caller cannot have.
-func TestRule16CredentialsOfTheConnection(t *testing.T) {
+// Rule 16: credentials that one caller cannot have, of the call or of the connection, open no circuit for others.
+func TestRule16CredentialsOfOneCaller(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded} {
 		for _, kind := range []string{"unary", "stream", "hedged"} {
-			t.Run(fmt.Sprint(code, kind), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+			for _, own := range []bool{true, false} {
+				run(t, fmt.Sprint(code, kind, ", of the call ", own), func(t *testing.T) {
 					e := &echo{unary: func(context.Context, int, string) (string, error) { return "ok", nil }}
 					var ev events
 					p := lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}
@@ -490,29 +471,41 @@ func TestRule16CredentialsOfTheConnection(t *testing.T) {
 					if kind == "hedged" {
 						p.Hedge.Attempts, p.Hedge.Delay = 2, time.Second
 					}
-					lis := bufconn.Listen(1 << 20)
-					serve(t, lis, e)
-					cc := dialWith(t, "passthrough:///memory", append(newClient(t, p, idempotent(), ev.watch()).DialOptions(), dialer(lis), grpc.WithPerRPCCredentials(tokens{}))...)
-					if _, err := call(t.Context(), cc, ""); err != nil {
-						t.Fatal(err)
+					opts := newClient(t, p, idempotent(), ev.watch()).DialOptions()
+					creds := []grpc.CallOption{grpc.PerRPCCredentials(tokens{})}
+					if !own {
+						opts, creds = append(opts, grpc.WithPerRPCCredentials(tokens{})), nil
 					}
-					synctest.Wait() // a connection can serve calls a moment before its state is ready
+					cc := served(t, e)(opts...)
+					if !own { // without a connection that is ready the credentials of the call alone show it
+						if _, err := call(t.Context(), cc, ""); err != nil {
+							t.Fatal(err)
+						}
+						synctest.Wait() // a connection can serve calls a moment before its state is ready
+					}
 					ctx := context.WithValue(t.Context(), noToken{}, code)
 					for range 300 {
 						var err error
 						if kind == "stream" {
-							_, err = cc.NewStream(ctx, serverStreams, serverMethod)
+							_, err = cc.NewStream(ctx, serverStreams, serverMethod, creds...)
 						} else {
-							_, err = call(ctx, cc, "")
+							_, err = call(ctx, cc, "", creds...)
 						}
 						if status.Code(err) != code || !strings.Contains(err.Error(), "no token") {
 							t.Fatal(err)
 						}
 						time.Sleep(20 * time.Millisecond)
 					}
-					othersAreServed(t, cc, &ev)
+					if retries := ev.of(event.RetryScheduled); len(retries) > 0 {
+						t.Errorf("%d retries: %+v", len(retries), retries)
+					}
+					for range 50 {
+						if _, err := call(t.Context(), cc, ""); err != nil {
+							t.Fatalf("a call with good credentials: %v", err)
+						}
+					}
 				})
-			})
+			}
 		}
 	}
 }

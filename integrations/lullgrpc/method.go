@@ -1,12 +1,11 @@
 package lullgrpc
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -21,7 +20,8 @@ type rule struct {
 	name     string // added to the target's for a dependency's; empty for the first rule
 	policy   lull.Policy
 	template *lull.Dependency
-	codes    *codeSet // the codes to retry or to hedge after; nil: as Classify decides
+	listed   bool // codes has the codes to retry or to hedge after; else Classify decides
+	codes    []codes.Code
 	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
 	idempotent bool
 }
@@ -71,12 +71,8 @@ func (o *options) prepare() error {
 		}
 	}
 	for _, r := range o.rules {
-		name := "the client"
-		if r.name != "" {
-			name = r.name
-		}
 		var err error
-		if r.template, err = lull.NewDependency(name, r.policy, o.wiring...); err != nil {
+		if r.template, err = lull.NewDependency(cmp.Or(r.name, "the client"), r.policy, o.wiring...); err != nil {
 			return fmt.Errorf("lullgrpc: %w", err)
 		}
 	}
@@ -96,9 +92,9 @@ func (o *options) configure(mc MethodConfig, reading Reading, base lull.Policy) 
 	r.policy, _ = mc.Policy(base, reading)
 	switch {
 	case mc.Retry != nil:
-		r.codes, r.idempotent = codesOf(mc.Retry.RetryableStatusCodes), true
+		r.codes, r.listed, r.idempotent = mc.Retry.RetryableStatusCodes, true, true
 	case mc.Hedging != nil:
-		r.codes, r.idempotent = codesOf(mc.Hedging.NonFatalStatusCodes), true
+		r.codes, r.listed, r.idempotent = mc.Hedging.NonFatalStatusCodes, true, true
 	}
 	return o.addRule("WithServiceConfig", r, patterns)
 }
@@ -110,40 +106,9 @@ type method struct {
 	idempotent bool
 }
 
-// maxMethods bounds the methods that are kept. A program has as many as its stubs. Only a proxy
+// maxMethods bounds the methods that a client remembers. A program has as many as its stubs. Only a proxy
 // that forwards the methods of others could have more.
 const maxMethods = 4096
-
-// methods keeps what is known of methods, by name.
-type methods struct {
-	o *options
-	// byName is replaced and never written to, so that readers need no lock.
-	byName atomic.Pointer[map[string]*method]
-	mu     sync.Mutex // held to replace it
-}
-
-func (ms *methods) init(o *options) {
-	ms.o = o
-	ms.byName.Store(&map[string]*method{})
-}
-
-func (ms *methods) get(name string) *method {
-	if m := (*ms.byName.Load())[name]; m != nil {
-		return m
-	}
-	m := ms.o.know(name)
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	old := *ms.byName.Load()
-	if len(old) >= maxMethods {
-		return m
-	}
-	fresh := make(map[string]*method, len(old)+1)
-	maps.Copy(fresh, old)
-	fresh[name] = m
-	ms.byName.Store(&fresh)
-	return m
-}
 
 // know returns all that is known of a method. The options decide whether it may be repeated, then
 // its service config, then its descriptor.

@@ -71,10 +71,7 @@ func TestStreamsOverAServerThatFailsAtRandom(t *testing.T) {
 			p.Deadline = lull.NoTimeout
 			cc := inMemory(t, e, p, idempotent(), lullgrpc.WithReplayBuffer(1<<30))
 			pauses := r.IntN(2) == 0
-			cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cs := open(t, t.Context(), cc, bidiStreams)
 			sent := make(chan error)
 			go func() {
 				for n := range messages {

@@ -43,6 +43,7 @@ func defaultOptions(p lull.Policy) options {
 		rules:       []*rule{{policy: p}},
 		byPattern:   make(map[string]int),
 		idempotency: make(map[string]bool),
+		kinds:       make(map[codes.Code]engine.Kind),
 		size:        1024,
 		buffer:      DefaultReplayBuffer,
 	}
@@ -182,9 +183,6 @@ func WithCode(code codes.Code, kind engine.Kind) Option {
 		}
 		if kind > lull.KindPermanent {
 			return fmt.Errorf("lullgrpc: WithCode(%v, %v): want success, transient, rate_limited, overloaded or permanent", code, kind)
-		}
-		if o.kinds == nil {
-			o.kinds = make(map[codes.Code]engine.Kind)
 		}
 		o.kinds[code] = kind
 		return nil

@@ -2,12 +2,14 @@ package lullgrpc
 
 import (
 	"math"
-	"strconv"
+	"net/http"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/lullgo/lull/lullhttp"
 )
 
 // Metadata of gRPC's own retries (gRFC A6).
@@ -16,48 +18,11 @@ const (
 	attemptsKey = "grpc-previous-rpc-attempts"
 )
 
-// hint is the server's request about the next attempt.
-type hint struct {
-	stop  bool          // there should be none
-	after time.Duration // how long to wait for it; 0: not requested
-}
-
-// hintOf reads the trailer and the details of a failure. The trailer can forbid another attempt. Of
-// two waits the longer one counts.
-func hintOf(trailer metadata.MD, st *status.Status) hint {
-	h := pushback(trailer[pushbackKey])
-	if !h.stop {
-		h.after = max(h.after, retryInfo(st))
-	}
-	return h
-}
-
-// pushback reads the values of grpc-retry-pushback-ms. A number of milliseconds in the proposal's
-// form (an int32 in ASCII, no unneeded leading zeros) is a wait. A negative number, any other text,
-// and several values forbid another attempt: the proposal takes everything that is not understood
-// as a refusal.
-func pushback(values []string) hint {
-	switch len(values) {
-	case 0:
-		return hint{}
-	case 1:
-	default:
-		return hint{stop: true}
-	}
-	text := values[0]
-	if text == "" || text[0] == '0' && len(text) > 1 {
-		return hint{stop: true}
-	}
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return hint{stop: true}
-		}
-	}
-	ms, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return hint{stop: true}
-	}
-	return hint{after: time.Duration(ms) * time.Millisecond}
+// hintOf returns what the trailer and the details of a failure ask for: no other attempt, or a wait for it
+// (0: not requested). Of two waits the longer one counts.
+func hintOf(trailer metadata.MD, st *status.Status) (stop bool, after time.Duration) {
+	h, _ := lullhttp.ParseHint(http.Header{"Grpc-Retry-Pushback-Ms": trailer[pushbackKey]}, 0, time.Time{})
+	return h.Stop, max(h.After, retryInfo(st))
 }
 
 // formatPushback returns the value that asks for a wait of d, rounded up to milliseconds. A
@@ -66,11 +31,7 @@ func formatPushback(d time.Duration) string {
 	if d < 0 {
 		return "-1"
 	}
-	ms := d / time.Millisecond
-	if d%time.Millisecond > 0 {
-		ms++
-	}
-	return strconv.FormatInt(min(int64(ms), math.MaxInt32), 10)
+	return lullhttp.FormatTimeout(min(d, math.MaxInt32*time.Millisecond))
 }
 
 // retryInfo returns the longest wait in the status's google.rpc.RetryInfo details. Malformed or

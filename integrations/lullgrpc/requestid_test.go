@@ -3,7 +3,6 @@ package lullgrpc_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
@@ -23,9 +21,9 @@ import (
 )
 
 // knownAs answers UNAVAILABLE with the ID of the request in the trailer.
-func knownAs(id string) func(context.Context) error {
+func knownAs(key, id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		grpc.SetTrailer(ctx, metadata.Pairs("x-request-id", id))
+		grpc.SetTrailer(ctx, metadata.Pairs(key, id))
 		return fails(codes.Unavailable)
 	}
 }
@@ -42,17 +40,24 @@ func describedAs(id string) func(context.Context) error {
 }
 
 // The line of a call that was retried has the IDs by which the server knows its attempts, of calls
-// that are hedged, too. The caller gets gRPC's own error.
+// that are hedged and of streams, too. The caller gets gRPC's own error.
 func TestTheLogHasTheRequestIDs(t *testing.T) {
 	hedging := quick()
 	hedging.Attempts, hedging.Hedge = 0, hedge.Config{Attempts: 4}
-	for name, policy := range map[string]lull.Policy{"retried": quick(), "hedged": hedging} {
+	for name, policy := range map[string]lull.Policy{"retried": quick(), "hedged": hedging, "stream": quick()} {
 		synctest.Test(t, func(t *testing.T) {
 			var out strings.Builder
 			log := slog.New(slog.NewTextHandler(&out, nil))
-			e := &echo{unary: script(knownAs("req-1"), describedAs("req-2"), with(codes.Unavailable), knownAs("req-4"))}
+			answers := []func(context.Context) error{knownAs("request-id", "req-1"), describedAs("req-2"), with(codes.Unavailable), knownAs("x-request-id", "req-4")}
+			e := &echo{unary: script(answers...), stream: func(ss grpc.ServerStream, n int) error { return answers[n](ss.Context()) }}
 			cc := inMemory(t, e, policy, idempotent(), lullgrpc.WithObserver(event.NewLog(log)))
 			_, err := call(t.Context(), cc, "")
+			if name == "stream" {
+				e.calls = 0
+				out.Reset()
+				err = receiveErr(t, open(t, t.Context(), cc, bidiStreams))
+				synctest.Wait()
+			}
 			if status.Code(err) != codes.Unavailable || !errors.Is(err, lull.ErrAttemptsExhausted) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -67,37 +72,4 @@ func TestTheLogHasTheRequestIDs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// So has that of a stream.
-func TestTheLogHasTheRequestIDsOfStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		log := slog.New(slog.NewTextHandler(&out, nil))
-		e := &echo{stream: func(ss grpc.ServerStream, call int) error {
-			if call == 0 {
-				ss.SetTrailer(metadata.Pairs("request-id", "req-1"))
-				return fails(codes.Unavailable)
-			}
-			return nil
-		}}
-		cc := inMemory(t, e, quick(), idempotent(), lullgrpc.WithObserver(event.NewLog(log)))
-		s, err := cc.NewStream(t.Context(), serverStreams, serverMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.SendMsg(wrapperspb.String("")); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.RecvMsg(new(wrapperspb.StringValue)); err != io.EOF {
-			t.Errorf("the stream ended with %v", err)
-		}
-		synctest.Wait()
-		if line := out.String(); !strings.Contains(line, "attempt_1.request_id=req-1 ") {
-			t.Errorf("the line lacks the ID: %s", line)
-		}
-	})
 }

@@ -16,8 +16,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver/inbound"
@@ -69,16 +67,11 @@ func answersWith(t *testing.T, intercepted bool, handle func(ctx context.Context
 		if intercepted {
 			opts = append(opts, grpc.UnaryInterceptor(lullgrpc.UnaryServerInterceptor()), grpc.StreamInterceptor(lullgrpc.StreamServerInterceptor()))
 		}
-		lis := bufconn.Listen(1 << 20)
-		serve(t, lis, e, opts...)
-		cc := dialWith(t, "passthrough:///memory", dialer(lis))
+		cc := served(t, e, opts...)()
 		var trailer metadata.MD
 		call(t.Context(), cc, "", grpc.Trailer(&trailer))
 		unary = trailer["grpc-retry-pushback-ms"]
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, t.Context(), cc, bidiStreams)
 		receiveErr(t, cs)
 		stream = cs.Trailer()["grpc-retry-pushback-ms"]
 	})
@@ -142,62 +135,6 @@ func TestWhatAServerAsksFor(t *testing.T) {
 	}
 }
 
-// Three layers with three attempts each: the lowest is called three times, not 27.
-func TestRetriesDoNotMultiply(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := quick()
-		p.Attempts = 3
-		bottom := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(codes.Unavailable) }}
-		cc := inMemory(t, bottom, p, idempotent())
-		for range 2 {
-			below := cc
-			lis := bufconn.Listen(1 << 20)
-			serve(t, lis, &echo{unary: func(ctx context.Context, _ int, in string) (string, error) { return call(ctx, below, in) }}, grpc.UnaryInterceptor(lullgrpc.UnaryServerInterceptor()))
-			cc = dialWith(t, "passthrough:///memory", append(newClient(t, p, idempotent()).DialOptions(), dialer(lis))...)
-		}
-		_, err := call(t.Context(), cc, "")
-		if status.Code(err) != codes.Unavailable || !errors.Is(err, lull.ErrOverloaded) || bottom.count() != 3 {
-			t.Errorf("%d calls of the lowest layer, error %v", bottom.count(), err)
-		}
-	})
-}
-
-func TestTheNumberReachesAHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen []int
-		e := &echo{
-			unary: func(ctx context.Context, n int, _ string) (string, error) {
-				seen = append(seen, lullgrpc.AttemptNumber(ctx))
-				if n < 2 {
-					return "", fails(codes.Unavailable)
-				}
-				return "", nil
-			},
-			stream: func(ss grpc.ServerStream, n int) error {
-				seen = append(seen, lullgrpc.AttemptNumber(ss.Context()))
-				if n < 4 {
-					return fails(codes.Unavailable)
-				}
-				return nil
-			},
-		}
-		lis := bufconn.Listen(1 << 20)
-		serve(t, lis, e, grpc.UnaryInterceptor(lullgrpc.UnaryServerInterceptor()), grpc.StreamInterceptor(lullgrpc.StreamServerInterceptor()))
-		cc := dialWith(t, "passthrough:///memory", append(newClient(t, quick(), idempotent()).DialOptions(), dialer(lis))...)
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		receiveEOF(t, cs)
-		if !slices.Equal(seen, []int{1, 2, 3, 1, 2}) {
-			t.Errorf("attempts %v", seen)
-		}
-	})
-}
-
 // Work that a server does for a retry is not retried again, and the servers that it calls learn
 // that it is a retry.
 func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
@@ -210,8 +147,7 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 				stream: func(grpc.ServerStream, int) error { return fails(codes.Unavailable) },
 			}
 			below := inMemory(t, bottom, p, idempotent())
-			lis := bufconn.Listen(1 << 20)
-			serve(t, lis, &echo{
+			cc := served(t, &echo{
 				unary: func(ctx context.Context, _ int, in string) (string, error) { return call(ctx, below, in) },
 				stream: func(ss grpc.ServerStream, _ int) error {
 					cs, err := below.NewStream(ss.Context(), bidiStreams, bidiMethod)
@@ -220,17 +156,13 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 					}
 					return receiveErr(t, cs)
 				},
-			}, grpc.UnaryInterceptor(lullgrpc.UnaryServerInterceptor()), grpc.StreamInterceptor(lullgrpc.StreamServerInterceptor()))
-			cc := dialWith(t, "passthrough:///memory", dialer(lis), grpc.WithDisableRetry())
+			}, grpc.UnaryInterceptor(lullgrpc.UnaryServerInterceptor()), grpc.StreamInterceptor(lullgrpc.StreamServerInterceptor()))(grpc.WithDisableRetry())
 			ctx := t.Context()
 			if sent != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, "grpc-previous-rpc-attempts", sent)
 			}
 			call(ctx, cc, "")
-			cs, err := cc.NewStream(ctx, bidiStreams, bidiMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cs := open(t, ctx, cc, bidiStreams)
 			receiveErr(t, cs)
 			if got := bottom.attempts(); !slices.Equal(got, slices.Concat(want, want)) {
 				t.Errorf("%q: the lowest layer saw %q, want %q twice", sent, got, want)

@@ -1,6 +1,7 @@
 package lullgrpc
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -75,7 +76,7 @@ func ParseServiceConfig(data []byte) (ServiceConfig, error) {
 	if err != nil {
 		return ServiceConfig{}, err
 	}
-	return configOf(c), nil
+	return convert[ServiceConfig](c), nil
 }
 
 // Method returns the configuration of a method ("/service/method"): the one that names it, else the
@@ -95,79 +96,35 @@ func (sc ServiceConfig) Method(method string) (MethodConfig, bool) {
 // they need: "0.1s".
 func (sc ServiceConfig) MarshalJSON() ([]byte, error) { return sc.plain().MarshalJSON() }
 
-// The package serviceconfig does the work, without codes.Code. The functions below convert the
-// types.
+// The package serviceconfig does the work, without codes.Code.
 
 // plain returns sc without the types of gRPC.
-func (sc ServiceConfig) plain() serviceconfig.Config {
-	return serviceconfig.Config{Methods: each(sc.Methods, MethodConfig.plain), Throttling: sc.Throttling, Ignored: sc.Ignored}
+func (sc ServiceConfig) plain() serviceconfig.Config { return convert[serviceconfig.Config](sc) }
+
+// convert returns v as a To, field by field: a type that differs from v's in the names of types, and maybe lacks a field.
+func convert[To any](v any) (to To) {
+	into(reflect.ValueOf(&to).Elem(), reflect.ValueOf(v))
+	return to
 }
 
-func configOf(c serviceconfig.Config) ServiceConfig {
-	return ServiceConfig{Methods: each(c.Methods, methodConfigOf), Throttling: c.Throttling, Ignored: c.Ignored}
-}
-
-func (mc MethodConfig) plain() serviceconfig.MethodConfig {
-	p := serviceconfig.MethodConfig{
-		Names:   each(mc.Names, func(n MethodName) serviceconfig.MethodName { return serviceconfig.MethodName(n) }),
-		Timeout: mc.Timeout,
-	}
-	if r := mc.Retry; r != nil {
-		p.Retry = &serviceconfig.RetryPolicy{
-			MaxAttempts:           r.MaxAttempts,
-			InitialBackoff:        r.InitialBackoff,
-			MaxBackoff:            r.MaxBackoff,
-			BackoffMultiplier:     r.BackoffMultiplier,
-			RetryableStatusCodes:  each(r.RetryableStatusCodes, plainCode),
-			PerAttemptRecvTimeout: r.PerAttemptRecvTimeout,
+func into(to, v reflect.Value) {
+	switch {
+	case v.Type().ConvertibleTo(to.Type()):
+		to.Set(v.Convert(to.Type()))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if field := to.FieldByName(v.Type().Field(i).Name); field.IsValid() {
+				into(field, v.Field(i))
+			}
+		}
+	case v.IsNil():
+	case v.Kind() == reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		into(to.Elem(), v.Elem())
+	default:
+		to.Set(reflect.MakeSlice(to.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			into(to.Index(i), v.Index(i))
 		}
 	}
-	if h := mc.Hedging; h != nil {
-		p.Hedging = &serviceconfig.HedgingPolicy{
-			MaxAttempts:         h.MaxAttempts,
-			HedgingDelay:        h.HedgingDelay,
-			NonFatalStatusCodes: each(h.NonFatalStatusCodes, plainCode),
-		}
-	}
-	return p
-}
-
-func methodConfigOf(p serviceconfig.MethodConfig) MethodConfig {
-	mc := MethodConfig{
-		Names:   each(p.Names, func(n serviceconfig.MethodName) MethodName { return MethodName(n) }),
-		Timeout: p.Timeout,
-	}
-	if r := p.Retry; r != nil {
-		mc.Retry = &RetryPolicy{
-			MaxAttempts:           r.MaxAttempts,
-			InitialBackoff:        r.InitialBackoff,
-			MaxBackoff:            r.MaxBackoff,
-			BackoffMultiplier:     r.BackoffMultiplier,
-			RetryableStatusCodes:  each(r.RetryableStatusCodes, codeOfPlain),
-			PerAttemptRecvTimeout: r.PerAttemptRecvTimeout,
-		}
-	}
-	if h := p.Hedging; h != nil {
-		mc.Hedging = &HedgingPolicy{
-			MaxAttempts:         h.MaxAttempts,
-			HedgingDelay:        h.HedgingDelay,
-			NonFatalStatusCodes: each(h.NonFatalStatusCodes, codeOfPlain),
-		}
-	}
-	return mc
-}
-
-func plainCode(c codes.Code) serviceconfig.Code   { return serviceconfig.Code(c) }
-func codeOfPlain(c serviceconfig.Code) codes.Code { return codes.Code(c) }
-
-// each returns f of each element of list. Nil stays nil.
-func each[A, B any](list []A, f func(A) B) []B {
-	if list == nil {
-		return nil
-	}
-	out := make([]B, len(list))
-	for i, a := range list {
-		out[i] = f(a)
-	}
-	return out
 }

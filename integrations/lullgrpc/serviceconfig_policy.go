@@ -29,14 +29,12 @@ type Loss struct {
 // String returns both.
 func (l Loss) String() string { return l.Field + ": " + l.Why }
 
-func lossOf(l serviceconfig.Loss) Loss { return Loss{l.Field, l.Why} }
-
 // Policy returns base with the config's settings for its methods. The losses list what it does
 // differently from gRPC. A policy has no retryThrottling and no status codes: [WithServiceConfig]
 // applies these.
 func (mc MethodConfig) Policy(base lull.Policy, r Reading) (lull.Policy, []Loss) {
-	p, lost := mc.plain().Policy(base, serviceconfig.Reading{OldJitter: r.OldJitter, MaxCallAttempts: r.MaxCallAttempts})
-	return p, each(lost, lossOf)
+	p, lost := convert[serviceconfig.MethodConfig](mc).Policy(base, convert[serviceconfig.Reading](r))
+	return p, convert[[]Loss](lost)
 }
 
 // ServiceConfigOf returns the policy as a service config for the given methods, for clients without
@@ -49,10 +47,9 @@ func (mc MethodConfig) Policy(base lull.Policy, r Reading) (lull.Policy, []Loss)
 // policy that hedges after a fixed delay becomes a hedgingPolicy, which grpc-java, grpc-dotnet and
 // grpc-node support. grpc-go and gRPC core ignore it, and then do not retry.
 func ServiceConfigOf(p lull.Policy, names ...MethodName) (ServiceConfig, []Loss, error) {
-	plain := MethodConfig{Names: names}.plain().Names
-	c, lost, err := serviceconfig.Of(p, plain...)
+	c, lost, err := serviceconfig.Of(p, convert[[]serviceconfig.MethodName](names)...)
 	if err != nil {
 		return ServiceConfig{}, nil, err
 	}
-	return configOf(c), each(lost, lossOf), nil
+	return convert[ServiceConfig](c), convert[[]Loss](lost), nil
 }

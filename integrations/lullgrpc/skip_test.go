@@ -7,47 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
-	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/admission"
 )
-
-// Clients with gRPC's own health checking hold a Watch each. A Watch takes no place from calls.
-func TestHealthChecksTakeNoPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, err := admission.New(admission.Config{Limit: 4, MaxWait: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := admission.NewGate(a)
-		srv := health.NewServer()
-		srv.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-		lis := memnet.Listen()
-		e := &echo{unary: func(context.Context, int, string) (string, error) { return "ok", nil }}
-		serveWith(t, lis, e, func(s *grpc.Server) { healthpb.RegisterHealthServer(s, srv) },
-			grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g)))
-		for i := range 30 {
-			cc := dialWith(t, "dns:///"+lis.Addr().String(), grpc.WithDefaultServiceConfig(
-				`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`))
-			if _, err := call(t.Context(), cc, ""); err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
-			if _, err := healthpb.NewHealthClient(cc).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
-				t.Errorf("check %d: %v", i, err)
-			}
-		}
-		if n := g.Snapshot().InFlight; n > 0 {
-			t.Errorf("%d places are held by health checks", n)
-		}
-	})
-}
 
 // The methods that pass admission, and those that do not.
 func TestWithSkip(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // newStream is the stream interceptor. It returns when the first attempt is open, or the call has
 // ended without one.
 func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	m := c.methods.get(name)
+	m := c.methods.Get(name)
 	s := &stream{
 		c: c, d: c.dependency(ctx, targetOf(cc), m), method: m,
 		ctx: ctx, desc: desc, cc: cc, streamer: streamer, limit: c.buffer,

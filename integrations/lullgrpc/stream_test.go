@@ -2,12 +2,10 @@ package lullgrpc_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
@@ -64,6 +61,37 @@ func pushes(values ...string) func(grpc.ServerStream) error {
 	}
 }
 
+// clientSteps is what a streaming client does, step by step.
+func clientSteps(each ...func(t *testing.T, cs grpc.ClientStream)) func(t *testing.T, cs grpc.ClientStream) {
+	return func(t *testing.T, cs grpc.ClientStream) {
+		for _, step := range each {
+			step(t, cs)
+		}
+	}
+}
+
+func sends(texts ...string) func(*testing.T, grpc.ClientStream) {
+	return func(t *testing.T, cs grpc.ClientStream) {
+		for _, text := range texts {
+			send(t, cs, text)
+		}
+	}
+}
+
+// gets receives the texts, and then the end.
+func gets(texts ...string) func(*testing.T, grpc.ClientStream) {
+	return func(t *testing.T, cs grpc.ClientStream) {
+		for _, text := range texts {
+			receive(t, cs, text)
+		}
+		receiveEOF(t, cs)
+	}
+}
+
+func getsCode(code codes.Code) func(*testing.T, grpc.ClientStream) {
+	return func(t *testing.T, cs grpc.ClientStream) { wantFailure(t, receiveErr(t, cs), code, nil, 0) }
+}
+
 // TestStreamingScripts are the cases of grpc-go's TestRetryStreaming, by name.
 func TestStreamingScripts(t *testing.T) {
 	type script struct {
@@ -73,38 +101,15 @@ func TestStreamingScripts(t *testing.T) {
 		opts     []grpc.CallOption
 		least    time.Duration
 	}
-	unavailable := func(t *testing.T, cs grpc.ClientStream) {
-		send(t, cs, "1")
-		wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
-	}
+	unavailable := clientSteps(sends("1"), getsCode(codes.Unavailable))
 	answersLate := func(messages ...string) func(ss grpc.ServerStream) error {
-		return func(ss grpc.ServerStream) error {
-			if err := heard(ss, messages...); err != nil {
-				return err
-			}
-			return answer(ss, "5")
-		}
+		return func(ss grpc.ServerStream) error { return errors.Join(heard(ss, messages...), answer(ss, "5")) }
 	}
 	scripts := map[string]script{
-		"Non-retryable error code": {
-			server: steps(hears(codes.Internal, "1")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				wantFailure(t, receiveErr(t, cs), codes.Internal, nil, 0)
-			},
-			attempts: 1,
-		},
-		"One retry necessary": {
-			server: steps(hears(codes.Unavailable, "1"), answersLate("1")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				receive(t, cs, "5")
-				receiveEOF(t, cs)
-			},
-			attempts: 2,
-		},
+		"Non-retryable error code": {server: steps(hears(codes.Internal, "1")), client: clientSteps(sends("1"), getsCode(codes.Internal)), attempts: 1},
+		"One retry necessary":      {server: steps(hears(codes.Unavailable, "1"), answersLate("1")), client: clientSteps(sends("1"), gets("5")), attempts: 2},
 		"Exceed max attempts (4)": {
-			server: steps(hears(codes.Unavailable, "1"), hears(codes.Unavailable, "1"), hears(codes.Unavailable, "1"), hears(codes.Unavailable, "1")),
+			server: steps(slices.Repeat([]func(grpc.ServerStream) error{hears(codes.Unavailable, "1")}, 4)...),
 			client: func(t *testing.T, cs grpc.ClientStream) {
 				send(t, cs, "1")
 				wantFailure(t, receiveErr(t, cs), codes.Unavailable, lull.ErrAttemptsExhausted, 4)
@@ -112,25 +117,11 @@ func TestStreamingScripts(t *testing.T) {
 			attempts: 4,
 		},
 		"Multiple requests": {
-			server: steps(hears(codes.Unavailable, "1", "2"), answersLate("1", "2")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				send(t, cs, "2")
-				receive(t, cs, "5")
-				receiveEOF(t, cs)
-			},
-			attempts: 2,
+			server: steps(hears(codes.Unavailable, "1", "2"), answersLate("1", "2")), client: clientSteps(sends("1", "2"), gets("5")), attempts: 2,
 		},
 		"Multiple successive requests": {
 			server: steps(hears(codes.Unavailable, "1"), hears(codes.Unavailable, "1", "2"), answersLate("1", "2", "3")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				send(t, cs, "2")
-				send(t, cs, "3")
-				receive(t, cs, "5")
-				receiveEOF(t, cs)
-			},
-			attempts: 3,
+			client: clientSteps(sends("1", "2", "3"), gets("5")), attempts: 3,
 		},
 		"No retry after receiving": {
 			server: steps(hears(codes.Unavailable, "1"), func(ss grpc.ServerStream) error {
@@ -147,32 +138,26 @@ func TestStreamingScripts(t *testing.T) {
 			server: steps(hears(codes.Unavailable, "1"), func(ss grpc.ServerStream) error {
 				return errors.Join(heard(ss, "1"), ss.SendHeader(metadata.Pairs("attempt", "second")))
 			}),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				md, err := cs.Header()
-				if err != nil || !slices.Equal(md["attempt"], []string{"second"}) {
+			client: clientSteps(sends("1"), func(t *testing.T, cs grpc.ClientStream) {
+				if md, err := cs.Header(); err != nil || !slices.Equal(md["attempt"], []string{"second"}) {
 					t.Errorf("header %v, %v", md, err)
 				}
-				receiveEOF(t, cs)
-			},
+			}, gets()),
 			attempts: 2,
 		},
 		"No retry after header": {
 			server: steps(func(ss grpc.ServerStream) error {
 				return errors.Join(heard(ss, "1"), ss.SendHeader(metadata.MD{}), fails(codes.Unavailable))
 			}),
-			client:   unavailable,
-			attempts: 1,
+			client: unavailable, attempts: 1,
 		},
 		"No retry after context": {
 			server: steps(hears(codes.Unavailable, "1")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
+			client: clientSteps(sends("1"), func(t *testing.T, cs grpc.ClientStream) {
 				if cs.Context() == nil {
 					t.Error("no context")
 				}
-				wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
-			},
+			}, getsCode(codes.Unavailable)),
 			attempts: 1,
 		},
 		"Replaying close send": {
@@ -181,52 +166,31 @@ func TestStreamingScripts(t *testing.T) {
 			}, func(ss grpc.ServerStream) error {
 				return errors.Join(heard(ss, "1", "2"), heardEOF(ss), answer(ss, "1", "3", "5"))
 			}),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				send(t, cs, "2")
+			client: clientSteps(sends("1", "2"), func(t *testing.T, cs grpc.ClientStream) {
 				if err := cs.CloseSend(); err != nil {
 					t.Error(err)
 				}
-				receive(t, cs, "1")
-				receive(t, cs, "3")
-				receive(t, cs, "5")
-				receiveEOF(t, cs)
-			},
+			}, gets("1", "3", "5")),
 			attempts: 2,
 		},
 		"Negative pushback":        {server: steps(pushes("-1")), client: unavailable, attempts: 1},
 		"Non-numeric pushback":     {server: steps(pushes("xxx")), client: unavailable, attempts: 1},
 		"Multiple pushback values": {server: steps(pushes("100", "10")), client: unavailable, attempts: 1},
-		"1s pushback": {
-			server: steps(pushes("1000"), answersLate("1")),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, "1")
-				receive(t, cs, "5")
-				receiveEOF(t, cs)
-			},
-			attempts: 2,
-			least:    time.Second,
-		},
+		"1s pushback":              {server: steps(pushes("1000"), answersLate("1")), client: clientSteps(sends("1"), gets("5")), attempts: 2, least: time.Second},
 		"Overflowing buffer": {
 			server: steps(func(ss grpc.ServerStream) error {
 				return errors.Join(ss.RecvMsg(new(wrapperspb.StringValue)), fails(codes.Unavailable))
 			}),
-			client: func(t *testing.T, cs grpc.ClientStream) {
-				send(t, cs, strings.Repeat("x", 500))
-				wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
-			},
+			client:   clientSteps(sends(strings.Repeat("x", 500)), getsCode(codes.Unavailable)),
 			attempts: 1,
 			opts:     []grpc.CallOption{grpc.MaxRetryRPCBufferSize(200)},
 		},
 	}
 
 	var published struct{ Cases []struct{ Name string } }
-	data, err := os.ReadFile("testdata/streaming_retry_scripts.json")
-	if err == nil {
-		err = json.Unmarshal(data, &published)
-	}
-	if err != nil || len(published.Cases) != len(scripts) {
-		t.Fatalf("%d scripts for %d published cases (%v)", len(scripts), len(published.Cases), err)
+	vectors(t, "streaming_retry_scripts.json", &published)
+	if len(published.Cases) != len(scripts) {
+		t.Fatalf("%d scripts for %d published cases", len(scripts), len(published.Cases))
 	}
 	for _, c := range published.Cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -240,10 +204,7 @@ func TestStreamingScripts(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				start := time.Now()
-				cs, err := cc.NewStream(ctx, bidiStreams, bidiMethod, s.opts...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				cs := open(t, ctx, cc, bidiStreams, s.opts...)
 				s.client(t, cs)
 				if e.count() != s.attempts {
 					t.Errorf("%d attempts, want %d", e.count(), s.attempts)
@@ -262,17 +223,13 @@ func TestStreamingScripts(t *testing.T) {
 }
 
 // inBubble opens a stream to a server that follows a script.
-func inBubble(t *testing.T, desc *grpc.StreamDesc, method string, e *echo, p lull.Policy, opts []lullgrpc.Option, do func(t *testing.T, cs grpc.ClientStream, cancel context.CancelFunc)) {
+func inBubble(t *testing.T, desc *grpc.StreamDesc, e *echo, p lull.Policy, opts []lullgrpc.Option, do func(t *testing.T, cs grpc.ClientStream, cancel context.CancelFunc)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cc := inMemory(t, e, p, opts...)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		cs, err := cc.NewStream(ctx, desc, method)
-		if err != nil {
-			t.Fatal(err)
-		}
-		do(t, cs, cancel)
+		do(t, open(t, ctx, cc, desc), cancel)
 	})
 }
 
@@ -284,7 +241,7 @@ func TestAQuietStreamIsLeftAlone(t *testing.T) {
 		time.Sleep(time.Hour) // longer than any timeout of the policy
 		return answer(ss, "at last")
 	}}
-	inBubble(t, serverStreams, serverMethod, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, serverStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		send(t, cs, "watch")
 		receive(t, cs, "at last")
 		receiveEOF(t, cs)
@@ -308,7 +265,7 @@ func TestStreamTimeouts(t *testing.T) {
 	}}
 	p := quick()
 	p.AttemptTimeout, p.Timeouts = 2*time.Second, lull.TimeoutsAlways
-	inBubble(t, serverStreams, serverMethod, e, p, []lullgrpc.Option{idempotent(), lullgrpc.WithStreamTimeouts()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, serverStreams, e, p, []lullgrpc.Option{idempotent(), lullgrpc.WithStreamTimeouts()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		send(t, cs, "list")
 		receive(t, cs, "in time")
 		receive(t, cs, "and on")
@@ -325,7 +282,7 @@ func TestStreamTimeoutsRunUntilTheAnswer(t *testing.T) {
 	p := quick()
 	p.AttemptTimeout, p.Timeouts = 2*time.Second, lull.TimeoutsAlways
 	opts := []lullgrpc.Option{idempotent(), lullgrpc.WithStreamTimeouts(), lullgrpc.WithReplayBuffer(10)}
-	inBubble(t, bidiStreams, bidiMethod, e, p, opts, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, bidiStreams, e, p, opts, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		start := time.Now()
 		send(t, cs, strings.Repeat("x", 100))
 		wantFailure(t, receiveErr(t, cs), codes.DeadlineExceeded, nil, 0)
@@ -368,52 +325,45 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 	p := lull.Policy{}
 	p.Limit.InFlight = 1
 	// The bubble fails if a goroutine is left.
-	t.Run("its context ends", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := newClient(t, p, idempotent())
-			cc := through(t, &echo{stream: quiet}, c)
-			ctx, cancel := context.WithCancel(t.Context())
-			if _, err := cc.NewStream(ctx, bidiStreams, bidiMethod); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			d := c.Dependency(t.Context(), cc.Target(), bidiMethod)
-			if n := d.Limiter().InFlight(); n != 1 {
-				t.Errorf("%d in flight, want 1", n)
-			}
-			cancel()
-			synctest.Wait()
-			if n := d.Limiter().InFlight(); n != 0 {
-				t.Errorf("%d in flight, want none", n)
-			}
-		})
+	run(t, "its context ends", func(t *testing.T) {
+		c := newClient(t, p, idempotent())
+		cc := served(t, &echo{stream: quiet})(c.DialOptions()...)
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := cc.NewStream(ctx, bidiStreams, bidiMethod); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		d := c.Dependency(t.Context(), cc.Target(), bidiMethod)
+		if n := d.Limiter().InFlight(); n != 1 {
+			t.Errorf("%d in flight, want 1", n)
+		}
+		cancel()
+		synctest.Wait()
+		if n := d.Limiter().InFlight(); n != 0 {
+			t.Errorf("%d in flight, want none", n)
+		}
 	})
-	t.Run("its connection is closed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := newClient(t, p, idempotent())
-			cc := through(t, &echo{stream: quiet}, c)
-			cs, err := cc.NewStream(context.Background(), bidiStreams, bidiMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			cc.Close()
-			synctest.Wait()
-			if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
-				t.Errorf("%d in flight, want none", n)
-			}
-			wantFailure(t, receiveErr(t, cs), codes.Canceled, nil, 0)
-			if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
-				t.Errorf("sending: %v, want io.EOF", err)
-			}
-		})
+	run(t, "its connection is closed", func(t *testing.T) {
+		c := newClient(t, p, idempotent())
+		cc := served(t, &echo{stream: quiet})(c.DialOptions()...)
+		cs := open(t, context.Background(), cc, bidiStreams)
+		synctest.Wait()
+		cc.Close()
+		synctest.Wait()
+		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
+			t.Errorf("%d in flight, want none", n)
+		}
+		wantFailure(t, receiveErr(t, cs), codes.Canceled, nil, 0)
+		if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
+			t.Errorf("sending: %v, want io.EOF", err)
+		}
 	})
 	t.Run("it waits for another attempt", func(t *testing.T) {
 		p := quick()
 		p.Backoff = backoff.Schedule{Base: time.Hour, Cap: time.Hour, Jitter: backoff.None}
 		p.Deadline = lull.NoTimeout
 		e := &echo{stream: func(ss grpc.ServerStream, _ int) error { return fails(codes.Unavailable) }}
-		inBubble(t, bidiStreams, bidiMethod, e, p, []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, cancel context.CancelFunc) {
+		inBubble(t, bidiStreams, e, p, []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, cancel context.CancelFunc) {
 			time.AfterFunc(time.Minute, cancel)
 			sent := make(chan error)
 			go func() {
@@ -441,7 +391,7 @@ func TestASenderAloneIsRetried(t *testing.T) {
 			return errors.Join(heard(ss, "a", "b", "c"), heardEOF(ss), answer(ss, "sum"))
 		},
 	)}
-	inBubble(t, clientStreams, clientMethod, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, clientStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		for i, text := range []string{"a", "b", "c"} {
 			send(t, cs, text)
 			synctest.Wait()
@@ -471,13 +421,8 @@ func TestCloseSendWaitsForTheReplay(t *testing.T) {
 		},
 	)}
 	synctest.Test(t, func(t *testing.T) {
-		lis := bufconn.Listen(1 << 20)
-		serve(t, lis, e, grpc.InitialWindowSize(64<<10)) // and no more, though it turns out to be quick
-		cc := dialWith(t, "passthrough:///memory", append(newClient(t, quick(), idempotent()).DialOptions(), dialer(lis))...)
-		cs, err := cc.NewStream(t.Context(), clientStreams, clientMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cc := served(t, e, grpc.InitialWindowSize(64<<10))(newClient(t, quick(), idempotent()).DialOptions()...)
+		cs := open(t, t.Context(), cc, clientStreams)
 		for range all {
 			send(t, cs, text)
 		}
@@ -500,7 +445,7 @@ func TestMessagesAreReplayedAsTheyWere(t *testing.T) {
 	e := &echo{stream: steps(hears(codes.Unavailable, "a", "b"), func(ss grpc.ServerStream) error {
 		return errors.Join(heard(ss, "a", "b", "c"), answer(ss, "d"))
 	})}
-	inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		m := new(wrapperspb.StringValue)
 		for _, m.Value = range []string{"a", "b", "c"} { // one message for all
 			if err := cs.SendMsg(m); err != nil {
@@ -526,7 +471,7 @@ func TestLegacyMessagesAreReplayed(t *testing.T) {
 	e := &echo{stream: steps(hears(codes.Unavailable, "a"), func(ss grpc.ServerStream) error {
 		return errors.Join(heard(ss, "a"), answer(ss, "b"))
 	})}
-	inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		if err := cs.SendMsg(&legacy{"a"}); err != nil {
 			t.Fatal(err)
 		}
@@ -541,7 +486,7 @@ func TestABufferOfNothingCommitsWithTheFirstMessage(t *testing.T) {
 	}}
 	for size, want := range map[int]int{0: 1, 6: 1, 7: 1, 8: 4} { // "1" is 3 bytes, and 5 for the frame
 		e.calls, e.previous = 0, nil
-		inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent(), lullgrpc.WithReplayBuffer(size)}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+		inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent(), lullgrpc.WithReplayBuffer(size)}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 			send(t, cs, "1")
 			wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
 			if e.count() != want {
@@ -557,10 +502,7 @@ func TestWhatCannotBeKeptCommits(t *testing.T) {
 	}}
 	synctest.Test(t, func(t *testing.T) {
 		cc := inMemory(t, e, quick(), idempotent())
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod, grpc.ForceCodec(rawCodec{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, t.Context(), cc, bidiStreams, grpc.ForceCodec(rawCodec{}))
 		if err := cs.SendMsg([]byte("\n\x03raw")); err != nil {
 			t.Fatal(err)
 		}
@@ -584,13 +526,9 @@ func TestAMessageTooLargeToSendIsTooLargeOnceMore(t *testing.T) {
 		cc := inMemory(t, e, quick(), idempotent())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		cs, err := cc.NewStream(ctx, bidiStreams, bidiMethod, grpc.MaxCallSendMsgSize(100))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, ctx, cc, bidiStreams, grpc.MaxCallSendMsgSize(100))
 		start := time.Now()
-		err = cs.SendMsg(wrapperspb.String(strings.Repeat("x", 200)))
-		wantFailure(t, err, codes.ResourceExhausted, nil, 0)
+		wantFailure(t, cs.SendMsg(wrapperspb.String(strings.Repeat("x", 200))), codes.ResourceExhausted, nil, 0)
 		wantFailure(t, receiveErr(t, cs), codes.ResourceExhausted, nil, 0)
 		if e.count() > 1 || time.Since(start) != 0 {
 			t.Errorf("%d attempts, %v", e.count(), time.Since(start))
@@ -601,7 +539,7 @@ func TestAMessageTooLargeToSendIsTooLargeOnceMore(t *testing.T) {
 func TestMisuseIsGRPCsToFind(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, _ int) error { <-ss.Context().Done(); return nil }}
 	for _, desc := range []*grpc.StreamDesc{bidiStreams, serverStreams} {
-		inBubble(t, desc, "/lull.test.Echo/"+desc.StreamName, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+		inBubble(t, desc, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 			send(t, cs, "1")
 			if desc.ClientStreams {
 				cs.CloseSend()
@@ -616,7 +554,7 @@ func TestMisuseIsGRPCsToFind(t *testing.T) {
 func TestACommittedStreamIsNotRepeated(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, _ int) error { return fails(codes.Unavailable) }}
 	var ev events
-	inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent(), ev.watch()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent(), ev.watch()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		cs.Context()
 		wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
 		time.Sleep(time.Minute)
@@ -639,7 +577,7 @@ func TestAStreamWithoutAnAnswer(t *testing.T) {
 	}}
 	for _, header := range []bool{false, true} {
 		e.calls = 0
-		inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+		inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 			if header {
 				if md, err := cs.Header(); len(md) > 0 && md["attempt"] != nil || err != nil {
 					t.Errorf("header %v, %v", md, err)
@@ -662,10 +600,7 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []error
 		cc := inMemory(t, e, quick(), idempotent())
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod, grpc.OnFinish(func(err error) { told = append(told, err) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := open(t, t.Context(), cc, bidiStreams, grpc.OnFinish(func(err error) { told = append(told, err) }))
 		if md, err := cs.Header(); md != nil || err != nil {
 			t.Errorf("header %v, %v, want neither", md, err)
 		}
@@ -690,19 +625,18 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 	})
 }
 
-func TestOnFinishIsCalledOnceForAStream(t *testing.T) {
-	e := &echo{stream: steps(hears(codes.Unavailable), func(ss grpc.ServerStream) error { return answer(ss, "1", "2") })}
+func TestEventsOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		e := &echo{stream: steps(hears(codes.Unavailable), func(ss grpc.ServerStream) error { return answer(ss, "1") })}
+		var ev events
 		var told []error
-		cc := inMemory(t, e, quick(), idempotent())
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod, grpc.OnFinish(func(err error) { told = append(told, err) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cc := inMemory(t, e, quick(), idempotent(), ev.watch())
+		cs := open(t, t.Context(), cc, bidiStreams, grpc.OnFinish(func(err error) { told = append(told, err) }))
 		receive(t, cs, "1")
-		receive(t, cs, "2")
-		if len(told) != 0 {
-			t.Errorf("OnFinish was told %v too early", told)
+		synctest.Wait()
+		ended := ev.of(event.CallEnded)
+		if len(ended) != 1 || ended[0].Reason != engine.Success || ended[0].Attempt != 2 || ended[0].Operation != bidiMethod {
+			t.Errorf("ended %+v: want a success of two attempts, once the stream is answered", ended)
 		}
 		receiveEOF(t, cs)
 		if len(told) != 1 || told[0] != nil {
@@ -711,18 +645,15 @@ func TestOnFinishIsCalledOnceForAStream(t *testing.T) {
 	})
 }
 
-func TestEventsOfAStream(t *testing.T) {
-	e := &echo{stream: steps(hears(codes.Unavailable), func(ss grpc.ServerStream) error { return answer(ss, "1") })}
-	var ev events
-	inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent(), ev.watch()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
-		receive(t, cs, "1")
-		synctest.Wait()
-		ended := ev.of(event.CallEnded)
-		if len(ended) != 1 || ended[0].Reason != engine.Success || ended[0].Attempt != 2 || ended[0].Operation != bidiMethod {
-			t.Errorf("ended %+v: want a success of two attempts, once the stream is answered", ended)
+// booms fails the test unless do panics with "boom".
+func booms(t *testing.T, do func()) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != "boom" {
+			t.Errorf("recovered %v", p)
 		}
-		receiveEOF(t, cs)
-	})
+	}()
+	do()
 }
 
 func TestAPanicGoesOnUp(t *testing.T) {
@@ -740,14 +671,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 			})
 		},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p != "boom" {
-					t.Errorf("recovered %v", p)
-				}
-			}()
-			do()
-		}()
+		booms(t, do)
 	}
 	if n := c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
 		t.Errorf("%d in flight", n)
@@ -762,22 +686,10 @@ func TestAPanicGoesOnUp(t *testing.T) {
 			}
 			return streamer(ctx, desc, cc, method, opts...)
 		}
-		lis := bufconn.Listen(1 << 20)
-		serve(t, lis, e)
-		cc := dialWith(t, "passthrough:///memory", append(c.DialOptions(), dialer(lis), grpc.WithChainStreamInterceptor(explode))...)
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cc := served(t, e)(append(c.DialOptions(), grpc.WithChainStreamInterceptor(explode))...)
+		cs := open(t, t.Context(), cc, bidiStreams)
 		for _, do := range []func(){func() { cs.RecvMsg(nilString()) }, func() { cs.SendMsg(nilString()) }, func() { cs.Header() }} {
-			func() {
-				defer func() {
-					if p := recover(); p != "boom" {
-						t.Errorf("recovered %v", p)
-					}
-				}()
-				do()
-			}()
+			booms(t, do)
 		}
 		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
 			t.Errorf("%d in flight", n)
@@ -792,10 +704,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		func() {
-			defer func() { recover() }()
-			cs.RecvMsg(nil)
-		}()
+		booms(t, func() { cs.RecvMsg(nil) })
 		cancel()
 		synctest.Wait()
 		if n := c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {

@@ -6,38 +6,22 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/internal/recent"
 )
 
-// targets keeps a dependency for each target and rule, and the throttle that a target's
-// dependencies share if a service config asks for one. It is bounded like a lull.Registry. It is
-// not a Registry because of that throttle.
-type targets struct{ byName *recent.Cache[*target] }
-
+// A target has a dependency for each rule, and the throttle that they share if a service config asks for
+// one. Because of that throttle a client has no lull.Registry; what it remembers is bounded like one.
 type target struct {
 	name     string
 	throttle *budget.GRPCThrottle
 	deps     []atomic.Pointer[lull.Dependency] // by rule
 }
 
-func (ts *targets) init(o *options) {
-	ts.byName = recent.New(o.size, func(name string) *target {
-		t := &target{name: name, deps: make([]atomic.Pointer[lull.Dependency], len(o.rules))}
-		if o.throttle != nil {
-			t.throttle, _ = budget.NewGRPCThrottle(*o.throttle) // validated by WithServiceConfig
-		}
-		return t
-	})
-}
-
-func (ts *targets) all(yield func(*lull.Dependency) bool) {
-	for _, t := range ts.byName.All {
-		for i := range t.deps {
-			if d := t.deps[i].Load(); d != nil && !yield(d) {
-				return
-			}
-		}
+func (o *options) newTarget(name string) *target {
+	t := &target{name: name, deps: make([]atomic.Pointer[lull.Dependency], len(o.rules))}
+	if o.throttle != nil {
+		t.throttle, _ = budget.NewGRPCThrottle(*o.throttle) // validated by WithServiceConfig
 	}
+	return t
 }
 
 // dependency returns the target's dependency for the methods under r. It makes one if there is

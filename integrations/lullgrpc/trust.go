@@ -27,12 +27,9 @@ func newServerOptions(opts []ServerOption) (o serverOptions) {
 // WithTrust makes an interceptor believe the claims of a call only if trusted returns true. The
 // claims are the number of the attempt and, for [AdmitUnary] and [AdmitStream], whether it is a
 // hedge and its priority. Other calls count as first attempts with priority Critical. trusted gets
-// the call's context, and must be safe for concurrent use. [TrustNobody] and [TrustMutualTLS] are
-// such functions. The option has the same name, and the same defaults, in lullhttp.NewHandler and
-// in package admission. Without it, or with nil, nobody's priority is believed, since a false one
-// takes from others, and everybody's other claims are.
-//
-// The deadline of a call is gRPC's own, and is kept whoever set it.
+// the call's context, and must be safe for concurrent use. Without it, or with nil, nobody's priority is
+// believed, since a false one takes from others, and everybody's other claims are. docs/servers.md, under
+// "Whom to believe", has the reasons. The deadline of a call is gRPC's own, and is kept whoever set it.
 func WithTrust(trusted func(ctx context.Context) bool) ServerOption {
 	return func(o *serverOptions) { o.trusted = trusted }
 }

@@ -17,7 +17,7 @@ import (
 
 // invoke is the unary interceptor.
 func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	m := c.methods.get(name)
+	m := c.methods.Get(name)
 	d := c.dependency(ctx, targetOf(cc), m)
 	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
 	var ofCaller callerOptions

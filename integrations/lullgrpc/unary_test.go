@@ -54,70 +54,6 @@ func informing(code codes.Code, delay time.Duration) func(context.Context) error
 	}
 }
 
-func TestAFailureIsRepeatedAndTheServerLearnsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &echo{unary: script(with(codes.Unavailable), with(codes.Unavailable))}
-		cc := inMemory(t, e, quick(), idempotent())
-		// A proxy forwards the metadata that it received. Its own caller's count is not forwarded.
-		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "7", "other", "stays")
-		if out, err := call(ctx, cc, "hello"); out != "hello" || err != nil {
-			t.Fatalf("answer %q, %v", out, err)
-		}
-		if got := e.attempts(); !slices.Equal(got, []string{"", "1", "2"}) {
-			t.Errorf("attempts header %q", got)
-		}
-	})
-}
-
-func TestPushbackIsWaitedFor(t *testing.T) {
-	for _, ms := range []string{"1", "700", "20000"} {
-		synctest.Test(t, func(t *testing.T) {
-			want, _ := time.ParseDuration(ms + "ms")
-			var ev events
-			e := &echo{unary: script(pushing(codes.Unavailable, ms))}
-			cc := inMemory(t, e, quick(), idempotent(), ev.watch())
-			start := time.Now()
-			if _, err := call(t.Context(), cc, ""); err != nil {
-				t.Fatal(err)
-			}
-			if waits := ev.waits(); len(waits) != 1 || waits[0] < want || time.Since(start) < want {
-				t.Errorf("pushback %sms: waits %v, answer after %v", ms, waits, time.Since(start))
-			}
-			if e := ev.of(event.RetryScheduled)[0]; e.Verdict.After != want || e.Verdict.Kind != lull.KindRateLimited {
-				t.Errorf("pushback %sms: verdict %+v", ms, e.Verdict)
-			}
-		})
-	}
-}
-
-func TestPushbackForbids(t *testing.T) {
-	for _, values := range [][]string{{"-1"}, {"-20000"}, {"xxx"}, {""}, {"1.5"}, {"007"}, {"+5"}, {"12abc"}, {"2147483648"}, {"100", "10"}, {"5", "5"}} {
-		synctest.Test(t, func(t *testing.T) {
-			e := &echo{unary: script(pushing(codes.Unavailable, values...))}
-			cc := inMemory(t, e, quick(), idempotent())
-			_, err := call(t.Context(), cc, "")
-			wantFailure(t, err, codes.Unavailable, lull.ErrOverloaded, 1)
-			if n := e.count(); n != 1 {
-				t.Errorf("pushback %q: %d attempts", values, n)
-			}
-		})
-	}
-}
-
-func TestPushbackBringsNoAnswerToLife(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &echo{unary: script(pushing(codes.NotFound, "10"))}
-		cc := inMemory(t, e, quick(), idempotent())
-		_, err := call(t.Context(), cc, "")
-		if st, ok := err.(interface{ GRPCStatus() *status.Status }); !ok || st.GRPCStatus().Message() != "as scripted" || e.count() != 1 {
-			t.Errorf("error %#v after %d attempts, want the server's own after one", err, e.count())
-		}
-		if _, ok := errors.AsType[*lull.Error](err); ok {
-			t.Error("an answer came back in an Error")
-		}
-	})
-}
-
 func TestRetryInfoIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ev events
@@ -145,27 +81,6 @@ func TestRetryInfoIsWaitedFor(t *testing.T) {
 		}
 		if took := time.Since(start); took < 12*time.Second {
 			t.Errorf("answer after %v", took)
-		}
-	})
-}
-
-func TestResourceExhaustedIsNotRepeatedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ev events
-		e := &echo{unary: script(with(codes.ResourceExhausted), with(codes.ResourceExhausted), with(codes.Unavailable))}
-		p := quick()
-		p.RateLimitedBase = 2 * time.Second
-		cc := inMemory(t, e, p, idempotent(), ev.watch())
-		start := time.Now()
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
-		// No jitter in this policy: what is left is the schedule.
-		if waits := ev.waits(); len(waits) != 3 || waits[0] < 2*time.Second || waits[1] < waits[0] || waits[2] != time.Millisecond {
-			t.Errorf("waits %v: want two of a rate-limited call, and one of an ordinary", waits)
-		}
-		if time.Since(start) < 4*time.Second {
-			t.Errorf("answer after %v", time.Since(start))
 		}
 	})
 }

@@ -14,8 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"github.com/lullgo/lull/internal/memnet"
 )
 
 // read counts how often a message is read, as marshalling does.
@@ -34,14 +32,10 @@ func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
 			}
 			return answer(ss, "done")
 		}}
-		lis := memnet.Listen()
-		serve(t, lis, e)
+		connect := served(t, e)
 		looked := func(opts ...grpc.DialOption) int64 {
-			cc := dialWith(t, lis.Addr().String(), opts...)
-			cs, err := cc.NewStream(t.Context(), clientStreams, clientMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cc := connect(opts...)
+			cs := open(t, t.Context(), cc, clientStreams)
 			var n atomic.Int64
 			m := read{wrapperspb.String(strings.Repeat("x", 64<<10)), &n}
 			for range 5 { // past the replay buffer
@@ -137,12 +131,9 @@ func TestACommitIsNoAnswer(t *testing.T) {
 			p := quick()
 			p.Limit.InFlight = 1
 			c := newClient(t, p, idempotent())
-			cc := through(t, e, c)
+			cc := served(t, e)(c.DialOptions()...)
 			limiter := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter()
-			cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cs := open(t, t.Context(), cc, bidiStreams)
 			switch how {
 			case "header":
 				cs.Header()

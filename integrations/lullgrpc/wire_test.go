@@ -14,15 +14,12 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
-	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/memnet"
 )
 
 func TestACallThatWasNeverSentIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lis := memnet.Listen()
-		nobody := lis.Addr().String()
-		lis.Close()
+		nobody := unused()
 		var ev events
 		cc := dial(t, nobody, quick(), ev.watch()) // nothing is idempotent
 		_, err := call(t.Context(), cc, "")
@@ -59,9 +56,7 @@ func TestACallThatWasSentIsNot(t *testing.T) {
 // An interceptor that hides options hides the proof as well: no call counts as never sent.
 func TestWithoutProofNothingIsNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lis := memnet.Listen()
-		nobody := lis.Addr().String()
-		lis.Close()
+		nobody := unused()
 		hide := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, _ ...grpc.CallOption) error {
 			return invoker(ctx, method, req, reply, cc)
 		}
@@ -80,12 +75,11 @@ func TestGRPCsOwnRetriesAreOff(t *testing.T) {
 			unary:  func(context.Context, int, string) (string, error) { return "", fails(codes.Unavailable) },
 			stream: func(grpc.ServerStream, int) error { return fails(codes.Unavailable) },
 		}
-		lis := memnet.Listen()
-		serve(t, lis, e)
+		connect := served(t, e)
 		p := quick()
 		p.Attempts = 1
 		attempts := func(opts ...grpc.DialOption) (unary, stream int) {
-			cc := dialWith(t, lis.Addr().String(), append(opts, grpc.WithDefaultServiceConfig(nativeRetries))...)
+			cc := connect(append(opts, grpc.WithDefaultServiceConfig(nativeRetries))...)
 			before := e.count()
 			if _, err := call(t.Context(), cc, ""); err == nil {
 				t.Error("no error")
@@ -132,10 +126,7 @@ func TestTransparentRetriesStayGRPCs(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-				if err != nil {
-					t.Fatal(err)
-				}
+				cs := open(t, t.Context(), cc, bidiStreams)
 				send(t, cs, "a")
 				receive(t, cs, "b")
 				receiveEOF(t, cs)
@@ -216,90 +207,4 @@ func onHeaders(c net.Conn, answer func(id []byte) (frame []byte, more bool)) err
 			}
 		}
 	}
-}
-
-func TestAServerThatDiesInMidStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lis := memnet.Listen()
-		e := &echo{stream: func(ss grpc.ServerStream, _ int) error {
-			if err := answer(ss, "first"); err != nil {
-				return err
-			}
-			<-ss.Context().Done()
-			return ss.Context().Err()
-		}}
-		s := serve(t, lis, e)
-		cc := dial(t, lis.Addr().String(), quick(), idempotent())
-		cs, err := cc.NewStream(t.Context(), serverStreams, serverMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		send(t, cs, "go")
-		if err := cs.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
-		receive(t, cs, "first")
-		s.Stop()
-		err = receiveErr(t, cs)
-		wantFailure(t, err, codes.Unavailable, nil, 0)
-		if _, wrapped := err.(*lullgrpc.Error); wrapped || e.count() != 1 {
-			t.Errorf("error %#v after %d attempts: a stream that had begun to answer was repeated", err, e.count())
-		}
-	})
-}
-
-func TestAStreamOutlivesAServerThatDiesBeforeItAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		first, second := memnet.Listen(), memnet.Listen()
-		var s *grpc.Server
-		dead := make(chan struct{})
-		dies := &echo{stream: func(ss grpc.ServerStream, _ int) error {
-			if err := heard(ss, "a", "b"); err != nil {
-				return err
-			}
-			go s.Stop()
-			defer close(dead)
-			<-ss.Context().Done()
-			return ss.Context().Err()
-		}}
-		s = serve(t, first, dies)
-		lives := &echo{stream: func(ss grpc.ServerStream, _ int) error {
-			if err := heard(ss, "a", "b", "c"); err != nil {
-				return err
-			}
-			return answer(ss, "d")
-		}}
-		serve(t, second, lives)
-		addrs := make(chan string, 2)
-		addrs <- first.Addr().String()
-		addrs <- second.Addr().String()
-		redirect := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			select {
-			case addr := <-addrs:
-				return memnet.Dial(ctx, "tcp", addr)
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		})
-		p := quick()
-		p.Backoff.Base, p.Backoff.Cap = 20*time.Millisecond, 20*time.Millisecond
-		cc := dialWith(t, "passthrough:///two", append(newClient(t, p, idempotent()).DialOptions(), redirect)...)
-		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		send(t, cs, "a")
-		send(t, cs, "b")
-		got := make(chan error)
-		go func() { got <- cs.RecvMsg(nilString()) }()
-		<-dead
-		send(t, cs, "c")
-		if err := <-got; err != nil {
-			t.Fatal(err)
-		}
-		receiveEOF(t, cs)
-		if got := lives.attempts(); len(got) != 1 || got[0] != "1" {
-			t.Errorf("the second server saw attempts %q", got)
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,39 @@ func newClient(js jetstream.JetStream) (client, error) {
 		k.prefix = strings.TrimSuffix(o.APIPrefix, ".") + "."
 	}
 	return k, nil
+}
+
+// connect returns a client for the queue that c names, and c with its defaults.
+func connect(js jetstream.JetStream, c Config) (k client, _ Config, err error) {
+	if c, err = c.checked(); err == nil {
+		k, err = newClient(js)
+	}
+	return k, c, err
+}
+
+// stream returns a stream. It is marked with lull.Permanent if there is none.
+func (k client) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	s, err := k.js.Stream(ctx, name)
+	return s, found("stream "+name, err)
+}
+
+// consumer returns what the server says of a consumer, which stream does for a stream.
+func (k client) consumer(ctx context.Context, stream, name string) (*jetstream.ConsumerInfo, error) {
+	c, err := k.js.Consumer(ctx, stream, name)
+	if err != nil {
+		return nil, found("consumer "+name+" of "+stream, err)
+	}
+	return c.CachedInfo(), nil
+}
+
+func found(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case absent(err):
+		return lull.Permanent(fmt.Errorf("lullnats: %s: %w", what, err))
+	}
+	return fmt.Errorf("lullnats: %s: %w", what, err)
 }
 
 // errAway is returned while there is no connection. nats.go would keep the request until there is
@@ -133,7 +167,6 @@ func (k client) fetch(ctx context.Context, stream, consumer string) (*nats.Msg, 
 	return nil, fmt.Errorf("lullnats: %s: status %s %s", subject, code, text)
 }
 
-// stored is a message in a stream.
 type stored struct {
 	Subject string    `json:"subject"`
 	Seq     uint64    `json:"seq"`
@@ -201,15 +234,7 @@ func (k client) remove(ctx context.Context, stream string, seq uint64) error {
 // is reports whether err is one of these answers of the server.
 func is(err error, codes ...jetstream.ErrorCode) bool {
 	var failed jetstream.JetStreamError
-	if !errors.As(err, &failed) || failed.APIError() == nil {
-		return false
-	}
-	for _, code := range codes {
-		if failed.APIError().ErrorCode == code {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &failed) && failed.APIError() != nil && slices.Contains(codes, failed.APIError().ErrorCode)
 }
 
 // absent reports whether err means that a stream, a consumer or JetStream does not exist.

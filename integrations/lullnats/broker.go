@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,14 +40,10 @@ type Broker struct {
 }
 
 // Open connects to the queue that c names. It calls Check. If anything is missing or different, it
-// fails with a list that is marked with lull.Permanent, because it would break a promise of the
-// Broker. If the server cannot be asked now, Open succeeds: the first Receive that reaches it checks.
+// fails with a list that is marked with lull.Permanent. If the server cannot be asked now, the first Receive
+// that reaches it checks.
 func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error) {
-	c, err := c.checked()
-	if err != nil {
-		return nil, lull.Permanent(err)
-	}
-	k, err := newClient(js)
+	k, c, err := connect(js, c)
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
@@ -90,22 +88,15 @@ func (b *Broker) check(ctx context.Context) error {
 
 // Capabilities is part of queue.Broker.
 func (b *Broker) Capabilities() queue.Capabilities {
-	can := queue.Capabilities{
+	return queue.Capabilities{
 		MaxDelay:     MaxDelay,
 		FreeDefer:    b.c.Schedules,
+		Order:        b.c.Order,
 		Losses:       b.c.Schedules, // elsewhere the server counts retries and losses alike
-		Counts:       queue.ByBroker,
 		Leases:       true,
 		Extends:      true,
 		Deduplicates: true,
 	}
-	if b.c.Order == queue.Total {
-		can.Order = queue.Total
-	}
-	if b.c.Schedules {
-		can.Counts = queue.ByAdapter
-	}
-	return can
 }
 
 // receipt is the Broker's record of a delivery, for its settlement.
@@ -136,7 +127,6 @@ func (r *receipt) until() (time.Time, error) {
 	return r.lease, nil
 }
 
-// extended records the lease's new beginning and end.
 func (r *receipt) extended(since, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,11 +158,11 @@ func (r *receipt) shorten(length time.Duration, why error) {
 	}
 }
 
-// ends records the lease's end, with earlier only if it is before the old one.
-func (r *receipt) ends(t time.Time, earlier bool) {
+// ends records that the lease ends at t, if that is earlier.
+func (r *receipt) ends(t time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !earlier || t.Before(r.lease) {
+	if t.Before(r.lease) {
 		r.lease = t
 	}
 }
@@ -193,7 +183,6 @@ func (b *Broker) settle(r *receipt) {
 // errAgain is the cause when a delivery is lost because the server has delivered its message again.
 var errAgain = errors.New("lullnats: the server has delivered the message again: AckWait of the consumer is over, or was made shorter")
 
-// leased returns the length of leases.
 func (b *Broker) leased() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,18 +220,15 @@ func (b *Broker) refresh(ctx context.Context) error {
 		defer cancel()
 		done <- b.remeasure(ctx)
 	}()
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-t.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// remeasure asks the server for the length of leases.
 func (b *Broker) remeasure(ctx context.Context) error {
 	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
 	if err != nil {
@@ -253,14 +239,8 @@ func (b *Broker) remeasure(ctx context.Context) error {
 	b.mu.Lock()
 	was := b.lease
 	b.lease = max(lease, minLease)
-	var out []*receipt
-	for seq, r := range b.out {
-		if r.over() {
-			delete(b.out, seq)
-			continue
-		}
-		out = append(out, r)
-	}
+	maps.DeleteFunc(b.out, func(_ uint64, r *receipt) bool { return r.over() })
+	out := slices.Collect(maps.Values(b.out))
 	b.mu.Unlock()
 	if lease < was {
 		for _, r := range out {
@@ -288,7 +268,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.out[at.seq] = r
 	b.mu.Unlock()
 	if former != nil {
-		former.ends(time.Now(), true)
+		former.ends(time.Now())
 		former.cancelHeld(errAgain)
 	}
 	r.origin = id(at.stream, at.seq, at.stored)
@@ -300,11 +280,11 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		d.FirstSeen = time.Now().UTC()
 	}
 	if was, ok := movedOf(m.Header); ok {
-		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued, was.Seen, was.Failed
+		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued.time(), was.Seen.time(), was.Failed.time()
 		r.origin = was.Origin
 		d.Attempt += was.Attempts
 		d.Crashes = was.Crashes
-		r.expires = was.Ends
+		r.expires = was.Ends.time()
 	} else if left, ok := ttl(m.Header); ok && left > 0 {
 		r.expires = at.stored.Add(left)
 	} else if !ok && b.maxAge > 0 {

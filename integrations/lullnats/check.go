@@ -31,42 +31,40 @@ func (k client) look(ctx context.Context, c Config) (p queueState, err error) {
 		return p, err
 	}
 	p.version = k.nc.ConnectedServerVersion()
-	stream := func(name string) (info *jetstream.StreamInfo) {
+	stream := func(name string) *jetstream.StreamInfo {
 		if err != nil {
 			return nil
 		}
-		s, failed := k.js.Stream(ctx, name)
-		if failed == nil {
+		var s jetstream.Stream
+		if s, err = k.stream(ctx, name); err == nil {
 			return s.CachedInfo()
 		}
-		if !absent(failed) {
-			err = fmt.Errorf("lullnats: stream %s: %w", name, failed)
+		if absent(err) {
+			err = nil
 		}
 		return nil
 	}
-	consumer := func(stream, name string) (info *jetstream.ConsumerInfo) {
-		if err != nil {
+	consumer := func(stream *jetstream.StreamInfo, name string) (info *jetstream.ConsumerInfo) {
+		if err != nil || stream == nil {
 			return nil
 		}
 		// Package jetstream does not return push consumers.
-		info = &jetstream.ConsumerInfo{}
-		failed := k.ask(ctx, "CONSUMER.INFO."+stream+"."+name, struct{}{}, info)
+		of := stream.Config.Name
+		failed := k.ask(ctx, "CONSUMER.INFO."+of+"."+name, struct{}{}, &info)
 		if failed == nil {
 			return info
 		}
 		if !absent(failed) {
-			err = fmt.Errorf("lullnats: consumer %s of %s: %w", name, stream, failed)
+			err = found("consumer "+name+" of "+of, failed)
 		}
 		return nil
 	}
-	if p.stream = stream(c.Stream); p.stream != nil {
-		p.consumer = consumer(c.Stream, c.Consumer)
-	}
+	p.stream = stream(c.Stream)
+	p.consumer = consumer(p.stream, c.Consumer)
 	p.dead = stream(c.DeadStream)
 	if c.reaps() {
-		if p.advisories = stream(c.AdvisoryStream); p.advisories != nil {
-			p.reaper = consumer(c.AdvisoryStream, c.reaper())
-		}
+		p.advisories = stream(c.AdvisoryStream)
+		p.reaper = consumer(p.advisories, c.reaper())
 	}
 	return p, err
 }
@@ -84,13 +82,9 @@ func Check(ctx context.Context, js jetstream.JetStream, c Config) error {
 
 // survey looks at the queue that c names. It returns c with its defaults.
 func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p queueState, _ Config, err error) {
-	if c, err = c.checked(); err != nil {
-		return k, p, c, err
+	if k, c, err = connect(js, c); err == nil {
+		p, err = k.look(ctx, c)
 	}
-	if k, err = newClient(js); err != nil {
-		return k, p, c, err
-	}
-	p, err = k.look(ctx, c)
 	return k, p, c, err
 }
 
@@ -129,38 +123,73 @@ func (p queueState) problems(c Config) (l problem.List) {
 	return l
 }
 
+type part struct {
+	*problem.List
+	what string
+}
+
+func (x part) check(ok bool, field string, value any, allowed string) {
+	x.Check(ok, x.what+": "+field, value, allowed)
+}
+
+// has checks that one of the filters covers subject.
+func (x part) has(field string, filters []string, subject string) {
+	ok := slices.ContainsFunc(filters, func(f string) bool { return covers(f, subject) })
+	x.check(ok, field, strings.Join(filters, " "), "one that has "+subject)
+}
+
+// keeps checks that a stream keeps what it is given.
+func (x part) keeps(s jetstream.StreamConfig, c Config, what, others string) {
+	x.check(s.Discard == jetstream.DiscardNew || s.MaxMsgs <= 0 && s.MaxBytes <= 0, "Discard", s.Discard, "New, or no MaxMsgs and MaxBytes: the server drops the oldest "+what+" for new ones")
+	x.check(s.MaxMsgsPerSubject <= 0, "MaxMsgsPerSubject", s.MaxMsgsPerSubject, "no limit: the server drops "+what+" for others"+others)
+	x.check(s.Duplicates >= c.Duplicates, "Duplicates", s.Duplicates, "at least "+c.Duplicates.String())
+}
+
+// takes checks that a stream answers, and takes what is published.
+func (x part) takes(s jetstream.StreamConfig) {
+	x.check(!s.NoAck, "NoAck", s.NoAck, "false")
+	x.check(!s.Sealed, "Sealed", s.Sealed, "false")
+}
+
+// filters returns the subjects that a consumer gets.
+func filters(s jetstream.ConsumerConfig) []string {
+	if s.FilterSubject != "" {
+		return append(slices.Clone(s.FilterSubjects), s.FilterSubject)
+	}
+	if len(s.FilterSubjects) == 0 {
+		return []string{">"}
+	}
+	return s.FilterSubjects
+}
+
 func (p queueState) streamProblems(c Config, l *problem.List) {
-	what := "stream " + c.Stream
+	x := part{l, "stream " + c.Stream}
 	if p.stream == nil {
-		l.Add(what, "missing", "a stream with the subject "+c.Subject)
+		l.Add(x.what, "missing", "a stream with the subject "+c.Subject)
 		return
 	}
 	s := p.stream.Config
-	field := func(name string) string { return what + ": " + name }
-	has(l, field("Subjects"), s.Subjects, c.Subject)
+	x.has("Subjects", s.Subjects, c.Subject)
 	if c.Schedules {
-		l.Check(s.Retention == jetstream.WorkQueuePolicy, field("Retention"), s.Retention, "WorkQueue, as other consumers would get what is put off")
-		l.Check(s.AllowMsgSchedules, field("AllowMsgSchedules"), s.AllowMsgSchedules, "true (from server 2.12 on; this one is "+p.version+")")
-		has(l, field("Subjects"), s.Subjects, c.LaterSubject+".>")
+		x.check(s.Retention == jetstream.WorkQueuePolicy, "Retention", s.Retention, "WorkQueue, as other consumers would get what is put off")
+		x.check(s.AllowMsgSchedules, "AllowMsgSchedules", s.AllowMsgSchedules, "true (from server 2.12 on; this one is "+p.version+")")
+		x.has("Subjects", s.Subjects, c.LaterSubject+".>")
 	}
 	if c.MaxAge == 0 {
-		l.Check(s.MaxAge == 0, field("MaxAge"), s.MaxAge, "0: the server drops what is older, dead letter or not")
+		x.check(s.MaxAge == 0, "MaxAge", s.MaxAge, "0: the server drops what is older, dead letter or not")
 	} else {
-		l.Check(s.MaxAge == 0 || s.MaxAge >= c.MaxAge, field("MaxAge"), s.MaxAge, "at least "+c.MaxAge.String()+", or 0")
+		x.check(s.MaxAge == 0 || s.MaxAge >= c.MaxAge, "MaxAge", s.MaxAge, "at least "+c.MaxAge.String()+", or 0")
 	}
 	if worst := p.worst(c); c.MaxAge > 0 && s.MaxAge > 0 && s.MaxAge < worst {
 		want := "at least " + worst.String() + ", the longest that a message takes under the policy (queue.Config.WorstCase), or 0"
 		if worst == math.MaxInt64 {
 			want = "0, as nothing bounds how long a message takes under the policy (queue.Config.WorstCase)"
 		}
-		l.Add(field("MaxAge"), s.MaxAge, want)
+		x.check(false, "MaxAge", s.MaxAge, want)
 	}
-	l.Check(s.Discard == jetstream.DiscardNew || s.MaxMsgs <= 0 && s.MaxBytes <= 0, field("Discard"), s.Discard, "New, or no MaxMsgs and MaxBytes: the server drops the oldest messages for new ones")
-	l.Check(s.MaxMsgsPerSubject <= 0, field("MaxMsgsPerSubject"), s.MaxMsgsPerSubject, "no limit: the server drops messages for others with their subject")
-	l.Check(s.Duplicates >= c.Duplicates, field("Duplicates"), s.Duplicates, "at least "+c.Duplicates.String())
-	l.Check(!s.NoAck, field("NoAck"), s.NoAck, "false")
-	l.Check(!s.Sealed, field("Sealed"), s.Sealed, "false")
-	l.Check(c.Replicas == 0 || s.Replicas == c.Replicas, field("Replicas"), s.Replicas, fmt.Sprint(c.Replicas))
+	x.keeps(s, c, "messages", " with their subject")
+	x.takes(s)
+	x.check(c.Replicas == 0 || s.Replicas == c.Replicas, "Replicas", s.Replicas, fmt.Sprint(c.Replicas))
 }
 
 // worst returns the longest that a message takes under the policy.
@@ -175,115 +204,95 @@ func (p queueState) worst(c Config) time.Duration {
 }
 
 func (p queueState) consumerProblems(c Config, l *problem.List) {
-	what := "consumer " + c.Consumer + " of " + c.Stream
+	x := part{l, "consumer " + c.Consumer + " of " + c.Stream}
 	if p.stream == nil {
 		return // then the consumer does not exist either
 	}
 	if p.consumer == nil {
-		l.Add(what, "missing", "a durable pull consumer with explicit acknowledgements")
+		l.Add(x.what, "missing", "a durable pull consumer with explicit acknowledgements")
 		return
 	}
 	s := p.consumer.Config
-	field := func(name string) string { return what + ": " + name }
-	filters := slices.Clone(s.FilterSubjects)
-	if s.FilterSubject != "" {
-		filters = append(filters, s.FilterSubject)
-	}
-	if len(filters) == 0 {
-		filters = []string{">"}
-	}
-	has(l, field("FilterSubject"), filters, c.Subject)
+	x.has("FilterSubject", filters(s), c.Subject)
 	if c.Schedules {
-		for _, f := range filters {
-			l.Check(!covers(f, c.LaterSubject+".x"), field("FilterSubject"), f, "none that has "+c.LaterSubject+".>, where messages wait")
+		for _, f := range filters(s) {
+			x.check(!covers(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
 		}
 	}
-	l.Check(s.Durable != "" && s.InactiveThreshold == 0, field("InactiveThreshold"), s.InactiveThreshold, "0, of a durable consumer: the server deletes it with all that it knows")
-	l.Check(s.DeliverSubject == "", field("DeliverSubject"), s.DeliverSubject, "none: a pull consumer")
-	l.Check(s.AckPolicy == jetstream.AckExplicitPolicy, field("AckPolicy"), s.AckPolicy, "explicit")
-	l.Check(len(s.BackOff) == 0, field("BackOff"), s.BackOff, "none: its first time is the lease instead of AckWait, and it is not heeded when a message fails")
+	x.check(s.Durable != "" && s.InactiveThreshold == 0, "InactiveThreshold", s.InactiveThreshold, "0, of a durable consumer: the server deletes it with all that it knows")
+	x.pulls(s)
+	x.check(len(s.BackOff) == 0, "BackOff", s.BackOff, "none: its first time is the lease instead of AckWait, and it is not heeded when a message fails")
 	if len(s.BackOff) == 0 {
 		if c.Lease > 0 {
-			l.Check(s.AckWait == c.ackWait(), field("AckWait"), s.AckWait, c.ackWait().String()+", which is Lease and a second")
+			x.check(s.AckWait == c.ackWait(), "AckWait", s.AckWait, c.ackWait().String()+", which is Lease and a second")
 		} else {
-			l.Check(s.AckWait >= restart+minLease, field("AckWait"), s.AckWait, "at least "+(restart+minLease).String()+", which is a lease and a second")
+			x.check(s.AckWait >= restart+minLease, "AckWait", s.AckWait, "at least "+(restart+minLease).String()+", which is a lease and a second")
 		}
 	}
 	if n := s.MaxDeliver; c.reaps() {
-		l.Check(n == c.MaxDeliver, field("MaxDeliver"), n, fmt.Sprintf("%d, or Config.MaxDeliver to say what it is", c.MaxDeliver))
+		x.check(n == c.MaxDeliver, "MaxDeliver", n, fmt.Sprintf("%d, or Config.MaxDeliver to say what it is", c.MaxDeliver))
 	} else {
-		l.Check(n <= 0, field("MaxDeliver"), n, "no limit, or Config.MaxDeliver to say what it is")
+		x.check(n <= 0, "MaxDeliver", n, "no limit, or Config.MaxDeliver to say what it is")
 	}
-	l.Check(!s.HeadersOnly, field("HeadersOnly"), s.HeadersOnly, "false")
-	l.Check(s.ReplayPolicy == jetstream.ReplayInstantPolicy, field("ReplayPolicy"), s.ReplayPolicy, "instant")
-	l.Check(len(s.PriorityGroups) == 0, field("PriorityGroups"), s.PriorityGroups, "none")
+	x.check(!s.HeadersOnly, "HeadersOnly", s.HeadersOnly, "false")
+	x.check(s.ReplayPolicy == jetstream.ReplayInstantPolicy, "ReplayPolicy", s.ReplayPolicy, "instant")
+	x.check(len(s.PriorityGroups) == 0, "PriorityGroups", s.PriorityGroups, "none")
 	n := s.MaxAckPending
 	switch {
 	case c.Order == queue.Total:
-		l.Check(n == 1, field("MaxAckPending"), n, "1, as Order is total")
+		x.check(n == 1, "MaxAckPending", n, "1, as Order is total")
 	case n == 1:
-		l.Add(field("MaxAckPending"), n, "more than 1, or Config.Order total")
+		x.check(false, "MaxAckPending", n, "more than 1, or Config.Order total")
 	case n > 0 && c.Concurrency > n:
-		l.Add(field("MaxAckPending"), n, fmt.Sprintf("at least Concurrency, %d", c.Concurrency))
+		x.check(false, "MaxAckPending", n, fmt.Sprintf("at least Concurrency, %d", c.Concurrency))
 	case n > 0 && (c.Outstanding < 0 || n < c.Outstanding):
-		l.Add(field("MaxAckPending"), n, fmt.Sprintf("%d, or Config.Outstanding to say what it is", c.Outstanding))
+		x.check(false, "MaxAckPending", n, fmt.Sprintf("%d, or Config.Outstanding to say what it is", c.Outstanding))
 	}
 }
 
 func (p queueState) deadProblems(c Config, l *problem.List) {
-	what := "stream " + c.DeadStream
+	x := part{l, "stream " + c.DeadStream}
 	if p.dead == nil {
-		l.Add(what, "missing", "a stream for dead letters with the subject "+c.DeadSubject)
+		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadSubject)
 		return
 	}
 	s := p.dead.Config
-	field := func(name string) string { return what + ": " + name }
-	has(l, field("Subjects"), s.Subjects, c.DeadSubject)
-	l.Check(s.Retention == jetstream.LimitsPolicy, field("Retention"), s.Retention, "Limits: dead letters are kept until they are removed")
-	l.Check(s.Discard == jetstream.DiscardNew || s.MaxMsgs <= 0 && s.MaxBytes <= 0, field("Discard"), s.Discard, "New, or no MaxMsgs and MaxBytes: the server drops the oldest dead letters for new ones")
-	l.Check(s.MaxMsgsPerSubject <= 0, field("MaxMsgsPerSubject"), s.MaxMsgsPerSubject, "no limit: the server drops dead letters for others")
-	l.Check(s.Duplicates >= c.Duplicates, field("Duplicates"), s.Duplicates, "at least "+c.Duplicates.String())
+	x.has("Subjects", s.Subjects, c.DeadSubject)
+	x.check(s.Retention == jetstream.LimitsPolicy, "Retention", s.Retention, "Limits: dead letters are kept until they are removed")
+	x.keeps(s, c, "dead letters", "")
 	if p.stream != nil && s.MaxMsgSize > 0 {
 		from := p.stream.Config.MaxMsgSize
-		l.Check(from > 0 && s.MaxMsgSize >= from+queue.MaxEnvelope, field("MaxMsgSize"), s.MaxMsgSize, fmt.Sprintf("%d more than that of %s (%d), or no limit", queue.MaxEnvelope, c.Stream, from))
+		x.check(from > 0 && s.MaxMsgSize >= from+queue.MaxEnvelope, "MaxMsgSize", s.MaxMsgSize, fmt.Sprintf("%d more than that of %s (%d), or no limit", queue.MaxEnvelope, c.Stream, from))
 	}
-	l.Check(!s.NoAck, field("NoAck"), s.NoAck, "false")
-	l.Check(!s.Sealed, field("Sealed"), s.Sealed, "false")
-	l.Check(!s.DenyDelete, field("DenyDelete"), s.DenyDelete, "false: redriven letters are deleted")
+	x.takes(s)
+	x.check(!s.DenyDelete, "DenyDelete", s.DenyDelete, "false: redriven letters are deleted")
 }
 
 func (p queueState) advisoryProblems(c Config, l *problem.List) {
-	what := "stream " + c.AdvisoryStream
+	x, subjects := part{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
 	if p.advisories == nil {
-		l.Add(what, "missing", "a stream for the server's advisories, with the subjects "+c.exceeded()+" and "+c.terminated()+" (or a negative Config.MaxDeliver)")
+		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.MaxDeliver)")
 		return
 	}
-	for _, subject := range []string{c.exceeded(), c.terminated()} {
-		has(l, what+": Subjects", p.advisories.Config.Subjects, subject)
+	for _, subject := range subjects {
+		x.has("Subjects", p.advisories.Config.Subjects, subject)
 	}
+	x.what = "consumer " + c.reaper() + " of " + c.AdvisoryStream
 	if p.reaper == nil {
-		l.Add("consumer "+c.reaper()+" of "+c.AdvisoryStream, "missing", "a durable pull consumer of "+c.exceeded()+" and "+c.terminated())
+		l.Add(x.what, "missing", "a durable pull consumer of "+strings.Join(subjects, " and "))
 		return
 	}
 	s := p.reaper.Config
-	field := func(name string) string { return "consumer " + c.reaper() + " of " + c.AdvisoryStream + ": " + name }
-	filters := slices.Clone(s.FilterSubjects)
-	if s.FilterSubject != "" {
-		filters = append(filters, s.FilterSubject)
+	for _, subject := range subjects {
+		x.has("FilterSubjects", filters(s), subject)
 	}
-	for _, subject := range []string{c.exceeded(), c.terminated()} {
-		if len(filters) > 0 {
-			has(l, field("FilterSubjects"), filters, subject)
-		}
-	}
-	l.Check(s.DeliverSubject == "", field("DeliverSubject"), s.DeliverSubject, "none: a pull consumer")
-	l.Check(s.AckPolicy == jetstream.AckExplicitPolicy, field("AckPolicy"), s.AckPolicy, "explicit")
-	l.Check(s.MaxDeliver <= 0, field("MaxDeliver"), s.MaxDeliver, "no limit")
-	l.Check(!s.HeadersOnly, field("HeadersOnly"), s.HeadersOnly, "false")
+	x.pulls(s)
+	x.check(s.MaxDeliver <= 0, "MaxDeliver", s.MaxDeliver, "no limit")
+	x.check(!s.HeadersOnly, "HeadersOnly", s.HeadersOnly, "false")
 }
 
-// has checks that one of the filters covers subject.
-func has(l *problem.List, field string, filters []string, subject string) {
-	ok := slices.ContainsFunc(filters, func(f string) bool { return covers(f, subject) })
-	l.Check(ok, field, strings.Join(filters, " "), "one that has "+subject)
+// pulls checks that a consumer hands out what is asked for, and awaits acknowledgements.
+func (x part) pulls(s jetstream.ConsumerConfig) {
+	x.check(s.DeliverSubject == "", "DeliverSubject", s.DeliverSubject, "none: a pull consumer")
+	x.check(s.AckPolicy == jetstream.AckExplicitPolicy, "AckPolicy", s.AckPolicy, "explicit")
 }

@@ -100,6 +100,7 @@ type Config struct {
 }
 
 var (
+	validID      = regexp.MustCompile(`^[!-~]{0,128}$`)
 	validName    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 	validSubject = regexp.MustCompile(`^[^\s.*>]+(\.[^\s.*>]+)*$`)
 	validFilter  = regexp.MustCompile(`^(>|([^\s.*>]+|\*)(\.([^\s.*>]+|\*))*(\.>)?)$`)

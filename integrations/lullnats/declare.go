@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// minLease is the shortest lease.
 const minLease = 100 * time.Millisecond
 
 // Declare makes everything that is missing of the queue that c names: the stream (a work queue),

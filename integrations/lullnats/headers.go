@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,16 +40,7 @@ func sentAs(h nats.Header, origin string) string {
 	return origin
 }
 
-// plainName reports whether queue.Headers allows name.
-func plainName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return name != ""
-}
+var plainName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 // plainValue reports whether NATS carries value unchanged: it cuts off spaces at the ends, and a
 // line break ends the value.
@@ -62,7 +54,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 	odd := map[string]string{}
 	for name, value := range h {
 		switch {
-		case !plainName(name):
+		case !plainName.MatchString(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the name of the header %q: want letters, digits and hyphens", name))
 		case strings.HasPrefix(name, reserved) || ours(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s cannot be sent: names that begin with Nats- are the server's, and those that begin with Lull- this package's", name))
@@ -98,7 +90,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	out = make(queue.Headers, len(h))
 	for name, values := range h {
-		if plainName(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
+		if plainName.MatchString(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
 			out[name] = values[0]
 		}
 	}
@@ -110,7 +102,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 				switch {
 				case name == groupHeader:
 					group = value
-				case plainName(name) && !strings.HasPrefix(name, reserved) && !ours(name):
+				case plainName.MatchString(name) && !strings.HasPrefix(name, reserved) && !ours(name):
 					out[name] = value
 				}
 			}
@@ -153,31 +145,20 @@ func toLive(d time.Duration) string {
 
 // moved is the record of a message that was put off and stored anew.
 type moved struct {
-	ID       string // of the message when it was sent
-	Origin   string // the stream's name for it then: see Broker.delivery
-	Attempts int    // those made before, if they count
-	Crashes  int    // Delivery.Crashes
-	Enqueued time.Time
-	Seen     time.Time // zero: not known
-	Ends     time.Time // of its own time, by the server's clock; zero: never
-	Failed   time.Time // likewise
-}
-
-type movedWire struct {
 	Version  int    `json:"v"`
-	ID       string `json:"id"`
-	Origin   string `json:"origin,omitempty"`
-	Attempts int    `json:"attempts"`
+	ID       string `json:"id"`               // of the message when it was sent
+	Origin   string `json:"origin,omitempty"` // the stream's name for it then: see Broker.delivery
+	Attempts int    `json:"attempts"`         // those made before, if they count
 	Crashes  int    `json:"crashes,omitempty"`
-	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
-	Seen     int64  `json:"seen,omitempty"`
-	Failed   int64  `json:"failed,omitempty"`
-	Ends     int64  `json:"ends,omitempty"`
+	Enqueued stamp  `json:"sent"`
+	Seen     stamp  `json:"seen,omitzero"`
+	Failed   stamp  `json:"failed,omitzero"`
+	Ends     stamp  `json:"ends,omitzero"` // of its own time, by the server's clock; zero: never
 }
 
 func (m moved) encode() string {
-	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Crashes: m.Crashes, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed), Ends: nanos(m.Ends)}
-	text, err := json.Marshal(w)
+	m.Version = 1
+	text, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // text and numbers
 	}
@@ -191,27 +172,30 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 	if text == "" || len(text) > 2048 {
 		return moved{}, false
 	}
-	var w movedWire
-	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 || w.Crashes < 0 || w.Crashes > 1<<30 ||
-		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 || w.Ends < 0 {
+	if json.Unmarshal([]byte(text), &m) != nil || m.Version != 1 || m.ID == "" || len(m.ID) > 512 || m.Attempts < 0 || m.Attempts > 1<<30 || m.Crashes < 0 || m.Crashes > 1<<30 ||
+		min(m.Enqueued, m.Seen, m.Failed, m.Ends) < 0 {
 		return moved{}, false
 	}
-	if w.Origin == "" || len(w.Origin) > 512 {
-		w.Origin = w.ID
+	if m.Origin == "" || len(m.Origin) > 512 {
+		m.Origin = m.ID
 	}
-	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Crashes: w.Crashes, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed), Ends: unnanos(w.Ends)}, true
+	return m, true
 }
 
-func nanos(t time.Time) int64 {
-	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
+// stamp is nanoseconds of Unix time. Zero: not known.
+type stamp int64
+
+// stampOf returns zero for a time that is none, or is not of these centuries.
+func stampOf(t time.Time) stamp {
+	if t.Year() < 1970 || t.Year() > 2200 {
 		return 0
 	}
-	return t.UnixNano()
+	return stamp(t.UnixNano())
 }
 
-func unnanos(n int64) time.Time {
-	if n == 0 {
+func (s stamp) time() time.Time {
+	if s == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, n).UTC()
+	return time.Unix(0, int64(s)).UTC()
 }

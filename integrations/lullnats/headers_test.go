@@ -112,10 +112,10 @@ func onTheWire(t *testing.T, m *nats.Msg) nats.Header {
 }
 
 func TestMoved(t *testing.T) {
-	at := time.Unix(1_700_000_000, 123_456_789).UTC()
+	at := stampOf(time.Unix(1_700_000_000, 123_456_789))
 	for _, want := range []moved{
-		{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: at, Seen: at.Add(time.Second), Failed: at.Add(time.Minute)},
-		{ID: strings.Repeat("ü", 200), Origin: "S:2:x", Enqueued: at},
+		{Version: 1, ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: at, Seen: at + 1e9, Failed: at + 60e9},
+		{Version: 1, ID: strings.Repeat("ü", 200), Origin: "S:2:x", Enqueued: at},
 	} {
 		got, ok := movedOf(nats.Header{movedHeader: {want.encode()}})
 		if !ok || got != want {
@@ -132,7 +132,7 @@ func TestMoved(t *testing.T) {
 // Whatever a header contains, a message has a sensible number, and the record that is read can be
 // written and read again unchanged.
 func FuzzMoved(f *testing.F) {
-	f.Add(moved{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: time.Unix(1, 0)}.encode())
+	f.Add(moved{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: 1e9}.encode())
 	f.Add(`{"v":1,"id":"x","attempts":1e3}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, ok := movedOf(nats.Header{movedHeader: {text}})
@@ -141,9 +141,6 @@ func FuzzMoved(f *testing.F) {
 		}
 		if m.ID == "" || len(m.ID) > 512 || m.Attempts < 0 {
 			t.Errorf("%q: %+v", text, m)
-		}
-		if m.Enqueued.Year() > 2200 || m.Seen.Year() > 2200 || m.Failed.Year() > 2200 {
-			return
 		}
 		if again, ok := movedOf(nats.Header{movedHeader: {m.encode()}}); !ok || again != m {
 			t.Errorf("%+v again is %+v, %v", m, again, ok)

@@ -1,6 +1,7 @@
 package lullnats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -27,15 +28,12 @@ const (
 // there is one copy. (If it is acknowledged then instead, the copy still comes.)
 func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
-	was := moved{ID: d.ID, Origin: r.origin, Attempts: max(d.Attempt-s.Uncount, 1), Crashes: s.Crashes, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed, Ends: r.expires}
+	was := moved{
+		ID: d.ID, Origin: r.origin, Attempts: max(d.Attempt-s.Uncount, 1), Crashes: s.Crashes, Enqueued: stampOf(d.Enqueued), Ends: stampOf(r.expires),
+		Seen: cmp.Or(stampOf(d.FirstSeen), stampOf(now)), Failed: cmp.Or(stampOf(d.FirstFailed), stampOf(s.FirstFailed)),
+	}
 	if s.Outcome == queue.Defer {
 		was.Attempts--
-	}
-	if was.Seen.IsZero() {
-		was.Seen = now
-	}
-	if was.Failed.IsZero() {
-		was.Failed = s.FirstFailed
 	}
 	m := &nats.Msg{Subject: r.subject, Header: copied(r.header), Data: d.Body}
 	m.Header[movedHeader] = []string{was.encode()}

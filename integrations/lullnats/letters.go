@@ -28,15 +28,31 @@ type letters struct {
 // remove the same letter at once, both move it (queue.Redrive then sends it twice under one id, and
 // the stream discards the second).
 func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadLetters, error) {
-	c, err := c.checked()
-	if err != nil {
-		return nil, lull.Permanent(err)
-	}
-	k, err := newClient(js)
+	k, c, err := connect(js, c)
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
 	return k.letters(ctx, c.DeadStream, c.DeadSubject)
+}
+
+// LettersIn is Letters for all dead letters of a stream, whatever their queues. It is for tools
+// that know the stream and not the queues.
+func LettersIn(ctx context.Context, js jetstream.JetStream, stream string) (queue.DeadLetters, error) {
+	k, err := newClient(js)
+	if err == nil {
+		err = streamName(stream)
+	}
+	if err != nil {
+		return nil, lull.Permanent(err)
+	}
+	return k.letters(ctx, stream, ">")
+}
+
+func streamName(stream string) error {
+	if !validName.MatchString(stream) {
+		return fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
+	}
+	return nil
 }
 
 // letters begins a reading of the messages with a subject in a stream.
@@ -44,12 +60,8 @@ func (k client) letters(ctx context.Context, stream, subject string) (queue.Dead
 	if err := k.ready(ctx); err != nil {
 		return nil, err
 	}
-	s, err := k.js.Stream(ctx, stream)
+	s, err := k.stream(ctx, stream)
 	if err != nil {
-		err = fmt.Errorf("lullnats: stream %s: %w", stream, err)
-		if absent(err) {
-			err = lull.Permanent(err)
-		}
 		return nil, err
 	}
 	return &letters{client: k, stream: stream, filter: subject, info: s, next: 1, last: s.CachedInfo().State.LastSeq}, nil

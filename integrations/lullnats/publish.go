@@ -55,16 +55,14 @@ func tooLarge(err error) bool {
 	return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge, codeHeaders)
 }
 
-// letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too
-// large for a message, the envelope has no errors. If it still is, headers are shortened, and the
-// envelope says so. If the body fills a message nearly, the letter has no headers but those of this
-// package. If it fills it, the letter is the message as it was, without an envelope.
+// letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too large for a message, the
+// envelope has no errors. If it still is, headers are shortened, and the envelope says so. If the body fills a message
+// nearly, the letter has no headers but those of this package. If it fills it, the letter is the message as it was, without
+// an envelope.
 //
-// The server discards a letter with an id that it has had, and answers as if it were stored. So the
-// id consists of the stream, the consumer, and the stream's name of the message when it was sent
-// (its sequence and its time). Then only the same letter is discarded: an earlier call has written
-// it, and its answer or the end of the message got lost. Consumers that share a stream for dead
-// letters have different ids.
+// The server discards a letter with an id that it has had, and answers as if it were stored. The id consists of the stream,
+// the consumer, and the stream's name of the message when it was sent (its sequence and its time). So only the same letter
+// is discarded, which an earlier call has written.
 func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
 	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
 	m.Header[subjectHeader] = []string{subject}
@@ -131,11 +129,12 @@ var _ queue.Sender = (*Sender)(nil)
 // the subject that it had, if the wildcards match it.
 func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
 	k, err := newClient(js)
+	if err == nil {
+		err = streamName(stream)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case !validName.MatchString(stream):
-		return nil, fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
 	case !validFilter.MatchString(subject):
 		return nil, fmt.Errorf("lullnats: the subject %q: want a subject, such as orders.new, or orders.> for the subjects that letters had", subject)
 	}
@@ -149,46 +148,42 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := range len(o.ID) {
-		if o.ID[i] <= ' ' || o.ID[i] > '~' || len(o.ID) > 128 {
-			return lull.Permanent(fmt.Errorf("lullnats: the id %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
-		}
+	if !validID.MatchString(o.ID) {
+		return lull.Permanent(fmt.Errorf("lullnats: the id %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
 	}
-	var was *letterReceipt
-	if o.Letter != nil {
-		was, _ = o.Letter.Receipt.(*letterReceipt)
+	had := "" // the subject
+	var h nats.Header
+	var err error
+	if was := receiptOf(o.Letter); was == nil {
+		h, err = toHeader(o.Headers, o.Group)
+	} else {
+		h, had = copied(was.header), was.header.Get(subjectHeader)
+		h[queue.EnvelopeHeader] = []string{o.Headers[queue.EnvelopeHeader]}
 	}
-	subject, err := s.under(was)
 	if err != nil {
 		return err
 	}
-	var h nats.Header
-	if was == nil {
-		h, err = toHeader(o.Headers, o.Group)
-	} else {
-		h, err = toHeader(queue.Headers{queue.EnvelopeHeader: o.Headers[queue.EnvelopeHeader]}, "")
-		for name, values := range copied(was.header) {
-			if name != queue.EnvelopeHeader {
-				h[name] = values
-			}
-		}
-	}
+	subject, err := s.under(had)
 	if err != nil {
 		return err
 	}
 	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: subject, Header: h, Data: o.Body})
 }
 
-// under returns the subject of a message. was is nil if it was no letter.
-func (s *Sender) under(was *letterReceipt) (string, error) {
-	if validSubject.MatchString(s.subject) {
-		return s.subject, nil
+// receiptOf returns the receipt of a letter from a reading of this package, else nil.
+func receiptOf(l *queue.Letter) *letterReceipt {
+	if l == nil {
+		return nil
 	}
-	had := ""
-	if was != nil {
-		had = was.header.Get(subjectHeader)
-	}
+	r, _ := l.Receipt.(*letterReceipt)
+	return r
+}
+
+// under returns the subject of a message that had the given one as a letter, if it was one.
+func (s *Sender) under(had string) (string, error) {
 	switch {
+	case validSubject.MatchString(s.subject):
+		return s.subject, nil
 	case had == "":
 		return "", lull.Permanent(fmt.Errorf("lullnats: it is not known which subject the message had: name one in place of %s", s.subject))
 	case !validSubject.MatchString(had) || !covers(s.subject, had):

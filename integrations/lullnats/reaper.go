@@ -1,6 +1,7 @@
 package lullnats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,14 +46,13 @@ func parseAdvisory(text []byte) (a advisory, err error) {
 // as often as the consumer's MaxDeliver allows and never settled, because every worker that had
 // them died, and those that others terminated.
 //
-// In JetStream such a message stays in a work queue for good, and is delivered to nobody. Only an
-// advisory names it. Declare makes a stream that keeps the advisories for the Reaper. If one was
-// lost, the Reaper finds the message in a work queue: it is still there although the consumer has
+// Such a message stays in a work queue for good, and only an advisory names it. Declare makes a stream that keeps the
+// advisories. If one was lost, the Reaper finds the message in a work queue: it is still there although the consumer has
 // nothing out or waiting, or only later messages.
 //
-// Any number of processes may run one. It may be killed at any moment. A dead letter is written
-// before the message is removed, under an id by which the stream for dead letters recognises it
-// (for Config.Duplicates). The advisory is removed last.
+// Any number of processes may run one, and it may be killed at any moment. A dead letter is written before the message is
+// removed, under an id by which the stream for dead letters recognises it (for Config.Duplicates). The advisory is removed
+// last.
 type Reaper struct {
 	client
 	c Config
@@ -75,14 +75,10 @@ type Reaped struct {
 // NewReaper returns a reaper for the queue that c names. It calls Check, and fails like Open. If the
 // server cannot be asked now, the first Reap that reaches it checks.
 func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, error) {
-	c, err := c.checked()
-	if err != nil {
-		return nil, lull.Permanent(err)
+	k, c, err := connect(js, c)
+	if err == nil && !c.reaps() {
+		err = errors.New("lullnats: with a negative Config.MaxDeliver the server gives no message up")
 	}
-	if !c.reaps() {
-		return nil, lull.Permanent(errors.New("lullnats: with a negative Config.MaxDeliver the server gives no message up"))
-	}
-	k, err := newClient(js)
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
@@ -174,25 +170,18 @@ func (r *Reaper) advisory(ctx context.Context) (*nats.Msg, error) {
 		if m != nil {
 			return m, nil
 		}
-		consumer, failed := r.js.Consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
+		info, failed := r.consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
 		switch {
 		case failed != nil:
-			return nil, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, failed))
+			return nil, failed
 		case err != nil:
 			return nil, err
 		}
-		if left = consumer.CachedInfo().NumPending; left > 0 && tries == 0 {
+		if left = info.NumPending; left > 0 && tries == 0 {
 			return nil, fmt.Errorf("lullnats: the server has %d and hands out none", left)
 		}
 	}
 	return nil, nil
-}
-
-func permanentIfAbsent(err error) error {
-	if absent(err) {
-		return lull.Permanent(err)
-	}
-	return err
 }
 
 // advised handles one advisory. It reports whether a dead letter was written.
@@ -231,16 +220,10 @@ func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 	if was, ok := movedOf(m.header); ok {
 		e.OriginalID = was.ID
 		e.Attempts += was.Attempts
-		e.FirstFailure = was.Failed
-		if e.FirstFailure.IsZero() {
-			e.FirstFailure = was.Seen
-		}
+		e.FirstFailure = cmp.Or(was.Failed, was.Seen).time()
 	}
 	if former, ok := queue.EnvelopeOf(h); ok {
-		e.Redrives = former.Redrives
-		if former.OriginalID != "" {
-			e.OriginalID = former.OriginalID
-		}
+		e.Redrives, e.OriginalID = former.Redrives, cmp.Or(former.OriginalID, e.OriginalID)
 	}
 	return e
 }
@@ -280,18 +263,17 @@ func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
 // sweep finds messages of a work queue that are still there although the consumer is done with
 // them. Their advisories were lost, or were sent before there was a stream for them.
 func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
-	s, err := r.js.Stream(ctx, r.c.Stream)
+	s, err := r.stream(ctx, r.c.Stream)
 	if err != nil {
-		return 0, permanentIfAbsent(fmt.Errorf("lullnats: stream %s: %w", r.c.Stream, err))
+		return 0, err
 	}
 	if s.CachedInfo().Config.Retention != jetstream.WorkQueuePolicy {
 		return 0, nil
 	}
-	consumer, err := r.js.Consumer(ctx, r.c.Stream, r.c.Consumer)
+	info, err := r.consumer(ctx, r.c.Stream, r.c.Consumer)
 	if err != nil {
-		return 0, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.Consumer, r.c.Stream, err))
+		return 0, err
 	}
-	info := consumer.CachedInfo()
 	if info.Created != r.created || info.Delivered.Stream < r.floor {
 		r.created, r.floor = info.Created, 0
 		clear(r.left)

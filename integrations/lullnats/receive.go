@@ -59,10 +59,8 @@ func unanswered(ctx context.Context, err error) error {
 var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w", queue.ErrUnanswered))
 
 func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -73,7 +71,6 @@ var errOthers = errors.New("lullnats: other requests wait for messages")
 // linger is the pause between messages after which a request is ended.
 const linger = 20 * time.Millisecond
 
-// pull makes one request.
 func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Delivery, err error) {
 	inbox := b.nc.NewInbox()
 	in := make(chan *nats.Msg, n+16) // messages, and the server's reports about them
@@ -117,10 +114,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		got = append(got, d)
 		over = over || len(got) == n
 	}
-	patience := time.NewTimer(poll + time.Second)
-	defer patience.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+	patience, look := time.NewTimer(poll+time.Second), time.Tick(100*time.Millisecond)
 	for waiting := true; waiting && !over; {
 		select {
 		case m := <-in:
@@ -130,7 +124,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 			}
 		case <-patience.C:
 			waiting = false
-		case <-look.C:
+		case <-look:
 			// A request ends with its connection.
 			waiting = b.nc.IsConnected() && b.nc.Stats().Reconnects == reconnects
 		case <-ctx.Done():
@@ -170,7 +164,6 @@ func (b *Broker) end(ctx context.Context, sub *nats.Subscription) bool {
 	return b.nc.FlushWithContext(ctx) == nil
 }
 
-// status returns the error for the end of a request.
 func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 	switch {
 	case got > 0:

@@ -2,7 +2,6 @@ package lullnats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -91,24 +90,21 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	if !b.c.Schedules {
 		waits = naked(waits)
 	}
-	s = s.Within(d, waits, b.c.Source)
-	var err error
+	s, err := s.Within(d, waits, MaxDelay, b.c.Source)
+	if err != nil {
+		return err
+	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		err = b.sendReply(ctx, r, replyAck)
 	case queue.DeadLetter:
 		err = b.deadLetter(ctx, d, r, s.Envelope)
-	case queue.Retry, queue.Defer:
-		if s.After < 0 || s.After > MaxDelay {
-			return lull.Permanent(fmt.Errorf("lullnats: a delay of %v: want 0 to %v", s.After, MaxDelay))
-		}
+	default:
 		if b.c.Schedules {
 			err = b.move(ctx, d, r, s)
 		} else {
 			err = b.nak(ctx, r, s.After)
 		}
-	default:
-		return lull.Permanent(fmt.Errorf("lullnats: %v is no settlement", s.Outcome))
 	}
 	if err == nil {
 		b.settle(r)
@@ -129,28 +125,19 @@ func naked(d time.Duration) time.Duration {
 // nak makes the server keep the message for d.
 func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	asked := time.Now()
-	text, err := json.Marshal(struct {
-		Delay time.Duration `json:"delay"`
-	}{naked(d)})
-	if err != nil {
-		return err
-	}
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	err = b.sendReply(ctx, r, replyNak+string(text))
+	err := b.sendReply(ctx, r, fmt.Sprintf(`%s{"delay":%d}`, replyNak, naked(d)))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		// It may have been carried out. Then another worker may get the message soon.
-		r.ends(asked.Add(d), true)
+		r.ends(asked.Add(d))
 	}
 	return err
 }
 
 // deadLetter writes a dead letter, and then terminates the message.
 func (b *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
-	if e == nil {
-		return lull.Permanent(errors.New("lullnats: a dead letter needs an envelope"))
-	}
 	if err := b.letter(ctx, b.c, r.origin, r.subject, r.header, d.Body, e); err != nil {
 		return err
 	}

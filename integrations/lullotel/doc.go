@@ -75,6 +75,6 @@
 // A call that succeeds at once takes 25 ns more if it is counted, 235 ns if it is timed as well,
 // and no allocation more. A sampled span takes 2 to 3 µs and 7 allocations.
 //
-// docs/guide.md has the rest, under "Watching it": the attributes of spans, the rules of counting,
+// docs/telemetry.md has the rest: the attributes of spans, the rules of counting,
 // and the measured costs.
 package lullotel

@@ -14,7 +14,7 @@ import (
 // A decision takes as long as one of a budget.Account plus two loads. It never waits for Redis. The
 // methods may be called concurrently.
 type Budget struct {
-	local  *budget.Account
+	local  budget.Budget
 	ledger *ledger
 	empty  atomic.Bool // refused since it last paid
 	name   string
@@ -28,7 +28,7 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	local, err := budget.NewAccount(c.local())
+	local, err := budget.New(c.local())
 	if err != nil {
 		return nil, err
 	}

@@ -63,8 +63,8 @@ func (c StoreConfig) Validate() error {
 // may be called concurrently.
 //
 // A first request takes two scripts, any other one: 26,000 first requests a second with records of 2 KiB, and Redis on the
-// same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/guide.md has what can be lost,
-// under "Once and no more".
+// same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/servers.md has what can be lost,
+// under "Stores".
 //
 // A claim carries its caller's deadline with it, by Redis' clock. A Store learns that clock from
 // Redis' answers, so its first claim takes one script more. The clocks of a cluster's nodes should

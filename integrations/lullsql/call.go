@@ -15,7 +15,7 @@ import (
 // was no connection to send it on, or the server has undone it (a deadlock, for example), which is a
 // proof only for a single statement that reads or changes rows. A CALL, a script, or DDL may have
 // committed a part: it is repeated only if it was not sent. A driver.ErrBadConn is no proof of that:
-// lib/pq returns it for statements that were sent. docs/sql.md has the rules, and what a table
+// lib/pq returns it for statements that were sent. docs/protocols.md has the rules, and what a table
 // without transactions makes of them ([ErrOutcomeUnknown]).
 //
 // What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error

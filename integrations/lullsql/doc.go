@@ -12,8 +12,8 @@
 //	})
 //
 // A careless retry costs most in a database: an INSERT whose answer was lost may have been carried
-// out. So what may be repeated depends on what is known of the failure. docs/sql.md has that in a
-// table, and all codes with what each of them proves. docs/guide.md has the rest, under "Databases".
+// out. So what may be repeated depends on what is known of the failure. docs/protocols.md has that in a
+// table, and all codes with what each of them proves.
 //
 // [Classify] recognises the errors of pgx, lib/pq, go-sql-driver/mysql and the drivers of SQLite by
 // their types and codes, and imports none of them. Beside a bare client with a time limit for each

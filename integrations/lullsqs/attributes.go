@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,6 @@ import (
 // with the group ("g") of a dead letter in a FIFO queue.
 const ExtraAttribute = "Lull-Extra"
 
-// extra is the value of ExtraAttribute.
 type extra struct {
 	Body    string            `json:"b,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -188,7 +188,6 @@ func size(text string, attrs map[string]types.MessageAttributeValue) int {
 
 var errTooBig = errors.New("the message is larger than SQS takes")
 
-// finish returns the body and the attributes to send.
 func (p *payload) finish() (text string, attrs map[string]types.MessageAttributeValue, err error) {
 	attrs, err = p.attributes()
 	if err != nil {
@@ -262,19 +261,11 @@ func (p *payload) body() []byte {
 	return []byte(p.text)
 }
 
-// isName reports whether SQS takes s as the name of an attribute.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
 func isName(s string) bool {
-	if s == "" || len(s) > mostName || s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
 	lower := strings.ToLower(s)
-	return !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.")
+	return len(s) <= mostName && plainName.MatchString(s) && !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.")
 }
 
 // isText reports whether SQS takes s as text: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD,
@@ -293,16 +284,5 @@ func isText(s string) bool {
 	return true
 }
 
-// isToken reports whether SQS takes s as a group or a deduplication id: 1 to 128 printable ASCII
-// characters without spaces.
-func isToken(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+// token is what SQS takes as a group or a deduplication id: printable ASCII characters without spaces.
+var token = regexp.MustCompile(`^[!-~]{1,128}$`)

@@ -27,7 +27,6 @@ type Admin interface {
 	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 }
 
-// NoRetries switches the retries of the SDK off for one call. Only one layer retries: the consumer,
-// which knows how long the lease lasts and whether it must stop. A Queue passes it with each of its
-// calls, whatever the client's own options are.
+// NoRetries switches the retries of the SDK off for one call. A Queue passes it with each of its calls, whatever the client's
+// own options are: only the consumer retries.
 func NoRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }

@@ -3,6 +3,7 @@ package lullsqs
 import (
 	"cmp"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,14 +58,14 @@ type Config struct {
 func (c Config) Validate() error {
 	var l problem.List
 	const wanted = "the URL of a queue, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
-	l.Check(isQueueURL(c.Queue), "Queue", quoted(c.Queue), wanted)
+	l.Check(isQueueURL(c.Queue), "Queue", strconv.Quote(c.Queue), wanted)
 	if c.DeadLetters != "" {
-		l.Check(isQueueURL(c.DeadLetters), "DeadLetters", quoted(c.DeadLetters), wanted+", or nothing for none")
+		l.Check(isQueueURL(c.DeadLetters), "DeadLetters", strconv.Quote(c.DeadLetters), wanted+", or nothing for none")
 		switch {
 		case c.DeadLetters == c.Queue:
-			l.Add("DeadLetters", quoted(c.DeadLetters), "another queue than Queue")
+			l.Add("DeadLetters", strconv.Quote(c.DeadLetters), "another queue than Queue")
 		case isFIFO(c.Queue) != isFIFO(c.DeadLetters):
-			l.Add("DeadLetters", quoted(c.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
+			l.Add("DeadLetters", strconv.Quote(c.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
 		}
 	}
 	d := c.withDefaults()
@@ -92,7 +93,6 @@ func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 func whole(d time.Duration) bool { return d%time.Second == 0 }
 
-// ceil returns d in whole seconds, rounded up.
 func ceil(d time.Duration) time.Duration {
 	if r := d % time.Second; r > 0 {
 		return d - r + time.Second
@@ -101,8 +101,3 @@ func ceil(d time.Duration) time.Duration {
 }
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
-
-// quoted is text in a problem. The quotes make an empty text visible.
-type quoted string
-
-func (q quoted) String() string { return `"` + string(q) + `"` }

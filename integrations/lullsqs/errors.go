@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -32,42 +31,30 @@ func failed(ctx context.Context, what string, err error) error {
 	switch {
 	case isRateLimited(err):
 		return lull.RetryAfter(err, 0)
-	case isPermanent(err):
+	case slices.Contains(permanents, code(err)):
 		return lull.Permanent(err)
-	case status(err) >= 500, fault(err) == smithy.FaultServer, isCutOff(err):
+	case status(err) >= 500, api(err).ErrorFault() == smithy.FaultServer, isCutOff(err):
 		return lull.Transient(err)
 	}
 	return err
+}
+
+// api returns the answer of SQS: an error without a code if there is none.
+func api(err error) smithy.APIError {
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return e
+	}
+	return &smithy.GenericAPIError{}
 }
 
 // code returns the name of an SQS error without the additions of protocols:
 // "AWS.SimpleQueueService.NonExistentQueue", "KMS.ThrottlingException",
 // "InvalidParameterValueException".
 func code(err error) string {
-	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return ""
-	}
-	c := api.ErrorCode()
-	if i := strings.LastIndexAny(c, "#/"); i >= 0 {
-		c = c[i+1:]
-	}
+	c := api(err).ErrorCode()
+	c = c[strings.LastIndexAny(c, "#/")+1:]
 	c = strings.TrimPrefix(c, "AWS.SimpleQueueService.")
 	return strings.TrimSuffix(c, "Exception")
-}
-
-func fault(err error) smithy.ErrorFault {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorFault()
-	}
-	return smithy.FaultUnknown
-}
-
-func message(err error) string {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorMessage()
-	}
-	return ""
 }
 
 func response(err error) *http.Response {
@@ -84,25 +71,17 @@ func status(err error) int {
 	return 0
 }
 
-// is reports whether err is a modelled error of type E.
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
 var rateLimits = []string{
 	"RequestThrottled", "Throttling", "Throttled", "RequestLimitExceeded", "TooManyRequests", "SlowDown",
 	"BandwidthLimitExceeded", "LimitExceeded", "PriorRequestNotComplete", "KmsThrottled", "KMS.Throttling",
 }
 
 func isRateLimited(err error) bool {
-	return is[*types.RequestThrottled](err) || is[*types.KmsThrottled](err) || slices.Contains(rateLimits, code(err)) || status(err) == http.StatusTooManyRequests
+	return slices.Contains(rateLimits, code(err)) || status(err) == http.StatusTooManyRequests
 }
 
 // isOverLimit reports whether the greatest number of messages is in flight.
-func isOverLimit(err error) bool {
-	return is[*types.OverLimit](err) || code(err) == "OverLimit"
-}
+func isOverLimit(err error) bool { return code(err) == "OverLimit" }
 
 var permanents = []string{
 	"AccessDenied", "AuthFailure", "NotAuthorized", "InvalidClientTokenId", "UnrecognizedClient", "MissingAuthenticationToken", "OptInRequired",
@@ -112,25 +91,18 @@ var permanents = []string{
 	"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsNotFound", "KmsOptInRequired",
 }
 
-func isPermanent(err error) bool {
-	return is[*types.QueueDoesNotExist](err) || isNoQueue(err) || slices.Contains(permanents, code(err))
-}
-
 func isNoQueue(err error) bool {
-	return is[*types.QueueDoesNotExist](err) || code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist"
+	return code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist"
 }
 
 // isLost reports whether a receipt handle is no longer valid. SQS has reported that in different
 // ways over the years, and not in every case: see [Queue.Settle].
 func isLost(err error) bool {
-	if is[*types.MessageNotInflight](err) || is[*types.ReceiptHandleIsInvalid](err) {
-		return true
-	}
 	switch code(err) {
 	case "MessageNotInflight", "ReceiptHandleIsInvalid":
 		return true
 	case "InvalidParameterValue":
-		m := message(err)
+		m := api(err).ErrorMessage()
 		return strings.Contains(m, "receipt handle has expired") || strings.Contains(m, "not available for visibility timeout change")
 	}
 	return false
@@ -138,15 +110,12 @@ func isLost(err error) bool {
 
 // isTooLong reports whether a visibility timeout would keep the message out for more than 12 hours.
 func isTooLong(err error) bool {
-	return code(err) == "InvalidParameterValue" && strings.Contains(message(err), "Total VisibilityTimeout")
+	return code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "Total VisibilityTimeout")
 }
 
 // isTooBig reports whether a message is larger than the queue takes.
 func isTooBig(err error) bool {
-	if is[*types.BatchRequestTooLong](err) {
-		return true
-	}
-	return code(err) == "InvalidParameterValue" && strings.Contains(message(err), "shorter than")
+	return code(err) == "BatchRequestTooLong" || code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "shorter than")
 }
 
 // handled returns the error of a call with a receipt handle.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -133,60 +134,67 @@ func (f *fake) queue(url *string) (*fakeQueue, error) {
 	return nil, &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist.")}
 }
 
-// enter begins a call that concerns a queue. It leaves f.mu locked.
-func (f *fake) enter(ctx context.Context, op string, url *string) (q *fakeQueue, n int, err error) {
+// at carries out a call that concerns a queue.
+func at[T any](ctx context.Context, f *fake, op string, url *string, do func(q *fakeQueue) (T, error)) (*T, error) {
 	f.mu.Lock()
-	if n, err = f.call(ctx, op); err == nil {
-		q, err = f.queue(url)
-	}
-	return q, n, err
-}
-
-func (f *fake) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	q, n, err := f.enter(ctx, "Send", in.QueueUrl)
 	defer f.mu.Unlock()
+	n, err := f.call(ctx, op)
 	if err != nil {
 		return nil, err
 	}
-	body := aws.ToString(in.MessageBody)
-	switch most, _ := strconv.Atoi(q.attrs["MaximumMessageSize"]); {
-	case body == "":
-		return nil, apiError(400, "MissingParameter", "The request must contain the parameter MessageBody.")
-	case !isText(body):
-		return nil, &types.InvalidMessageContents{}
-	case len(in.MessageAttributes) > 10:
-		return nil, invalid("Number of message attributes [%d] exceeds the allowed maximum [10].", len(in.MessageAttributes))
-	case size(body, in.MessageAttributes) > most:
-		return nil, invalid("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", most)
-	case q.fifo && (in.MessageGroupId == nil || in.MessageDeduplicationId == nil):
-		return nil, apiError(400, "MissingParameter", "The request must contain the parameter MessageGroupId.")
-	case in.MessageGroupId != nil && !isToken(*in.MessageGroupId):
-		return nil, invalid("MessageGroupId")
-	case !q.fifo && in.MessageDeduplicationId != nil:
-		return nil, invalid("The request include parameter MessageDeduplicationId which is not valid for this queue type.")
-	case in.DelaySeconds != 0 && (q.fifo || in.DelaySeconds > 900):
-		return nil, invalid("DelaySeconds")
+	q, err := f.queue(url)
+	if err != nil {
+		return nil, err
 	}
-	for name, a := range in.MessageAttributes {
-		if !isName(name) || a.DataType == nil || aws.ToString(a.StringValue) == "" && len(a.BinaryValue) == 0 || !isText(aws.ToString(a.StringValue)) {
-			return nil, invalid("Message (user) attribute '%s' must contain a non-empty value of type 'String'.", name)
+	out, err := do(q)
+	if err != nil {
+		return nil, err
+	}
+	return &out, f.after(op, n)
+}
+
+func (f *fake) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return at(ctx, f, "Send", in.QueueUrl, func(q *fakeQueue) (out sqs.SendMessageOutput, err error) {
+		body := aws.ToString(in.MessageBody)
+		switch most, _ := strconv.Atoi(q.attrs["MaximumMessageSize"]); {
+		case body == "":
+			return out, apiError(400, "MissingParameter", "The request must contain the parameter MessageBody.")
+		case !isText(body):
+			return out, &types.InvalidMessageContents{}
+		case len(in.MessageAttributes) > 10:
+			return out, invalid("Number of message attributes [%d] exceeds the allowed maximum [10].", len(in.MessageAttributes))
+		case size(body, in.MessageAttributes) > most:
+			return out, invalid("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", most)
+		case q.fifo && (in.MessageGroupId == nil || in.MessageDeduplicationId == nil):
+			return out, apiError(400, "MissingParameter", "The request must contain the parameter MessageGroupId.")
+		case in.MessageGroupId != nil && !token.MatchString(*in.MessageGroupId):
+			return out, invalid("MessageGroupId")
+		case !q.fifo && in.MessageDeduplicationId != nil:
+			return out, invalid("The request include parameter MessageDeduplicationId which is not valid for this queue type.")
+		case in.DelaySeconds != 0 && (q.fifo || in.DelaySeconds > 900):
+			return out, invalid("DelaySeconds")
 		}
-	}
-	now := time.Now()
-	f.last++
-	m := &fakeMessage{
-		id: fmt.Sprintf("message-%d", f.last), body: body, group: aws.ToString(in.MessageGroupId), attrs: in.MessageAttributes, system: in.MessageSystemAttributes,
-		sent: now.Truncate(time.Millisecond), visible: now,
-	}
-	if q.fifo {
-		if end, there := q.sent[*in.MessageDeduplicationId]; there && now.Before(end) {
-			return &sqs.SendMessageOutput{}, nil
+		for name, a := range in.MessageAttributes {
+			if !isName(name) || a.DataType == nil || aws.ToString(a.StringValue) == "" && len(a.BinaryValue) == 0 || !isText(aws.ToString(a.StringValue)) {
+				return out, invalid("Message (user) attribute '%s' must contain a non-empty value of type 'String'.", name)
+			}
 		}
-		q.sent[*in.MessageDeduplicationId] = now.Add(5 * time.Minute)
-	}
-	q.messages = append(q.messages, m)
-	f.wake()
-	return &sqs.SendMessageOutput{MessageId: &m.id}, f.after("Send", n)
+		now := time.Now()
+		f.last++
+		m := &fakeMessage{
+			id: fmt.Sprintf("message-%d", f.last), body: body, group: aws.ToString(in.MessageGroupId), attrs: in.MessageAttributes, system: in.MessageSystemAttributes,
+			sent: now.Truncate(time.Millisecond), visible: now,
+		}
+		if q.fifo {
+			if end, there := q.sent[*in.MessageDeduplicationId]; there && now.Before(end) {
+				return sqs.SendMessageOutput{}, nil
+			}
+			q.sent[*in.MessageDeduplicationId] = now.Add(5 * time.Minute)
+		}
+		q.messages = append(q.messages, m)
+		f.wake()
+		return sqs.SendMessageOutput{MessageId: &m.id}, nil
+	})
 }
 
 func (f *fake) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
@@ -292,7 +300,7 @@ func (q *fakeQueue) take(in *sqs.ReceiveMessageInput) (got []types.Message, next
 // redrive moves m to the dead letters if it was received too often.
 func (q *fakeQueue) redrive(m *fakeMessage) bool {
 	var p redrivePolicy
-	if q.attrs["RedrivePolicy"] == "" || json.Unmarshal([]byte(q.attrs["RedrivePolicy"]), &p) != nil || m.count <= int(p.Receives) {
+	if q.attrs["RedrivePolicy"] == "" || json.Unmarshal([]byte(q.attrs["RedrivePolicy"]), &p) != nil || m.count <= p.receives() {
 		return false
 	}
 	for _, dead := range q.f.queues {
@@ -340,45 +348,39 @@ func (q *fakeQueue) find(handle *string) (m *fakeMessage, good bool) {
 }
 
 func (f *fake) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	q, n, err := f.enter(ctx, "Delete", in.QueueUrl)
-	defer f.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	m, good := q.find(in.ReceiptHandle)
-	switch {
-	case m == nil:
-	case !good && q.fifo:
-		return nil, invalid("Value %s for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", *in.ReceiptHandle)
-	case m.handle == *in.ReceiptHandle:
-		q.remove(m)
-		f.wake()
-	}
-	return &sqs.DeleteMessageOutput{}, f.after("Delete", n)
+	return at(ctx, f, "Delete", in.QueueUrl, func(q *fakeQueue) (out sqs.DeleteMessageOutput, err error) {
+		m, good := q.find(in.ReceiptHandle)
+		switch {
+		case m == nil:
+		case !good && q.fifo:
+			return out, invalid("Value %s for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", *in.ReceiptHandle)
+		case m.handle == *in.ReceiptHandle:
+			q.remove(m)
+			f.wake()
+		}
+		return sqs.DeleteMessageOutput{}, nil
+	})
 }
 
 func (f *fake) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	q, n, err := f.enter(ctx, "Change", in.QueueUrl)
-	defer f.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	m, good := q.find(in.ReceiptHandle)
-	now := time.Now()
-	until := now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
-	switch {
-	case in.VisibilityTimeout < 0 || in.VisibilityTimeout > 43200:
-		return nil, invalid("Value %d for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200.", in.VisibilityTimeout)
-	case m == nil:
-		return nil, invalid("Value %s for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.", *in.ReceiptHandle)
-	case !good:
-	case until.After(m.received.Add(12 * time.Hour)):
-		return nil, invalid("Value %d for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", in.VisibilityTimeout)
-	default:
-		m.visible = until
-		f.wake()
-	}
-	return &sqs.ChangeMessageVisibilityOutput{}, f.after("Change", n)
+	return at(ctx, f, "Change", in.QueueUrl, func(q *fakeQueue) (out sqs.ChangeMessageVisibilityOutput, err error) {
+		m, good := q.find(in.ReceiptHandle)
+		now := time.Now()
+		until := now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
+		switch {
+		case in.VisibilityTimeout < 0 || in.VisibilityTimeout > 43200:
+			return out, invalid("Value %d for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200.", in.VisibilityTimeout)
+		case m == nil:
+			return out, invalid("Value %s for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.", *in.ReceiptHandle)
+		case !good:
+		case until.After(m.received.Add(12 * time.Hour)):
+			return out, invalid("Value %d for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", in.VisibilityTimeout)
+		default:
+			m.visible = until
+			f.wake()
+		}
+		return sqs.ChangeMessageVisibilityOutput{}, nil
+	})
 }
 
 func (f *fake) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
@@ -395,24 +397,19 @@ func (f *fake) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...f
 }
 
 func (f *fake) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
-	q, _, err := f.enter(ctx, "Attributes", in.QueueUrl)
-	defer f.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{"ApproximateNumberOfMessagesDelayed": "0"}
-	for name, value := range q.attrs {
-		out[name] = value
-	}
-	flying := 0
-	for _, m := range q.messages {
-		if time.Now().Before(m.visible) { //clock: it is called in bubbles
-			flying++
+	return at(ctx, f, "Attributes", in.QueueUrl, func(q *fakeQueue) (out sqs.GetQueueAttributesOutput, err error) {
+		attrs := map[string]string{"ApproximateNumberOfMessagesDelayed": "0"}
+		maps.Copy(attrs, q.attrs)
+		flying := 0
+		for _, m := range q.messages {
+			if time.Now().Before(m.visible) { //clock: it is called in bubbles
+				flying++
+			}
 		}
-	}
-	out["ApproximateNumberOfMessagesNotVisible"] = strconv.Itoa(flying)
-	out["ApproximateNumberOfMessages"] = strconv.Itoa(len(q.messages) - flying)
-	return &sqs.GetQueueAttributesOutput{Attributes: out}, nil
+		attrs["ApproximateNumberOfMessagesNotVisible"] = strconv.Itoa(flying)
+		attrs["ApproximateNumberOfMessages"] = strconv.Itoa(len(q.messages) - flying)
+		return sqs.GetQueueAttributesOutput{Attributes: attrs}, nil
+	})
 }
 
 func (f *fake) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
@@ -439,21 +436,14 @@ func (f *fake) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...f
 		"QueueArn": "arn:aws:sqs:eu-central-1:123456789012:" + q.name, "VisibilityTimeout": "30", "DelaySeconds": "0", "MaximumMessageSize": "1048576",
 		"MessageRetentionPeriod": "345600", "ReceiveMessageWaitTimeSeconds": "0",
 	}
-	for name, value := range in.Attributes {
-		q.attrs[name] = value
-	}
+	maps.Copy(q.attrs, in.Attributes)
 	f.queues[url] = q
 	return &sqs.CreateQueueOutput{QueueUrl: &url}, nil
 }
 
 func (f *fake) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
-	q, _, err := f.enter(ctx, "Set", in.QueueUrl)
-	defer f.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range in.Attributes {
-		q.attrs[name] = value
-	}
-	return &sqs.SetQueueAttributesOutput{}, nil
+	return at(ctx, f, "Set", in.QueueUrl, func(q *fakeQueue) (out sqs.SetQueueAttributesOutput, err error) {
+		maps.Copy(q.attrs, in.Attributes)
+		return sqs.SetQueueAttributesOutput{}, nil
+	})
 }

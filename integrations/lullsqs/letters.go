@@ -22,7 +22,6 @@ func Letters(client Client, url string, c queue.ScanConfig) (queue.DeadLetters, 
 	return q.read(c)
 }
 
-// read begins a reading of q itself.
 func (q *Queue) read(c queue.ScanConfig) (queue.DeadLetters, error) {
 	q.reading = true
 	from, err := queue.Scan(q, c)

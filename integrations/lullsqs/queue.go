@@ -34,13 +34,11 @@ func New(c Client, config Config) (*Queue, error) {
 	return &Queue{client: c, config: config.withDefaults(), fifo: isFIFO(config.Queue)}, nil
 }
 
-// Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every receive. So
-// the consumer holds messages that it cannot begin, and fetches nothing while its circuit breaker
-// is open.
+// Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every receive.
 func (q *Queue) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
-		MaxDelay: q.config.MaxDelay, Counts: queue.ByBroker,
-		Leases: true, Extends: true, MaxLease: q.config.maxLease(),
+		MaxDelay: q.config.MaxDelay,
+		Leases:   true, Extends: true, MaxLease: q.config.maxLease(),
 	}
 	if q.fifo {
 		can.Order, can.Deduplicates = queue.PerGroup, true

@@ -33,21 +33,16 @@ type attempt struct {
 	since time.Time // when it was first sent
 }
 
-// Receive is part of queue.Broker. It is one long poll: it may return no messages and no error
-// after Config.Wait. If ctx has a deadline, it polls until then.
+// Receive is part of queue.Broker. It is one long poll: it may return no messages and no error after Config.Wait. If ctx has
+// a deadline, it polls until then.
 //
-// When ctx ends, Receive returns when the poll under way is answered: after Config.Wait at most
-// (and 2 s, if the answer does not come). SQS would continue a poll that is cut off, and hand out
-// messages to nobody. That costs each message an attempt and the time of its lease.
+// When ctx ends, Receive returns when the poll under way is answered: after Config.Wait at most (and 2 s, if the answer does
+// not come). SQS would continue a poll that is cut off, and hand out messages to nobody. If SQS has not reported then that
+// there are none, the error has its reason in it, or queue.ErrUnanswered.
 //
-// The visibility timeout of the messages is the requested lease, in whole seconds, plus the wait,
-// for nobody here knows when in that time they were handed out. Delivery.Lease is counted from when
-// the request was sent, so it never ends later than SQS'.
-//
-// If ctx ends and SQS has not reported that there are none, the error has its reason in it, or queue.ErrUnanswered.
-//
-// It takes one message at a time from a FIFO queue. SQS would return several of one group. If one
-// fails, those behind it would have been received in vain, and SQS counts that.
+// The visibility timeout of the messages is the requested lease, in whole seconds, plus the wait, for nobody here knows when
+// in that time they were handed out. Delivery.Lease never ends later than SQS'. From a FIFO queue it takes one message
+// at a time: if one of several of a group fails, those behind it would have been received in vain, and SQS counts that.
 //
 // When SQS limits the rate, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
@@ -135,7 +130,6 @@ func patient(ctx context.Context, wait time.Duration) (context.Context, context.
 	}
 }
 
-// receive makes one call.
 func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
 	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
 	in := &sqs.ReceiveMessageInput{
@@ -189,7 +183,7 @@ func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delive
 		Enqueued:  stamp(m.Attributes, types.MessageSystemAttributeNameSentTimestamp),
 		FirstSeen: stamp(m.Attributes, types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp),
 		Lease:     lease,
-		Group:     groupOf(m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]),
+		Group:     m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 		Headers:   p.headers(),
 		Body:      p.body(),
 		Receipt: &receipt{
@@ -201,8 +195,11 @@ func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delive
 	if end := d.Enqueued.Add(q.config.Retention); q.config.Retention > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
 		d.Expires = end
 	}
-	if p.extra.Group != nil {
+	switch {
+	case p.extra.Group != nil:
 		d.Group = *p.extra.Group
+	case d.Group == noGroup:
+		d.Group = ""
 	}
 	if source := m.Attributes[string(types.MessageSystemAttributeNameDeadLetterQueueSourceArn)]; source != "" {
 		if _, ok := queue.EnvelopeOf(d.Headers); !ok {
@@ -214,14 +211,10 @@ func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delive
 }
 
 func number(attrs map[string]string, name types.MessageSystemAttributeName) int64 {
-	n, err := strconv.ParseInt(attrs[string(name)], 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
+	n, _ := strconv.ParseInt(attrs[string(name)], 10, 64)
+	return max(n, 0)
 }
 
-// stamp returns an attribute that is a time in milliseconds.
 func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.Time {
 	if n := number(attrs, name); n > 0 {
 		return time.UnixMilli(n)
@@ -233,19 +226,9 @@ func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.
 // group.
 const noGroup = "Lull-None"
 
-func groupOf(id string) string {
-	if id == noGroup {
-		return ""
-	}
-	return id
-}
-
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -257,7 +240,7 @@ func (q *Queue) group(name string) (*string, error) {
 		return aws.String(noGroup), nil
 	case name == "":
 		return nil, nil
-	case !isToken(name):
+	case !token.MatchString(name):
 		return nil, lull.Permanent(fmt.Errorf("lullsqs: the group is %q: want 1 to 128 printable ASCII characters without spaces", name))
 	}
 	return &name, nil

@@ -37,7 +37,7 @@ func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	if in.MessageGroupId, err = q.group(o.Group); err != nil {
 		return err
 	}
-	if o.ID != "" && !isToken(o.ID) {
+	if o.ID != "" && !token.MatchString(o.ID) {
 		return lull.Permanent(fmt.Errorf("lullsqs: the id is %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
 	}
 	if q.fifo {

@@ -49,44 +49,43 @@ func newName(t testing.TB, fifo bool) string {
 	return name
 }
 
-// closable is a client that does nothing more after it is closed, like that of a dead process.
-type closable struct {
+// between is a client that does something before each call, which is made if that is no error.
+type between struct {
 	Client
-	closed atomic.Bool
+	before func(ctx context.Context, in any) error
 }
 
-var errClosed = errors.New("this connection is closed")
-
-func (c *closable) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	if c.closed.Load() {
-		return nil, errClosed
+func do[I, O any](ctx context.Context, b *between, in *I, call func(context.Context, *I, ...func(*sqs.Options)) (*O, error), o []func(*sqs.Options)) (*O, error) {
+	if err := b.before(ctx, in); err != nil {
+		return nil, err
 	}
-	return c.Client.SendMessage(ctx, in, o...)
+	return call(ctx, in, o...)
 }
 
-func (c *closable) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
-	if c.closed.Load() {
-		return nil, errClosed
-	}
-	return c.Client.ReceiveMessage(ctx, in, o...)
+func (b *between) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return do(ctx, b, in, b.Client.SendMessage, o)
 }
 
-func (c *closable) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	if c.closed.Load() {
-		return nil, errClosed
-	}
-	return c.Client.DeleteMessage(ctx, in, o...)
+func (b *between) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	return do(ctx, b, in, b.Client.ReceiveMessage, o)
 }
 
-func (c *closable) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	if c.closed.Load() {
-		return nil, errClosed
-	}
-	return c.Client.ChangeMessageVisibility(ctx, in, o...)
+func (b *between) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
+	return do(ctx, b, in, b.Client.DeleteMessage, o)
+}
+
+func (b *between) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
+	return do(ctx, b, in, b.Client.ChangeMessageVisibility, o)
 }
 
 func connection(c Client, admin Admin, a address) (*queuetest.Connection, error) {
-	client := &closable{Client: c}
+	var closed atomic.Bool
+	client := &between{c, func(context.Context, any) error { // nothing more after it is closed, as with a dead process
+		if closed.Load() {
+			return errors.New("this connection is closed")
+		}
+		return nil
+	}}
 	q, err := New(client, a.Config)
 	if err != nil {
 		return nil, err
@@ -111,6 +110,6 @@ func connection(c Client, admin Admin, a address) (*queuetest.Connection, error)
 			}
 			return sum, nil
 		},
-		Close: func() error { client.closed.Store(true); return nil },
+		Close: func() error { closed.Store(true); return nil },
 	}, nil
 }

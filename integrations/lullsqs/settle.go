@@ -16,7 +16,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// receipt is the data that settles a delivery.
 type receipt struct {
 	handle  string
 	since   time.Time // SQS handed it out no earlier
@@ -55,11 +54,7 @@ func held(d *queue.Delivery) (r *receipt, err error) {
 var errLapsed = fmt.Errorf("lullsqs: the lease has lapsed: %w", queue.ErrLost)
 
 // Extend is part of queue.Broker. The lease is in whole seconds, rounded up, and no longer than
-// Capabilities.MaxLease after the receive.
-//
-// It returns ErrLost when the lease had lapsed by this process's clock, before the call or before
-// its answer came, whatever SQS answers. It also does when SQS answers MessageNotInflight or
-// ReceiptHandleIsInvalid.
+// Capabilities.MaxLease after the receive. It returns ErrLost as Settle does.
 func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
@@ -90,23 +85,15 @@ func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Durati
 
 // Settle is part of queue.Broker.
 //
-// Ack and Drop delete the message. Retry and Defer change its visibility, in whole seconds, rounded
-// up. DeadLetter sends it to the queue of dead letters, with all its attributes, whatever their
-// types, and the envelope, and then deletes it. If that is too large, the envelope has no errors. If it
-// still is, headers are shortened, and the envelope names them. If that is not enough, Settle fails:
-// the message stays, until SQS moves it itself.
+// Ack and Drop delete the message. Retry and Defer change its visibility, in whole seconds, rounded up. DeadLetter sends it
+// to the queue of dead letters, with all its attributes and the envelope, and then deletes it. If that is too large, the
+// envelope has no errors. If it still is, headers are shortened, and the envelope names them. If that is not enough, Settle
+// fails: the message stays, until SQS moves it itself.
 //
-// It returns ErrLost
-//
-//   - when the delivery was settled, or its lease has lapsed by this process's clock, or lapses
-//     before SQS has answered that the message waits.
-//   - when SQS answers MessageNotInflight, ReceiptHandleIsInvalid, or that the receipt handle has
-//     expired.
-//
-// It uses the clock because SQS does not report a lost lease. SQS answers a change of visibility
-// that comes too late as if it had been made, and so it does for the deletion of a message of a
-// standard queue that another worker has by then. Ack and Drop delete the message even after the
-// lease, in case nobody else has it yet. Then it is gone although Settle returns ErrLost.
+// It returns ErrLost when SQS says so, and when the lease has lapsed by this process's clock, also if it lapses before SQS
+// has answered that the message waits: SQS answers a change of visibility that comes too late as if it had been made, and so
+// it does for the deletion of a message of a standard queue that another worker has by then. Ack and Drop delete the
+// message even after the lease, in case nobody else has it yet.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,16 +103,16 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	if err != nil && !lapsed {
 		return err
 	}
-	s = s.Within(d, ceil(s.After), q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
+	s, err = s.Within(d, ceil(s.After), q.config.MaxDelay, q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
+	if err != nil {
+		return err
+	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		if err = q.remove(ctx, r); lapsed {
 			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
-		if s.After < 0 || s.After > q.config.MaxDelay {
-			return lull.Permanent(fmt.Errorf("lullsqs: a delay of %v: want 0 to %v", s.After, q.config.MaxDelay))
-		}
 		if lapsed {
 			return errLapsed
 		}
@@ -137,8 +124,6 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 			return errLapsed
 		}
 		err = q.deadLetter(ctx, d, r, s.Envelope)
-	default:
-		return lull.Permanent(fmt.Errorf("lullsqs: %v is no settlement", s.Outcome))
 	}
 	if err != nil {
 		return err
@@ -184,9 +169,6 @@ func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) erro
 }
 
 func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
-	if e == nil {
-		return lull.Permanent(errors.New("lullsqs: a dead letter needs an envelope"))
-	}
 	if q.config.DeadLetters == "" {
 		return errNoLetters
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,10 +31,8 @@ type Topology struct {
 	// Attempts is the policy's (lull.Policy.Attempts). Zero: 10, as in queue.Policy.
 	Attempts int
 	// MaxReceives is SQS' own limit (maxReceiveCount). After it, SQS moves a message to the dead
-	// letters by itself and without an envelope: a net if the consumer cannot. It also counts
-	// receives that were no attempts, such as deferrals, so it must be Attempts + 2 at least. Zero:
-	// Attempts + 10. Up to 1000. If it is zero, [Check] accepts any value from Attempts + 2;
-	// otherwise only this one.
+	// letters by itself and without an envelope. It also counts deferrals, so it must be Attempts + 2
+	// at least. Zero: Attempts + 10, and [Check] accepts any value from Attempts + 2. Up to 1000.
 	MaxReceives int
 	// Retention is how long SQS keeps a message that nobody acknowledges: longer than
 	// queue.Config.WorstCase. Whole seconds from 1 minute to 13 days. Zero: 4 days when the queue
@@ -57,11 +57,11 @@ func (t Topology) Validate() error {
 	var l problem.List
 	d := t.withDefaults()
 	const wanted = "1 to 80 letters, digits, hyphens and underscores, with .fifo at the end for a FIFO queue"
-	l.Check(isQueueName(t.Queue), "Queue", quoted(t.Queue), wanted)
+	l.Check(isQueueName(t.Queue), "Queue", strconv.Quote(t.Queue), wanted)
 	if isQueueName(t.Queue) {
-		l.Check(isQueueName(d.DeadLetters), "DeadLetters", quoted(d.DeadLetters), wanted)
-		l.Check(d.DeadLetters != t.Queue, "DeadLetters", quoted(d.DeadLetters), "another queue than Queue")
-		l.Check(isFIFO(d.DeadLetters) == isFIFO(t.Queue), "DeadLetters", quoted(d.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
+		l.Check(isQueueName(d.DeadLetters), "DeadLetters", strconv.Quote(d.DeadLetters), wanted)
+		l.Check(d.DeadLetters != t.Queue, "DeadLetters", strconv.Quote(d.DeadLetters), "another queue than Queue")
+		l.Check(isFIFO(d.DeadLetters) == isFIFO(t.Queue), "DeadLetters", strconv.Quote(d.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
 	}
 	l.Check(t.Attempts >= 0 && t.Attempts <= 998, "Attempts", t.Attempts, "1 to 998 attempts, or 0 for the default of 10")
 	l.Check(d.MaxReceives >= d.Attempts+2 && d.MaxReceives <= 1000, "MaxReceives", t.MaxReceives, fmt.Sprintf("%d (Attempts + 2) to 1000 receives, or 0 for the default", d.Attempts+2))
@@ -85,19 +85,9 @@ func (t Topology) withDefaults() Topology {
 	return t
 }
 
-func isQueueName(s string) bool {
-	name := strings.TrimSuffix(s, ".fifo")
-	if name == "" || len(s) > 80 {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
-}
+var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.fifo)?$`)
+
+func isQueueName(s string) bool { return len(s) <= 80 && queueName.MatchString(s) }
 
 // A Mismatch is an error of [Declare] or [Check]: everything that is missing or different.
 type Mismatch []string
@@ -120,14 +110,12 @@ func Check(ctx context.Context, a Admin, t Topology) (Config, error) {
 // that has none. It does not change what exists and is different, since others may rely on it, and
 // reports it as Check does. Many processes may call it, and call it again.
 //
-// It also needs the permissions sqs:CreateQueue and sqs:SetQueueAttributes. After a queue has been
-// made, SQS needs a moment until it can be used everywhere. After one of that name has been
-// deleted, SQS needs a minute until it can be made.
+// It also needs the permissions sqs:CreateQueue and sqs:SetQueueAttributes. SQS needs a moment until a queue that was made
+// can be used everywhere, and a minute until one that was deleted can be made again.
 func Declare(ctx context.Context, a Admin, t Topology) (Config, error) {
 	return prepare(ctx, a, t, true)
 }
 
-// state is the actual state of one queue.
 type state struct {
 	name, url string
 	attrs     map[string]string
@@ -156,7 +144,7 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 		return Config{}, err
 	}
 	if declare && dead.attrs["QueueArn"] != "" {
-		policy := redrivePolicy{Target: dead.attrs["QueueArn"], Receives: flexible(t.MaxReceives)}.String()
+		policy := redrivePolicy{Target: dead.attrs["QueueArn"], Receives: json.Number(strconv.Itoa(t.MaxReceives))}.String()
 		switch {
 		case main.url == "":
 			main, err = create(ctx, a, t.Queue, map[string]string{"MessageRetentionPeriod": inSeconds(t.Retention), "RedrivePolicy": policy})
@@ -209,14 +197,14 @@ func create(ctx context.Context, a Admin, name string, attrs map[string]string) 
 		attrs["FifoQueue"] = "true"
 	}
 	o, err := a.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs}, NoRetries)
-	if is[*types.QueueDeletedRecently](err) || code(err) == "QueueDeletedRecently" {
+	if code(err) == "QueueDeletedRecently" {
 		return state{}, lull.RetryAfter(failed(ctx, "make the queue "+name, err), time.Minute)
 	}
-	if err != nil && !is[*types.QueueNameExists](err) {
-		return state{}, failed(ctx, "make the queue "+name, err)
-	}
-	if err != nil { // another process was faster, with other attributes
+	if c := code(err); c == "QueueNameExists" || c == "QueueAlreadyExists" { // another process was faster, with other attributes
 		return find(ctx, a, name)
+	}
+	if err != nil {
+		return state{}, failed(ctx, "make the queue "+name, err)
 	}
 	s, err := read(ctx, a, name, aws.ToString(o.QueueUrl))
 	for k, v := range attrs { // they may not show everywhere yet
@@ -272,18 +260,15 @@ func compareRetention(m *Mismatch, s state, want time.Duration) {
 	}
 }
 
-// redrivePolicy is the attribute RedrivePolicy. SQS writes its number as text or as a number.
+// redrivePolicy is the attribute RedrivePolicy. SQS writes its number as text or as a number, and reads both.
 type redrivePolicy struct {
-	Target   string   `json:"deadLetterTargetArn"`
-	Receives flexible `json:"maxReceiveCount"`
+	Target   string      `json:"deadLetterTargetArn"`
+	Receives json.Number `json:"maxReceiveCount"`
 }
 
-type flexible int
-
-func (f *flexible) UnmarshalJSON(b []byte) error {
-	n, err := strconv.Atoi(strings.Trim(string(b), `"`))
-	*f = flexible(n)
-	return err
+func (p redrivePolicy) receives() int {
+	n, _ := p.Receives.Int64()
+	return int(n)
 }
 
 func (p redrivePolicy) String() string {
@@ -305,7 +290,7 @@ func compareRedrive(m *Mismatch, main, dead state, t, want Topology) {
 	if target := dead.attrs["QueueArn"]; target != "" && p.Target != target {
 		m.add("%s: RedrivePolicy.deadLetterTargetArn is %s: want %s", main.name, p.Target, target)
 	}
-	switch n := int(p.Receives); {
+	switch n := p.receives(); {
 	case want.MaxReceives != 0 && n != want.MaxReceives:
 		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d", main.name, n, want.MaxReceives)
 	case n < t.Attempts+2:
@@ -326,14 +311,7 @@ func compareAllow(m *Mismatch, main, dead state) {
 	if json.Unmarshal([]byte(text), &p) != nil {
 		return
 	}
-	allowed := p.Permission != "denyAll"
-	if p.Permission == "byQueue" {
-		allowed = false
-		for _, arn := range p.Sources {
-			allowed = allowed || arn == main.attrs["QueueArn"]
-		}
-	}
-	if !allowed {
+	if p.Permission == "denyAll" || p.Permission == "byQueue" && !slices.Contains(p.Sources, main.attrs["QueueArn"]) {
 		m.add("%s: RedriveAllowPolicy is %s: want one that allows %s", dead.name, text, main.name)
 	}
 }

@@ -144,7 +144,7 @@ func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 		must(t, err)
 		var p redrivePolicy
 		must(t, json.Unmarshal([]byte(attributes(url)["RedrivePolicy"]), &p))
-		if p.Receives != 20 || !strings.HasSuffix(p.Target, ":"+name+"-dead") || attributes(url)["MessageRetentionPeriod"] != "86400" {
+		if p.receives() != 20 || !strings.HasSuffix(p.Target, ":"+name+"-dead") || attributes(url)["MessageRetentionPeriod"] != "86400" {
 			t.Errorf("%v", attributes(url))
 		}
 

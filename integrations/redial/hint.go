@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -73,13 +74,8 @@ func (e *refused) Unwrap() error { return e.error }
 // line "retry: 3000". As the standard has it, a value that is not made of digits alone is
 // ignored. Return lull.RetryAfter with it when the stream ends.
 func ParseRetry(value string) (d time.Duration, ok bool) {
-	if value == "" {
+	if value == "" || strings.Trim(value, "0123456789") != "" {
 		return 0, false
-	}
-	for _, c := range []byte(value) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
 	}
 	ms, err := strconv.ParseUint(value, 10, 64)
 	if err != nil || ms > math.MaxInt64/uint64(time.Millisecond) {

@@ -21,9 +21,9 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-func group(t testing.TB, c Config, p lull.Policy) *Group {
+func group(t testing.TB, c Config, p lull.Policy, opts ...lull.Option) *Group {
 	t.Helper()
-	d, err := lull.NewDependency("gateway", p, lull.WithRand(seed.Source(t)))
+	d, err := lull.NewDependency("gateway", p, append(opts, lull.WithRand(seed.Source(t)))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,20 +369,6 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// While the circuit is open nothing is dialled.
-func TestTheCircuit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := group(t, Config{}, lull.Policy{})
-		g.d.Breaker().ForceOpen(g.d.Now())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		err := Keep(ctx, g, func(context.Context) (int, error) { t.Error("dialled"); return 0, nil }, func(context.Context, int) error { t.Error("used"); return nil })
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-	})
-}
-
 // observe is an observer.
 type observe func(context.Context, lull.Event)
 
@@ -394,23 +380,17 @@ func TestTheCircuitOpensAgain(t *testing.T) {
 		refusals := 0
 		p := lull.Policy{}
 		p.Breaker.OpenFor = 10 * time.Minute
-		d, err := lull.NewDependency("gateway", p, lull.WithRand(seed.Source(t)), lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
+		g := group(t, Config{}, p, lull.WithObserver(observe(func(_ context.Context, e lull.Event) {
 			if e.Kind == event.CallEnded && e.Operation == "dial" && e.Reason != engine.Success {
 				refusals++
 			}
 		})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := g.d
 		for i := 0; d.Breaker().State(d.Now()) != breaker.Open; i++ {
 			lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(io.EOF) })
 			if time.Sleep(100 * time.Millisecond); i == 1000 {
 				t.Fatal("the circuit is closed")
 			}
-		}
-		g, err := New(d, Config{})
-		if err != nil {
-			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -477,14 +457,8 @@ func TestNoDialAfterTheEnd(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			d, err := lull.NewDependency("gateway", lull.Policy{}, lull.WithRand(seed.Source(t)), lull.WithObserver(observe(func(context.Context, lull.Event) { calls++ })))
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := New(d, Config{Policy: engine.RedialPolicy{Start: time.Minute}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			counts := lull.WithObserver(observe(func(context.Context, lull.Event) { calls++ }))
+			g := group(t, Config{Policy: engine.RedialPolicy{Start: time.Minute}}, lull.Policy{}, counts)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			enough := errors.New("enough")
 			cancel(enough)

@@ -4,36 +4,21 @@
 //	...
 //	limiter, err := requeue.New[Request](d) // reconcile.Request, as a rule
 //
-// A [Limiter] is a TypedRateLimiter of client-go's workqueue. So it can be used in the options of a
-// controller (controller-runtime's RateLimiter) and in workqueue.NewTypedRateLimitingQueue. The
-// package imports nothing of Kubernetes.
+// A [Limiter] is a TypedRateLimiter of client-go's workqueue, for the options of a controller (controller-runtime's
+// RateLimiter) and workqueue.NewTypedRateLimitingQueue. The package imports nothing of Kubernetes.
 //
-// client-go's own limiter waits 5 ms, 10 ms, 20 ms, up to 1000 s, without jitter. So items that failed
-// together come back together, each time. It counts each item for itself, so it does not see that all
-// of them fail. Its bucket of ten a second delays healthy items like the others. Here every item has
-// backoff with jitter, and all items together have
+// client-go's own limiter has no jitter, counts each item for itself, and delays healthy items like the others. Here every
+// item has backoff with jitter, and all items together have the budget and the breaker of the dependency, which may be
+// shared with calls of lull.Do. If the budget does not pay for a retry, the item waits as long as if it had failed three
+// times more, and at least half a second. While the breaker is open no item comes back. Then the items come back spread over
+// their own backoff. An item always comes back: after Policy.Attempts failures the wait no longer grows.
 //
-//   - a budget. If it does not pay for a retry, the item waits as long as if it had failed three
-//     times more, and at least half a second. So while most items fail, they come back rarely.
-//   - a breaker. While it is open no item comes back. Then the items come back spread over their own
-//     backoff.
+// The interface does not pass the error: each failure (When) counts as transient, and each Forget as a success. A controller
+// that asks to be called again without an error should set a time (RequeueAfter). Otherwise that counts as a failure, and in
+// a quiet controller a single bad object may open the circuit. That delays retries, and no new items.
 //
-// Budget and breaker are those of the dependency. It may be shared with calls of lull.Do and of HTTP
-// clients, so that the calls of a reconciler pay from the same budget. The engine decides, as it does
-// for package queue about messages that are delivered again.
-//
-// An item always comes back: a controller has no dead letters. After Policy.Attempts failures the wait
-// no longer grows. [Policy] is a policy for items. The zero lull.Policy is one for
-// calls: its waits end below a second or two.
-//
-// The interface reports that an item failed (When) and that it need not come back (Forget). It does not
-// pass the error. So each failure counts as transient, and each Forget as a success. A
-// controller that asks to be called again without an error (Requeue) should set a time
-// (RequeueAfter). Otherwise that counts as a failure. In a quiet controller a single bad object may open
-// the circuit. That delays retries, and no new items.
-//
-// Cost: When and Forget together take 2 µs and allocate nothing. Memory: one entry for each
-// item that has failed and was not forgotten since.
+// When and Forget together take 2 µs and allocate nothing. Memory: one entry for each item that has failed and was not
+// forgotten since.
 package requeue
 
 import (

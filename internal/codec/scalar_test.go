@@ -81,13 +81,6 @@ func TestDurations(t *testing.T) {
 	if got, ok := duration("none", Plain); ok {
 		t.Errorf(`duration("none") = %v for a field that is no timeout`, got)
 	}
-	for d, want := range map[time.Duration]string{
-		time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 20 * time.Hour: "20h", 0: "0s",
-	} {
-		if got := pretty.Duration(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
-		}
-	}
 }
 
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {

@@ -115,7 +115,6 @@ func elements(v reflect.Value) []string {
 	return names
 }
 
-// places returns how an element can be given.
 func places(n int, names []string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
 	switch {

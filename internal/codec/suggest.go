@@ -107,7 +107,6 @@ func nearestBool(text string) string {
 	return ""
 }
 
-// leaves are the paths of all that can be set in v.
 func leaves(v reflect.Value, path string) []string {
 	switch {
 	case customs[v.Type()].Whole:

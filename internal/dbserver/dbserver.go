@@ -5,7 +5,6 @@ package dbserver
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,8 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
 
@@ -31,11 +33,9 @@ type Server struct {
 	args    []string
 	end     string // the signal that ends it at once, but in order
 	dir     string
-	user    *sysProcAttr
+	user    *syscall.SysProcAttr
 	ready   func(addr string) error
-	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	ended   chan struct{}
+	child   *child.Child
 }
 
 // Postgres starts a PostgreSQL with the options. Its user is postgres, without a password. ready
@@ -101,12 +101,9 @@ func (s *Server) make(user string, install func(data string) []string, port stri
 	}
 	fixed := s.args
 	for range 3 { // the port may be taken by another meanwhile
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		if err = ports.Free(&s.Port); err != nil {
 			return nil, err
 		}
-		s.Port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
 		s.args = append(slices.Clip(fixed), port, strconv.Itoa(s.Port))
 		if err = s.Start(); err == nil {
 			return s, nil
@@ -136,38 +133,25 @@ const script = `exec 3<&0; end=$1; pid=$2; shift 2; "$@" <&- 3<&- & echo $! >"$p
 // Start starts the server, and returns when it answers.
 func (s *Server) Start() error {
 	log := &tail.Tail{}
-	s.cmd = exec.Command("sh", append([]string{"-c", script, "sh", s.end, s.pidFile(), s.program}, s.args...)...)
-	s.cmd.Dir, s.cmd.SysProcAttr, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.user, log, log
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh", s.end, s.pidFile(), s.program}, s.args...)...)
+	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.dir, s.user, log, log
 	var err error
-	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+	if s.child, err = child.Start(cmd); err != nil {
 		return err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return err
+	err = s.child.Await(func() error {
+		c, err := net.DialTimeout("tcp", s.Addr(), time.Second)
+		if err != nil {
+			return err // drivers write of refused connections
+		}
+		c.Close()
+		return s.ready(s.Addr())
+	}, 20*time.Millisecond, time.Minute)
+	if err != nil {
+		s.Kill()
+		return fmt.Errorf("%s: %w\n%s", s.program, err, log)
 	}
-	ended := make(chan struct{})
-	s.ended = ended
-	go func() {
-		defer close(ended)
-		s.cmd.Wait()
-	}()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		select {
-		case <-ended:
-			return fmt.Errorf("%s has ended:\n%s", s.program, log)
-		default:
-		}
-		if c, err := net.DialTimeout("tcp", s.Addr(), time.Second); err != nil {
-			continue // drivers write of refused connections
-		} else {
-			c.Close()
-		}
-		if err = s.ready(s.Addr()); err == nil {
-			return nil
-		}
-	}
-	s.Kill()
-	return fmt.Errorf("%s does not answer: %w\n%s", s.program, err, log)
+	return nil
 }
 
 func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
@@ -176,8 +160,7 @@ func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
 // dies first, as with the process of the test, the server is left to end by itself.
 func (s *Server) Stop() {
 	s.Thaw()
-	s.stdin.Close()
-	<-s.ended
+	s.child.CloseInput()
 }
 
 // Close stops the server and removes its data.
@@ -189,8 +172,7 @@ func (s *Server) Close() {
 // Kill kills the server with all its processes.
 func (s *Server) Kill() {
 	s.signal(kill)
-	s.stdin.Close()
-	<-s.ended
+	s.child.CloseInput()
 }
 
 // Freeze stops all processes of the server. They hold their connections and do not answer.

@@ -7,15 +7,13 @@ import (
 	"syscall"
 )
 
-type sysProcAttr = syscall.SysProcAttr
-
 const (
 	kill = iota
 	freeze
 	thaw
 )
 
-func unprivileged(string, string) (*sysProcAttr, error) { return nil, nil }
+func unprivileged(string, string) (*syscall.SysProcAttr, error) { return nil, nil }
 
 // signal can only kill here.
 func signal(pid, what int) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-type sysProcAttr = syscall.SysProcAttr
+	"github.com/lullgo/lull/internal/child"
+)
 
 const (
 	kill   = int(syscall.SIGKILL)
@@ -23,8 +23,8 @@ const (
 
 // unprivileged returns the user who runs the server, and makes it the owner of dir: the user of
 // the tests, or if that is root, the one with that name or nobody.
-func unprivileged(dir, name string) (*sysProcAttr, error) {
-	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is not for it
+func unprivileged(dir, name string) (*syscall.SysProcAttr, error) {
+	attr := child.OwnGroup()
 	if os.Getuid() != 0 {
 		return attr, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
@@ -31,9 +32,7 @@ type Server struct {
 
 	ready         func(url string) error
 	program, epmd string
-	cmd           *exec.Cmd
-	stdin         io.WriteCloser
-	ended         chan struct{}
+	child         *child.Child
 }
 
 // ErrAbsent is why there is none: RabbitMQ is not installed.
@@ -142,10 +141,9 @@ func (n *Server) launch() error {
 	if err := ports.Free(&mapper, &nodes); err != nil {
 		return err
 	}
-	n.cmd = exec.Command("sh", "-c", script, "sh", n.epmd, n.program)
-	n.cmd.Dir = n.Dir
-	n.cmd.SysProcAttr = ownGroup()
-	n.cmd.Env = append(os.Environ(),
+	cmd := exec.Command("sh", "-c", script, "sh", n.epmd, n.program)
+	cmd.Dir, cmd.SysProcAttr = n.Dir, child.OwnGroup()
+	cmd.Env = append(os.Environ(),
 		"HOME="+in("home"),
 		fmt.Sprint("ERL_EPMD_PORT=", mapper), "ERL_EPMD_ADDRESS=127.0.0.1",
 		fmt.Sprintf("RABBITMQ_NODENAME=lull%d@localhost", n.Port), fmt.Sprint("RABBITMQ_NODE_PORT=", n.Port), "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
@@ -158,44 +156,36 @@ func (n *Server) launch() error {
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +stbt u +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
 	)
 	n.Log = &tail.Tail{}
-	n.cmd.Stdout, n.cmd.Stderr = n.Log, n.Log
+	cmd.Stdout, cmd.Stderr = n.Log, n.Log
 	var err error
-	if n.stdin, err = n.cmd.StdinPipe(); err != nil {
+	if n.child, err = child.Start(cmd); err != nil {
 		return err
 	}
-	if err := n.cmd.Start(); err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	n.ended = ended
-	go func() {
-		defer close(ended)
-		n.cmd.Wait()
-	}()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && !strings.Contains(n.Log.String(), "the server has ended"); time.Sleep(100 * time.Millisecond) {
-		if n.ready(n.URL()) == nil {
-			return nil
+	err = n.child.Await(func() error {
+		if strings.Contains(n.Log.String(), "the server has ended") {
+			n.child.In.Close()
 		}
+		return n.ready(n.URL())
+	}, 100*time.Millisecond, 2*time.Minute)
+	if err != nil {
+		n.Kill()
+		return fmt.Errorf("%s: %w\n%s", n.program, err, n.Log)
 	}
-	n.Kill()
-	return fmt.Errorf("%s does not answer:\n%s", n.program, n.Log)
+	return nil
 }
 
 // Stop ends the server as one should.
 func (n *Server) Stop() {
-	io.WriteString(n.stdin, "stop\n")
+	io.WriteString(n.child.In, "stop\n")
 	select {
-	case <-n.ended:
+	case <-n.child.Ended:
 	case <-time.After(30 * time.Second):
 		n.Kill()
 	}
 }
 
 // Kill ends the server at once.
-func (n *Server) Kill() {
-	n.stdin.Close()
-	<-n.ended
-}
+func (n *Server) Kill() { n.child.CloseInput() }
 
 // URL is where it is, for the user guest.
 func (n *Server) URL() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", n.Port) }

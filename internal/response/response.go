@@ -25,9 +25,6 @@ func New(w http.ResponseWriter, begin func(status int)) *Writer {
 	return &Writer{below: w, begin: begin}
 }
 
-// Begun reports whether the response has begun, or the connection was taken over.
-func (w *Writer) Begun() bool { return w.begun }
-
 // Final returns the status that the client gets if the handler returns now: 200 if it
 // has written nothing.
 func (w *Writer) Final() int {

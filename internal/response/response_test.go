@@ -48,8 +48,8 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 			if resp.StatusCode != want || string(body) != c.body || resp.Header.Get("Added") != added {
 				t.Errorf("the client got %d %q, Added: %q", resp.StatusCode, body, resp.Header.Get("Added"))
 			}
-			if begun != calls || seen.Final() != want || seen.Begun() != (calls > 0) {
-				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Final(), seen.Begun(), want)
+			if begun != calls || seen.Final() != want || seen.begun != (calls > 0) {
+				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Final(), seen.begun, want)
 			}
 		})
 	}
@@ -72,8 +72,8 @@ func TestHijack(t *testing.T) {
 	if err != nil || resp.StatusCode != 418 {
 		t.Fatalf("%v, %v", resp, err)
 	}
-	if len(statuses) != 1 || <-statuses != 0 || !seen.Begun() {
-		t.Errorf("%d calls, begun %v", len(statuses), seen.Begun())
+	if len(statuses) != 1 || <-statuses != 0 || !seen.begun {
+		t.Errorf("%d calls, begun %v", len(statuses), seen.begun)
 	}
 }
 

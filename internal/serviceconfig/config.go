@@ -87,16 +87,13 @@ func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
 // Tree returns the config as a tree.
 func (c Config) Tree() *tree.Node {
-	root := tree.NewMap()
-	if len(c.Methods) > 0 {
-		methods := tree.ListOf()
-		for _, mc := range c.Methods {
-			methods.Items = append(methods.Items, mc.tree())
-		}
-		root.Set("methodConfig", methods)
+	methods := tree.ListOf()
+	for _, mc := range c.Methods {
+		methods.Items = append(methods.Items, mc.tree())
 	}
+	root := tree.NewMap().SetIf(len(c.Methods) > 0, "methodConfig", methods)
 	if t := c.Throttling; t != nil {
-		root.Set("retryThrottling", tree.NewMap().Set("maxTokens", tree.Int(t.MaxTokens)).Set("tokenRatio", tree.Float(t.TokenRatio)))
+		root.Set("retryThrottling", tree.NewMap().Set("maxTokens", t.MaxTokens).Set("tokenRatio", t.TokenRatio))
 	}
 	return root
 }
@@ -104,31 +101,21 @@ func (c Config) Tree() *tree.Node {
 func (mc MethodConfig) tree() *tree.Node {
 	names := tree.ListOf()
 	for _, n := range mc.Names {
-		name := tree.NewMap()
-		if n.Service != "" {
-			name.Set("service", tree.String(n.Service))
-		}
-		if n.Method != "" {
-			name.Set("method", tree.String(n.Method))
-		}
-		names.Items = append(names.Items, name)
+		names.Items = append(names.Items, tree.NewMap().SetIf(n.Service != "", "service", n.Service).SetIf(n.Method != "", "method", n.Method))
 	}
 	m := tree.NewMap().Set("name", names).Set("timeout", optional(mc.Timeout))
 	if r := mc.Retry; r != nil {
 		m.Set("retryPolicy", tree.NewMap().
-			Set("maxAttempts", tree.Int(r.MaxAttempts)).
-			Set("initialBackoff", tree.String(tree.Seconds(r.InitialBackoff))).
-			Set("maxBackoff", tree.String(tree.Seconds(r.MaxBackoff))).
-			Set("backoffMultiplier", tree.Float(r.BackoffMultiplier)).
+			Set("maxAttempts", r.MaxAttempts).
+			Set("initialBackoff", tree.Seconds(r.InitialBackoff)).
+			Set("maxBackoff", tree.Seconds(r.MaxBackoff)).
+			Set("backoffMultiplier", r.BackoffMultiplier).
 			Set("retryableStatusCodes", codeList(r.RetryableStatusCodes)).
 			Set("perAttemptRecvTimeout", optional(r.PerAttemptRecvTimeout)))
 	}
 	if h := mc.Hedging; h != nil {
-		hedging := tree.NewMap().Set("maxAttempts", tree.Int(h.MaxAttempts)).Set("hedgingDelay", optional(h.HedgingDelay))
-		if len(h.NonFatalStatusCodes) > 0 {
-			hedging.Set("nonFatalStatusCodes", codeList(h.NonFatalStatusCodes))
-		}
-		m.Set("hedgingPolicy", hedging)
+		m.Set("hedgingPolicy", tree.NewMap().Set("maxAttempts", h.MaxAttempts).Set("hedgingDelay", optional(h.HedgingDelay)).
+			SetIf(len(h.NonFatalStatusCodes) > 0, "nonFatalStatusCodes", codeList(h.NonFatalStatusCodes)))
 	}
 	return m
 }

@@ -55,10 +55,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 	} {
 		p := plain()
 		c.change(&p)
-		out, lost, err := serviceconfig.Of(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, lost := made(t, p)
 		if got := fmt.Sprint(of(lost)); got != c.want {
 			t.Errorf("%s is lost, want %s", got, c.want)
 		}
@@ -110,10 +107,7 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 	} {
 		policy := plain()
 		policy.Attempts, policy.Backoff, policy.RateLimitedBase = c.attempts, c.schedule, time.Hour
-		out, lost, err := serviceconfig.Of(policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, lost := made(t, policy)
 		r := out.Methods[0].Retry
 		if got := fmt.Sprint(r.InitialBackoff, r.MaxBackoff, r.BackoffMultiplier, r.MaxAttempts); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -139,10 +133,7 @@ func TestHedgesAfterResourceExhausted(t *testing.T) {
 		p := plain()
 		p.Hedge = hedge.Config{Attempts: 2, Delay: ms, Share: -1, InFlight: -1}
 		p.RateLimitedBase, p.Backoff = c.base, c.backoff
-		out, lost, err := serviceconfig.Of(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, lost := made(t, p)
 		if got := out.Methods[0].Hedging.NonFatalStatusCodes; !slices.Equal(got, c.want) || (len(lost) == 0) != (len(got) == 2) {
 			t.Errorf("%v, %v: %v, lost %v", c.base, c.backoff, got, lost)
 		}

@@ -1,7 +1,5 @@
 package serviceconfig
 
-import ()
-
 // A Loss is something that could not be carried over unchanged.
 type Loss struct {
 	Field string // of the form it was in; of a policy, in Go: "Backoff.Jitter"

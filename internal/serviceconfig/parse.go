@@ -68,7 +68,6 @@ type parser struct {
 	gapic   bool              // maxAttempts may be missing
 }
 
-// rest records the members that were not read.
 func (p *parser) rest(o *tree.Object) {
 	for _, m := range o.Rest() {
 		p.ignored = append(p.ignored, o.At(m.Key))
@@ -97,9 +96,6 @@ func (p *parser) config(root *tree.Node) (c Config) {
 // applies to nothing, which is no error.
 func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bool) {
 	o := p.Object(n, path)
-	if o == nil {
-		return mc, false
-	}
 	defer p.rest(o)
 	names, namePath := o.List("name")
 	for i, each := range names {
@@ -117,46 +113,37 @@ func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bo
 	if retry != nil && hedging != nil {
 		p.Wrong(hedging, hedgingPath, "given beside a retryPolicy", "one of the two", "")
 	}
-	if len(mc.Names) == 0 {
+	if len(mc.Names) == 0 && o != nil {
 		p.ignored = append(p.ignored, path)
 	}
 	return mc, len(mc.Names) > 0
 }
 
 func (p *parser) name(n *tree.Node, path string) (name MethodName) {
-	o := p.Object(n, path)
-	if o == nil {
-		return name
-	}
-	defer p.rest(o)
 	before := len(p.Mistakes)
+	o := p.Object(n, path)
+	defer p.rest(o)
 	name.Service = o.String("service")
 	name.Method = o.String("method")
-	if len(p.Mistakes) > before {
-		return name
-	}
-	if name.Service == "" && name.Method != "" {
-		p.Wrong(n, path+".service", "missing", "the service of method "+tree.Quote(name.Method), "")
-		return name
-	}
 	pattern := name.Pattern()
-	if _, ok := NameOf(pattern); !ok {
+	_, proper := NameOf(pattern)
+	first, twice := p.named[pattern]
+	switch {
+	case len(p.Mistakes) > before:
+	case name.Service == "" && name.Method != "":
+		p.Wrong(n, path+".service", "missing", "the service of method "+tree.Quote(name.Method), "")
+	case !proper:
 		p.Wrong(n, path, tree.Quote(pattern), "the full name of a service and the name of a method, without slashes", "")
-		return name
-	}
-	if first, twice := p.named[pattern]; twice {
+	case twice:
 		p.Wrong(n, path, tree.Quote(pattern)+" once more", "each name once (this one is "+first+")", "")
-		return name
+	default:
+		p.named[pattern] = path
 	}
-	p.named[pattern] = path
 	return name
 }
 
 func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
 	o := p.Object(n, path)
-	if o == nil {
-		return nil
-	}
 	defer p.rest(o)
 	r := &RetryPolicy{
 		MaxAttempts:       p.maxAttempts(o),
@@ -177,9 +164,6 @@ func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
 
 func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
 	o := p.Object(n, path)
-	if o == nil {
-		return nil
-	}
 	defer p.rest(o)
 	h := &HedgingPolicy{MaxAttempts: p.maxAttempts(o)}
 	if n, path := o.Get("hedgingDelay"); n != nil {
@@ -193,9 +177,6 @@ func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
 
 func (p *parser) throttling(n *tree.Node, path string) *budget.GRPCConfig {
 	o := p.Object(n, path)
-	if o == nil {
-		return nil
-	}
 	defer p.rest(o)
 	return &budget.GRPCConfig{
 		MaxTokens:  int(p.number(o, "maxTokens", "a whole number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 && f == math.Trunc(f) })),
@@ -249,7 +230,6 @@ func (p *parser) codes(n *tree.Node, path, allowed string) (all []Code) {
 	return all
 }
 
-// code reads a code by number or by name.
 func (p *parser) code(n *tree.Node, path string) (c Code, ok bool) {
 	suggestion := ""
 	switch n.Kind {
@@ -258,12 +238,8 @@ func (p *parser) code(n *tree.Node, path string) (c Code, ok bool) {
 			suggestion = choice.Nearest(n.Text, codeNames[1:])
 		}
 	case tree.Number:
-		var f float64
-		f, ok = tree.AnyNumber(n)
-		ok = ok && f >= 0 && f <= float64(unauthenticated) && f == math.Trunc(f)
-		if ok {
-			c = Code(f)
-		}
+		f, isNumber := tree.AnyNumber(n)
+		c, ok = Code(f), isNumber && f >= 0 && f <= float64(unauthenticated) && f == math.Trunc(f)
 	}
 	if !ok || c == OK {
 		p.Wrong(n, path, p.Found(n), `the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16`, suggestion)

@@ -39,7 +39,6 @@ func fields(err error) []string {
 	return all
 }
 
-// of are the fields that were lost.
 func of(lost []serviceconfig.Loss) []string {
 	var all []string
 	for _, l := range lost {
@@ -55,6 +54,16 @@ func marshal(t testing.TB, c serviceconfig.Config) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// made is what a policy is as a service config, and what is lost.
+func made(t testing.TB, p lull.Policy, names ...serviceconfig.MethodName) (serviceconfig.Config, []serviceconfig.Loss) {
+	t.Helper()
+	c, lost, err := serviceconfig.Of(p, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, lost
 }
 
 // valid: whatever was read makes valid policies.
@@ -199,18 +208,20 @@ func TestPublishedValidation(t *testing.T) {
 }
 
 func TestEveryProblemAtOnce(t *testing.T) {
-	_, err := serviceconfig.Parse([]byte(`{
+	_, err := serviceconfig.Parse([]byte(`{"retryThrottling": {"tokenRatio": 0.0001, "maxTokens": 10.5},
 		"methodConfig": [
 			{"name": [{"service": "a.A"}, {"service": "a.A", "method": 7}], "timeout": "0s",
 			 "retryPolicy": {"maxAttempts": 2.5, "initialBackoff": "1ms", "maxBackoff": "2s", "backoffMultiplier": "2", "retryableStatusCodes": ["UNAVAILABLE", "UNAVAILBLE", "OOPS", 17, "OK", {}, null, 1.5], "perAttemptRecvTimeout": null},
 			 "hedgingPolicy": {"maxAttempts": 2}},
 			{"name": [{"service": "a.A"}, {"service": "b/B"}], "retryPolicy": [], "timeout": "1s", "timeout": "2s"},
 			"odd",
-			{"name": {}, "timeout": {}, "hedgingPolicy": {"maxAttempts": {}, "hedgingDelay": 0, "nonFatalStatusCodes": {}}}
-		],
-		"retryThrottling": {"maxTokens": 10.5, "tokenRatio": 0.0001}
+			{"name": {}, "timeout": {}, "hedgingPolicy": {"maxAttempts": {}, "hedgingDelay": 0, "nonFatalStatusCodes": {}}},
+			{"timeout": "0s", "name": [{"method": "Get"}]}
+		]
 	}`))
-	const want = `line 3: methodConfig[0].name[1].method is 7: want a text
+	const want = `line 1: retryThrottling.tokenRatio is 0.0001: want a number from 0.001
+line 1: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000
+line 3: methodConfig[0].name[1].method is 7: want a text
 line 3: methodConfig[0].timeout is "0s": want a positive duration in seconds such as "0.25s", with up to nine decimals
 line 4: methodConfig[0].retryPolicy.maxAttempts is 2.5: want a whole number from 2
 line 4: methodConfig[0].retryPolicy.initialBackoff is "1ms": want a positive duration in seconds such as "0.25s", with up to nine decimals; did you mean 0.001s?
@@ -233,19 +244,19 @@ line 8: methodConfig[3].timeout is an object: want a positive duration in second
 line 8: methodConfig[3].hedgingPolicy.maxAttempts is an object: want a whole number from 2
 line 8: methodConfig[3].hedgingPolicy.hedgingDelay is 0: want zero or a positive duration in seconds such as "0.25s", with up to nine decimals
 line 8: methodConfig[3].hedgingPolicy.nonFatalStatusCodes is an object: want a list of status codes
-line 10: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000
-line 10: retryThrottling.tokenRatio is 0.0001: want a number from 0.001`
+line 9: methodConfig[4].timeout is "0s": want a positive duration in seconds such as "0.25s", with up to nine decimals
+line 9: methodConfig[4].name[0].service is missing: want the service of method "Get"`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
-	if p, ok := errors.AsType[tree.Mistake](err); !ok || p.Line != 3 || p.Column != 63 {
+	if p, ok := errors.AsType[tree.Mistake](err); !ok || p.Line != 1 || p.Column != 36 {
 		t.Errorf("the first problem is at %d:%d", p.Line, p.Column)
 	}
-	if p, ok := errors.AsType[engine.Problem](err); !ok || p != (engine.Problem{Field: "methodConfig[0].name[1].method", Value: "7", Allowed: "a text"}) {
+	if p, ok := errors.AsType[engine.Problem](err); !ok || p != (engine.Problem{Field: "retryThrottling.tokenRatio", Value: "0.0001", Allowed: "a number from 0.001"}) {
 		t.Errorf("the first problem is %+v", p)
 	}
 	all, _ := errors.AsType[engine.Problems](err)
-	if last := all[len(all)-1]; len(all) != strings.Count(want, "\n")+1 || last.Field != "retryThrottling.tokenRatio" || last.Value != "0.0001" || last.Allowed != "a number from 0.001" {
+	if last := all[len(all)-1]; len(all) != strings.Count(want, "\n")+1 || last.Field != "methodConfig[4].name[0].service" || last.Value != "missing" || last.Allowed != `the service of method "Get"` {
 		t.Errorf("%d problems, the last %+v", len(all), last)
 	}
 }
@@ -263,16 +274,6 @@ func TestNullAndGivenTwice(t *testing.T) {
 	}
 }
 
-func TestProblemsAreInTheOrderOfTheText(t *testing.T) {
-	_, err := serviceconfig.Parse([]byte(`{"retryThrottling": {"tokenRatio": 0, "maxTokens": 0},
-		"methodConfig": [{"timeout": "0s",
-		"name": [{"method": "Get"}]}]}`))
-	want := []string{"retryThrottling.tokenRatio", "retryThrottling.maxTokens", "methodConfig[0].timeout", "methodConfig[0].name[0].service"}
-	if got := fields(err); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // A config made in code is held to the rules for those that are read.
 func TestValidate(t *testing.T) {
 	retry := func(change func(*serviceconfig.RetryPolicy)) serviceconfig.Config {
@@ -283,24 +284,17 @@ func TestValidate(t *testing.T) {
 	named := func(names ...serviceconfig.MethodName) serviceconfig.Config {
 		return serviceconfig.Config{Methods: []serviceconfig.MethodConfig{{Names: names}}}
 	}
-	hedged := retry(func(*serviceconfig.RetryPolicy) {})
-	hedged.Methods[0].Hedging = &serviceconfig.HedgingPolicy{MaxAttempts: 2}
 	early := named(serviceconfig.MethodName{})
 	early.Methods[0].Hedging = &serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: -1}
-	for want, c := range map[string]serviceconfig.Config{
+	for want, c := range map[string]serviceconfig.Config{ // those that no text has, and one of the others
 		"": retry(func(*serviceconfig.RetryPolicy) {}),
-		"methodConfig[0].retryPolicy.maxAttempts is 0: want":                                     retry(func(r *serviceconfig.RetryPolicy) { r.MaxAttempts = 0 }),
 		`methodConfig[0].retryPolicy.initialBackoff is "-0.`:                                     retry(func(r *serviceconfig.RetryPolicy) { r.InitialBackoff = -1 }),
-		`methodConfig[0].retryPolicy.maxBackoff is "0s"`:                                         retry(func(r *serviceconfig.RetryPolicy) { r.MaxBackoff = 0 }),
 		"methodConfig[0].retryPolicy.backoffMultiplier is NaN":                                   retry(func(r *serviceconfig.RetryPolicy) { r.BackoffMultiplier = math.NaN() }),
 		"methodConfig[0].retryPolicy.retryableStatusCodes is empty":                              retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = nil }),
 		"methodConfig[0].retryPolicy.retryableStatusCodes[0] is 17":                              retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = []serviceconfig.Code{17} }),
 		`methodConfig[0].retryPolicy.retryableStatusCodes[1] is "OK"`:                            retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = []serviceconfig.Code{1, 0} }),
 		`methodConfig[0].retryPolicy.perAttemptRecvTimeout is "-1s"`:                             retry(func(r *serviceconfig.RetryPolicy) { r.PerAttemptRecvTimeout = -time.Second }),
-		`methodConfig[0].timeout is "-1s"`:                                                       {Methods: []serviceconfig.MethodConfig{{Names: []serviceconfig.MethodName{{}}, Timeout: -time.Second}}},
-		"methodConfig[0].hedgingPolicy is given beside a retryPolicy":                            hedged,
 		`methodConfig[0].hedgingPolicy.hedgingDelay is "-0.000000001s": want zero or a positive`: early,
-		"methodConfig[0].name[0].service is missing":                                             named(serviceconfig.MethodName{Method: "Get"}),
 		`methodConfig[0].name[0] is "/a/b/"`:                                                     named(serviceconfig.MethodName{Service: "a/b"}),
 		`methodConfig[0].name[1] is "/a.A/" once more`:                                           named(serviceconfig.MethodName{Service: "a.A"}, serviceconfig.MethodName{Service: "a.A"}),
 		"retryThrottling.maxTokens is 1001: want a whole number from 1":                          {Throttling: &budget.GRPCConfig{MaxTokens: 1001, TokenRatio: 1}},
@@ -516,10 +510,7 @@ func TestCodesInAPolicy(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.codes, why, c.why)
 		}
 		// The list comes back as far as a policy can hold it.
-		back, _, err := serviceconfig.Of(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back, _ := made(t, p)
 		if want := c.codes; c.codes[0] == 14 && !slices.Equal(back.Methods[0].Retry.RetryableStatusCodes, want) {
 			t.Errorf("%v comes back as %v", want, back.Methods[0].Retry.RetryableStatusCodes)
 		}
@@ -556,10 +547,7 @@ func TestThrottlingAndBudgets(t *testing.T) {
 }
 
 func TestAPolicyAsAServiceConfig(t *testing.T) {
-	c, lost, err := serviceconfig.Of(lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, lost := made(t, lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
 	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
 	if got := string(marshal(t, c)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -570,17 +558,9 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	if _, _, err := serviceconfig.Of(lull.Policy{Attempts: -1}); err == nil {
 		t.Error("an invalid policy was written")
 	}
-	for want, names := range map[string][]serviceconfig.MethodName{
-		`methodConfig[0].name[0].service is missing: want the service of method "Get"`: {{Method: "Get"}},
-		`methodConfig[0].name[0] is "//a/": want`:                                      {{Service: "/a"}},
-		`methodConfig[0].name[2] is "/a/" once more: want`:                             {{Service: "a"}, {Service: "b"}, {Service: "a"}},
-	} {
-		if c, lost, err := serviceconfig.Of(lull.Policy{}, names...); err == nil || !strings.HasPrefix(err.Error(), want) || c.Methods != nil || lost != nil {
-			t.Errorf("%+v: %v, want %s", names, err, want)
-		}
-	}
-	if c, _, _ := serviceconfig.Of(lull.Policy{Attempts: 1, Deadline: lull.NoTimeout}); string(marshal(t, c)) != `{"methodConfig":[{"name":[{}]}]}` {
-		t.Errorf("no retries: %s", marshal(t, c))
+	const twice = `methodConfig[0].name[2] is "/a/" once more: want`
+	if c, lost, err := serviceconfig.Of(lull.Policy{}, serviceconfig.MethodName{Service: "a"}, serviceconfig.MethodName{Service: "b"}, serviceconfig.MethodName{Service: "a"}); err == nil || !strings.HasPrefix(err.Error(), twice) || c.Methods != nil || lost != nil {
+		t.Errorf("%v, want %s", err, twice)
 	}
 	if c, lost, _ := serviceconfig.Of(lull.Policy{Attempts: 9}); c.Methods[0].Retry.MaxAttempts != 5 || lost[1].Field != "Attempts" {
 		t.Errorf("nine attempts: %+v, %v", c.Methods[0].Retry, lost)
@@ -602,10 +582,7 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 	} {
-		sc, lost, err := serviceconfig.Of(lull.Policy{Hedge: c.hedge})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc, lost := made(t, lull.Policy{Hedge: c.hedge})
 		want := `{"methodConfig":[{"name":[{}],"timeout":"30s",` + c.want
 		text := marshal(t, sc)
 		if string(text) != want {

@@ -163,7 +163,7 @@ func get(getter reflect.Value) reflect.Value {
 	return getter.Call(nil)[0]
 }
 
-// effect is what a code proves about the statement that was answered with it. docs/sql.md has the
+// effect is what a code proves about the statement that was answered with it. docs/protocols.md has the
 // codes with their sources.
 type effect uint8
 

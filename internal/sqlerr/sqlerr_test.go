@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/engine"
@@ -43,7 +44,7 @@ type pgError struct{ Code, Routine string }
 func (e *pgError) Error() string    { return e.Code }
 func (e *pgError) SQLState() string { return e.Code }
 
-// What is known after each kind of answer. The codes themselves are in docs/sql.md.
+// What is known after each kind of answer. The codes themselves are in docs/protocols.md.
 func TestClassify(t *testing.T) {
 	const (
 		transient, permanent, nothing = engine.KindTransient, engine.KindPermanent, engine.KindUnclassified
@@ -115,15 +116,19 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// The tables of docs/sql.md are those of the code.
+// The tables of docs/protocols.md are those of the code.
 func TestTablesOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/sql.md")
+	text, err := os.ReadFile("../../docs/protocols.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, tables, found := strings.Cut(string(text), "\n### Codes\n")
+	if !found {
+		t.Fatal("docs/protocols.md has no section of codes")
+	}
 	inDocs := map[string]effect{}
 	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill, "setup": setup}
-	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(tables, -1) {
 		e, ok := effects[row[2]]
 		if !ok {
 			t.Errorf("%q is no effect", row[2])
@@ -147,12 +152,12 @@ func TestTablesOfTheDocs(t *testing.T) {
 	}
 	for code, e := range inCode {
 		if of, ok := inDocs[code]; !ok || of != e {
-			t.Errorf("%s is not in docs/sql.md, or with another meaning", code)
+			t.Errorf("%s is not in docs/protocols.md, or with another meaning", code)
 		}
 		delete(inDocs, code)
 	}
 	for code := range inDocs {
-		t.Errorf("%s is in docs/sql.md and not in the code", code)
+		t.Errorf("%s is in docs/protocols.md and not in the code", code)
 	}
 }
 

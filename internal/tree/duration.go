@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,63 +12,38 @@ import (
 // maxDuration is the longest Duration of protobuf, in seconds.
 const maxDuration = 315_576_000_000
 
+var inSeconds = regexp.MustCompile(`^(-?)([0-9]*)(?:\.([0-9]{0,9}))?s$`)
+
 // ParseSeconds reads a duration as in protobuf's JSON: seconds with up to nine decimals, and an s.
 // A duration that is too long for time.Duration becomes its largest.
 func ParseSeconds(text string) (time.Duration, bool) {
-	digits, ok := strings.CutSuffix(text, "s")
-	if !ok {
+	m := inSeconds.FindStringSubmatch(text)
+	if m == nil || m[2] == "" && m[3] == "" {
 		return 0, false
 	}
-	digits, negative := strings.CutPrefix(digits, "-")
-	whole, fraction, _ := strings.Cut(digits, ".")
-	if whole == "" && fraction == "" || len(fraction) > 9 {
+	seconds, err := strconv.ParseInt("0"+m[2], 10, 64)
+	if err != nil || seconds > maxDuration {
 		return 0, false
 	}
-	seconds, ok := decimal(whole)
-	if !ok || seconds > maxDuration {
-		return 0, false
-	}
-	nanos, ok := decimal(fraction + "000000000"[len(fraction):])
-	if !ok {
-		return 0, false
-	}
+	nanos, _ := strconv.ParseInt(m[3]+"000000000"[len(m[3]):], 10, 64)
 	d := time.Duration(math.MaxInt64)
 	if seconds < math.MaxInt64/int64(time.Second) || seconds == math.MaxInt64/int64(time.Second) && nanos <= math.MaxInt64%int64(time.Second) {
 		d = time.Duration(seconds)*time.Second + time.Duration(nanos)
 	}
-	if negative {
+	if m[1] != "" {
 		d = -d
 	}
 	return d, true
 }
 
-// decimal reads digits; without digits it is zero. A number that is too large becomes one above any
-// limit.
-func decimal(text string) (n int64, ok bool) {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int64(text[i]-'0'), math.MaxInt64/100)
-	}
-	return n, true
-}
-
 // Seconds writes what ParseSeconds reads, with no more decimals than needed: "0.25s".
 func Seconds(d time.Duration) string {
-	sign := ""
-	abs := uint64(d)
+	sign, abs := "", uint64(d)
 	if d < 0 {
 		sign, abs = "-", -abs
 	}
-	text := []byte(sign)
-	text = strconv.AppendUint(text, abs/uint64(time.Second), 10)
-	if nanos := abs % uint64(time.Second); nanos > 0 {
-		fraction := strconv.AppendUint(nil, nanos+uint64(time.Second), 10) // a 1 and nine digits
-		text = append(text, '.')
-		text = append(text, strings.TrimRight(string(fraction[1:]), "0")...)
-	}
-	return string(append(text, 's'))
+	text := fmt.Sprintf("%s%d.%09d", sign, abs/uint64(time.Second), abs%uint64(time.Second))
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + "s"
 }
 
 // ParseGo reads a duration as Go writes it.

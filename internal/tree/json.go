@@ -129,7 +129,6 @@ func (r *jsonReader) elements(n *Node, depth int, end byte, after string) error 
 	return nil
 }
 
-// element reads an element of the list or mapping n.
 func (r *jsonReader) element(n *Node, depth int) (err error) {
 	m := Member{Line: r.line, Column: r.column}
 	if n.Kind == Map {
@@ -211,7 +210,6 @@ func (r *jsonReader) number() (string, error) {
 	return string(r.data[begin:r.at]), nil
 }
 
-// digits reads one digit or more.
 func (r *jsonReader) digits() error {
 	if !r.nextIn(digits) {
 		return r.wrong("in numeric literal")

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -65,23 +64,15 @@ func Fold(key, name string) bool { return strings.EqualFold(key, name) }
 
 // SnakeOrCamel accepts the two spellings of protobuf's JSON for the name num_retries: the same, and
 // numRetries.
-func SnakeOrCamel(key, name string) bool { return key == name || key == camel(name) }
-
-func camel(name string) string {
-	var b strings.Builder
-	upper := false
-	for _, c := range name {
-		switch {
-		case c == '_':
-			upper = true
-			continue
-		case upper:
-			c = unicode.ToUpper(c)
-		}
-		upper = false
-		b.WriteRune(c)
+func SnakeOrCamel(key, name string) bool {
+	if key == name || len(key) != len(name)-strings.Count(name, "_") {
+		return key == name
 	}
-	return b.String()
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		words[1+i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return key == strings.Join(words, "")
 }
 
 func (r *Reader) same(key, name string) bool {
@@ -132,7 +123,12 @@ func (r *Reader) Object(n *Node, path string) *Object {
 }
 
 // At returns the path of a field of o.
-func (o *Object) At(name string) string { return Join(o.Path, name) }
+func (o *Object) At(name string) string {
+	if o == nil {
+		return name
+	}
+	return Join(o.Path, name)
+}
 
 // Join returns the path of the field name of what is at path. A name that looks like a path is in
 // brackets and quotes: metadata.annotations["example.com/retries"].
@@ -184,17 +180,14 @@ func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + 
 // null, and if it was asked for before. A key that is there twice is a mistake; the first value
 // counts. A nil Object has no fields.
 func (o *Object) Get(name string) (*Node, string) {
-	if o == nil {
-		return nil, name
-	}
 	path := o.At(name)
+	if o == nil {
+		return nil, path
+	}
 	var found *Node
 	for i, m := range o.Node.Members {
-		if !o.r.same(m.Key, name) {
-			continue
-		}
-		if o.read[i] {
-			continue // asked for before
+		if o.read[i] || !o.r.same(m.Key, name) {
+			continue // not this one, or asked for before
 		}
 		o.read[i] = true
 		path = o.At(m.Key)
@@ -204,11 +197,10 @@ func (o *Object) Get(name string) (*Node, string) {
 		}
 		found = m.Value
 	}
-	if found == nil {
-		return nil, path
+	if found != nil {
+		found.Use = max(found.Use, Read)
 	}
-	found.Use = max(found.Use, Read)
-	if found.Kind == Null {
+	if found == nil || found.Kind == Null {
 		return nil, path
 	}
 	return found, path
@@ -222,23 +214,30 @@ func (o *Object) Has(name string) bool {
 
 // PathOf returns the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {
-	if o == nil {
+	m := o.member(name)
+	if m == nil || m.Value.Kind == Null {
 		return "", false
 	}
-	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
-	if i < 0 || o.Node.Members[i].Value.Kind == Null {
-		return "", false
-	}
-	return o.At(o.Node.Members[i].Key), true
+	return o.At(m.Key), true
 }
 
 // Field returns the value of a field, whether it was read or not; nil: there is none.
 func (o *Object) Field(name string) *Node {
+	if m := o.member(name); m != nil {
+		return m.Value
+	}
+	return nil
+}
+
+func (o *Object) member(name string) *Member {
+	if o == nil {
+		return nil
+	}
 	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
 	if i < 0 {
 		return nil
 	}
-	return o.Node.Members[i].Value
+	return &o.Node.Members[i]
 }
 
 // Require is Get for a field that must be there; allowed describes its values.
@@ -257,6 +256,18 @@ func (o *Object) Object(name string) *Object {
 		return nil
 	}
 	return o.r.Object(n, path)
+}
+
+// Each calls do for each field, in the order of the text.
+func (o *Object) Each(do func(name string, n *Node, path string)) {
+	if o == nil {
+		return
+	}
+	for _, m := range o.Node.Members {
+		if n, path := o.Get(m.Key); n != nil {
+			do(m.Key, n, path)
+		}
+	}
 }
 
 // List returns the elements of a field that is a list, and its path.

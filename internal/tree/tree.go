@@ -78,21 +78,44 @@ func Float(f float64) *Node {
 	return &Node{Kind: Number, Text: strconv.FormatFloat(f, format, -1, 64)}
 }
 
-// True makes a Bool.
-func True() *Node { return &Node{Kind: Bool, Text: "true"} }
-
 // ListOf makes a List.
 func ListOf(items ...*Node) *Node { return &Node{Kind: List, Items: items} }
 
 // NewMap makes a Map without members.
 func NewMap() *Node { return &Node{Kind: Map} }
 
-// Set adds a member to a Map, unless value is nil, and returns the Map.
-func (n *Node) Set(key string, value *Node) *Node {
-	if value != nil {
-		n.Members = append(n.Members, Member{Key: key, Value: value})
+// Set adds a member to a Map, and returns the Map. The value is a text, a number, true or false, or a node. If it is a nil node, no
+// member is added.
+func (n *Node) Set(key string, value any) *Node {
+	if node := nodeOf(value); node != nil {
+		n.Members = append(n.Members, Member{Key: key, Value: node})
 	}
 	return n
+}
+
+// SetIf is Set if something is so.
+func (n *Node) SetIf(is bool, key string, value any) *Node {
+	if is {
+		n.Set(key, value)
+	}
+	return n
+}
+
+func nodeOf(value any) *Node {
+	switch v := value.(type) {
+	case string:
+		return String(v)
+	case int:
+		return Int(v)
+	case int64:
+		return Int(v)
+	case float64:
+		return Float(v)
+	case bool:
+		return &Node{Kind: Bool, Text: strconv.FormatBool(v)}
+	default:
+		return v.(*Node)
+	}
 }
 
 // Get returns the value of the first member with that key; nil: there is none, or n is no Map.
@@ -108,23 +131,35 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
+// Elements returns the elements of a List; nil: n is none.
+func (n *Node) Elements() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// Values returns the elements of a List, or the values of a Map.
+func (n *Node) Values() []*Node {
+	all := slices.Clip(n.Items)
+	for _, m := range n.Members {
+		all = append(all, m.Value)
+	}
+	return all
+}
+
+// Any reports whether something is so for a value that n has.
+func (n *Node) Any(is func(*Node) bool) bool { return slices.ContainsFunc(n.Values(), is) }
+
 // Count returns the number of single values that n is or contains.
 func (n *Node) Count() (sum int) {
-	switch n.Kind {
-	case Null:
-		return 0
-	case List:
-		for _, item := range n.Items {
-			sum += item.Count()
-		}
-		return sum
-	case Map:
-		for _, m := range n.Members {
-			sum += m.Value.Count()
-		}
-		return sum
+	for _, v := range n.Values() {
+		sum += v.Count()
 	}
-	return 1
+	if n.Scalar() {
+		sum++
+	}
+	return sum
 }
 
 // Found describes a value, for a mistake; the words follow "is".

@@ -15,7 +15,6 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// places writes every value with its place.
 func places(n *Node, path string, b *strings.Builder) {
 	fmt.Fprintf(b, "%d:%d %s\n", n.Line, n.Column, path)
 	for i, item := range n.Items {
@@ -28,10 +27,7 @@ func places(n *Node, path string, b *strings.Builder) {
 }
 
 func TestPlacesOfJSON(t *testing.T) {
-	docs, err := ParseJSON([]byte("{\"a\" : [1, \"é\",\n\t{ } ],\n\n \"b\":null, \"c\": true}\n[-2.5e3]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(ParseJSON([]byte("{\"a\" : [1, \"é\",\n\t{ } ],\n\n \"b\":null, \"c\": true}\n[-2.5e3]")))
 	var b strings.Builder
 	for _, d := range docs {
 		places(d, "", &b)
@@ -158,10 +154,7 @@ func TestSeconds(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	docs, err := ParseJSON([]byte(`{"numRetries": "3", "num_retries": 4, "on": "yes", "list": {}, "f": 1e400, "none": null, "big": 1.0, "half": 0.5, "other": 1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(ParseJSON([]byte(`{"numRetries": "3", "num_retries": 4, "on": "yes", "list": {}, "f": 1e400, "none": null, "big": 1.0, "half": 0.5, "other": 1}`)))
 	r := &Reader{Same: SnakeOrCamel}
 	o := r.Object(docs[0], "")
 	if n, ok := o.Whole("num_retries", 0, 9, "a digit"); n != 3 || !ok {
@@ -198,10 +191,7 @@ line 1: other is unknown: want num_retries or others; did you mean others?`
 
 // A field is there if it can be read: of several the first counts.
 func TestNullAndTwice(t *testing.T) {
-	docs, err := ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`)))
 	r := &Reader{}
 	o := r.Object(docs[0], "")
 	for name, want := range map[string]bool{"a": false, "b": true, "c": false, "d": false} {
@@ -218,10 +208,7 @@ func TestNullAndTwice(t *testing.T) {
 }
 
 func TestWordsAndForms(t *testing.T) {
-	docs, err := ParseJSON([]byte(`{"list": {}, "text": null, "d": {}, "items": [null, {}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(ParseJSON([]byte(`{"list": {}, "text": null, "d": {}, "items": [null, {}]}`)))
 	for json, want := range map[bool]string{
 		false: "line 1: list is a mapping: want a list\nline 1: d is a mapping: want 1s\nline 1: items[0] is empty: want a mapping",
 		true:  "line 1: list is an object: want a list\nline 1: d is an object: want 1s\nline 1: items[0] is null: want an object",
@@ -253,4 +240,12 @@ func TestLongValuesAreCutOff(t *testing.T) {
 	if got := Quote(strings.Repeat("é", 100)); len([]rune(got)) != 62 || !strings.HasSuffix(got, "…\"") {
 		t.Errorf("%q", got)
 	}
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }

@@ -1,18 +1,11 @@
 // Package window counts recent events: sums over a sliding window of
 // time that is cut into slots. Budget and breaker both use it.
 //
-// Time is an argument: a tick, the number of the slot that now belongs to
-// (Tick). A slot that has left the window is ignored when somebody reads, and not
-// only when somebody writes. So a window without a call for an hour is empty.
-//
-// A slot is one machine word that holds its own tick beside its value. So
-// to take over an expired slot and count into it is one atomic step, as is
-// counting into a live one: 0 allocations, about 6 ns.
-//
-// Cores that count into the same word take its cache line from each other, which
-// costs ten times as much. A counter detects that when it has to repeat a step because
-// another core was quicker. It then gives the goroutines rings of
-// their own, and from then on a sum adds those up.
+// Time is an argument: a tick, the number of the slot that now belongs to (Tick). A slot
+// that has left the window is ignored by those who read, too. It is one machine word with
+// its own tick beside its value, so to count into it is one atomic step: 0 allocations,
+// about 6 ns. A counter for which cores contend gives their goroutines rings of their own
+// (package stripe).
 package window
 
 import (

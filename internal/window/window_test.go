@@ -42,17 +42,6 @@ func TestSumAgreesWithAList(t *testing.T) {
 	}
 }
 
-func TestOldSlotsLeaveOnRead(t *testing.T) {
-	c := New(10)
-	c.Add(5, 7)
-	if got := c.Sum(14, 10); got != 7 {
-		t.Errorf("nine slots later: %d, want 7", got)
-	}
-	if got := c.Sum(15, 10); got != 0 {
-		t.Errorf("ten slots later, with no write between: %d, want 0", got)
-	}
-}
-
 func TestATickThatIsLateIsNotLost(t *testing.T) {
 	c := New(10)
 	c.Add(100, 1)

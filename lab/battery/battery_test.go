@@ -49,7 +49,7 @@ func TestWorldsAreValid(t *testing.T) {
 			}
 		}
 		if name == "whole" && families["grid"] != 1000 {
-			t.Errorf("%d cells of the grid, and the package comment says a thousand", families["grid"])
+			t.Errorf("%d cells of the grid, and the comment of cells says a thousand", families["grid"])
 		}
 	}
 }

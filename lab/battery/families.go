@@ -55,11 +55,11 @@ var Families = []Family{
 		}
 	}},
 	{"tails", "service times with a heavy tail", func(z Size, add func(string, ...part)) {
-		for name, d := range inOrder(tails) {
+		for _, d := range tails {
 			for _, p := range few {
-				add(fmt.Sprintf("%s-p%d-stall10", name, p), api(800, p), takes(d), fault(sim.Stall, 10*s))
-				add(fmt.Sprintf("%s-p%d-brown20", name, p), api(800, p), takes(d), faulty(sim.Fault{Kind: sim.BrownOut, For: 20 * s, Share: 0.3}))
-				add(fmt.Sprintf("%s-p%d-peace", name, p), api(500, p), takes(d))
+				add(fmt.Sprintf("%s-p%d-stall10", d.name, p), api(800, p), takes(d.Distribution), fault(sim.Stall, 10*s))
+				add(fmt.Sprintf("%s-p%d-brown20", d.name, p), api(800, p), takes(d.Distribution), faulty(sim.Fault{Kind: sim.BrownOut, For: 20 * s, Share: 0.3}))
+				add(fmt.Sprintf("%s-p%d-peace", d.name, p), api(500, p), takes(d.Distribution))
 			}
 		}
 	}},
@@ -364,11 +364,14 @@ var Families = []Family{
 // peaceFloor is the least share of calls that has to succeed at so many quick errors.
 var peaceFloor = map[float64]float64{0.01: 0.999, 0.1: 0.998, 0.2: 0.985, 0.3: 0.95}
 
-var tails = map[string]sim.Distribution{
-	"logn1.5": {Kind: sim.LogNormal, Mean: 100 * ms, Sigma: 1.5},
-	"logn2":   {Kind: sim.LogNormal, Mean: 100 * ms, Sigma: 2},
-	"bimodal": {Kind: sim.Bimodal, Mean: 50 * ms, Slow: 0.02, SlowMean: 2500 * ms},
-	"pareto":  pareto,
+var tails = []struct {
+	name string
+	sim.Distribution
+}{
+	{"bimodal", sim.Distribution{Kind: sim.Bimodal, Mean: 50 * ms, Slow: 0.02, SlowMean: 2500 * ms}},
+	{"logn1.5", sim.Distribution{Kind: sim.LogNormal, Mean: 100 * ms, Sigma: 1.5}},
+	{"logn2", sim.Distribution{Kind: sim.LogNormal, Mean: 100 * ms, Sigma: 2}},
+	{"pareto", pareto},
 }
 
 // pareto is Pareto's distribution with a shape of 1.5 and a mean of about 100 ms, cut at 30 s: of the times

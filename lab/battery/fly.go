@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -206,7 +205,7 @@ type flights struct {
 	seeds int
 	known map[key]Figures
 	runs  map[key]*Figures
-	next  []flight // those that have not been flown
+	next  []asked // those that have not been flown
 	flown int
 }
 
@@ -225,10 +224,9 @@ type Flight struct {
 	Of string
 }
 
-type flight struct {
+type asked struct {
 	key
-	s sim.Scenario
-	c sim.Contender
+	Flight
 }
 
 // Digest tells scenarios apart by what is in them: the peace of several worlds is the same.
@@ -270,7 +268,8 @@ func (f *flights) ask(s sim.Scenario, c sim.Contender) {
 				*f.runs[k] = known
 				continue
 			}
-			f.next = append(f.next, flight{k, s, c})
+			of, _, _ := strings.Cut(c.Name, withLimitOf)
+			f.next = append(f.next, asked{k, Flight{s, c, named(s), uint64(k.seed), of}})
 		}
 	}
 }
@@ -292,11 +291,10 @@ func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
 func (f *flights) fly(ctx context.Context) error {
 	next := f.next
 	f.next = nil
-	slices.SortStableFunc(next, func(a, b flight) int { return cmp.Compare(work(b.s), work(a.s)) })
+	slices.SortStableFunc(next, func(a, b asked) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
 	all := make([]Flight, len(next))
 	for i, n := range next {
-		of, _, _ := strings.Cut(n.c.Name, withLimitOf)
-		all[i] = Flight{n.s, n.c, named(n.s), uint64(n.seed), of}
+		all[i] = n.Flight
 	}
 	fly := f.plan.Fly
 	if fly == nil {
@@ -316,7 +314,7 @@ func (f *flights) fly(ctx context.Context) error {
 func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures)) error {
 	errs := make([]error, len(all))
 	var counts sync.Mutex
-	Each(len(all), f.plan.Workers, func(i int) {
+	sim.Each(len(all), f.plan.Workers, func(i int) {
 		n := all[i]
 		if errs[i] = ctx.Err(); errs[i] != nil {
 			return
@@ -330,12 +328,7 @@ func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures
 		defer counts.Unlock()
 		done(i, FiguresOf(&r))
 	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 func work(s sim.Scenario) float64 {
@@ -358,27 +351,6 @@ func named(s sim.Scenario) []sim.Contender {
 		}
 	}
 	return all
-}
-
-// Each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
-func Each(n, workers int, work func(i int)) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	next := make(chan int)
-	var busy sync.WaitGroup
-	for range min(workers, n) {
-		busy.Go(func() {
-			for i := range next {
-				work(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	busy.Wait()
 }
 
 // FiguresOf returns the figures of a flight.

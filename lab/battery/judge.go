@@ -48,12 +48,12 @@ func (o *Outcome) Shortfalls() []Shortfall {
 	none := o.Of(None)
 	if w.Stationary {
 		if more, by := better(none.Runs, ours.Runs); more {
-			fail(Success, None, "%s; without retries %s (%+.2f points)", percent(ours.Runs), percent(none.Runs), -100*by)
+			fail(Success, None, "%s; without retries %s (%+.2f points)", Percent(ours.Runs), Percent(none.Runs), -100*by)
 		}
 	}
 	for i := range ours.Peace {
 		if more, by := better(none.Peace[i], ours.Peace[i]); more {
-			fail(Success, None, "%s: %s; without retries %s (%+.2f points)", w.Peace[i].Name, percent(ours.Peace[i]), percent(none.Peace[i]), -100*by)
+			fail(Success, None, "%s: %s; without retries %s (%+.2f points)", w.Peace[i].Name, Percent(ours.Peace[i]), Percent(none.Peace[i]), -100*by)
 		}
 	}
 	if w.To > 0 && !w.Stationary {
@@ -86,7 +86,7 @@ func (o *Outcome) Shortfalls() []Shortfall {
 	}
 	if w.Floor > 0 {
 		if mean, half := share(ours.Runs); mean+half < w.Floor {
-			fail(Floor, "", "%s; want %.4g %%", percent(ours.Runs), 100*w.Floor)
+			fail(Floor, "", "%s; want %.4g %%", Percent(ours.Runs), 100*w.Floor)
 		}
 	}
 	if w.Total {
@@ -165,8 +165,8 @@ func share(runs []Figures) (mean, half float64) {
 	return interval.Mean(xs)
 }
 
-// percent is the share of successes in words.
-func percent(runs []Figures) string {
+// Percent is the share of successes in words.
+func Percent(runs []Figures) string {
 	mean, half := share(runs)
 	if half == 0 {
 		return fmt.Sprintf("%.2f %%", 100*mean)
@@ -174,31 +174,23 @@ func percent(runs []Figures) string {
 	return fmt.Sprintf("%.2f ± %.2f %%", 100*mean, 100*half)
 }
 
-// back is the mean time to recover of the seeds that did, with the half of its interval, and
-// how many never did.
-func back(runs []Figures) (mean, half float64, never int) {
-	var xs []float64
-	for _, r := range runs {
-		if r.Settled {
-			xs = append(xs, r.Back.Seconds())
-		} else {
-			never++
-		}
-	}
-	mean, half = interval.Mean(xs)
-	return mean, half, never
-}
-
 // BackIn is the time to recover in words.
 func BackIn(runs []Figures) string {
 	if len(runs) > 0 && runs[0].Few {
 		return "few calls"
 	}
-	mean, half, never := back(runs)
+	var xs []float64
+	for _, r := range runs {
+		if r.Settled {
+			xs = append(xs, r.Back.Seconds())
+		}
+	}
+	mean, half := interval.Mean(xs)
 	text := fmt.Sprintf("%.0f s", mean)
 	if half >= 0.5 {
 		text = fmt.Sprintf("%.0f ± %.0f s", mean, half)
 	}
+	never := len(runs) - len(xs)
 	switch never {
 	case 0:
 		return text
@@ -207,9 +199,6 @@ func BackIn(runs []Figures) string {
 	}
 	return fmt.Sprintf("%s, never with %d of %d seeds", text, never, len(runs))
 }
-
-// Percent is the share of successes in words.
-func Percent(runs []Figures) string { return percent(runs) }
 
 // Amplification is how many attempts there were for each call.
 func (f *Flown) Amplification() float64 {
@@ -224,14 +213,15 @@ func (f *Flown) Amplification() float64 {
 // and a tenth of a point; else nil.
 func (o *Outcome) Best() *Flown {
 	var best *Flown
+	var most float64
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
 		more, by := better(r.Runs, o.Ours().Runs)
 		if !more || by < 0.001 {
 			continue
 		}
-		if best == nil || mean(r.Runs) > mean(best.Runs) {
-			best = r
+		if mean, _ := share(r.Runs); best == nil || mean > most {
+			best, most = r, mean
 		}
 	}
 	return best
@@ -251,9 +241,4 @@ func (o *Outcome) Quickest() *Flown {
 		}
 	}
 	return first
-}
-
-func mean(runs []Figures) float64 {
-	m, _ := share(runs)
-	return m
 }

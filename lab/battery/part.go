@@ -2,10 +2,7 @@ package battery
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -188,7 +185,6 @@ func cached(n int) part {
 	}
 }
 
-// first adds a fault of the first service.
 func first(f sim.Fault) part {
 	return func(z Size, w *World) {
 		f.At = z.Before
@@ -223,16 +219,4 @@ func span(d time.Duration) string {
 	return digits(d) + "s"
 }
 
-// digits is a time in whole seconds.
 func digits(d time.Duration) string { return fmt.Sprint(int(d.Seconds())) }
-
-// inOrder ranges over a map in the order of its keys.
-func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if !yield(k, m[k]) {
-				return
-			}
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -64,7 +65,6 @@ func Worlds(z Size) []World {
 	return all
 }
 
-// worlds returns the worlds of the family.
 func (f Family) worlds(z Size) []World {
 	var all []World
 	f.build(z, func(name string, parts ...part) {
@@ -98,7 +98,8 @@ func (w *World) finish(z Size) {
 		return
 	}
 	for _, share := range peaceErrors {
-		p := copied(*s)
+		p := *s
+		p.Services, p.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
 		for i := range p.Services {
 			p.Services[i].Faults = nil
 		}
@@ -149,11 +150,4 @@ func (w *World) outage(from, to time.Duration) {
 		w.From = from
 	}
 	w.From, w.To = min(w.From, from), max(w.To, to)
-}
-
-// copied returns a scenario whose services and fleets can be changed without changing s.
-func copied(s sim.Scenario) sim.Scenario {
-	s.Services = append([]sim.Service(nil), s.Services...)
-	s.Fleets = append([]sim.Fleet(nil), s.Fleets...)
-	return s
 }

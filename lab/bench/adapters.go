@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -22,55 +21,47 @@ import (
 	"github.com/lullgo/lull/integrations/lullaws"
 	"github.com/lullgo/lull/integrations/lullredis"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // An adapter has one operation of a client, without lull and with it. Open readies what both share.
 type adapter struct {
 	bare, lull string
-	open       func(d *lull.Dependency) (bare, with func(context.Context) error, stop func(), err error)
+	open       func(d *lull.Dependency) (bare, with op, stop func())
 }
 
 func adapters() []adapter {
 	return []adapter{
 		{"database/sql exec", "lullsql.Exec", overSQL(
-			func(db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error { _, err := db.ExecContext(ctx, ""); return err }
-			},
-			func(d *lull.Dependency, db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error { _, err := lullsql.Exec(ctx, d, db, ""); return err }
+			func(ctx context.Context, db *sql.DB) error { _, err := db.ExecContext(ctx, ""); return err },
+			func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+				_, err := lullsql.Exec(ctx, d, db, "")
+				return err
 			})},
 		{"database/sql conn", "lullsql.Read", overSQL(
-			func(db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error {
-					conn, err := db.Conn(ctx)
-					if err != nil {
-						return err
-					}
-					defer conn.Close()
-					_, err = conn.ExecContext(ctx, "")
+			func(ctx context.Context, db *sql.DB) error {
+				conn, err := db.Conn(ctx)
+				if err != nil {
 					return err
 				}
+				defer conn.Close()
+				_, err = conn.ExecContext(ctx, "")
+				return err
 			},
-			func(d *lull.Dependency, db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error {
-					_, err := lullsql.Read(ctx, d, db, func(ctx context.Context, conn *sql.Conn) (sql.Result, error) { return conn.ExecContext(ctx, "") })
-					return err
-				}
+			func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+				_, err := lullsql.Read(ctx, d, db, func(ctx context.Context, conn *sql.Conn) (sql.Result, error) { return conn.ExecContext(ctx, "") })
+				return err
 			})},
 		{"database/sql tx", "lullsql.Tx", overSQL(
-			func(db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error {
-					tx, err := db.BeginTx(ctx, nil)
-					if err != nil {
-						return err
-					}
-					return tx.Commit()
+			func(ctx context.Context, db *sql.DB) error {
+				tx, err := db.BeginTx(ctx, nil)
+				if err != nil {
+					return err
 				}
+				return tx.Commit()
 			},
-			func(d *lull.Dependency, db *sql.DB) func(context.Context) error {
-				return func(ctx context.Context) error {
-					return lullsql.Tx(ctx, d, db, nil, func(context.Context, *sql.Tx) error { return nil })
-				}
+			func(ctx context.Context, d *lull.Dependency, db *sql.DB) error {
+				return lullsql.Tx(ctx, d, db, nil, func(context.Context, *sql.Tx) error { return nil })
 			})},
 		{"go-redis", "lullredis", overRedis},
 		{"aws-sdk step", "lullaws", overAWS},
@@ -81,51 +72,27 @@ func adapters() []adapter {
 // each call, and under the zero policy, which has one.
 func adapting(adapters []adapter) (subjects []subject, extras []extra) {
 	for _, a := range adapters {
-		bare := func(bare, _ func(context.Context) error) func(context.Context) error { return bare }
-		within := func(bare, _ func(context.Context) error) func(context.Context) error {
-			return func(ctx context.Context) error {
-				ctx, cancel := context.WithTimeout(ctx, time.Minute)
-				defer cancel()
-				return bare(ctx)
-			}
+		add := func(name string, does feature, choose func(bare, with op) op) {
+			subjects = append(subjects, subject{name, does, func(atEnd func(func())) binder {
+				bare, with, stop := a.open(dependency(lull.Policy{}))
+				atEnd(stop)
+				return choose(bare, with).bind
+			}})
 		}
-		with := func(_, with func(context.Context) error) func(context.Context) error { return with }
-		subjects = append(subjects,
-			a.subject(a.bare, 0, bare),
-			a.subject(a.bare+" deadline", timed, within),
-			a.subject(a.lull, retries|budgeted|breaks|timed, with))
+		add(a.bare, 0, func(bare, _ op) op { return bare })
+		add(a.bare+" deadline", timed, func(bare, _ op) op { return within(bare, time.Minute) })
+		add(a.lull, retries|budgeted|breaks|timed, func(_, with op) op { return with })
 		extras = append(extras, extra{a.lull, a.bare + " deadline"})
 	}
 	return subjects, extras
 }
 
-func (a adapter) subject(name string, does feature, choose func(bare, with func(context.Context) error) func(context.Context) error) subject {
-	return subject{name, does, func(atEnd func(func())) (binder, error) {
-		d, err := lull.NewDependency("backend", lull.Policy{}, wiring...)
-		if err != nil {
-			return nil, err
-		}
-		bare, with, stop, err := a.open(d)
-		if err != nil {
-			return nil, err
-		}
-		atEnd(stop)
-		call := choose(bare, with)
-		return func(ctx context.Context) func() error {
-			return func() error { return call(ctx) }
-		}, nil
-	}}
-}
-
 // overSQL opens two databases of a driver that answers at once, the second with lullsql's connector.
-func overSQL(bare func(*sql.DB) func(context.Context) error, with func(*lull.Dependency, *sql.DB) func(context.Context) error) func(*lull.Dependency) (_, _ func(context.Context) error, stop func(), _ error) {
-	return func(d *lull.Dependency) (_, _ func(context.Context) error, stop func(), _ error) {
-		c, err := lullsql.NewConnector(answeringSQL{}, d, lullsql.Config{})
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		one, two := sql.OpenDB(answeringSQL{}), sql.OpenDB(c)
-		return bare(one), with(d, two), func() { _ = one.Close(); _ = two.Close() }, nil
+func overSQL(bare func(context.Context, *sql.DB) error, with func(context.Context, *lull.Dependency, *sql.DB) error) func(*lull.Dependency) (_, _ op, stop func()) {
+	return func(d *lull.Dependency) (_, _ op, stop func()) {
+		one, two := sql.OpenDB(answeringSQL{}), sql.OpenDB(must.Have(lullsql.NewConnector(answeringSQL{}, d, lullsql.Config{})))
+		stop = func() { _ = one.Close(); _ = two.Close() }
+		return func(ctx context.Context) error { return bare(ctx, one) }, func(ctx context.Context) error { return with(ctx, d, two) }, stop
 	}
 }
 
@@ -148,7 +115,7 @@ func (answeringSQL) ExecContext(context.Context, string, []driver.NamedValue) (d
 }
 
 // overRedis opens two clients of a server in this process, which answers through memory.
-func overRedis(d *lull.Dependency) (_, _ func(context.Context) error, stop func(), _ error) {
+func overRedis(d *lull.Dependency) (_, _ op, stop func()) {
 	open := func() *redis.Client {
 		return redis.NewClient(&redis.Options{
 			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
@@ -160,15 +127,11 @@ func overRedis(d *lull.Dependency) (_, _ func(context.Context) error, stop func(
 		})
 	}
 	bare, with := open(), open()
-	stop = func() { _ = bare.Close(); _ = with.Close() }
-	if err := lullredis.AddTo(with, d); err != nil {
-		stop()
-		return nil, nil, nil, err
-	}
-	get := func(client *redis.Client) func(context.Context) error {
+	must.Succeed(lullredis.AddTo(with, d))
+	get := func(client *redis.Client) op {
 		return func(ctx context.Context) error { return client.Get(ctx, "key").Err() }
 	}
-	return get(bare), get(with), stop, nil
+	return get(bare), get(with), func() { _ = bare.Close(); _ = with.Close() }
 }
 
 // answerRedis answers GET with a value, and refuses whatever else clients send first, as old servers
@@ -219,20 +182,16 @@ func redisCount(r *bufio.Reader, kind byte) (int, error) {
 
 // overAWS is the SDK's step that repeats, and the one in its place: a call of a client has some twenty
 // more.
-func overAWS(d *lull.Dependency) (_, _ func(context.Context) error, stop func(), _ error) {
-	step := func(options ...func(*middleware.Stack) error) (func(context.Context) error, error) {
+func overAWS(d *lull.Dependency) (_, _ op, stop func()) {
+	step := func(options ...func(*middleware.Stack) error) op {
 		stack := middleware.NewStack("backend", smithyhttp.NewStackRequest)
-		if err := stack.Finalize.Add(retry.NewAttemptMiddleware(retry.NewStandard(), smithyhttp.RequestCloner), middleware.After); err != nil {
-			return nil, err
-		}
+		must.Succeed(stack.Finalize.Add(retry.NewAttemptMiddleware(retry.NewStandard(), smithyhttp.RequestCloner), middleware.After))
 		for _, o := range options {
-			if err := o(stack); err != nil {
-				return nil, err
-			}
+			must.Succeed(o(stack))
 		}
 		m, ok := stack.Finalize.Get("Retry")
 		if !ok {
-			return nil, fmt.Errorf("bench: the SDK's stack has no step that repeats: %v", stack)
+			must.Fail("bench: the SDK's stack has no step that repeats: %v", stack)
 		}
 		next := middleware.FinalizeHandlerFunc(func(context.Context, middleware.FinalizeInput) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 			return out, md, nil
@@ -240,12 +199,7 @@ func overAWS(d *lull.Dependency) (_, _ func(context.Context) error, stop func(),
 		return func(ctx context.Context) error {
 			_, _, err := m.HandleFinalize(ctx, middleware.FinalizeInput{Request: smithyhttp.NewStackRequest()}, next)
 			return err
-		}, nil
+		}
 	}
-	bare, err := step()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	with, err := step(lullaws.Retry(d, nil))
-	return bare, with, func() {}, err
+	return step(), step(lullaws.Retry(d, nil)), func() {}
 }

@@ -5,13 +5,16 @@ import "context"
 // An op is one attempt of a call.
 type op func(context.Context) error
 
+// bind is a binder of calls that are the operation itself.
+func (o op) bind(ctx context.Context) func() error { return func() error { return o(ctx) } }
+
 // A caller is a library that makes calls to a function.
 type caller struct {
 	name string
 	does feature
 	// retryable is an error of the operation that this library tries again.
 	retryable error
-	build     func() (bindOp, error)
+	build     func() bindOp
 }
 
 // A bindOp readies a caller for one goroutine, whose attempts are op.
@@ -22,12 +25,9 @@ type bindOp func(ctx context.Context, op op) (call func() error)
 func calling(callers []caller, newOp func(failure error) op) []subject {
 	var subjects []subject
 	for _, c := range callers {
-		subjects = append(subjects, subject{c.name, c.does, func(func(func())) (binder, error) {
-			bind, err := c.build()
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) func() error { return bind(ctx, newOp(c.retryable)) }, nil
+		subjects = append(subjects, subject{c.name, c.does, func(func(func())) binder {
+			bind := c.build()
+			return func(ctx context.Context) func() error { return bind(ctx, newOp(c.retryable)) }
 		}})
 	}
 	return subjects

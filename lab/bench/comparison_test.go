@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/sony/gobreaker/v2"
@@ -41,51 +41,47 @@ type refused struct{}
 func (refused) Error() string       { return "service unavailable" }
 func (refused) HTTPStatusCode() int { return http.StatusServiceUnavailable }
 
+// A maker makes a call of an operation.
+type maker func(context.Context, op) error
+
 // A looper makes a call under a library's retries: four attempts, 50 ms apart, with the budget
 // that the library has.
 type looper struct {
 	name string
-	open func(t testing.TB) func(context.Context, func(context.Context) error) error
+	open func(t testing.TB) maker
 }
 
 func loopers(wait time.Duration) []looper {
-	ready := func(call func(context.Context, func(context.Context) error) error) func(testing.TB) func(context.Context, func(context.Context) error) error {
-		return func(testing.TB) func(context.Context, func(context.Context) error) error { return call }
+	ready := func(call maker) func(testing.TB) maker {
+		return func(testing.TB) maker { return call }
 	}
-	overHTTP := func(open func(http.RoundTripper) func(*http.Request) error) func(testing.TB) func(context.Context, func(context.Context) error) error {
-		return func(testing.TB) func(context.Context, func(context.Context) error) error {
-			send := open(roundTripper(func(r *http.Request) (*http.Response, error) {
-				if op := r.Context().Value(operation{}).(func(context.Context) error); op(r.Context()) != nil {
-					return reply(r, http.StatusServiceUnavailable, ""), nil
+	overHTTP := func(open func(http.RoundTripper) func(*http.Request) error) func(testing.TB) maker {
+		return func(testing.TB) maker {
+			send := open(roundTrip(func(r *http.Request) (*http.Response, error) {
+				if op := r.Context().Value(operation{}).(op); op(r.Context()) != nil {
+					return answer(r, http.StatusServiceUnavailable), nil
 				}
-				return reply(r, http.StatusOK, ""), nil
+				return answer(r, http.StatusOK), nil
 			}))
-			return func(ctx context.Context, op func(context.Context) error) error {
-				r, err := http.NewRequestWithContext(context.WithValue(ctx, operation{}, op), http.MethodGet, "http://api.example/", nil)
-				if err != nil {
-					return err
-				}
-				return send(r)
+			return func(ctx context.Context, op op) error {
+				return send(must.Have(http.NewRequestWithContext(context.WithValue(ctx, operation{}, op), http.MethodGet, "http://api.example/", nil)))
 			}
 		}
 	}
 	return []looper{
-		{name: "lull", open: func(t testing.TB) func(context.Context, func(context.Context) error) error {
-			d, err := lull.NewDependency("api", lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Jitter: backoff.None}}, lull.WithRand(seed.Source(t)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return func(ctx context.Context, op func(context.Context) error) error {
+		{name: "lull", open: func(t testing.TB) maker {
+			d := must.Have(lull.NewDependency("api", lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Jitter: backoff.None}}, lull.WithRand(seed.Source(t))))
+			return func(ctx context.Context, op op) error {
 				return lull.Run(ctx, d, func(ctx context.Context) error { return lull.Transient(op(ctx)) })
 			}
 		}},
-		{name: "cenkalti/backoff", open: ready(func(ctx context.Context, op func(context.Context) error) error {
+		{name: "cenkalti/backoff", open: ready(func(ctx context.Context, op op) error {
 			_, err := cenkalti.Retry(ctx, func() (struct{}, error) { return struct{}{}, op(ctx) }, cenkalti.WithMaxTries(attempts), cenkalti.WithBackOff(cenkalti.NewConstantBackOff(wait)))
 			return err
 		})},
-		{name: "avast/retry-go", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
+		{name: "avast/retry-go", open: func(testing.TB) maker {
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{})
-			return func(ctx context.Context, op func(context.Context) error) error {
+			return func(ctx context.Context, op op) error {
 				return avast.New(avast.Context(ctx), avast.Attempts(attempts), avast.Delay(wait), avast.DelayType(avast.FixedDelay), avast.WithThrottle(throttle)).
 					Do(func() error { return op(ctx) })
 			}
@@ -98,10 +94,10 @@ func loopers(wait time.Duration) []looper {
 		{name: "net/http", open: overHTTP(func(base http.RoundTripper) func(*http.Request) error {
 			return carry(&http.Client{Transport: base})
 		})},
-		{name: "failsafe-go", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
+		{name: "failsafe-go", open: func(testing.TB) maker {
 			retries := retrypolicy.NewBuilder[any]().WithMaxAttempts(attempts).WithDelay(wait).WithBudget(budget.New()).Build()
 			executor := failsafe.With[any](retries)
-			return func(ctx context.Context, op func(context.Context) error) error {
+			return func(ctx context.Context, op op) error {
 				return executor.WithContext(ctx).RunWithExecution(func(e failsafe.Execution[any]) error { return op(e.Context()) })
 			}
 		}},
@@ -116,13 +112,13 @@ func loopers(wait time.Duration) []looper {
 				return err
 			}
 		})},
-		{name: "AWS SDK", open: func(testing.TB) func(context.Context, func(context.Context) error) error {
+		{name: "AWS SDK", open: func(testing.TB) maker {
 			standard := awsretry.NewStandard(func(o *awsretry.StandardOptions) {
 				o.MaxAttempts = attempts
 				o.Backoff = awsretry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return wait, nil })
 			})
 			m := awsretry.NewAttemptMiddleware(standard, func(in any) any { return in })
-			return func(ctx context.Context, op func(context.Context) error) error {
+			return func(ctx context.Context, op op) error {
 				_, _, err := m.HandleFinalize(ctx, middleware.FinalizeInput{}, middleware.FinalizeHandlerFunc(
 					func(ctx context.Context, _ middleware.FinalizeInput) (out middleware.FinalizeOutput, data middleware.Metadata, err error) {
 						return out, data, op(ctx)
@@ -135,19 +131,6 @@ func loopers(wait time.Duration) []looper {
 
 // operation is the key of what a request over HTTP is to do.
 type operation struct{}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func reply(r *http.Request, status int, retryAfter string) *http.Response {
-	h := http.Header{}
-	if retryAfter != "" {
-		h.Set("Retry-After", retryAfter)
-	}
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(strings.NewReader("")), Request: r}
-}
 
 func carry(c *http.Client) func(*http.Request) error {
 	return func(r *http.Request) error {
@@ -232,17 +215,10 @@ func TestComparisonDeadline(t *testing.T) {
 func clients(t *testing.T, base http.RoundTripper) map[string]func(method string) error {
 	plain := func(c *http.Client) func(string) error {
 		return func(method string) error {
-			r, err := http.NewRequestWithContext(t.Context(), method, "http://api.example/", nil)
-			if err != nil {
-				return err
-			}
-			return carry(c)(r)
+			return carry(c)(must.Have(http.NewRequestWithContext(t.Context(), method, "http://api.example/", nil)))
 		}
 	}
-	own, err := lullhttp.New(lull.Policy{HintLimit: time.Minute}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Have(lullhttp.New(lull.Policy{HintLimit: time.Minute}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t)))))
 	retryable := retryablehttp.NewClient()
 	retryable.Logger, retryable.RetryMax, retryable.HTTPClient.Transport = nil, 2, base
 	retryable.RetryWaitMin = 100 * time.Millisecond
@@ -286,12 +262,14 @@ func TestComparisonRetryAfter(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					began := time.Now()
 					var at []time.Duration
-					base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					base := roundTrip(func(r *http.Request) (*http.Response, error) {
 						at = append(at, time.Since(began))
 						if len(at) > 1 {
-							return reply(r, http.StatusOK, ""), nil
+							return answer(r, http.StatusOK), nil
 						}
-						return reply(r, http.StatusServiceUnavailable, form.text()), nil
+						resp := answer(r, http.StatusServiceUnavailable)
+						resp.Header.Set("Retry-After", form.text())
+						return resp, nil
 					})
 					_ = clients(t, base)[name](http.MethodGet)
 					late := len(at) > 1 && at[1] >= 3*time.Second && at[1] < 10*time.Second
@@ -317,9 +295,9 @@ func TestComparisonIdempotency(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				base := roundTrip(func(r *http.Request) (*http.Response, error) {
 					sent++
-					return reply(r, http.StatusServiceUnavailable, ""), nil
+					return answer(r, http.StatusServiceUnavailable), nil
 				})
 				_ = clients(t, base)[name](http.MethodPost)
 				t.Logf("%s: sent %d times", name, sent)
@@ -338,34 +316,27 @@ func TestComparisonBreaker(t *testing.T) {
 		sent := 0
 		fail := func() (any, error) { sent++; return nil, refused{} }
 		breaker := gobreaker.NewCircuitBreaker[any](gobreaker.Settings{ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 10 }})
-		loop := func() error {
-			_, err := cenkalti.Retry(t.Context(), func() (any, error) { return breaker.Execute(fail) }, cenkalti.WithMaxTries(3), cenkalti.WithBackOff(&cenkalti.ZeroBackOff{}))
-			return err
-		}
-		for range 20 {
-			_ = loop()
-		}
-		t.Logf("gobreaker in the loop: open after %d attempts of %d calls, and then asked by each attempt", sent, (sent+2)/3)
-		if sent != 10 {
-			t.Errorf("%d attempts", sent)
-		}
-		sent = 0
 		around := failsafe.With[any](circuitbreaker.NewBuilder[any]().WithFailureThreshold(10).Build(), retrypolicy.NewBuilder[any]().WithMaxAttempts(3).Build())
-		for range 20 {
-			_, _ = around.Get(fail)
-		}
-		t.Logf("failsafe-go, the breaker listed first: open after %d attempts, that is %d calls", sent, sent/3)
-		if sent != 30 {
-			t.Errorf("%d attempts", sent)
-		}
-		sent = 0
 		inside := failsafe.With[any](retrypolicy.NewBuilder[any]().WithMaxAttempts(3).Build(), circuitbreaker.NewBuilder[any]().WithFailureThreshold(10).Build())
-		for range 20 {
-			_, _ = inside.Get(fail)
-		}
-		t.Logf("failsafe-go, the retries listed first: open after %d attempts", sent)
-		if sent != 10 {
-			t.Errorf("%d attempts", sent)
+		for _, x := range []struct {
+			name string
+			want int
+			call func() (any, error)
+		}{
+			{"gobreaker in the loop, and then asked by each attempt", 10, func() (any, error) {
+				return cenkalti.Retry(t.Context(), func() (any, error) { return breaker.Execute(fail) }, cenkalti.WithMaxTries(3), cenkalti.WithBackOff(&cenkalti.ZeroBackOff{}))
+			}},
+			{"failsafe-go, the breaker listed first", 30, func() (any, error) { return around.Get(fail) }},
+			{"failsafe-go, the retries listed first", 10, func() (any, error) { return inside.Get(fail) }},
+		} {
+			sent = 0
+			for range 20 {
+				_, _ = x.call()
+			}
+			t.Logf("%s: open after %d attempts of %d calls", x.name, sent, (sent+2)/3)
+			if sent != x.want {
+				t.Errorf("want %d", x.want)
+			}
 		}
 	})
 }

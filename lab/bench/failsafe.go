@@ -42,23 +42,23 @@ func failsafeExecutor(policies []failsafePolicy) failsafe.Executor[any] {
 // failsafeCaller is the cheapest form: no context reaches the executor, so that
 // a cancelled caller still sits out the delays.
 func failsafeCaller(name string, does feature, policies ...failsafePolicy) caller {
-	return caller{name, does, errBlip, func() (bindOp, error) {
+	return caller{name, does, errBlip, func() bindOp {
 		executor := failsafeExecutor(policies)
 		return func(ctx context.Context, op op) func() error {
 			attempt := func() error { return op(ctx) }
 			return func() error { return executor.Run(attempt) }
-		}, nil
+		}
 	}}
 }
 
 // failsafeContextCaller hands every call's context to the executor, and the
 // executor's to the operation.
 func failsafeContextCaller(name string, does feature, policies ...failsafePolicy) caller {
-	return caller{name, does, errBlip, func() (bindOp, error) {
+	return caller{name, does, errBlip, func() bindOp {
 		executor := failsafeExecutor(policies)
 		return func(ctx context.Context, op op) func() error {
 			attempt := func(e failsafe.Execution[any]) error { return op(e.Context()) }
 			return func() error { return executor.WithContext(ctx).RunWithExecution(attempt) }
-		}, nil
+		}
 	}}
 }

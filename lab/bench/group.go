@@ -30,7 +30,7 @@ type subject struct {
 	does feature
 	// start makes the state that the goroutines of one process share. It runs
 	// once per measurement; what it hands to atEnd runs after that.
-	start func(atEnd func(func())) (binder, error)
+	start func(atEnd func(func())) binder
 }
 
 // A binder readies a subject for one goroutine; call makes one logical call. The

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A dialer is a way to call a gRPC server.
@@ -20,7 +21,7 @@ type dialer struct {
 	name    string
 	does    feature
 	within  time.Duration // the deadline that its caller gives to each call; 0: none
-	options func() ([]grpc.DialOption, error)
+	options func() []grpc.DialOption
 }
 
 // The service is gRPC's own health check, because its client is generated code as
@@ -32,18 +33,11 @@ const healthService = "grpc.health.v1.Health"
 func dialing(dialers []dialer) []subject {
 	var subjects []subject
 	for _, d := range dialers {
-		subjects = append(subjects, subject{d.name, d.does, func(atEnd func(func())) (binder, error) {
-			call, stop, err := d.connect(func(context.Context) error { return nil })
-			if err != nil {
-				return nil, err
-			}
+		subjects = append(subjects, subject{d.name, d.does, func(atEnd func(func())) binder {
+			call, stop := d.connect(func(context.Context) error { return nil })
 			atEnd(stop)
-			if err := call(context.Background()); err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) func() error {
-				return func() error { return call(ctx) }
-			}, nil
+			must.Succeed(call(context.Background()))
+			return call.bind
 		}})
 	}
 	return subjects
@@ -51,19 +45,11 @@ func dialing(dialers []dialer) []subject {
 
 // connect starts a server, whose attempts at a call are answer, and connects to it
 // through memory.
-func (d dialer) connect(answer op) (call func(context.Context) error, stop func(), err error) {
-	opts, err := d.options()
-	if err != nil {
-		return nil, nil, err
-	}
+func (d dialer) connect(answer op) (call op, stop func()) {
 	listener := bufconn.Listen(1 << 20)
-	opts = append(opts,
+	conn := must.Have(grpc.NewClient("passthrough:///memory", append(d.options(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	conn, err := grpc.NewClient("passthrough:///memory", opts...)
-	if err != nil {
-		return nil, nil, err
-	}
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))...))
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, answering{answer: answer})
 	go func() { _ = server.Serve(listener) }() // calls fail if it could not
@@ -79,14 +65,18 @@ func (d dialer) connect(answer op) (call func(context.Context) error, stop func(
 		return err
 	}
 	if d.within > 0 {
-		timeless := call
-		call = func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, d.within)
-			defer cancel()
-			return timeless(ctx)
-		}
+		call = within(call, d.within)
 	}
-	return call, stop, nil
+	return call, stop
+}
+
+// within is an operation with a deadline that its caller gives to it.
+func within(timeless op, d time.Duration) op {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		return timeless(ctx)
+	}
 }
 
 // answering is a server whose attempts end as answer does.
@@ -135,12 +125,12 @@ func dialers() []dialer {
 }
 
 func bareDialer(name string, does feature, within time.Duration, opts ...grpc.DialOption) dialer {
-	return dialer{name, does, within, func() ([]grpc.DialOption, error) { return opts, nil }}
+	return dialer{name, does, within, func() []grpc.DialOption { return opts }}
 }
 
 // lullDialer declares that the method may be repeated, which nothing else does.
 func lullDialer(name string, does feature, p lull.Policy) dialer {
-	return dialer{name, does, 0, func() ([]grpc.DialOption, error) {
-		return lullgrpc.DialOptions(p, lullgrpc.With(wiring...), lullgrpc.WithIdempotent("/"+healthService+"/"))
+	return dialer{name, does, 0, func() []grpc.DialOption {
+		return must.Have(lullgrpc.DialOptions(p, lullgrpc.With(wiring...), lullgrpc.WithIdempotent("/"+healthService+"/")))
 	}}
 }

@@ -9,12 +9,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// overGRPC makes a caller of a dialer: an attempt is the server's, and one that
-// fails is UNAVAILABLE.
-func overGRPC(d dialer) caller {
-	return caller{d.name, d.does, errBlip, func() (bindOp, error) {
+// overGRPC makes callers of dialers: an attempt is the server's, and one that fails is UNAVAILABLE.
+func overGRPC(dialers []dialer) (callers []caller) {
+	for _, d := range dialers {
+		callers = append(callers, d.caller())
+	}
+	return callers
+}
+
+func (d dialer) caller() caller {
+	return caller{d.name, d.does, errBlip, func() bindOp {
 		var attempt op
-		call, stop, err := d.connect(func(ctx context.Context) error {
+		call, stop := d.connect(func(ctx context.Context) error {
 			err := attempt(ctx)
 			if err == nil || ctx.Err() != nil {
 				return err
@@ -24,8 +30,8 @@ func overGRPC(d dialer) caller {
 		return func(ctx context.Context, op op) func() error {
 			attempt = op
 			context.AfterFunc(ctx, stop) // a bubble ends when nothing runs in it
-			return func() error { return call(ctx) }
-		}, err
+			return call.bind(ctx)
+		}
 	}}
 }
 
@@ -34,10 +40,7 @@ func TestServersStop(t *testing.T) {
 	for _, s := range dialing(dialers()) {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				bind, err := s.start(t.Cleanup)
-				if err != nil {
-					t.Fatal(err)
-				}
+				bind := s.start(t.Cleanup)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if err := bind(ctx)(); err != nil {

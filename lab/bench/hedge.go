@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // hedgeAfter is the delay of all hedgers, and the least delay of one that learns its
@@ -50,13 +51,13 @@ func hedgeCallers() []caller {
 		failsafeContextCaller("failsafe-go hedge per context", hedges, failsafeHedge),
 		failsafeContextCaller("failsafe-go cb+hedge+budget+bulkhead per context", hedges|bounded|breaks|limited,
 			failsafeBreaker, failsafeBudgetedHedge, failsafeBulkhead),
-		lullDoCaller("lull", retries, loop),
-		lullHedgeCaller("lull fixed hedge", each, hedged(loop, fixedDelay)),
-		lullHedgeCaller("lull hedge", each|learned, hedged(loop, learnsDelay)),
-		lullDoCaller("lull everything", retries|budgeted|breaks|limited|observed, all, observer),
-		lullHedgeCaller("lull everything+hedge", each|learned|budgeted|breaks|limited|observed, hedged(all, learnsDelay), observer),
-		lullDoCaller("lull zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
-		lullHedgeCaller("lull zero policy+hedge", each|learned|budgeted|breaks|timed, hedged(lull.Policy{}, learnsDelay)),
+		lullCaller("lull", retries, do, loop),
+		lullCaller("lull fixed hedge", each, doHedged, hedged(loop, fixedDelay)),
+		lullCaller("lull hedge", each|learned, doHedged, hedged(loop, learnsDelay)),
+		lullCaller("lull everything", retries|budgeted|breaks|limited|observed, do, all, observer),
+		lullCaller("lull everything+hedge", each|learned|budgeted|breaks|limited|observed, doHedged, hedged(all, learnsDelay), observer),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed, do, lull.Policy{}),
+		lullCaller("lull zero policy+hedge", each|learned|budgeted|breaks|timed, doHedged, hedged(lull.Policy{}, learnsDelay)),
 	}
 }
 
@@ -93,31 +94,21 @@ func failsafeBudgetedHedge() failsafe.Policy[any] {
 	return hedgepolicy.NewBuilderWithDelay[any](hedgeAfter).WithBudget(budget.New()).Build()
 }
 
-// lullDoCaller calls what lullHedgeCaller does, for operations that are not hedged.
-func lullDoCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
-	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
-		return func(ctx context.Context, op op) func() error {
-			attempt := valued(op)
-			return func() error {
-				_, err := lull.Do(ctx, d, attempt)
-				return err
-			}
-		}, err
-	}}
+// do and doHedged are ways to make a call that returns a value, as operations that are hedged do.
+func do(ctx context.Context, d *lull.Dependency, op op) func() error {
+	attempt := valued(op)
+	return func() error {
+		_, err := lull.Do(ctx, d, attempt)
+		return err
+	}
 }
 
-func lullHedgeCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
-	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
-		return func(ctx context.Context, op op) func() error {
-			attempt := valued(op)
-			return func() error {
-				_, err := lull.DoHedged(ctx, d, attempt)
-				return err
-			}
-		}, err
-	}}
+func doHedged(ctx context.Context, d *lull.Dependency, op op) func() error {
+	attempt := valued(op)
+	return func() error {
+		_, err := lull.DoHedged(ctx, d, attempt)
+		return err
+	}
 }
 
 func valued(op op) func(context.Context) (struct{}, error) {
@@ -129,13 +120,13 @@ func hedgeSenders() []sender {
 	return []sender{
 		bareSender(),
 		hedgedHTTP(hedgeAfter),
-		{"failsafehttp hedge", hedges, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp hedge", hedges, func(rt http.RoundTripper) send {
 			policy := hedgepolicy.NewWithDelay[*http.Response](hedgeAfter)
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, policy)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, policy)})
 		}},
-		{"failsafehttp cb+hedge+budget", hedges | bounded | breaks, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp cb+hedge+budget", hedges | bounded | breaks, func(rt http.RoundTripper) send {
 			policy := hedgepolicy.NewBuilderWithDelay[*http.Response](hedgeAfter).WithBudget(budget.New()).Build()
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), policy)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), policy)})
 		}},
 		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
 		lullSender("lullhttp fixed hedge", all, hedged(untimed(), fixedDelay)),
@@ -150,8 +141,7 @@ func hedgeSenders() []sender {
 // goroutine's; to give each request one of its own, as servers do, costs it more than
 // that.)
 func hedgedHTTP(after time.Duration) sender {
-	return sender{"hedgedhttp", hedges, func(rt http.RoundTripper) (send, error) {
-		rt, err := hedgedhttp.NewRoundTripper(after, 2, rt)
-		return through(&http.Client{Transport: rt}), err
+	return sender{"hedgedhttp", hedges, func(rt http.RoundTripper) send {
+		return through(&http.Client{Transport: must.Have(hedgedhttp.NewRoundTripper(after, 2, rt))})
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,9 +12,6 @@ import (
 	"time"
 
 	"github.com/cristalhq/hedgedhttp"
-
-	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/seed"
 )
 
 // A played is a caller whose attempts do what a test has set. Traffic
@@ -29,10 +27,7 @@ type played struct {
 
 func play(t *testing.T, c caller) *played {
 	t.Helper()
-	bind, err := c.build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bind := c.build()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	p := &played{}
@@ -192,7 +187,7 @@ func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
 	}
 	var firsts, seconds atomic.Int64
 	allHedged := make(chan struct{})
-	send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+	send := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
 		if !hedgedhttp.IsHedgedRequest(req) {
 			firsts.Add(1)
 			<-req.Context().Done()
@@ -204,9 +199,6 @@ func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
 		<-allHedged
 		return answer(req, http.StatusServiceUnavailable), nil
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var calls sync.WaitGroup
 	for range together {
 		calls.Go(func() {
@@ -229,16 +221,7 @@ func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
 
 // Where hedging is measured, nothing is hedged.
 func TestNothingIsHedgedWhereItIsMeasured(t *testing.T) {
-	callers := hedgeCallers()
-	for _, s := range hedgeSenders() {
-		if s.name != "hedgedhttp" {
-			callers = append(callers, overHTTP(s))
-		}
-	}
-	for _, d := range dialers() {
-		callers = append(callers, overGRPC(d))
-	}
-	for _, c := range callers {
+	for _, c := range slices.Concat(hedgeCallers(), overHTTP(hedgeSenders()), overGRPC(dialers())) {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 1000
 			made := 0
@@ -303,12 +286,8 @@ func extrasTakeOneAllocation(t *testing.T, ofServed bool) {
 // allocations is what a call takes, at the least of five measurements: the servers and connections that it
 // goes over now and then allocate for themselves.
 func allocations(t *testing.T, g group, name string) float64 {
-	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
-	defer func() { wiring = nil }()
-	bind, err := g.subjects[g.index(name)].start(t.Cleanup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seedWiring(t)
+	bind := g.subjects[g.index(name)].start(t.Cleanup)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	call := bind(ctx)

@@ -7,13 +7,11 @@ import (
 	"sync/atomic"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
-	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -60,69 +58,28 @@ func throttledBy(mode throttle.Mode) lull.Policy {
 	return p
 }
 
-func lullRetryCallers() []caller {
-	return []caller{
-		lullCaller("lull", retries, retriesOnly()),
-		lullCaller("lull adaptive throttle", retries|throttled, throttledBy(throttle.Adaptive)),
-		lullCaller("lull cubic throttle", retries|throttled, throttledBy(throttle.Cubic)),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
-	}
+// A way to make calls under a dependency.
+type way func(ctx context.Context, d *lull.Dependency, op op) (call func() error)
+
+func runOp(ctx context.Context, d *lull.Dependency, op op) func() error {
+	return func() error { return lull.Run(ctx, d, op) }
 }
 
-func lullComposedCallers() []caller {
-	all := untimed()
-	all.Limit = bulkhead.Config{InFlight: inFlight}
-	return []caller{
-		lullCaller("lull", retries|budgeted|breaks|limited|observed, all, lull.WithObserver(&seen)),
-		lullCaller("lull unobserved", retries|budgeted|breaks|limited, all),
-		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, lull.Policy{}, lull.WithObserver(&seen)),
-	}
-}
-
-func lullFailureCallers() []caller {
-	loop := retriesOnly()
-	loop.Backoff = backoff.Schedule{Kind: backoff.Constant}
-	all := untimed()
-	all.Backoff = loop.Backoff
-	// Three retries of each call must be paid for, and the first ones before any
-	// call has earned them.
-	all.Budget = budget.Config{Ratio: 4, Stock: 10}
-	return []caller{
-		lullCaller("lull", retries, loop),
-		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, all),
-	}
-}
-
-func lullCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
-	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
-		return func(ctx context.Context, op op) func() error {
-			return func() error { return lull.Run(ctx, d, op) }
-		}, err
+func lullCaller(name string, does feature, by way, p lull.Policy, opts ...lull.Option) caller {
+	return caller{name, does, errTransient, func() bindOp {
+		d := dependency(p, opts...)
+		return func(ctx context.Context, op op) func() error { return by(ctx, d, op) }
 	}}
 }
 
-func lullSenders() []sender {
-	return []sender{
-		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
-		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) (send, error) {
-			three, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"})
-			if err != nil {
-				return nil, err
-			}
-			client, err := lullhttp.NewClient(untimed(), lullhttp.With(wiring...), lullhttp.WithBase(rt), lullhttp.WithEndpoints(targetHost, three))
-			return through(client), err
-		}},
-		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
-	}
+func dependency(p lull.Policy, opts ...lull.Option) *lull.Dependency {
+	return must.Have(lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...))
 }
 
 func lullSender(name string, does feature, p lull.Policy) sender {
-	return sender{name, does, func(rt http.RoundTripper) (send, error) {
-		client, err := lullhttp.NewClient(p, lullhttp.With(wiring...), lullhttp.WithBase(rt))
-		if err != nil {
-			return nil, err
-		}
-		return through(client), nil
-	}}
+	return sender{name, does, func(rt http.RoundTripper) send { return through(lullClient(rt, p)) }}
+}
+
+func lullClient(rt http.RoundTripper, p lull.Policy, opts ...lullhttp.Option) *http.Client {
+	return must.Have(lullhttp.NewClient(p, append(opts, lullhttp.With(wiring...), lullhttp.WithBase(rt))...))
 }

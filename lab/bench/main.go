@@ -1,7 +1,6 @@
 // Command bench measures lull beside the Go libraries that people use for the
 // same job, in one run on one machine: failsafe-go, gobreaker, cenkalti/backoff,
 // avast/retry-go, go-retryablehttp, hedgedhttp, and the retries that gRPC has itself.
-// It is a module of its own, so that none of them becomes a dependency of lull.
 //
 //	go run ./lab/bench                      # everything, about six minutes
 //	go run ./lab/bench -group Composed      # the groups whose name contains that
@@ -10,53 +9,16 @@
 //	go run -pgo cmd/lull/default.pgo ./lab/bench -simulator     # the simulator, compiled as lull is, beside container/heap
 //	go run -pgo cmd/lull/default.pgo ./lab/bench -simulator -clients 25000000
 //
-// # What is measured
+// A group gives each subject the same work, which costs next to nothing: what is left is the library's own. (GRPCUnary is a whole call
+// through memory, both halves of it, and Adapters has clients of databases, caches and clouds: there the differences count that stand below
+// the table, to the bare client with a deadline of its caller's. lullpgx is measured with a real server: go test -run '^$' -bench Cost
+// ./integrations/postgres/lullpgx.) A subject is set up as its documentation shows, in the form that is cheapest to call again. What it does
+// beside retrying is printed with it: compare like with like. Of the groups on hedging no call is late: they measure those that are not hedged.
 //
-// Each group gives every subject the same thing to do: an operation, or a
-// transport, that costs next to nothing, so that what is left is the library's
-// own work. Each subject is set up the way its documentation shows, in the form
-// that is cheapest to call again (policies and executors built once). What a
-// subject does beside retrying is printed with it, because a subject that does
-// less should be faster: compare like with like.
-//
-// Every measurement is made twice: on one core, and on two cores whose
-// goroutines share the subject's state, as the goroutines of one process share
-// its breaker. On two cores the figure is wall time divided by calls, so a
-// subject that scales perfectly halves it, and one that fights over a lock does
-// not.
-//
-// The groups on hedging measure the calls that are not hedged, nineteen in twenty
-// of them all: each subject is ready to send a second attempt after a second, and
-// none is ever late. What lull takes more for that than under the same policy
-// without hedging stands below the table: 300 ns and one allocation are allowed to a
-// call. (An HTTP request of which there may be two takes a copy of it besides, in a
-// context of its own.)
-//
-// GRPCUnary is the exception to the rule that the work costs next to nothing: a whole
-// call, from the stub of generated code to a server in the same process and back,
-// through memory. Both halves are in each figure, and most of it is gRPC; what counts
-// is the differences below the table. A deadline is sent to the server and watched
-// on both sides, whoever has set it, so lull without timeouts is compared with a bare
-// call, and the zero policy, which has one, with a bare call that its caller gives one.
-// Client and server share the cores, so that two of them do not halve the time.
-//
-// Adapters has lull's adapters for clients of databases, caches and clouds, each beside the
-// bare client and beside the client with a deadline that its caller gives to each call: the zero policy
-// has one, and most of what an adapter takes is for that. (The figures of a bare call that nothing
-// bounds in time are no goal.) What is called answers at once: a driver, a server in the same process,
-// the next step of the SDK. lullpgx is measured with a real server: go test -run '^$' -bench Cost
-// ./integrations/postgres/lullpgx.
-//
-// # Noise
-//
-// Each measurement is a process of its own, so that no subject pays for what
-// another has left behind: one of them keeps goroutines, timers and contexts.
-// One round measures every subject once, in turn, and starts from a different
-// one each time: what disturbs the machine for a while disturbs all of them. The
-// table has the median over the rounds, by which subjects are compared, and the
-// minimum, which is near the figure of a quiet machine. Of differences it has the
-// median of those within a round, and that of the minimums. Bytes and allocations
-// are exact.
+// Each figure is measured on one core, and on two whose goroutines share the subject's state: there it is wall time divided by calls. Each
+// measurement is a process of its own. A round measures every subject once, and starts from another one each time, so that what disturbs
+// the machine disturbs all. The table has the median over the rounds, and the minimum, which is near that of a quiet machine; of
+// differences the median of those within a round, and that of the minimums. Bytes and allocations are exact.
 //
 // The same measurements as Go benchmarks, for benchstat:
 //

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A sample is one measurement of one subject.
@@ -23,7 +25,7 @@ type sample struct {
 type column struct {
 	NsMedian float64 `json:"ns_op"`
 	NsMin    float64 `json:"ns_op_min"`
-	Ratio    float64 `json:"ratio"` // of the medians, to the group's reference
+	Ratio    float64 `json:"ratio,omitempty"` // of the medians, to the group's reference
 	Bytes    int64   `json:"bytes_op"`
 	Allocs   int64   `json:"allocs_op"`
 }
@@ -39,21 +41,12 @@ type row struct {
 	More *difference `json:"more,omitempty"`
 }
 
-// A difference is how much more a subject takes than another.
+// A difference is how much more a subject takes than another. NsMedian is that of the differences within a round, since what disturbs one
+// of the two for a while disturbs the other; NsMin is the difference of the minimums.
 type difference struct {
 	Over     string `json:"over"` // the other
-	Serial   more   `json:"serial"`
-	TwoCores more   `json:"two_cores"`
-}
-
-// more is a difference on so many cores. Ns is the median over the rounds of the
-// difference within a round, since what disturbs one of the two for a while disturbs
-// the other; NsMin is that of their minimums.
-type more struct {
-	Ns     float64 `json:"ns_op"`
-	NsMin  float64 `json:"ns_op_min"`
-	Bytes  int64   `json:"bytes_op"`
-	Allocs int64   `json:"allocs_op"`
+	Serial   column `json:"serial"`
+	TwoCores column `json:"two_cores"`
 }
 
 // A result is the rows of one group.
@@ -141,13 +134,14 @@ func summarise(samples []sample) column {
 }
 
 // subtract takes over from samples, round by round.
-func subtract(samples, over []sample) more {
+func subtract(samples, over []sample) column {
 	rounds := make([]sample, len(samples))
 	for i, s := range samples {
 		rounds[i] = sample{s.Ns - over[i].Ns, s.Bytes - over[i].Bytes, s.Allocs - over[i].Allocs}
 	}
 	c := summarise(rounds)
-	return more{c.NsMedian, summarise(samples).NsMin - summarise(over).NsMin, c.Bytes, c.Allocs}
+	c.NsMin = summarise(samples).NsMin - summarise(over).NsMin
+	return c
 }
 
 // median is the middle, or the mean of the two in the middle.
@@ -186,11 +180,9 @@ func measure(s subject, cores int) (sample, error) {
 
 // loop is the benchmark of one subject: on one core a plain loop, on several a
 // goroutine for each, all with the subject's one shared state.
-func loop(b *testing.B, s subject) error {
-	bind, err := s.start(b.Cleanup)
-	if err != nil {
-		return err
-	}
+func loop(b *testing.B, s subject) (err error) {
+	defer must.Catch(&err)
+	bind := s.start(b.Cleanup)
 	b.ReportAllocs()
 	if runtime.GOMAXPROCS(0) == 1 {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -7,6 +7,11 @@ import (
 
 	avast "github.com/avast/retry-go/v5"
 	cenkalti "github.com/cenkalti/backoff/v7"
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/throttle"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -26,8 +31,8 @@ const (
 var errBlip = errors.New("blip")
 
 // stateless is a caller of which goroutines share nothing but its configuration.
-func stateless(bind bindOp) func() (bindOp, error) {
-	return func() (bindOp, error) { return bind, nil }
+func stateless(bind bindOp) func() bindOp {
+	return func() bindOp { return bind }
 }
 
 // bare is the harness alone: what to subtract from every figure.
@@ -38,7 +43,7 @@ func bare() caller {
 }
 
 func retryCallers() []caller {
-	return append([]caller{
+	return []caller{
 		bare(),
 		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -48,8 +53,8 @@ func retryCallers() []caller {
 				return err
 			}
 		})},
-		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
-			return avastRetry(avast.New(avast.Attempts(attempts))), nil
+		{"avast/retry-go", retries, errBlip, func() bindOp {
+			return avastRetry(avast.New(avast.Attempts(attempts)))
 		}},
 		{"avast/retry-go per context", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() error { return op(ctx) }
@@ -59,13 +64,19 @@ func retryCallers() []caller {
 		})},
 		failsafeCaller("failsafe-go", retries, failsafeRetry),
 		failsafeContextCaller("failsafe-go per context", retries, failsafeRetry),
-	}, lullRetryCallers()...)
+		lullCaller("lull", retries, runOp, retriesOnly()),
+		lullCaller("lull adaptive throttle", retries|throttled, runOp, throttledBy(throttle.Adaptive)),
+		lullCaller("lull cubic throttle", retries|throttled, runOp, throttledBy(throttle.Cubic)),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed, runOp, lull.Policy{}),
+	}
 }
 
 func composedCallers() []caller {
-	return append([]caller{
+	all := untimed()
+	all.Limit = bulkhead.Config{InFlight: inFlight}
+	return []caller{
 		bare(),
-		{"gobreaker", breaks, errBlip, func() (bindOp, error) {
+		{"gobreaker", breaks, errBlip, func() bindOp {
 			cb := newGobreaker()
 			return func(ctx context.Context, op op) func() error {
 				attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -73,9 +84,9 @@ func composedCallers() []caller {
 					_, err := cb.Execute(attempt)
 					return err
 				}
-			}, nil
+			}
 		}},
-		{"avast throttle+gobreaker", retries | budgeted | breaks, errBlip, func() (bindOp, error) {
+		{"avast throttle+gobreaker", retries | budgeted | breaks, errBlip, func() bindOp {
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{})
 			retrier, cb := avast.New(avast.Attempts(attempts), avast.WithThrottle(throttle)), newGobreaker()
 			return func(ctx context.Context, op op) func() error {
@@ -85,18 +96,28 @@ func composedCallers() []caller {
 					_, err := cb.Execute(loop)
 					return err
 				}
-			}, nil
+			}
 		}},
 		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
 		failsafeCaller("failsafe-go retry+cb+budget+bulkhead", retries|budgeted|breaks|limited,
 			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
 		failsafeContextCaller("failsafe-go retry+cb+budget+bulkhead per context", retries|budgeted|breaks|limited,
 			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
-	}, lullComposedCallers()...)
+		lullCaller("lull", retries|budgeted|breaks|limited|observed, runOp, all, lull.WithObserver(&seen)),
+		lullCaller("lull unobserved", retries|budgeted|breaks|limited, runOp, all),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, runOp, lull.Policy{}, lull.WithObserver(&seen)),
+	}
 }
 
 func failureCallers() []caller {
-	return append([]caller{
+	loop := retriesOnly()
+	loop.Backoff = backoff.Schedule{Kind: backoff.Constant}
+	all := untimed()
+	all.Backoff = loop.Backoff
+	// Three retries of each call must be paid for, and the first ones before any
+	// call has earned them.
+	all.Budget = budget.Config{Ratio: 4, Stock: 10}
+	return []caller{
 		bareLoop(),
 		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
 			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
@@ -105,17 +126,19 @@ func failureCallers() []caller {
 				return err
 			}
 		})},
-		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
-			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay))), nil
+		{"avast/retry-go", retries, errBlip, func() bindOp {
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay)))
 		}},
-		{"avast throttle", retries | budgeted, errBlip, func() (bindOp, error) {
+		{"avast throttle", retries | budgeted, errBlip, func() bindOp {
 			// Three retries of each call are paid back by its success.
 			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{ThrottleCost: 1, SuccessReleaseCost: 3})
-			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay), avast.WithThrottle(throttle))), nil
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay), avast.WithThrottle(throttle)))
 		}},
 		failsafeCaller("failsafe-go", retries, failsafeRetry),
 		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
-	}, lullFailureCallers()...)
+		lullCaller("lull", retries, runOp, loop),
+		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, runOp, all),
+	}
 }
 
 // bareLoop is four calls of the operation and nothing else.

@@ -12,17 +12,33 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 )
 
 // A sender is a library that sends HTTP requests through a transport.
 type sender struct {
 	name  string
 	does  feature
-	build func(http.RoundTripper) (send, error)
+	build func(http.RoundTripper) send
 }
 
 // send makes one request, from building it to the response. A nil body is none.
 type send func(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+
+// whole makes a request and closes the response. Another status than 200 is an error.
+func (s send) whole(ctx context.Context, method string, body []byte) error {
+	resp, err := s(ctx, method, target, body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return resp.Body.Close()
+}
 
 const (
 	targetHost = "backend.example"
@@ -33,23 +49,9 @@ const (
 func sending(senders []sender, method string, body []byte) []subject {
 	var subjects []subject
 	for _, s := range senders {
-		subjects = append(subjects, subject{s.name, s.does, func(func(func())) (binder, error) {
-			send, err := s.build(stub{})
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) func() error {
-				return func() error {
-					resp, err := send(ctx, method, target, body)
-					if err != nil {
-						return err
-					}
-					if resp.StatusCode != http.StatusOK {
-						return fmt.Errorf("status %d", resp.StatusCode)
-					}
-					return resp.Body.Close()
-				}
-			}, nil
+		subjects = append(subjects, subject{s.name, s.does, func(func(func())) binder {
+			send := s.build(stub{})
+			return op(func(ctx context.Context) error { return send.whole(ctx, method, body) }).bind
 		}})
 	}
 	return subjects
@@ -85,12 +87,12 @@ func answer(req *http.Request, status int) *http.Response {
 }
 
 func senders() []sender {
-	return append([]sender{
+	return []sender{
 		bareSender(),
-		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) (send, error) {
-			return through(newRetryable(rt).StandardClient()), nil
+		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) send {
+			return through(newRetryable(rt).StandardClient())
 		}},
-		{"retryablehttp.Client", retries, func(rt http.RoundTripper) (send, error) {
+		{"retryablehttp.Client", retries, func(rt http.RoundTripper) send {
 			client := newRetryable(rt)
 			return func(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 				var raw any
@@ -102,23 +104,29 @@ func senders() []sender {
 					return nil, err
 				}
 				return client.Do(req)
-			}, nil
+			}
 		}},
-		{"failsafehttp retry", retries, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp retry", retries, func(rt http.RoundTripper) send {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).Build()
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, retry)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, retry)})
 		}},
-		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) (send, error) {
+		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) send {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).WithBudget(budget.New()).Build()
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)})
 		}},
-	}, lullSenders()...)
+		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
+		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) send {
+			three := must.Have(lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"}))
+			return through(lullClient(rt, untimed(), lullhttp.WithEndpoints(targetHost, three)))
+		}},
+		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
+	}
 }
 
 // bareSender does what every other sender does as well.
 func bareSender() sender {
-	return sender{"net/http", 0, func(rt http.RoundTripper) (send, error) {
-		return through(&http.Client{Transport: rt}), nil
+	return sender{"net/http", 0, func(rt http.RoundTripper) send {
+		return through(&http.Client{Transport: rt})
 	}}
 }
 

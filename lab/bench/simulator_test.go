@@ -3,20 +3,15 @@ package main
 import (
 	"math"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Both simulators play the same storm: what comes of it agrees within the luck of
 // their draws. (An unsorted timing wheel is 3 % off.)
 func TestBothSimulatorsAgree(t *testing.T) {
 	const clients = 50_000
-	a, err := lullStorm(clients)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := heapStorm(clients)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := must.Have(lullStorm(clients)), must.Have(heapStorm(clients))
 	t.Logf("lull: %d attempts, %d succeeded; heap: %d, %d", a.attempts, a.successes, b.attempts, b.successes)
 	// The number of attempts has a standard deviation of about 150, that of
 	// successes, which the capacity fixes, less.

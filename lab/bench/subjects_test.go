@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -29,17 +28,9 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 		"ThreeFailures":   failureCallers(),
 		"HedgeSuccess":    hedgeCallers(),
 		"Metrics":         metricsCallers(),
-	}
-	for _, s := range senders() {
-		lists["HTTP"] = append(lists["HTTP"], overHTTP(s))
-	}
-	for _, s := range hedgeSenders() {
-		if s.name != "hedgedhttp" { // keeps channels and timers for ever, which a bubble may not
-			lists["HedgeHTTP"] = append(lists["HedgeHTTP"], overHTTP(s))
-		}
-	}
-	for _, d := range dialers() {
-		lists["GRPC"] = append(lists["GRPC"], overGRPC(d))
+		"HTTP":            overHTTP(senders()),
+		"HedgeHTTP":       overHTTP(hedgeSenders()),
+		"GRPC":            overGRPC(dialers()),
 	}
 	proofs := []struct {
 		feature feature
@@ -61,8 +52,7 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 	for list, callers := range lists {
 		for _, c := range callers {
 			t.Run(list+"/"+c.name, func(t *testing.T) {
-				wiring = []lull.Option{lull.WithRand(seed.Source(t))}
-				defer func() { wiring = nil }()
+				seedWiring(t)
 				for _, p := range proofs {
 					if p.feature&(budgeted|breaks) != 0 && c.does&throttled != 0 {
 						// To a dependency that fails a throttle sends less, as these do: they are
@@ -80,16 +70,29 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 	}
 }
 
+// seedWiring seeds what subjects draw, for the duration of the test.
+func seedWiring(t *testing.T) {
+	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
+	t.Cleanup(func() { wiring = nil })
+}
+
 // start builds the caller and binds it to op.
 func start(t *testing.T, c caller, op op) (call func() error) {
 	t.Helper()
-	bind, err := c.build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bind := c.build()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel) // in the bubble: ends what a library may have left waiting
 	return bind(ctx, op)
+}
+
+// repeat makes so many calls, all of which must fail, or none.
+func repeat(t *testing.T, n int, call func() error, fail bool) {
+	t.Helper()
+	for range n {
+		if err := call(); (err != nil) != fail {
+			t.Fatalf("error %v, want one: %v", err, fail)
+		}
+	}
 }
 
 // showsRetries: a call whose first attempt fails succeeds with the second.
@@ -183,15 +186,9 @@ func showsBreaker(t *testing.T, c caller) bool {
 		time.Sleep(100 * time.Millisecond) // some go by how long nothing has succeeded
 		return c.retryable
 	})
-	for range 200 {
-		if call() == nil {
-			t.Fatal("a call that always fails succeeded")
-		}
-	}
+	repeat(t, 200, call, true)
 	made = 0
-	if call() == nil {
-		t.Fatal("a call that always fails succeeded")
-	}
+	repeat(t, 1, call, true)
 	return made == 0
 }
 
@@ -206,9 +203,7 @@ func showsLimit(t *testing.T, c caller) bool {
 		}
 		return nil
 	})
-	if err := call(); err != nil {
-		t.Fatal(err)
-	}
+	repeat(t, 1, call, false)
 	if level != depth && level != inFlight {
 		t.Fatalf("%d calls in flight: want all %d, or the limit of %d", level, depth, inFlight)
 	}
@@ -220,11 +215,7 @@ func showsObserver(t *testing.T, c caller) bool {
 	const calls = 10
 	call := start(t, c, func(context.Context) error { return nil })
 	before := seen.calls.Load()
-	for range calls {
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	repeat(t, calls, call, false)
 	switch n := seen.calls.Load() - before; n {
 	case 0:
 		return false
@@ -271,11 +262,7 @@ func showsThrottle(t *testing.T, c caller) bool {
 		}
 		return lull.RetryAfter(c.retryable, 0)
 	})
-	for range 100 {
-		if call() == nil {
-			t.Fatal("a call that always fails succeeded")
-		}
-	}
+	repeat(t, 100, call, true)
 	recovered = true
 	succeeded, heldBack := 0, false
 	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
@@ -301,11 +288,7 @@ func showsEndpoints(t *testing.T, c caller) bool {
 		hosts[ctx.Value(sentTo{})] = true
 		return nil
 	})
-	for range 100 {
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	repeat(t, 100, call, false)
 	return len(hosts) > 1
 }
 
@@ -338,34 +321,32 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// overHTTP makes a caller of a sender: an attempt that fails is a 503.
-func overHTTP(s sender) caller {
-	return caller{s.name, s.does, errBlip, func() (bindOp, error) {
-		var attempt op
-		send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
-			err := attempt(context.WithValue(req.Context(), sentTo{}, req.URL.Host))
-			switch {
-			case err == nil:
-				return answer(req, http.StatusOK), nil
-			case req.Context().Err() != nil:
-				return nil, err
-			}
-			return answer(req, http.StatusServiceUnavailable), nil
-		}))
-		return func(ctx context.Context, op op) func() error {
-			attempt = op
-			return func() error {
-				resp, err := send(ctx, "GET", target, nil)
-				if err != nil {
-					return err
+// overHTTP makes callers of senders: an attempt that fails is a 503. It leaves out hedgedhttp, which keeps channels and timers for ever:
+// a bubble may not.
+func overHTTP(senders []sender) (callers []caller) {
+	for _, s := range senders {
+		if s.name == "hedgedhttp" {
+			continue
+		}
+		callers = append(callers, caller{s.name, s.does, errBlip, func() bindOp {
+			var attempt op
+			send := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+				err := attempt(context.WithValue(req.Context(), sentTo{}, req.URL.Host))
+				switch {
+				case err == nil:
+					return answer(req, http.StatusOK), nil
+				case req.Context().Err() != nil:
+					return nil, err
 				}
-				if resp.StatusCode != http.StatusOK {
-					return errors.New(http.StatusText(resp.StatusCode))
-				}
-				return resp.Body.Close()
+				return answer(req, http.StatusServiceUnavailable), nil
+			}))
+			return func(ctx context.Context, op op) func() error {
+				attempt = op
+				return func() error { return send.whole(ctx, "GET", nil) }
 			}
-		}, err
-	}}
+		}})
+	}
+	return callers
 }
 
 // sentTo is the key of the host that an attempt goes to.
@@ -377,14 +358,13 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 // Every attempt carries the whole body.
 func TestSendersSendTheWholeBody(t *testing.T) {
-	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
-	defer func() { wiring = nil }()
+	seedWiring(t)
 	body := bytes.Repeat([]byte("0123456789abcdef"), 64)
 	for _, s := range senders() {
 		for _, failures := range []int{0, 1} {
 			synctest.Test(t, func(t *testing.T) {
 				failing, made := 0, 0
-				send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+				send := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
 					made++
 					var got []byte
 					if req.Body != nil {
@@ -402,9 +382,6 @@ func TestSendersSendTheWholeBody(t *testing.T) {
 					}
 					return answer(req, http.StatusOK), nil
 				}))
-				if err != nil {
-					t.Fatal(err)
-				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				request := func(method string, body []byte) int {

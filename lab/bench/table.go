@@ -41,7 +41,7 @@ func differences(rows []row) string {
 	for _, row := range rows {
 		if d := row.More; d != nil {
 			table = append(table, []string{
-				row.Subject, d.Over, signed(d.Serial.Ns), signed(d.Serial.NsMin), signed(d.TwoCores.Ns), signed(d.TwoCores.NsMin),
+				row.Subject, d.Over, signed(d.Serial.NsMedian), signed(d.Serial.NsMin), signed(d.TwoCores.NsMedian), signed(d.TwoCores.NsMin),
 				fmt.Sprintf("%+d", d.Serial.Bytes), fmt.Sprintf("%+d", d.Serial.Allocs),
 			})
 		}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // benchtime sets how long testing.Benchmark runs, for one test.
@@ -17,9 +19,7 @@ func benchtime(t *testing.T, value string) {
 	t.Helper()
 	f := flag.Lookup("test.benchtime")
 	was := f.Value.String()
-	if err := f.Value.Set(value); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(f.Value.Set(value))
 	t.Cleanup(func() { _ = f.Value.Set(was) })
 }
 
@@ -47,14 +47,9 @@ func fake() measurer {
 }
 
 func TestTable(t *testing.T) {
-	results, err := measureAll(fakes(), 3, fake(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Have(measureAll(fakes(), 3, fake(), io.Discard))
 	var b strings.Builder
-	if err := printTables(&b, results, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(printTables(&b, results, 3))
 	header, table, _ := strings.Cut(b.String(), "\n")
 	if !strings.Contains(header, "median and minimum of 3 round(s)") {
 		t.Errorf("header is %q", header)
@@ -98,10 +93,10 @@ func TestMedian(t *testing.T) {
 func TestSubtract(t *testing.T) {
 	samples := []sample{{105, 900, 12}, {220, 900, 12}, {1990, 900, 12}}
 	over := []sample{{230, 800, 9}, {100, 800, 9}, {1910, 800, 9}}
-	if got, want := subtract(samples, over), (more{80, 5, 100, 3}); got != want {
+	if got, want := subtract(samples, over), (column{80, 5, 0, 100, 3}); got != want {
 		t.Errorf("more: %+v, want %+v", got, want)
 	}
-	if got, want := subtract(over, samples), (more{-80, -5, -100, -3}); got != want {
+	if got, want := subtract(over, samples), (column{-80, -5, 0, -100, -3}); got != want {
 		t.Errorf("less: %+v, want %+v", got, want)
 	}
 	for ns, want := range map[float64]string{5: "+5.0", -5: "-5.0", 123.4: "+123", 0: "+0.0"} {
@@ -131,18 +126,11 @@ func TestRoundsAreInterleaved(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	results, err := measureAll(fakes(), 3, fake(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Have(measureAll(fakes(), 3, fake(), io.Discard))
 	var b bytes.Buffer
-	if err := printJSON(&b, results); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(printJSON(&b, results))
 	var rows []map[string]any
-	if err := json.Unmarshal(b.Bytes(), &rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal(b.Bytes(), &rows))
 	if len(rows) != 2 || rows[0]["subject"] != "peer" || rows[0]["does"] != "retry+breaker" {
 		t.Fatalf("rows: %v", rows)
 	}
@@ -165,8 +153,8 @@ func TestJSON(t *testing.T) {
 func TestFailingSubject(t *testing.T) {
 	benchtime(t, "10x")
 	broken := errors.New("broken")
-	g := group{name: "Group", subjects: []subject{{name: "peer", start: func(func(func())) (binder, error) {
-		return func(context.Context) func() error { return func() error { return broken } }, nil
+	g := group{name: "Group", subjects: []subject{{name: "peer", start: func(func(func())) binder {
+		return op(func(context.Context) error { return broken }).bind
 	}}}}
 	for _, cores := range []int{1, 2} {
 		if _, err := measure(g.subjects[0], cores); !errors.Is(err, broken) {

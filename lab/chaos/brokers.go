@@ -16,6 +16,8 @@ import (
 
 	"github.com/lullgo/lull/integrations/lullamqp"
 	"github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue"
@@ -31,10 +33,10 @@ type place struct {
 // A kind of broker: its server, what is there before the first message, and a producer that
 // is not lull's.
 type kind struct {
-	start   func(dir string) (serving, error)
-	connect func(ctx context.Context, at place) (broker, error)
-	// produce sends message n, until the server has it, and returns how often it had to be sent again.
-	produce func(ctx context.Context, at place) (send func(n int) error, err error)
+	start   func(dir string) serving
+	connect func(ctx context.Context, at place) broker
+	// produce returns a function that sends message n, until the server has it.
+	produce func(ctx context.Context, at place) (send func(n int) error)
 }
 
 var known = map[string]*kind{
@@ -52,14 +54,12 @@ type serving interface {
 
 // broker is a connection to one.
 type broker interface {
-	declare(ctx context.Context) error
-	queue(ctx context.Context, consumer string) (queue.Broker, error)
-	letters(ctx context.Context) (queue.DeadLetters, error)
-	sender(ctx context.Context, consumer string) (queue.Sender, error)
+	declare(ctx context.Context)
+	queue(ctx context.Context, consumer string) queue.Broker
+	letters(ctx context.Context) queue.DeadLetters
+	sender(ctx context.Context, consumer string) queue.Sender
 	close()
 }
-
-func connect(ctx context.Context, o order) (broker, error) { return known[o.Broker].connect(ctx, o.At) }
 
 // RabbitMQ: an exchange, two queues, one queue of dead letters.
 
@@ -74,25 +74,23 @@ var handOn = 3 * time.Minute
 
 type rabbitServer struct{ *rabbitmq.Server }
 
-func startRabbit(string) (serving, error) {
-	s, err := rabbitmq.New("1GB", func(url string) error {
+func startRabbit(string) serving {
+	s := must.Have(rabbitmq.New("1GB", func(url string) error {
 		conn, err := amqp.DialConfig(url, amqp.Config{})
 		if err == nil {
 			conn.Close()
 		}
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err = s.Set(rabbitmq.HandOn(handOn)); err == nil {
+	}))
+	err := s.Set(rabbitmq.HandOn(handOn))
+	if err == nil {
 		err = s.Start()
 	}
 	if err != nil {
 		os.RemoveAll(s.Dir)
-		return nil, err
+		must.Succeed(err)
 	}
-	return &rabbitServer{s}, nil
+	return &rabbitServer{s}
 }
 
 func (s *rabbitServer) at() place    { return place{URL: s.URL()} }
@@ -108,53 +106,38 @@ type rabbit struct {
 	client *lullamqp.Client
 }
 
-func connectRabbit(_ context.Context, at place) (broker, error) {
-	return &rabbit{at.URL, lullamqp.New(lullamqp.Dial(at.URL))}, nil
+func connectRabbit(_ context.Context, at place) broker {
+	return &rabbit{at.URL, lullamqp.New(lullamqp.Dial(at.URL))}
 }
 
 func (r *rabbit) config(consumer string) lullamqp.Config {
 	return lullamqp.Config{Queue: consumer, DeadLetters: dead}
 }
 
-func (r *rabbit) declare(ctx context.Context) error {
+func (r *rabbit) declare(ctx context.Context) {
 	// RabbitMQ 3.10 writes which queues there are to the disk three seconds later. Killed before, it loses what is in
 	// them, whoever consumes.
 	defer sleep(ctx, 6*time.Second)
-	for _, name := range consumers {
-		if err := r.client.Declare(ctx, r.config(name)); err != nil {
-			return err
-		}
-	}
-	conn, err := amqp.Dial(r.url)
-	if err != nil {
-		return err
-	}
+	conn := must.Have(amqp.Dial(r.url))
 	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		return err
-	}
-	if err := ch.ExchangeDeclare(exchange, "topic", true, false, false, false, nil); err != nil {
-		return err
-	}
+	ch := must.Have(conn.Channel())
+	must.Succeed(ch.ExchangeDeclare(exchange, "topic", true, false, false, false, nil))
 	for _, name := range consumers {
-		if err := ch.QueueBind(name, "#", exchange, false, nil); err != nil {
-			return err
-		}
+		must.Succeed(r.client.Declare(ctx, r.config(name)))
+		must.Succeed(ch.QueueBind(name, "#", exchange, false, nil))
 	}
-	return nil
 }
 
-func (r *rabbit) queue(ctx context.Context, consumer string) (queue.Broker, error) {
-	return r.client.Open(ctx, r.config(consumer))
+func (r *rabbit) queue(ctx context.Context, consumer string) queue.Broker {
+	return must.Have(r.client.Open(ctx, r.config(consumer)))
 }
 
-func (r *rabbit) letters(ctx context.Context) (queue.DeadLetters, error) {
-	return r.client.Letters(ctx, dead, lullamqp.Reading{})
+func (r *rabbit) letters(ctx context.Context) queue.DeadLetters {
+	return must.Have(r.client.Letters(ctx, dead, lullamqp.Reading{}))
 }
 
-func (r *rabbit) sender(ctx context.Context, consumer string) (queue.Sender, error) {
-	return r.client.Sender(ctx, consumer)
+func (r *rabbit) sender(ctx context.Context, consumer string) queue.Sender {
+	return must.Have(r.client.Sender(ctx, consumer))
 }
 
 func (r *rabbit) close() {
@@ -163,39 +146,29 @@ func (r *rabbit) close() {
 	r.client.Close(ctx)
 }
 
-func produceRabbit(ctx context.Context, at place) (func(n int) error, error) {
+func produceRabbit(ctx context.Context, at place) func(n int) error {
 	var conn *amqp.Connection
 	var ch *amqp.Channel
-	return func(n int) error {
+	return func(n int) (err error) {
+		defer must.Catch(&err)
 		if ch == nil || ch.IsClosed() {
-			var err error
 			if conn != nil {
 				conn.Close()
 			}
-			if conn, err = amqp.Dial(at.URL); err != nil {
-				return err
-			}
-			if ch, err = conn.Channel(); err != nil {
-				return err
-			}
-			if err = ch.Confirm(false); err != nil {
-				return err
-			}
+			conn = must.Have(amqp.Dial(at.URL))
+			ch = must.Have(conn.Channel())
+			must.Succeed(ch.Confirm(false))
 		}
-		confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, exchange, "order.placed", true, false, amqp.Publishing{
+		confirm := must.Have(ch.PublishWithDeferredConfirmWithContext(ctx, exchange, "order.placed", true, false, amqp.Publishing{
 			Headers: amqp.Table{numberHeader: strconv.Itoa(n)}, DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: []byte("{}"),
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		taken, err := confirm.WaitContext(within)
-		if err == nil && !taken {
-			err = errors.New("not taken")
+		if !must.Have(confirm.WaitContext(within)) {
+			return errors.New("not taken")
 		}
-		return err
-	}, nil
+		return nil
+	}
 }
 
 // NATS: a stream in which each of two consumers has an interest, one stream of dead letters.
@@ -204,46 +177,39 @@ const stream = "EVENTS"
 
 type natsServer struct {
 	where place
-	child *child
+	child *child.Child
 }
 
-func startNATS(dir string) (serving, error) {
+func startNATS(dir string) serving {
 	var port int
-	if err := ports.Free(&port); err != nil {
-		return nil, err
-	}
+	must.Succeed(ports.Free(&port))
 	s := &natsServer{where: place{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, Dir: filepath.Join(dir, "jetstream")}}
-	return s, s.start()
+	must.Succeed(s.start())
+	return s
 }
 
 func (s *natsServer) at() place { return s.where }
-func (s *natsServer) kill()     { s.child.kill() }
-func (s *natsServer) stop()     { s.child.kill() }
+func (s *natsServer) kill()     { s.child.Kill() }
+func (s *natsServer) stop()     { s.child.Kill() }
 
 func (s *natsServer) start() (err error) {
-	if s.child, err = startPart(order{Part: "server", At: s.where}, os.Stderr); err != nil {
-		return err
-	}
-	for range 600 {
+	defer must.Catch(&err)
+	s.child = startPart(order{Part: "server", At: s.where}, os.Stderr)
+	return s.child.Await(func() error {
 		conn, err := nats.Connect(s.where.URL)
 		if err == nil {
 			conn.Close()
-			return nil
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return errors.New("the server does not answer")
+		return err
+	}, 50*time.Millisecond, 30*time.Second)
 }
 
 // serveNATS is a server, until it is killed.
-func serveNATS(at place) error {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: at.Port, JetStream: true, StoreDir: at.Dir, NoSigs: true, NoLog: true})
-	if err != nil {
-		return err
-	}
+func serveNATS(at place) {
+	s := must.Have(server.NewServer(&server.Options{Host: "127.0.0.1", Port: at.Port, JetStream: true, StoreDir: at.Dir, NoSigs: true, NoLog: true}))
 	s.Start()
 	if !s.ReadyForConnections(30 * time.Second) {
-		return errors.New("the server does not start")
+		must.Fail("the server does not start")
 	}
 	select {}
 }
@@ -253,52 +219,39 @@ type jet struct {
 	js   jetstream.JetStream
 }
 
-func dialNATS(url string) (*jet, error) {
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectBufSize(-1))
-	if err != nil {
-		return nil, err
-	}
-	js, err := jetstream.New(conn)
-	return &jet{conn, js}, err
+func dialNATS(url string) *jet {
+	conn := must.Have(nats.Connect(url, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectBufSize(-1)))
+	return &jet{conn, must.Have(jetstream.New(conn))}
 }
 
-func connectNATS(ctx context.Context, at place) (broker, error) {
-	j, err := dialNATS(at.URL)
-	if err != nil {
-		return nil, err
-	}
-	return j, j.connected(ctx)
+func connectNATS(ctx context.Context, at place) broker {
+	j := dialNATS(at.URL)
+	j.await(ctx)
+	return j
 }
 
-// connected waits until it is.
-func (j *jet) connected(ctx context.Context) error {
+// await waits until it is connected.
+func (j *jet) await(ctx context.Context) {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
-	return ctx.Err()
+	must.Succeed(ctx.Err())
 }
 
 func (j *jet) config(consumer string) lullnats.Config {
 	return lullnats.Config{Stream: stream, Consumer: consumer, Subject: "order.>", Source: consumer, Policy: policy(), Lease: lease}
 }
 
-func (j *jet) declare(ctx context.Context) error {
-	if _, err := j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: []string{"order.>"}, Retention: jetstream.InterestPolicy}); err != nil {
-		return err
-	}
-	if _, err := j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream + "_DEAD", Subjects: []string{"dead.>"}}); err != nil {
-		return err
-	}
+func (j *jet) declare(ctx context.Context) {
+	must.Have(j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: []string{"order.>"}, Retention: jetstream.InterestPolicy}))
+	must.Have(j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream + "_DEAD", Subjects: []string{"dead.>"}}))
 	for _, name := range consumers {
-		if err := lullnats.Declare(ctx, j.js, j.config(name)); err != nil {
-			return err
-		}
+		must.Succeed(lullnats.Declare(ctx, j.js, j.config(name)))
 	}
-	return nil
 }
 
 // queue is that of a consumer, and a reaper beside it, until ctx ends.
-func (j *jet) queue(ctx context.Context, consumer string) (queue.Broker, error) {
+func (j *jet) queue(ctx context.Context, consumer string) queue.Broker {
 	for {
 		b, err := lullnats.Open(ctx, j.js, j.config(consumer))
 		var r *lullnats.Reaper
@@ -307,38 +260,33 @@ func (j *jet) queue(ctx context.Context, consumer string) (queue.Broker, error) 
 		}
 		if err == nil {
 			go r.Run(ctx, time.Second, nil)
-			return b, nil
+			return b
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			must.Succeed(err)
 		case <-time.After(100 * time.Millisecond): // the server is not there
 		}
 	}
 }
 
-func (j *jet) letters(ctx context.Context) (queue.DeadLetters, error) {
-	if err := j.connected(ctx); err != nil {
-		return nil, err
-	}
-	return lullnats.LettersIn(ctx, j.js, stream+"_DEAD")
+func (j *jet) letters(ctx context.Context) queue.DeadLetters {
+	j.await(ctx)
+	return must.Have(lullnats.LettersIn(ctx, j.js, stream+"_DEAD"))
 }
 
-func (j *jet) sender(context.Context, string) (queue.Sender, error) {
-	return lullnats.NewSender(j.js, stream, "order.>") // where each came from
+func (j *jet) sender(context.Context, string) queue.Sender {
+	return must.Have(lullnats.NewSender(j.js, stream, "order.>")) // where each came from
 }
 
 func (j *jet) close() { j.conn.Close() }
 
-func produceNATS(ctx context.Context, at place) (func(n int) error, error) {
-	j, err := dialNATS(at.URL)
-	if err != nil {
-		return nil, err
-	}
+func produceNATS(ctx context.Context, at place) func(n int) error {
+	j := dialNATS(at.URL)
 	return func(n int) error {
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		_, err := j.js.PublishMsg(within, &nats.Msg{Subject: "order.placed", Header: nats.Header{numberHeader: {strconv.Itoa(n)}}, Data: []byte("{}")})
 		return err
-	}, nil
+	}
 }

@@ -1,19 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -43,26 +44,16 @@ var settle = 5 * time.Second
 
 // live is the life of all parts with one broker.
 func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
+	defer must.Catch(&err)
 	r.broker = name
-	dir, err := os.MkdirTemp("", "lull-chaos")
-	if err != nil {
-		return r, err
-	}
+	dir := must.Have(os.MkdirTemp("", "lull-chaos"))
 	defer os.RemoveAll(dir)
 	k := known[name]
-	srv, err := k.start(dir)
-	if err != nil {
-		return r, err
-	}
+	srv := k.start(dir)
 	defer srv.stop()
-	here, err := k.connect(ctx, srv.at())
-	if err != nil {
-		return r, err
-	}
+	here := k.connect(ctx, srv.at())
 	defer here.close()
-	if err := here.declare(ctx); err != nil {
-		return r, err
-	}
+	here.declare(ctx)
 	o := order{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled"), Trace: s.trace}
 
 	resent := make([]bool, s.messages)
@@ -70,10 +61,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	producing, stopProducer := context.WithCancel(ctx)
 	defer stopProducer()
 	var producer sync.WaitGroup
-	send, err := k.produce(producing, srv.at())
-	if err != nil {
-		return r, err
-	}
+	send := k.produce(producing, srv.at())
 	producer.Go(func() {
 		began := time.Now()
 		for n := range s.messages {
@@ -87,24 +75,21 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	})
 
 	draw := rand.New(rand.NewPCG(s.seed, uint64(len(name))))
-	workers := make([]*child, s.workers)
-	begin := func(i int) (err error) {
-		o.Part = "worker"
-		workers[i], err = startPart(o, progress)
-		return err
-	}
-	for i := range workers {
-		if err := begin(i); err != nil {
-			return r, err
-		}
-	}
+	workers := make([]*child.Child, s.workers)
 	defer func() {
 		for _, w := range workers {
 			if w != nil {
-				w.kill()
+				w.Kill()
 			}
 		}
 	}()
+	begin := func(i int) {
+		o.Part = "worker"
+		workers[i] = startPart(o, progress)
+	}
+	for i := range workers {
+		begin(i)
+	}
 
 	// The chaos: in one goroutine, so that what is done follows from the seed.
 	between := func(least, most time.Duration) time.Duration {
@@ -113,50 +98,40 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	began := time.Now()
 	server := began.Add(between(s.server/2, s.server*3/2))
 	var back chan error // where the start of the server that was killed ends
-	var tool *child
+	var tool *child.Child
 	for time.Since(began) < s.time && ctx.Err() == nil {
 		sleep(ctx, between(100*time.Millisecond, 900*time.Millisecond))
 		if draw.IntN(3) == 0 {
 			i := draw.IntN(len(workers))
-			workers[i].kill()
+			workers[i].Kill()
 			r.workers++
-			if err := begin(i); err != nil {
-				return r, err
-			}
+			begin(i)
 		}
 		for i, w := range workers { // one that has ended by itself
-			select {
-			case <-w.ended:
-				if err := begin(i); err != nil {
-					return r, err
-				}
-			default:
+			if w.HasEnded() {
+				begin(i)
 			}
 		}
 		if tool == nil {
 			o.Part = []string{"inspect", "redrive", "redrive"}[draw.IntN(3)]
-			if tool, err = startPart(o, io.Discard); err != nil {
-				return r, err
-			}
+			tool = startPart(o, io.Discard)
 			r.tools++
 			soon, how := between(5*time.Millisecond, 300*time.Millisecond), draw.IntN(4)
 			sleep(ctx, soon)
-			if how < 3 && !closed(tool.ended) {
-				if how > 0 || tool.cmd.Process.Signal(os.Interrupt) != nil {
-					tool.kill()
+			if how < 3 && !tool.HasEnded() {
+				if how > 0 || tool.Process.Signal(os.Interrupt) != nil {
+					tool.Kill()
 				}
-				<-tool.ended
+				<-tool.Ended
 				r.cut++
 			}
 		}
-		if closed(tool.ended) {
+		if tool.HasEnded() {
 			tool = nil
 		}
 		select {
 		case err := <-back:
-			if err != nil {
-				return r, err
-			}
+			must.Succeed(err)
 			back, server = nil, time.Now().Add(between(s.server/2, s.server*3/2))
 		default:
 		}
@@ -173,12 +148,10 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 		}
 	}
 	if back != nil {
-		if err := <-back; err != nil {
-			return r, err
-		}
+		must.Succeed(<-back)
 	}
 	if tool != nil {
-		tool.kill()
+		tool.Kill()
 	}
 
 	// Peace: all that was sent comes to its end.
@@ -189,9 +162,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	var fates map[string][]messageEnd
 	announced := false
 	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
-		if fates, err = count(ctx, here, o.Log, s.messages, &r); err != nil {
-			return r, err
-		}
+		fates = count(ctx, here, o.Log, s.messages, &r)
 		sum, left := 0, 0
 		for _, all := range fates {
 			for _, f := range all {
@@ -233,54 +204,34 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 }
 
 // count reads the log and the dead letters.
-func count(ctx context.Context, b broker, log string, messages int, r *result) (map[string][]messageEnd, error) {
+func count(ctx context.Context, b broker, log string, messages int, r *result) map[string][]messageEnd {
 	fates := map[string][]messageEnd{}
 	for _, c := range consumers {
 		fates[c] = make([]messageEnd, messages)
 	}
-	f, err := os.Open(log)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	redriven := 0
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
+	r.redriven = 0
+	for line := range strings.Lines(string(must.Have(os.ReadFile(log)))) {
 		var c string
 		var n int
-		if _, err := fmt.Sscanf(lines.Text(), "%s %d", &c, &n); err == nil && fates[c] != nil && n >= 0 && n < messages {
+		if _, err := fmt.Sscanf(line, "%s %d", &c, &n); err == nil && fates[c] != nil && n >= 0 && n < messages {
 			fates[c][n].handled++
 			if n%50 == 0 {
-				redriven++
+				r.redriven++
 			}
 		}
 	}
-	from, err := b.letters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, err = queue.Inspect(ctx, from, queue.Filter{}, func(l *queue.Letter) (bool, error) {
+	must.Have(queue.Inspect(ctx, b.letters(ctx), queue.Filter{}, func(l *queue.Letter) (bool, error) {
 		n, err := strconv.Atoi(l.Headers[numberHeader])
 		if err != nil || fates[l.Source] == nil || n < 0 || n >= messages {
 			return false, fmt.Errorf("a letter of %q with the number %q", l.Source, l.Headers[numberHeader])
 		}
 		fates[l.Source][n].letters++
 		if l.Redrives > 0 {
-			redriven++
+			r.redriven++
 		}
 		return true, nil
-	})
-	r.redriven = redriven
-	return fates, errors.Join(lines.Err(), err)
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	}))
+	return fates
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -22,10 +22,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/problem"
 )
 
 func main() {
@@ -43,10 +47,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, s, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
+	must.Main("chaos", 1, func() error { return run(ctx, s, os.Stdout, os.Stderr) })
 }
 
 // A setting is one kind of chaos.
@@ -61,22 +62,15 @@ type setting struct {
 }
 
 func (s setting) validate() error {
-	var wrong []string
-	check := func(ok bool, text string) {
-		if !ok {
-			wrong = append(wrong, text)
-		}
-	}
+	var l problem.List
 	for _, name := range strings.Split(s.brokers, ",") {
-		check(known[name] != nil, fmt.Sprintf("-broker is %q: want rabbitmq, nats, or both", name))
+		l.Check(known[name] != nil, "-broker", strconv.Quote(name), "rabbitmq, nats, or both")
 	}
-	check(s.messages >= 1 && s.messages <= 1_000_000, fmt.Sprintf("-messages is %d: want 1 to 1000000", s.messages))
-	check(s.time >= time.Second && s.server >= time.Second, "-for and -server: want a second or more")
-	check(s.workers >= 1 && s.workers <= 64, fmt.Sprintf("-workers is %d: want 1 to 64", s.workers))
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	l.Check(s.messages >= 1 && s.messages <= 1_000_000, "-messages", s.messages, "1 to 1000000")
+	l.Check(s.time >= time.Second, "-for", s.time, "a second or more")
+	l.Check(s.server >= time.Second, "-server", s.server, "a second or more")
+	l.Check(s.workers >= 1 && s.workers <= 64, "-workers", s.workers, "1 to 64")
+	return l.Err()
 }
 
 // errLost is that something was.

@@ -19,6 +19,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -41,67 +43,40 @@ func part() bool {
 		return false
 	}
 	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		panic(err)
-	}
+	must.Succeed(json.Unmarshal([]byte(text), &o))
 	go func() { // it ends with the process that has started it
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	switch o.Part {
-	case "server":
-		err = serveNATS(o.At)
-	case "worker":
-		err = work(ctx, o)
-	case "inspect", "redrive":
-		err = tool(ctx, o)
-	}
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, o.Part+":", err)
-		os.Exit(1)
-	}
+	must.Main(o.Part, 1, func() error {
+		if err := o.carryOut(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil // it was interrupted
+	})
 	return true
 }
 
-// child is a part that runs.
-type child struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	ended chan struct{}
+func (o order) carryOut(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	switch o.Part {
+	case "server":
+		serveNATS(o.At)
+	case "worker":
+		work(ctx, o)
+	case "inspect", "redrive":
+		tool(ctx, o)
+	}
+	return nil
 }
 
-func startPart(o order, stderr io.Writer) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	c := &child{cmd: exec.Command(self), ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), partVariable+"="+string(text))
-	c.cmd.Stdout, c.cmd.Stderr = stderr, stderr
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(c.ended)
-		c.cmd.Wait()
-	}()
-	return c, nil
-}
-
-// kill ends it at once.
-func (c *child) kill() {
-	c.cmd.Process.Kill()
-	<-c.ended
+func startPart(o order, stderr io.Writer) *child.Child {
+	cmd := exec.Command(must.Have(os.Executable()))
+	cmd.Env = append(os.Environ(), partVariable+"="+string(must.Have(json.Marshal(o))))
+	cmd.Stdout, cmd.Stderr = stderr, stderr
+	return must.Have(child.Start(cmd))
 }
 
 // consumers are the two of each message.
@@ -121,40 +96,22 @@ func policy() lull.Policy {
 }
 
 // work consumes for both, until ctx ends.
-func work(ctx context.Context, o order) error {
-	b, err := connect(ctx, o)
-	if err != nil {
-		return err
-	}
+func work(ctx context.Context, o order) {
+	b := known[o.Broker].connect(ctx, o.At)
 	defer b.close()
-	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
+	log := must.Have(os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
 	defer log.Close()
-	t, err := openTrace(o.Trace)
-	if err != nil {
-		return err
-	}
-	d, err := lull.NewDependency("ledger", policy())
-	if err != nil {
-		return err
-	}
+	t := openTrace(o.Trace)
+	d := must.Have(lull.NewDependency("ledger", policy()))
 	var both sync.WaitGroup
 	errs := make([]error, len(consumers))
 	for i, name := range consumers {
-		q, err := b.queue(ctx, name)
-		if err != nil {
-			return err
-		}
-		c, err := queue.New(name, t.queue(name, q), d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(logUnexpected))
-		if err != nil {
-			return err
-		}
+		q := t.queue(name, b.queue(ctx, name))
+		c := must.Have(queue.New(name, q, d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(logUnexpected)))
 		both.Go(func() { errs[i] = c.Run(ctx) })
 	}
 	both.Wait()
-	return errors.Join(errs...)
+	must.Succeed(errors.Join(errs...))
 }
 
 const lease = 4 * time.Second
@@ -190,38 +147,19 @@ func handler(name string, log io.Writer) queue.Handler {
 }
 
 // tool inspects or redrives the dead letters of both, once. It is often cut short.
-func tool(ctx context.Context, o order) error {
-	b, err := connect(ctx, o)
-	if err != nil {
-		return err
-	}
+func tool(ctx context.Context, o order) {
+	b := known[o.Broker].connect(ctx, o.At)
 	defer b.close()
-	t, err := openTrace(o.Trace)
-	if err != nil {
-		return err
-	}
+	t := openTrace(o.Trace)
 	if o.Part == "inspect" {
-		from, err := b.letters(ctx)
-		if err != nil {
-			return err
-		}
-		_, err = queue.Inspect(ctx, t.letters(from), queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
-		return err
+		from := t.letters(b.letters(ctx))
+		must.Have(queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil }))
+		return
 	}
 	for _, name := range consumers {
-		from, err := b.letters(ctx)
-		if err != nil {
-			return err
-		}
-		to, err := b.sender(ctx, name)
-		if err != nil {
-			return errors.Join(err, from.Close(ctx))
-		}
+		from, to := b.letters(ctx), b.sender(ctx, name)
 		// What has been back once, and died again, stays.
 		c := queue.RedriveConfig{Filter: queue.Filter{Source: name, MaxRedrives: 1}, Rate: math.Inf(1)}
-		if _, err = queue.Redrive(ctx, t.letters(from), t.sender(name, to), c, nil); err != nil {
-			return err
-		}
+		must.Have(queue.Redrive(ctx, t.letters(from), t.sender(name, to), c, nil))
 	}
-	return nil
 }

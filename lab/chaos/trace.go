@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -14,12 +15,11 @@ import (
 // its number, how often it was redriven, and the error. So one that is lost can be followed by its number.
 type trace struct{ w io.Writer }
 
-func openTrace(name string) (trace, error) {
+func openTrace(name string) trace {
 	if name == "" {
-		return trace{}, nil
+		return trace{}
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	return trace{f}, err
+	return trace{must.Have(os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))}
 }
 
 func (t trace) note(what, whose, number string, redrives int, id any, err error) {

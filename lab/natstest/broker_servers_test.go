@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -46,70 +44,6 @@ func TestTheServerCannotTellWhoHasLost(t *testing.T) {
 	}
 }
 
-// A request that is taken back leaves no message out. (A message that the server has just picked
-// for it goes to the next request at once. It has counted a delivery then.)
-func TestEndingReceiveLeavesNothingOut(t *testing.T) {
-	t.Parallel()
-	c := short
-	c.Lease = patience / 2
-	b := newBench(t, shared(t), c)
-	r := seed.Rand(t)
-	const n = 300
-	go func() {
-		for i := range n {
-			b.sender.Send(bg, queue.Outgoing{Body: fmt.Append(nil, i)})
-			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
-		}
-	}()
-	var mu sync.Mutex
-	seen := map[string]int{}
-	ended, counted := 0, 0
-	var work sync.WaitGroup
-	for range 3 {
-		o, err := lullnats.Open(bg, b.r.js(t), b.c)
-		b.ok(err)
-		work.Go(func() {
-			for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-				mu.Lock()
-				done := len(seen) == n
-				mu.Unlock()
-				if done {
-					return
-				}
-				ctx, cancel := context.WithTimeout(bg, time.Duration(r.Int64N(int64(3*time.Millisecond))))
-				got, err := o.Receive(ctx, queue.Want{Max: 3, Lease: time.Second})
-				cancel()
-				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				if len(got) == 0 {
-					ended++
-				}
-				mu.Unlock()
-				for _, d := range got {
-					if age := time.Since(d.Enqueued); d.Attempt != 1 && age > c.Lease {
-						t.Errorf("message %s came at attempt %d, after %v", d.Body, d.Attempt, age)
-					}
-					mu.Lock()
-					if d.Attempt > 1 {
-						counted++
-					}
-					seen[string(d.Body)]++
-					mu.Unlock()
-					if err := o.Settle(bg, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	work.Wait()
-	b.equal("messages", len(seen), n)
-	t.Logf("%d requests were taken back over %d messages, %d of which the server has counted twice", ended, n, counted)
-}
-
 // Headers of another publisher are shown if queue.Headers allows their names. All of them go into
 // the dead letter, except those that are orders to the server.
 func TestHeadersOfOthers(t *testing.T) {
@@ -125,9 +59,7 @@ func TestHeadersOfOthers(t *testing.T) {
 		t.Errorf("headers %v at attempt %d", d.Headers, d.Attempt)
 	}
 	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-	s, err := b.js.Stream(bg, b.c.WithDefaults().DeadStream)
-	b.ok(err)
-	l, err := s.GetMsg(bg, 1)
+	l, err := b.stream(b.c.WithDefaults().DeadStream).GetMsg(bg, 1)
 	b.ok(err)
 	if fmt.Sprint(l.Header.Values("kind"), l.Header.Get("x_trace")) != "[a b]t" && l.Header["x_trace"][0] != "t" {
 		t.Errorf("the letter has %v", l.Header)
@@ -139,21 +71,6 @@ func TestHeadersOfOthers(t *testing.T) {
 	}
 	b.equal("id of the letter", d.ID+" "+strings.Join(strings.Split(l.Header.Get("Nats-Msg-Id"), ":")[:2], ":"), fmt.Sprintf("mine dead-%s/%s/%s:1", b.c.Stream, b.c.Consumer, b.c.Stream))
 	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
-}
-
-// Text that NATS would change arrives as it was sent.
-func TestOddHeaders(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, shared(t), calm)
-	h := queue.Headers{"empty": "", "space": " ", "ends": " x ", "lines": "a\r\nb: c\n", "tab": "\tx", "text": "ü ☃ \x01", "UPPER-lower": "1"}
-	b.ok(b.sender.Send(bg, queue.Outgoing{Headers: h, Group: " g\n"}))
-	d := b.one()
-	b.equal("headers", fmt.Sprintf("%q", d.Headers), fmt.Sprintf("%q", h))
-	b.equal("group", d.Group, " g\n")
-	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-	l := b.letters()[0]
-	b.equal("headers of the letter", fmt.Sprintf("%q", l.Headers), fmt.Sprintf("%q", h))
-	b.equal("group of the letter", l.Group, " g\n")
 }
 
 // A message that cannot be sent is refused for good, and nothing is sent.
@@ -292,39 +209,6 @@ func TestOutstanding(t *testing.T) {
 	}
 }
 
-// A message that is put off is one message, whatever happens on the way, and keeps its record.
-func TestScheduled(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
-	b.send("hello")
-	first := b.one()
-	failed := time.Now().Add(-time.Minute)
-	b.settle(first, queue.Settlement{Outcome: queue.Retry, After: 300 * time.Millisecond, FirstFailed: failed})
-	d := b.one()
-	b.equal("attempt", d.Attempt, 2)
-	for range 3 {
-		b.settle(d, queue.Settlement{Outcome: queue.Defer, After: 10 * time.Millisecond})
-		d = b.one()
-		b.equal("attempt after Defer", d.Attempt, 2)
-	}
-	time.Sleep(time.Until(d.Lease)) // nobody settles
-	d = b.one()
-	b.equal("attempt after its lease", d.Attempt, 3)
-	b.equal("id", d.ID, first.ID)
-	b.equal("enqueued", d.Enqueued.Equal(first.Enqueued), true)
-	b.equal("first failed", d.FirstFailed.Equal(failed), true)
-	if d.FirstSeen.IsZero() || d.FirstSeen.After(time.Now()) {
-		t.Errorf("first seen %v", d.FirstSeen)
-	}
-	b.settle(d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
-	b.equal("messages", b.msgs(b.c.Stream), 1)
-	b.none(time.Second)
-	// With another config, which does not put messages off, such a message keeps its number.
-	b.c.Schedules = false
-	b.open()
-	b.equal("schedules", b.Capabilities().FreeDefer, false)
-}
-
 // If a message is put off, and its acknowledgement is lost, there is one copy in the end.
 func TestScheduledTwice(t *testing.T) {
 	t.Parallel()
@@ -332,17 +216,11 @@ func TestScheduledTwice(t *testing.T) {
 	for _, after := range []time.Duration{5 * lease / 2, 0} { // the message comes before its copy; or it may come after it
 		b := newBench(t, shared(t), lullnats.Config{Lease: lease, Schedules: true})
 		b.send("hello")
-		cut := newProxy(t, b.r.url(), "+ACK", false)
-		nc, js, err := dial(cut.url())
-		b.ok(err)
-		defer nc.Close()
-		o, err := lullnats.Open(bg, js, b.c)
-		b.ok(err)
-		got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Second})
-		b.ok(err)
+		o := b.over(newProxy(t, b.r.url(), "+ACK", false))
+		got := o.one()
 		ctx, cancel := context.WithTimeout(bg, 5*time.Second)
 		defer cancel()
-		if err := o.Settle(ctx, got[0], queue.Settlement{Outcome: queue.Retry, After: after}); err == nil {
+		if err := o.Settle(ctx, got, queue.Settlement{Outcome: queue.Retry, After: after}); err == nil {
 			t.Fatal("an acknowledgement that was cut off")
 		}
 		b.equal("messages, with the copy", b.msgs(b.c.Stream), 2)
@@ -363,24 +241,18 @@ func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
 	b.send("hello")
-	cut := newProxy(t, b.r.url(), "-NAK", true)
-	nc, js, err := dial(cut.url())
-	b.ok(err)
-	defer nc.Close()
-	o, err := lullnats.Open(bg, js, b.c)
-	b.ok(err)
-	got, err := o.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
-	b.ok(err)
+	o := b.over(newProxy(t, b.r.url(), "-NAK", true))
+	got := o.one()
 	s := queue.Settlement{Outcome: queue.Retry, After: 10 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(bg, time.Second)
 	defer cancel()
-	if err := o.Settle(ctx, got[0], s); err == nil || errors.Is(err, queue.ErrLost) {
+	if err := o.Settle(ctx, got, s); err == nil || errors.Is(err, queue.ErrLost) {
 		t.Fatalf("an answer that was cut off: %v", err)
 	}
 	d := b.one()
 	b.equal("attempt", d.Attempt, 2)
-	b.until("it is connected again", nc.IsConnected)
-	if err := o.Settle(bg, got[0], s); !errors.Is(err, queue.ErrLost) {
+	b.until("it is connected again", o.js.Conn().IsConnected)
+	if err := o.Settle(bg, got, s); !errors.Is(err, queue.ErrLost) {
 		t.Errorf("the same retry once more: %v, want ErrLost", err)
 	}
 	b.none(500 * time.Millisecond)

@@ -6,52 +6,25 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// programs builds lull and lull-queue once for all tests, and returns their folder. TestMain removes it.
-func programs(t *testing.T) string {
+// program is lull.
+func program(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it is not short to build programs and to kill them")
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the program lull starts another one in its place, and that cannot be done here")
-	}
-	built.once.Do(func() {
-		if built.folder, built.err = os.MkdirTemp("", "lullnats"); built.err != nil {
-			return
-		}
-		out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", built.folder,
-			"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("go build: %w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(built.err)
-		}
-		t.Skipf("the program cannot be built here, outside of its workspace: %v", built.err)
-	}
-	return built.folder
-}
-
-var built struct {
-	once   sync.Once
-	folder string
-	err    error
+	return queuetest.Program(t)
 }
 
 // A cellWorker is lull worker in a process of its own.
@@ -87,9 +60,8 @@ func work(t *testing.T, program, url string, errs io.Writer) *cellWorker {
 // Three processes fly the cells of a sweep. One of them is killed while it is at work on a cell. What is printed is byte for
 // byte what one process prints.
 func TestCellsOfKilledWorkers(t *testing.T) {
-	folder := programs(t)
+	lull := program(t)
 	t.Parallel()
-	lull := filepath.Join(folder, "lull")
 	r := own(t)
 	declare(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
@@ -159,10 +131,10 @@ func (r *running) msgs(t *testing.T, stream string) int {
 
 // A worker of another build would give other results. What it refuses is a dead letter, which ends the run.
 func TestCellsOfAnotherBuild(t *testing.T) {
-	folder, other := programs(t), filepath.Join(t.TempDir(), "other")
-	program, err := os.ReadFile(filepath.Join(folder, "lull-queue"))
+	lull, other := program(t), filepath.Join(t.TempDir(), "other")
+	worker, err := os.ReadFile(lull + "-queue")
 	if err == nil {
-		err = os.WriteFile(other, append(program, 0), 0o755)
+		err = os.WriteFile(other, append(worker, 0), 0o755)
 	}
 	must(t, err)
 	// Only now: a process that another test started meanwhile would have the file open for a moment, and a program
@@ -173,7 +145,7 @@ func TestCellsOfAnotherBuild(t *testing.T) {
 	var errs bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join(folder, "lull"), "battery", "--quick", "--quiet", "--world", "peace-err0.1-r50-p1", "--rivals", "none", "--workers", r.url())
+	c := exec.CommandContext(ctx, lull, "battery", "--quick", "--quiet", "--world", "peace-err0.1-r50-p1", "--rivals", "none", "--workers", r.url())
 	c.Stderr = &errs
 	if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(errs.String(), "is a dead letter of LULL_CELLS_DEAD: permanent after 1 attempts: it was asked for by another build of lull") {
 		t.Errorf("%v: %s", err, errs.String())

@@ -23,12 +23,7 @@ import (
 // ackWait changes the consumer's AckWait while it is used.
 func (b *bench) ackWait(d time.Duration) {
 	b.Helper()
-	c, err := b.js.Consumer(bg, b.c.Stream, b.c.Consumer)
-	b.ok(err)
-	config := c.CachedInfo().Config
-	config.AckWait = d
-	_, err = b.js.UpdateConsumer(bg, b.c.Stream, config)
-	b.ok(err)
+	b.update(b.c.Stream, b.c.Consumer, func(c *jetstream.ConsumerConfig) { c.AckWait = d })
 }
 
 // AckWait is made shorter while a handler runs, and the server gives the message to another. The

@@ -74,9 +74,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 					}
 				}
 				if schedules && x.ttl != "" {
-					c, err := b.js.Stream(bg, b.c.Stream)
-					b.ok(err)
-					stored, err := c.GetLastMsgForSubject(bg, b.c.Subject)
+					stored, err := b.stream(b.c.Stream).GetLastMsgForSubject(bg, b.c.Subject)
 					b.ok(err)
 					left, err := time.ParseDuration(stored.Header.Get(jetstream.MsgTTLHeader) + "s")
 					if x.ttl == "never" && stored.Header.Get(jetstream.MsgTTLHeader) != "never" || x.ttl != "never" && (err != nil || left <= 0 || left > life) {

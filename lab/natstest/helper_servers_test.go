@@ -101,15 +101,38 @@ func (b *bench) settle(d *queue.Delivery, s queue.Settlement) {
 	b.ok(b.Settle(bg, d, s))
 }
 
-func (b *bench) stream(name string) *jetstream.StreamInfo {
+func (b *bench) stream(name string) jetstream.Stream {
 	b.Helper()
 	s, err := b.js.Stream(bg, name)
 	b.ok(err)
-	return s.CachedInfo()
+	return s
+}
+
+// advisories is the stream of what the server reports.
+func (b *bench) advisories() jetstream.Stream {
+	b.Helper()
+	return b.stream(b.c.WithDefaults().AdvisoryStream)
 }
 
 // msgs returns how many messages a stream has.
-func (b *bench) msgs(name string) int { b.Helper(); return int(b.stream(name).State.Msgs) }
+func (b *bench) msgs(name string) int { b.Helper(); return int(b.stream(name).CachedInfo().State.Msgs) }
+
+// update changes a consumer on the server.
+func (b *bench) update(stream, consumer string, change func(*jetstream.ConsumerConfig)) {
+	b.Helper()
+	c, err := b.js.Consumer(bg, stream, consumer)
+	b.ok(err)
+	config := c.CachedInfo().Config
+	change(&config)
+	_, err = b.js.UpdateConsumer(bg, stream, config)
+	b.ok(err)
+}
+
+// reapers returns the names of the reapers' consumer, and of its stream.
+func (b *bench) reapers() (stream, consumer string) {
+	d := b.c.WithDefaults()
+	return d.AdvisoryStream, "lull-reaper-" + d.Stream + "-" + d.Consumer
+}
 
 func (b *bench) letters() (all []*queue.Letter) {
 	b.Helper()

@@ -34,24 +34,15 @@ func (c *child) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", c.port)
 func (c *child) start() {
 	c.t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.cmd = exec.Command(self, "-test.run=^TestServerKilled$")
 	c.cmd.Env = append(os.Environ(), fmt.Sprint(serveHere, "=", c.port, " ", c.dir))
 	c.cmd.Stderr = os.Stderr
-	in, err := c.cmd.StdinPipe() // it ends when this process does
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	_, err = c.cmd.StdinPipe() // it ends when this process does
+	must(c.t, err)
 	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	_ = in
+	must(c.t, err)
+	must(c.t, c.cmd.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, err := fmt.Sscanf(lines.Text(), "serving %d", &c.port); err == nil {

@@ -81,28 +81,6 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 // quiet is for consumers whose losses nobody needs to read.
 var quiet = queue.WithObserver(func(context.Context, queue.Event) {})
 
-// The id that a sender has given arrives as it was sent, also when the message was put off, and
-// when it is a dead letter.
-func TestIDsArriveAsTheyWereSent(t *testing.T) {
-	t.Parallel()
-	for _, schedules := range []bool{false, true} {
-		c := calm
-		c.Schedules = schedules
-		c.Attempts, c.MaxDeliver = 3, 0
-		b := newBench(t, shared(t), c)
-		b.ok(b.sender.Send(bg, queue.Outgoing{ID: "order-17", Body: []byte("x")}))
-		d := b.one()
-		b.equal("ID", d.ID, "order-17")
-		b.settle(d, queue.Settlement{Outcome: queue.Retry})
-		d = b.one()
-		b.equal("ID at the second attempt", d.ID, "order-17")
-		b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}})
-		all := b.letters()
-		b.equal("letters", len(all), 1)
-		b.equal("id of the letter", all[0].OriginalID, "order-17")
-	}
-}
-
 // A redrive keeps everything that a retry keeps: headers with names and several values that
 // queue.Headers does not allow, and the subject, if the redrive may choose it.
 func TestRedriveKeepsWhatOthersSent(t *testing.T) {
@@ -129,9 +107,7 @@ func TestRedriveKeepsWhatOthersSent(t *testing.T) {
 		p, err := queue.Redrive(bg, from, to, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 		b.ok(err)
 		b.equal("Redrive", p.String(), "moved 1 of 1 (1 seen)")
-		s, err := b.js.Stream(bg, b.c.Stream)
-		b.ok(err)
-		got, err := s.GetLastMsgForSubject(bg, b.c.Stream+".>")
+		got, err := b.stream(b.c.Stream).GetLastMsgForSubject(bg, b.c.Stream+".>")
 		b.ok(err)
 		b.equal("subject", got.Subject, fmt.Sprintf(c.want, b.c.Stream))
 		for name, values := range sent {

@@ -51,6 +51,17 @@ func newProxy(t testing.TB, url, word string, heard bool) *proxy {
 	return p
 }
 
+// over is b over a connection of its own, through p.
+func (b *bench) over(p *proxy) *bench {
+	b.Helper()
+	nc, js, err := dial(p.url())
+	b.ok(err)
+	b.Cleanup(nc.Close)
+	o := &bench{TB: b.TB, r: b.r, js: js, c: b.c}
+	o.open()
+	return o
+}
+
 func (p *proxy) url() string { return fmt.Sprint("nats://", p.l.Addr()) }
 
 func (p *proxy) pass(from, to net.Conn, word []byte, cut func()) {

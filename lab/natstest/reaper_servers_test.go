@@ -91,36 +91,28 @@ func TestReaperWritesNoLetterTwice(t *testing.T) {
 // have left the message in a stream that is not a work queue.
 func TestReaperAndTerminated(t *testing.T) {
 	t.Parallel()
+	terminated := func(b *bench, want lullnats.Reaped) (all []*queue.Letter) {
+		b.send("ours", "theirs")
+		d := b.one()
+		b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "schema", OriginalID: d.ID}})
+		c, err := b.js.Consumer(bg, b.c.Stream, b.c.Consumer)
+		b.ok(err)
+		m, err := c.Next(jetstream.FetchMaxWait(patience / 2))
+		b.ok(err)
+		b.ok(m.TermWithReason("no good"))
+		b.until("there are two advisories", func() bool { return b.msgs(b.c.WithDefaults().AdvisoryStream) == 2 })
+		b.reap(want)
+		return b.letters()
+	}
 	b := newBench(t, shared(t), calm)
-	b.send("ours", "theirs")
-	d := b.one()
-	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "schema", OriginalID: d.ID}})
-	theirs(b, "no good")
-	b.until("there are two advisories", func() bool { return b.msgs(b.c.WithDefaults().AdvisoryStream) == 2 })
-	b.reap(lullnats.Reaped{Gone: 2})
-	b.equal("letters", len(b.letters()), 1)
+	b.equal("letters", len(terminated(b, lullnats.Reaped{Gone: 2})), 1)
 
 	limits := kept(t, calm, jetstream.LimitsPolicy)
-	limits.send("ours", "theirs")
-	d = limits.one()
-	limits.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "schema", OriginalID: d.ID}})
-	theirs(limits, "no good")
-	limits.until("there are two advisories", func() bool { return limits.msgs(limits.c.WithDefaults().AdvisoryStream) == 2 })
-	limits.reap(lullnats.Reaped{Gone: 1, Letters: 1})
-	all := limits.letters()
+	all := terminated(limits, lullnats.Reaped{Gone: 1, Letters: 1})
 	if len(all) != 2 || all[1].Reason != queue.ReasonBroker || len(all[1].Errors) != 1 || all[1].Errors[0] != "no good" || string(all[1].Body) != "theirs" {
 		t.Errorf("letters %d, the last %+v", len(all), *all[len(all)-1])
 	}
 	limits.equal("messages in a stream that keeps all", limits.msgs(limits.c.Stream), 2)
-}
-
-func theirs(b *bench, why string) {
-	b.Helper()
-	c, err := b.js.Consumer(bg, b.c.Stream, b.c.Consumer)
-	b.ok(err)
-	m, err := c.Next(jetstream.FetchMaxWait(patience / 2))
-	b.ok(err)
-	b.ok(m.TermWithReason(why))
 }
 
 // kept is a queue in a stream that existed before, with that retention.
@@ -169,9 +161,7 @@ func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 	b.c.Lease = pace.Stretch(2 * time.Second) // from here on it is extended all the time
 	b.ackWait(b.c.Lease + time.Second)
 	b.open()
-	s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
-	b.ok(err)
-	b.ok(s.Purge(bg))
+	b.ok(b.advisories().Purge(bg))
 	b.send("fine")
 	b.settle(b.one(), queue.Settlement{Outcome: queue.Ack}) // nothing is out then, and the server updates its mark
 	b.send("out", "waits", "new")
@@ -219,9 +209,7 @@ func TestReaperFindsWhatIsAlone(t *testing.T) {
 				b.send("waits")
 				b.settle(b.one(), queue.Settlement{Outcome: queue.Retry, After: time.Second})
 			}
-			s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
-			b.ok(err)
-			b.ok(s.Purge(bg))
+			b.ok(b.advisories().Purge(bg))
 			r := b.reaper()
 			if waiting {
 				if got, err := r.Reap(bg); err != nil || got != (lullnats.Reaped{}) {
@@ -244,13 +232,8 @@ func TestReaperIsCutShort(t *testing.T) {
 	t.Parallel()
 	limits := func(change func(*jetstream.ConsumerConfig)) func(*bench) {
 		return func(b *bench) {
-			d := b.c.WithDefaults()
-			c, err := b.js.Consumer(bg, d.AdvisoryStream, "lull-reaper-"+d.Stream+"-"+d.Consumer)
-			b.ok(err)
-			config := c.CachedInfo().Config
-			change(&config)
-			_, err = b.js.UpdateConsumer(bg, d.AdvisoryStream, config)
-			b.ok(err)
+			stream, consumer := b.reapers()
+			b.update(stream, consumer, change)
 		}
 	}
 	for name, x := range map[string]struct {
@@ -261,10 +244,8 @@ func TestReaperIsCutShort(t *testing.T) {
 		"the batch is limited to 1":   {change: limits(func(c *jetstream.ConsumerConfig) { c.MaxRequestBatch = 1 })},
 		"the wait is limited to 1 ms": {change: limits(func(c *jetstream.ConsumerConfig) { c.MaxRequestExpires = time.Millisecond }), fails: true},
 		"the consumer is paused": {change: func(b *bench) {
-			d := b.c.WithDefaults()
-			s, err := b.js.Stream(bg, d.AdvisoryStream)
-			b.ok(err)
-			_, err = s.PauseConsumer(bg, "lull-reaper-"+d.Stream+"-"+d.Consumer, time.Now().Add(time.Hour))
+			stream, consumer := b.reapers()
+			_, err := b.js.PauseConsumer(bg, stream, consumer, time.Now().Add(time.Hour))
 			b.ok(err)
 		}, fails: true},
 		"it may not fetch":               {change: func(*bench) {}, user: "fetch", fails: true},
@@ -363,7 +344,8 @@ func TestReapersKilled(t *testing.T) {
 	c := short
 	c.Lease = time.Second // AckWait of 2 s: all of them are delivered within it
 	b := newBench(t, r, c)
-	b.handBack(2 * time.Second)
+	stream, consumer := b.reapers()
+	b.update(stream, consumer, func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second }) // for what a reaper had that was killed
 	const n = 150
 	for i := range n {
 		b.send(fmt.Sprint(i))
@@ -389,21 +371,6 @@ func TestReapersKilled(t *testing.T) {
 	b.reapRest()
 	t.Logf("%d reapers were killed over %d messages", kills, n)
 	whole(b, n)
-}
-
-// handBack sets after how long the server hands out the advisories again that a reaper had which was killed.
-func (b *bench) handBack(after time.Duration) {
-	b.Helper()
-	s, err := b.js.Stream(bg, b.c.WithDefaults().AdvisoryStream)
-	b.ok(err)
-	all := s.ListConsumers(bg)
-	for c := range all.Info() {
-		config := c.Config
-		config.AckWait = after
-		_, err := s.UpdateConsumer(bg, config)
-		b.ok(err)
-	}
-	b.ok(all.Err())
 }
 
 func victim(t *testing.T, at, stream string) {

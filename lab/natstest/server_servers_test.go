@@ -50,9 +50,6 @@ func TestMain(m *testing.M) {
 		main.r.stop()
 		os.RemoveAll(main.r.dir)
 	}
-	if built.folder != "" {
-		os.RemoveAll(built.folder)
-	}
 	os.Exit(code)
 }
 

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/queue"
@@ -18,11 +15,7 @@ var policy = queue.Policy()
 
 // ours is a queue.Consumer with queue.Policy.
 func ours(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error) {
-	conn, err := nats.Connect(at.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	js, err := jetstream.New(conn)
+	conn, js, err := connect(at.url)
 	if err != nil {
 		return nil, nil, err
 	}

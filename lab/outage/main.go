@@ -133,15 +133,11 @@ func compare(ctx context.Context, s setting, progress io.Writer) ([]result, erro
 // live is the life of one consumer through the outage.
 func live(ctx context.Context, s setting, c consumer, url string, index int, began time.Time) (result, error) {
 	at := place{url: url, stream: fmt.Sprintf("S%d", index), subject: fmt.Sprintf("work%d.new", index), workers: s.workers}
-	conn, err := nats.Connect(url)
+	conn, js, err := connect(url)
 	if err != nil {
 		return result{}, err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return result{}, err
-	}
 	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: at.stream, Subjects: []string{at.subject}, Retention: jetstream.WorkQueuePolicy}); err != nil {
 		return result{}, err
 	}
@@ -164,21 +160,26 @@ func live(ctx context.Context, s setting, c consumer, url string, index int, beg
 			return result{}, err
 		}
 	}
-	r := result{consumer: c, messages: total}
+	before := int(s.rate * (s.before + s.outage).Seconds())
 	for end := time.Now().Add(s.patience); ; {
-		done, twice := v.soFar()
-		r.dead, r.twice = letters(), twice
-		r.left = total - done - r.dead
+		r := result{consumer: c, messages: total, dead: letters()}
+		v.count(&r, before)
 		if r.left <= 0 || time.Now().After(end) {
-			break
+			return r, nil
 		}
 		if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
 			return result{}, err
 		}
 	}
-	r.attempts, r.during = v.counts()
-	r.backlog = v.backlog(int(s.rate * (s.before + s.outage).Seconds()))
-	return r, nil
+}
+
+func connect(url string) (*nats.Conn, jetstream.JetStream, error) {
+	conn, err := nats.Connect(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	js, err := jetstream.New(conn)
+	return conn, js, err
 }
 
 func sleepUntil(ctx context.Context, at time.Time) error {

@@ -13,11 +13,7 @@ const maxDeliver = 10
 // nak is a loop over nats.go in which a failure is answered with Nak, and MaxDeliver is
 // relied on.
 func nak(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error) {
-	conn, err := nats.Connect(at.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	js, err := jetstream.New(conn)
+	conn, js, err := connect(at.url)
 	if err != nil {
 		return nil, nil, err
 	}

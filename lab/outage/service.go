@@ -46,35 +46,21 @@ func (v *service) call(ctx context.Context, id string) error {
 	return nil
 }
 
-// soFar is how many messages were handled, and how many more than once.
-func (v *service) soFar() (handled, twice int) {
+// count fills in what has become of the messages. The backlog is that of the first n.
+func (v *service) count(r *result, n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, n := range v.times {
-		if n > 1 {
-			twice++
-		}
-	}
-	return len(v.times), twice
-}
-
-// counts is how often it was called, and how often while it was down.
-func (v *service) counts() (calls, refused int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.calls, v.refused
-}
-
-// backlog is how long after the outage the last of the first n messages was handled.
-func (v *service) backlog(n int) time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	r.attempts, r.during = v.calls, v.refused
+	r.left = r.messages - len(v.times) - r.dead
 	var last time.Time
-	for id, at := range v.first {
+	for id, times := range v.times {
+		if times > 1 {
+			r.twice++
+		}
 		_, number, _ := strings.Cut(id, "-")
-		if i, err := strconv.Atoi(number); err == nil && i < n && at.After(last) {
-			last = at
+		if i, err := strconv.Atoi(number); err == nil && i < n && v.first[id].After(last) {
+			last = v.first[id]
 		}
 	}
-	return max(last.Sub(v.downUntil), 0)
+	r.backlog = max(last.Sub(v.downUntil), 0)
 }

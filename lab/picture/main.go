@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -25,23 +26,7 @@ func main() {
 	fmt.Print(picture)
 }
 
-// outage is the scenario metastable-stall of lull simulate, whose file this module cannot read.
-func outage() sim.Scenario {
-	return sim.Scenario{
-		Name:    "metastable-stall",
-		Horizon: 6 * time.Minute,
-		Services: []sim.Service{{
-			Name: "api", Workers: 100, Queue: sim.Queue{Limit: 10_000},
-			Time:   sim.Distribution{Kind: sim.Exponential, Mean: 100 * time.Millisecond},
-			Faults: []sim.Fault{{Kind: sim.Stall, At: stallAt, For: stallFor}},
-		}},
-		Fleets: []sim.Fleet{{
-			Name: "clients", Calls: "api", Processes: 100, Arrivals: sim.Arrivals{Kind: sim.Poisson, Rate: 800},
-			AttemptTimeout: time.Second,
-		}},
-	}
-}
-
+// Of the scenario.
 const (
 	stallAt, stallFor = time.Minute, 10 * time.Second
 	from, to          = 50 * time.Second, 130 * time.Second // what is drawn
@@ -68,14 +53,17 @@ const (
 
 // draw flies the policies and returns the picture.
 func draw(ctx context.Context) (string, error) {
+	outage, err := scenario.Find("metastable-stall")
+	if err != nil {
+		return "", err
+	}
 	var results []sim.Result
 	for _, l := range lines {
-		p, err := rivals.Find(l.preset)
+		c, err := battery.Preset(l.preset)
 		if err != nil {
 			return "", err
 		}
-		c := sim.Contender{Name: p.Name, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}
-		r, err := sim.Run(ctx, outage(), c, sim.Options{Seed: 1})
+		r, err := sim.Run(ctx, outage, c, sim.Options{Seed: 1})
 		if err != nil {
 			return "", err
 		}

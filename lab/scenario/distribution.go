@@ -14,16 +14,14 @@ import (
 // a file that has the bars.
 func readDistribution(r *codec.Reader, n *tree.Node, v reflect.Value, path string) bool {
 	if n.Scalar() {
-		var d sim.Distribution
-		allowed, suggestion := codec.Scalar(n.Text, reflect.ValueOf(&d.Mean).Elem(), codec.Plain)
+		v.SetZero()
+		allowed, suggestion := codec.Scalar(n.Text, v.FieldByName("Mean"), codec.Plain)
 		if allowed != "" {
 			if slices.Contains(codec.EnumNames(reflect.TypeFor[sim.DistributionKind]()), n.Text) {
 				suggestion = "{kind: " + n.Text + ", mean: 100ms}"
 			}
 			r.WrongAt(n, path, n.Quoted(), allowed+", or a mapping such as {kind: exponential, mean: 100ms}", suggestion)
-			return true
 		}
-		v.Set(reflect.ValueOf(d))
 		return true
 	}
 	members, ok := r.Members(n, path, codec.MappingOf(v.Type(), "file"))

@@ -3,7 +3,6 @@ package scenario
 import (
 	"math/rand/v2"
 	"os"
-
 	"reflect"
 	"testing"
 	"testing/fstest"
@@ -19,23 +18,11 @@ import (
 // What is read without a mistake is written and read again as the same; and
 // nothing panics.
 func FuzzParse(f *testing.F) {
-	names, err := library.ReadDir("scenarios")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range names {
-		data, err := library.ReadFile("scenarios/" + name.Name())
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
+	for _, name := range must(library.ReadDir("scenarios")) {
+		f.Add(must(library.ReadFile("scenarios/" + name.Name())))
 	}
 	f.Add([]byte(everything))
-	data, err := os.ReadFile("testdata/scenario-mistakes.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
+	f.Add(must(os.ReadFile("testdata/scenario-mistakes.yaml")))
 	files := fstest.MapFS{"l.csv": {Data: []byte("10ms,700\n20ms,250\n")}, "bad.csv": {Data: []byte("1;2\nx,y\n")}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := parse("f", data, files)

@@ -80,7 +80,6 @@ func (b barReader) read(data []byte) []sim.Bar {
 	return bars
 }
 
-// bar reads one line.
 func (b barReader) bar(line string, number, i int) (bar sim.Bar) {
 	at := codec.Element(b.path, i)
 	b.Places[at] = tree.Position{File: b.file, Line: number, Column: 1}

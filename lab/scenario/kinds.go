@@ -9,22 +9,15 @@ import (
 )
 
 func init() {
-	share := func(names ...string) map[string]codec.Form {
-		m := map[string]codec.Form{}
-		for _, name := range names {
-			m[name] = codec.Share
-		}
-		return m
-	}
 	codec.Register(codec.Kinds{
 		Forms: map[reflect.Type]map[string]codec.Form{
 			reflect.TypeFor[admission.Config](): {"MaxWait": codec.Timeout, "RetryRatio": codec.Share},
-			reflect.TypeFor[sim.Reload]():       share("Share"),
-			reflect.TypeFor[sim.Network]():      share("Loss", "LossBack"),
-			reflect.TypeFor[sim.Poison]():       share("Share"),
-			reflect.TypeFor[sim.Service]():      share("Errors"),
-			reflect.TypeFor[sim.Fault]():        share("Share"),
-			reflect.TypeFor[sim.Distribution](): share("Slow"),
+			reflect.TypeFor[sim.Reload]():       {"Share": codec.Share},
+			reflect.TypeFor[sim.Network]():      {"Loss": codec.Share, "LossBack": codec.Share},
+			reflect.TypeFor[sim.Poison]():       {"Share": codec.Share},
+			reflect.TypeFor[sim.Service]():      {"Errors": codec.Share},
+			reflect.TypeFor[sim.Fault]():        {"Share": codec.Share},
+			reflect.TypeFor[sim.Distribution](): {"Slow": codec.Share},
 		},
 		Custom: map[reflect.Type]codec.Custom{
 			reflect.TypeFor[sim.Distribution](): {Read: readDistribution, Write: writeDistribution, Whole: true},

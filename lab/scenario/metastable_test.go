@@ -28,7 +28,7 @@ type metastable struct {
 
 // The three published cases of metastable failure (Huang et al., "Metastable Failures in the Wild",
 // OSDI 2022), and the blip of 200 ms that becomes half an hour. Each has a trigger that is too small,
-// a load that is too low, and something that ends it. lab/study.md has the figures.
+// a load that is too low, and something that ends it. lab/study/README.md has the figures.
 func TestMetastableFailures(t *testing.T) {
 	t.Parallel()
 	flyMetastable(t, []metastable{
@@ -61,10 +61,7 @@ func flyMetastable(t *testing.T, cases []metastable) {
 		}
 		t.Run(c.scenario, func(t *testing.T) {
 			t.Parallel()
-			r, err := sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1}))
 			if r.Recovery.Recovered != c.back {
 				t.Errorf("%s, %q: back is %v, want %v (%+v)", c.policy.Name, c.set, r.Recovery.Recovered, c.back, r.Recovery)
 			}

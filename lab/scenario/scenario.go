@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// Read reads the scenario file at path. The error is [config.Mistakes], with everything that is
+// Read reads the scenario file at path. The error is config.Mistakes, with everything that is
 // wrong in the file, or an error of reading it.
 func Read(path string) (sim.Scenario, error) {
 	data, err := codec.ReadFile(path)
@@ -27,7 +27,7 @@ func Read(path string) (sim.Scenario, error) {
 
 // Parse reads a scenario file. It looks for the files that it names in the folder of name.
 // A scenario without a name of its own is called by the stem of name. The scenario is valid. The
-// error is [config.Mistakes], in which name stands for the file.
+// error is config.Mistakes, in which name stands for the file.
 func Parse(name string, data []byte) (sim.Scenario, error) {
 	root, err := os.OpenRoot(folder(name))
 	if err != nil {
@@ -81,7 +81,7 @@ func folder(name string) string { return filepath.Dir(name) }
 // was there.
 //
 // The result is not validated, since it may take several assignments until it is valid. Set copies
-// what s shares with other scenarios before it changes it. The error is [config.Mistakes]; s is then
+// what s shares with other scenarios before it changes it. The error is config.Mistakes; s is then
 // unchanged.
 func Set(s *sim.Scenario, assignment string) error {
 	return codec.Set(syntax.ParseOwn, reflect.ValueOf(s).Elem(), assignment, "services.0.queue.limit=500")

@@ -106,10 +106,7 @@ topics:
 `
 
 func TestEverythingIsReadAndWritten(t *testing.T) {
-	s, err := Parse("f", []byte(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Parse("f", []byte(everything)))
 	api, db := s.Services[0], s.Services[1]
 	for _, c := range []struct{ what, got, want any }{
 		{"title", s.Title, "Title: with a colon"},
@@ -143,10 +140,7 @@ func TestEverythingIsReadAndWritten(t *testing.T) {
 
 func formatted(t *testing.T, s sim.Scenario) string {
 	t.Helper()
-	data, err := Format(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(Format(s))
 	return string(data)
 }
 
@@ -256,7 +250,6 @@ func TestProblemsOfAScenario(t *testing.T) {
 	}
 }
 
-// allowed is the text of package sim.
 var allowed = regexp.MustCompile(`(?m): want [^;\n]*`)
 
 func TestBuiltIn(t *testing.T) {
@@ -279,4 +272,12 @@ func TestBuiltIn(t *testing.T) {
 	if got := BuiltIn()[0].Services[0].Name; got == "changed" {
 		t.Error("a change to a built-in scenario lasts")
 	}
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }

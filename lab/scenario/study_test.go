@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// The study (lab/study.md) has the winners of each of its scenarios. This test checks them with
+// The study (lab/study/README.md) has the winners of each of its scenarios. This test checks them with
 // fewer seeds and fewer clients, and with room for chance.
 
 const studyFolder = "../study/"
@@ -32,9 +32,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 	t.Helper()
 	s, err := Read(studyFolder + name + ".yaml")
 	if err != nil {
-		if s, err = Find(name); err != nil {
-			t.Fatal(err)
-		}
+		s = must(Find(name))
 	}
 	return s
 }
@@ -43,10 +41,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 // attempt. change, if not nil, changes each policy first.
 func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*config.NamedPolicy)) map[string]sim.Summary {
 	t.Helper()
-	policies, err := config.ReadPolicies(studyFolder + "policies/" + file + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policies := must(config.ReadPolicies(studyFolder + "policies/" + file + ".yaml"))
 	one := policies[0]
 	one.Name, one.Policy.Attempts = "none", 1
 	cs := []sim.Contender{{Name: one.Name, Policy: one.Policy}}
@@ -56,10 +51,7 @@ func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*co
 		}
 		cs = append(cs, sim.Contender{Name: p.Name, Policy: p.Policy})
 	}
-	all, err := sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}}))
 	byName := map[string]sim.Summary{}
 	for _, m := range all {
 		byName[m.Contender.Name] = m
@@ -106,11 +98,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d scenarios, %v", len(scenarios), err)
 	}
 	for _, path := range scenarios {
-		s, err := Read(path)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		s := must(Read(path))
 		s = s.WithProcesses(10 * len(s.Fleets))
 		if _, err := sim.Run(context.Background(), s, sim.Contender{Name: "lull"}, sim.Options{Seed: 1, Named: []sim.Contender{fixed}}); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -121,9 +109,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d policy files, %v", len(policies), err)
 	}
 	for _, path := range policies {
-		if _, err := config.ReadPolicies(path); err != nil {
-			t.Error(err)
-		}
+		must(config.ReadPolicies(path))
 	}
 }
 

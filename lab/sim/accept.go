@@ -16,7 +16,6 @@ type acceptor struct {
 	debt    time.Duration
 }
 
-// connectionRequested is the arrival of a request for a connection.
 func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 	s := p.o.target
 	h := &s.hosts[p.host]
@@ -26,7 +25,7 @@ func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 	case x.down && x.silent:
 		w.requestConnectionAgain(ci, c, p)
 	case x.down || h.heap.down > w.now:
-		w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
+		w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 	case d.Limit > 0 && h.accepts.open >= d.Limit:
 		if d.Refuse {
 			w.refuseConn(s, h, ci, c)
@@ -57,10 +56,9 @@ func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool
 func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
 	w.rec.count(w.now, &w.rec.conns.Refused)
 	h.refused(s)
-	w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
+	w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 }
 
-// accept begins the handshake of a connection.
 func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 	if s.shake.never {
 		w.accepted(h, c)
@@ -101,13 +99,12 @@ func (w *world) established(ci uint32, c *conn, p *pool) {
 		at = saturating.Add(at, p.o.forward.draw(&src))
 		at = saturating.Add(at, p.o.forward.draw(&src))
 	}
-	w.scheduleRare(saturating.Add(at, p.o.shake.draw(&src)), eventDialled, c.gen, ci)
+	w.at(saturating.Add(at, p.o.shake.draw(&src)), eventDialled, c.gen, ci)
 }
 
 // dialerGone reports whether the process has given up on the connection whose handshake j is.
 func (w *world) dialerGone(j *job) bool { return w.conns.at(j.flight).gen != j.flightGen }
 
-// handshakeDone is the end of a handshake.
 func (w *world) handshakeDone(k uint32, j *job) {
 	s := w.services[j.service]
 	h := j.host
@@ -181,7 +178,7 @@ func (w *world) closeConnections(s *service, i int, silent bool) {
 	}
 	for _, ci := range gone {
 		c := w.conns.at(ci)
-		w.scheduleRare(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
+		w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
 	}
 	for _, p := range w.pools {
 		if p.o.target != s || int(p.host) != i {

@@ -128,7 +128,6 @@ func (w *world) gateOverdue(i uint32, j *job) {
 	}
 }
 
-// shedJob answers j that it was refused.
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]
@@ -154,14 +153,6 @@ func (w *world) leaveGate(j *job) {
 	}
 	w.services[j.service].hosts[j.host].stand--
 	w.releaseVisitor(j)
-}
-
-// gateResult returns the result, for the gate, of an attempt that gets the given answer.
-func (w *world) gateResult(j *job, verdict int) admission.Result {
-	if verdict == verdictOK && !w.callerGone(j) {
-		return admission.Done
-	}
-	return admission.Failed
 }
 
 // departGate reports to the gate that j, which it has let in, is over.

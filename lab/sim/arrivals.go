@@ -28,15 +28,6 @@ type stream struct {
 	ramp []RampPoint
 }
 
-// startArrivals finds the first arrival of each stream.
-func (w *world) startArrivals() {
-	for _, s := range w.streams {
-		s.findFirst()
-	}
-	w.pickStream()
-}
-
-// findFirst sets the stream to its first arrival.
 func (s *stream) findFirst() {
 	switch s.a.Kind {
 	case Poisson, Constant:
@@ -48,7 +39,6 @@ func (s *stream) findFirst() {
 	}
 }
 
-// arrive begins the call whose time has come, and finds the next.
 func (s *stream) arrive(w *world) {
 	key := draw.Mix(s.key, s.n)
 	var p uint32
@@ -77,7 +67,6 @@ func (w *world) pickStream() {
 	}
 }
 
-// findNext finds the arrival after the one at the given time.
 func (s *stream) findNext(at time.Duration) {
 	switch s.a.Kind {
 	case Poisson:
@@ -96,7 +85,6 @@ func (s *stream) findNext(at time.Duration) {
 	}
 }
 
-// beginRound begins a round in which every process calls.
 func (s *stream) beginRound(at time.Duration) {
 	s.round, s.phase = at, 0
 	s.left = uint64(s.o.processes)
@@ -110,7 +98,6 @@ func (s *stream) beginRound(at time.Duration) {
 	s.nextOfRound()
 }
 
-// nextOfRound finds the next arrival of a round.
 func (s *stream) nextOfRound() {
 	if len(s.ahead) == 0 {
 		s.fillAhead()

@@ -54,7 +54,6 @@ func (c *cache) key(j *job, n int) uint32 {
 	return uint32(min(max(math.Floor(x), 0), all-1))
 }
 
-// store keeps key from now on.
 func (c *cache) store(key uint32, now time.Duration) {
 	if c.def.Size > 0 && c.until[key] == 0 {
 		if c.order.n >= c.def.Size {
@@ -68,7 +67,6 @@ func (c *cache) store(key uint32, now time.Duration) {
 	}
 }
 
-// lose forgets a share of what is there.
 func (c *cache) lose(share float64, now time.Duration) {
 	var kept ring
 	for c.order.n > 0 {

@@ -168,7 +168,6 @@ func (w *world) followStep(i uint32, f *flight, step engine.Step) {
 	w.sendAttempt(i, f)
 }
 
-// waitForRoom stands in line for room under the concurrency limit.
 func (w *world) waitForRoom(i uint32, f *flight) {
 	p := &place{}
 	gen := f.gen
@@ -182,7 +181,6 @@ func (w *world) waitForRoom(i uint32, f *flight) {
 	w.at(saturating.Add(w.now, step.Wait), eventLeaveLine, gen, i)
 }
 
-// continueFlight continues a flight when its event has come.
 func (w *world) continueFlight(kind int, i uint32, f *flight) {
 	f.gen++
 	if kind == eventWake {
@@ -282,7 +280,6 @@ func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
 	w.at(saturating.Add(w.now, max(step.Wait, 0)), eventWake, f.gen, i)
 }
 
-// endCall ends a call.
 func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
 	if o.hostCrashed(f) {

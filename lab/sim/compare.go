@@ -1,10 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/lullgo/lull/lab/internal/interval"
 )
@@ -15,18 +15,6 @@ type CompareOptions struct {
 	Seeds   int    // zero: 1
 	Workers int    // runs side by side; zero: GOMAXPROCS
 	Named   []Contender
-	// StopAfterRecovery is as in Options.
-	StopAfterRecovery time.Duration
-	// Progress, if not nil, is called with how far all the runs together have come. Calls
-	// do not overlap.
-	Progress func(CompareProgress)
-}
-
-// CompareProgress is how far a comparison has come.
-type CompareProgress struct {
-	Done, Runs int     // runs
-	Share      float64 // of all the virtual time, 0 to 1
-	Events     int64
 }
 
 // Compare flies several contenders through a scenario, each with several seeds.
@@ -37,80 +25,37 @@ func Compare(ctx context.Context, s Scenario, cs []Contender, o CompareOptions) 
 		return nil, err
 	}
 	seeds := max(o.Seeds, 1)
-	runs := len(cs) * seeds
-	results := make([]Result, runs)
-	errs := make([]error, runs)
-	p := &progress{report: o.Progress, share: make([]float64, runs), events: make([]int64, runs)}
-	next := make(chan int)
-	var busy sync.WaitGroup
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	for range min(workers, runs) {
-		busy.Go(func() {
-			for i := range next {
-				results[i], errs[i] = Run(ctx, s, cs[i/seeds], Options{
-					Seed: o.Seed + uint64(i%seeds), Named: o.Named, StopAfterRecovery: o.StopAfterRecovery,
-					Progress: p.of(i),
-				})
-				p.done(i, results[i].Totals.Events)
-			}
-		})
-	}
-	for i := range runs {
-		next <- i
-	}
-	close(next)
-	busy.Wait()
-	var failed error
-	for _, err := range errs {
-		if err != nil {
-			failed = err
-			break
-		}
-	}
+	results := make([]Result, len(cs)*seeds)
+	errs := make([]error, len(results))
+	Each(len(results), o.Workers, func(i int) {
+		results[i], errs[i] = Run(ctx, s, cs[i/seeds], Options{Seed: o.Seed + uint64(i%seeds), Named: o.Named})
+	})
 	var all []Summary
 	for i, c := range cs {
 		all = append(all, Summarize(c, results[i*seeds:(i+1)*seeds]))
 	}
-	return all, failed
+	return all, cmp.Or(errs...)
 }
 
-// progress adds up how far several runs have come.
-type progress struct {
-	report func(CompareProgress)
-
-	mu     sync.Mutex // guards what follows, and calls of report
-	share  []float64
-	events []int64
-	runs   int
-}
-
-func (p *progress) of(i int) func(Progress) {
-	if p.report == nil {
-		return nil
+// Each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
+func Each(n, workers int, work func(i int)) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
 	}
-	return func(now Progress) { p.update(i, float64(now.Now)/float64(now.Horizon), now.Events, 0) }
-}
-
-func (p *progress) done(i int, events int64) {
-	if p.report != nil {
-		p.update(i, 1, events, 1)
+	next := make(chan int)
+	var busy sync.WaitGroup
+	for range min(workers, n) {
+		busy.Go(func() {
+			for i := range next {
+				work(i)
+			}
+		})
 	}
-}
-
-func (p *progress) update(i int, share float64, events int64, done int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.share[i], p.events[i] = share, events
-	p.runs += done
-	now := CompareProgress{Done: p.runs, Runs: len(p.share)}
-	for k := range p.share {
-		now.Share += p.share[k] / float64(len(p.share))
-		now.Events += p.events[k]
+	for i := range n {
+		next <- i
 	}
-	p.report(now)
+	close(next)
+	busy.Wait()
 }
 
 // A Summary summarizes the results of one contender with several seeds.

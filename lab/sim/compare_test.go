@@ -39,18 +39,7 @@ func contested() (Scenario, []Contender) {
 // text returns summaries as they are in a file, without the contenders' wiring.
 func text(t testing.TB, sums []Summary) []byte {
 	t.Helper()
-	type file struct {
-		Name                                                  string
-		Policy                                                lull.Policy
-		Results                                               []Result
-		Success, Amplification, PeakOverNormal, P99, Recovery Estimate
-		Recovered                                             int
-	}
-	var fs []file
-	for _, s := range sums {
-		fs = append(fs, file{s.Contender.Name, s.Contender.Policy, s.Results, s.Success, s.Amplification, s.PeakOverNormal, s.P99, s.Recovery, s.Recovered})
-	}
-	b, err := json.Marshal(fs)
+	b, err := json.Marshal(sums)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,55 +176,13 @@ func TestInterruptedRun(t *testing.T) {
 
 func TestInterruptedCompare(t *testing.T) {
 	s, cs := contested()
-	s.Horizon = 100 * time.Second
-	for _, workers := range []int{1, 2} {
-		ctx, cancel := context.WithCancel(t.Context())
-		sums, err := Compare(ctx, s, cs, CompareOptions{Seeds: 2, Workers: workers, Progress: func(p CompareProgress) {
-			if p.Done == 1 {
-				cancel()
-			}
-		}})
-		if !errors.Is(err, context.Canceled) || len(sums) != len(cs) {
-			t.Fatalf("%d summaries, %v", len(sums), err)
-		}
-		whole, part := 0, 0
-		for _, sum := range sums {
-			for _, r := range sum.Results {
-				if r.Interrupted {
-					part++
-				} else {
-					whole++
-				}
-			}
-		}
-		if whole < 1 || whole > 2 || part != 6-whole {
-			t.Errorf("%d whole, %d interrupted", whole, part)
-		}
-		text(t, sums)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sums, err := Compare(ctx, s, cs, CompareOptions{Seeds: 2})
+	if !errors.Is(err, context.Canceled) || len(sums) != len(cs) || len(sums[0].Results) != 2 || !sums[0].Results[1].Interrupted {
+		t.Errorf("%d summaries, %v", len(sums), err)
 	}
-}
-
-func TestProgress(t *testing.T) {
-	s, cs := contested()
-	var last CompareProgress
-	sums, err := Compare(t.Context(), s, cs, CompareOptions{Seeds: 2, Workers: 2, Progress: func(p CompareProgress) {
-		if p.Done < last.Done || p.Share < last.Share || p.Events < last.Events || p.Share > 1+1e-9 || p.Runs != 6 {
-			t.Errorf("%+v after %+v", p, last)
-		}
-		last = p
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events int64
-	for _, sum := range sums {
-		for _, r := range sum.Results {
-			events += r.Totals.Events
-		}
-	}
-	if last.Done != 6 || last.Share < 1-1e-9 || last.Events != events {
-		t.Errorf("at the end %+v, %d events", last, events)
-	}
+	text(t, sums)
 }
 
 func TestCompareRefuses(t *testing.T) {

@@ -2,12 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/outlier"
 )
 
 // pooledCalls is a service that takes 100 ms, and one process with a pool that calls it at the given
@@ -54,69 +50,6 @@ func TestFirstRequestPaysForItsConnection(t *testing.T) {
 			want(t, c.what+": waits", r.Connections.Waits, 1)
 			want(t, c.what+": waited", r.Connections.Waited, c.want-120*millisecond)
 		}
-	}
-}
-
-// Three calls at once, and one connection: each waits for those before it.
-func TestAttemptsWaitForAConnection(t *testing.T) {
-	s := time.Second
-	r := play(t, pooledCalls(Pool{Size: 1}, Connections{}, s, s, s), once())
-	wantTimes(t, "done", moments(r.Series, r.Series.Goodput), 1140*millisecond, 1260*millisecond, 1380*millisecond)
-	want(t, "dials", r.Connections.Dials, 1)
-	want(t, "most", r.Connections.Most, 1)
-}
-
-// An attempt that has waited for too long leaves the line, and one whose answer is late takes its
-// connection with it.
-func TestTimeoutClosesTheConnection(t *testing.T) {
-	at := time.Second
-	s := pooledCalls(Pool{Size: 1}, Connections{}, at, at, at)
-	s.Fleets[0].AttemptTimeout = 130 * millisecond
-	r := play(t, s, once())
-	want(t, "succeeded", r.Totals.Succeeded, 0) // 140 ms are too long, and nobody else has a turn in time
-	want(t, "dials", r.Connections.Dials, 2)    // the others wait still when the first is given up
-	want(t, "broken", r.Connections.Broken, 1)
-	want(t, "wasted", r.Totals.Wasted, 1)
-
-	s.Fleets[0].AttemptTimeout = 270 * millisecond
-	r = play(t, s, once())
-	want(t, "two are in time", r.Totals.Succeeded, 2)
-	want(t, "the third is not", r.Connections.Broken, 1)
-}
-
-// A connection that is given back while another is dialled goes to the attempt that waits, if the
-// pool is like net/http's; with database/sql that waits for its own.
-func TestKindsOfPools(t *testing.T) {
-	for _, c := range []struct {
-		kind PoolKind
-		want time.Duration
-	}{{HTTP, 1140 * millisecond}, {SQL, 1230 * millisecond}} {
-		// The first call ends at 1.240 s: 20 ms for the connection, 100 for its handshake.
-		s := pooledCalls(Pool{Kind: c.kind}, Connections{Handshake: fixed(100 * millisecond)}, time.Second, 1200*millisecond)
-		r := play(t, s, once())
-		want(t, "dials", r.Connections.Dials, 2)
-		// The second begins at 1.2 s and is sent at 1.24 (the other is free), or at 1.32.
-		want(t, c.kind.String()+": both succeed", r.Totals.Succeeded, 2)
-		second := 160 * millisecond
-		if c.kind == SQL {
-			second = 240 * millisecond
-		}
-		want(t, c.kind.String()+": the second", 2*r.Latency.Mean-240*millisecond, second)
-	}
-}
-
-// Dialling goes on after the attempt with net/http, whose next attempt has the connection; with
-// database/sql it does not.
-func TestDialsOfAttemptsThatWereGivenUp(t *testing.T) {
-	for _, c := range []struct {
-		kind  PoolKind
-		dials int64
-	}{{HTTP, 1}, {SQL, 2}} {
-		s := pooledCalls(Pool{Kind: c.kind}, Connections{Handshake: fixed(300 * millisecond)}, time.Second, 2*time.Second)
-		s.Fleets[0].AttemptTimeout = 200 * millisecond
-		r := play(t, s, once())
-		want(t, c.kind.String()+": dials", r.Connections.Dials, c.dials)
-		want(t, c.kind.String()+": succeeded", r.Totals.Succeeded, 2-c.dials)
 	}
 }
 
@@ -245,17 +178,6 @@ func TestRefusalTakesTime(t *testing.T) {
 	}
 	r := play(t, s, once())
 	wantTimes(t, "done", moments(r.Series, r.Series.Goodput), 1100*millisecond, 1300*millisecond)
-}
-
-func TestMistakesOfPools(t *testing.T) {
-	s := pooledCalls(Pool{}, Connections{}, time.Second)
-	s.Fleets[0].Network.Pool = Pool{Size: 3}
-	s.Services[0].Connections.Refuse = true
-	s.Fleets[0].Network.Endpoints = Endpoints{On: true, Config: outlier.Config{MaxEjected: 101}}
-	got := problem.Fields(s.Validate())
-	if !slices.Equal(got, []string{"Services[0].Connections.Refuse", "Fleets[0].Network.Pool.On", "Fleets[0].Network.Endpoints.Config.MaxEjected"}) {
-		t.Errorf("problems of %v", got)
-	}
 }
 
 // Of HTTP/1.1, a tenth of the calls take longer than the timeout: each of these needs a new

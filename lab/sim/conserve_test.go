@@ -525,26 +525,3 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 }
-
-// FuzzRun makes a small scenario and a policy of the bytes. Whatever they are, the
-// run ends and nothing is lost.
-func FuzzRun(f *testing.F) {
-	for seed := range uint64(10) {
-		src := draw.From(seed)
-		b := make([]byte, 300)
-		for i := range b {
-			b[i] = byte(src.Uint64())
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		i := 0
-		s, p := anyScenario(func(n int) int {
-			if i++; i > len(b) {
-				return 0
-			}
-			return int(b[i-1]) % n
-		})
-		watch(t, s, p, uint64(len(b)))
-	})
-}

@@ -92,7 +92,7 @@ func (w *world) learnOutage(c *consumer) {
 		now := n * time.Second
 		b := c.state.Breaker()
 		if b == nil || b.State(now) != breaker.Closed {
-			w.scheduleRare(now, eventStartConsumer, 0, c.index)
+			w.at(now, eventStartConsumer, 0, c.index)
 			return
 		}
 		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
@@ -120,7 +120,7 @@ func (w *world) fetchMessages(c *consumer) {
 		c.gen++
 		if f.Most == 0 {
 			c.paused = true
-			w.scheduleRare(saturating.Add(w.now, f.Wait), eventFetchAgain, c.gen, c.index)
+			w.at(saturating.Add(w.now, f.Wait), eventFetchAgain, c.gen, c.index)
 			return
 		}
 		if c.paused && !f.Probe {
@@ -163,7 +163,6 @@ func (w *world) beginDeliveries(c *consumer, got []uint32) {
 	w.fetchMessages(c)
 }
 
-// beginDelivery is the beginning of a delivery.
 func (w *world) beginDelivery(i uint32, x *delivery) {
 	c, m := x.c, w.messages.at(x.message)
 	if c.topic.holds {
@@ -188,7 +187,7 @@ func (w *world) beginDelivery(i uint32, x *delivery) {
 		x.lined = true
 		c.line = append(c.line, i)
 		if !c.topic.extends() {
-			w.scheduleRare(w.leaseEnds(x), eventResume, x.gen, i)
+			w.at(w.leaseEnds(x), eventResume, x.gen, i)
 		}
 	}
 }
@@ -256,8 +255,8 @@ func (w *world) runHandler(k uint32, f *flight) {
 	}
 	if p := &t.def.Poison; p.Kills {
 		// At once, but after whatever led here: that may still hold flights of this process.
-		w.scheduleRare(w.now, eventKill, 0, x.c.index)
-		w.scheduleRare(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
+		w.at(w.now, eventKill, 0, x.c.index)
+		w.at(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
 		return
 	}
 	w.handlerEnded(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
@@ -271,7 +270,6 @@ func (w *world) handlerAnswered(k uint32, f *flight, verdict int) {
 	w.handlerEnded(k, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
 }
 
-// handlerEnded is the end of a handler.
 func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 	i := f.parent
 	x := w.deliveries.at(i)
@@ -285,7 +283,7 @@ func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 		r.Here, r.Wait = true, min(r.After, max(w.leaseEnds(x)-w.now, 0))
 	}
 	if r.Here {
-		w.scheduleRare(saturating.Add(w.now, r.Wait), eventResume, x.gen, i)
+		w.at(saturating.Add(w.now, r.Wait), eventResume, x.gen, i)
 		return
 	}
 	w.conclude(i, x, r)
@@ -304,7 +302,7 @@ func (w *world) tryRefused(k uint32, f *flight, why engine.Reason) {
 	}
 	x.held = true
 	x.c.held++
-	w.scheduleRare(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
+	w.at(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
 }
 
 // endTry gives back the flight of a try that has ended.
@@ -356,7 +354,8 @@ func (w *world) killConsumer(c *consumer) {
 	c.down = true
 	c.gen++
 	if c.asks {
-		t.stopAsking(c)
+		t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
+		c.asks = false
 	}
 	for len(c.hands) > 0 {
 		i := c.hands[0]
@@ -389,7 +388,6 @@ func (w *world) killConsumer(c *consumer) {
 	w.handOutMessages(t)
 }
 
-// describe is the delivery as the engine sees it now.
 func (w *world) describe(x *delivery) engine.Delivery {
 	t := x.c.topic
 	d := engine.Delivery{

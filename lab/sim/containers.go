@@ -15,7 +15,6 @@ func (r *ring) push(v uint32) {
 	r.n++
 }
 
-// pushFront is the inverse of popFront.
 func (r *ring) pushFront(v uint32) {
 	r.grow()
 	r.first = (r.first - 1) & (len(r.buf) - 1)
@@ -23,7 +22,6 @@ func (r *ring) pushFront(v uint32) {
 	r.n++
 }
 
-// grow makes room for one more.
 func (r *ring) grow() {
 	if r.n < len(r.buf) {
 		return
@@ -69,7 +67,6 @@ const (
 	manyBlocks = 8
 )
 
-// at is the value in place i.
 func (s *slab[T]) at(i uint32) *T {
 	if i < blockSize {
 		return &s.pieces[i>>pieceBits][i%pieceSize]
@@ -112,9 +109,6 @@ func (s *slab[T]) grow() {
 }
 
 func (s *slab[T]) release(i uint32) { s.free.push(i) }
-
-// inUse is how many places are out.
-func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }
 
 // A stack is never copied as it grows. The zero stack is empty.
 type stack struct {

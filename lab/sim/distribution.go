@@ -102,7 +102,6 @@ func duration(ns float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// mean is the expected value.
 func (d Distribution) mean() time.Duration {
 	switch d.Kind {
 	case Uniform:

@@ -85,7 +85,6 @@ type stretch struct {
 	coldFrom, warm time.Duration
 }
 
-// applyFault makes x what the ith fault leaves of it.
 func (x *stretch) applyFault(f *Fault, i, workers int) {
 	to, ok := f.latest(x.from)
 	if !ok {
@@ -118,7 +117,6 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 	}
 }
 
-// now is the stretch that now falls into.
 func (t *timeline) now(now time.Duration) *stretch {
 	for t.at > 0 && t.stretches[t.at].from > now {
 		t.at--

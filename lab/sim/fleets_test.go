@@ -19,10 +19,7 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 			{Name: "theirs", Calls: "api", Arrivals: Arrivals{Rate: 10}, AttemptTimeout: 50 * millisecond, Policy: "none"},
 		},
 	}
-	r, err := Run(t.Context(), s, Contender{Name: "thrice", Policy: retrying(3, 0)}, Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := play(t, s, retrying(3, 0))
 	if len(r.Fleets) != 2 {
 		t.Fatalf("%d fleets", len(r.Fleets))
 	}
@@ -48,8 +45,8 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 	want(t, "success of ours", all.OfFleet(0).Success.Mean, ours.Totals.SuccessRate())
 	want(t, "attempts for each call of theirs", all.OfFleet(1).Amplification.Mean, 1)
 	s.Fleets = s.Fleets[:1]
-	if r, err = Run(t.Context(), s, Contender{Policy: retrying(3, 0)}, Options{Seed: 1}); err != nil || r.Fleets != nil {
-		t.Errorf("a single fleet has the totals: %+v, %v", r.Fleets, err)
+	if r = play(t, s, retrying(3, 0)); r.Fleets != nil {
+		t.Errorf("a single fleet has the totals: %+v", r.Fleets)
 	}
 }
 
@@ -79,20 +76,12 @@ func TestTheOldestUser(t *testing.T) {
 		if c.want < 0 {
 			s.Horizon, c.want = 15*sec+500*millisecond, 5*sec+500*millisecond
 		}
-		r, err := Run(t.Context(), s, Contender{Policy: once()}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, c.name, r.Totals.Oldest, c.want)
+		want(t, c.name, play(t, s, once()).Totals.Oldest, c.want)
 	}
 	// A call that has not ended when the run does.
 	s := Scenario{
 		Horizon: 14 * sec, Window: sec, Step: sec,
 		Services: []Service{{Name: "api", Time: fixed(20 * sec)}}, Fleets: []Fleet{one},
 	}
-	r, err := Run(t.Context(), s, Contender{Policy: once()}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "in flight at the end", r.Totals.Oldest, 4*sec)
+	want(t, "in flight at the end", play(t, s, once()).Totals.Oldest, 4*sec)
 }

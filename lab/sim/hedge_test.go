@@ -17,19 +17,10 @@ func tail(faults ...Fault) Scenario {
 	}
 }
 
-func fly(t *testing.T, s Scenario, p lull.Policy) Result {
-	t.Helper()
-	r, err := Run(t.Context(), s, Contender{Name: "it", Policy: p}, Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // Hedging with its defaults takes the tail off for one attempt in twenty.
 func TestHedgingCutsTheTail(t *testing.T) {
-	alone := fly(t, tail(), lull.Policy{})
-	hedged := fly(t, tail(), lull.Policy{Hedge: hedge.Config{Attempts: 2}})
+	alone := play(t, tail(), lull.Policy{})
+	hedged := play(t, tail(), lull.Policy{Hedge: hedge.Config{Attempts: 2}})
 	t.Logf("p99 %v, hedged %v; %.3f attempts a call, %d hedges, %d lost", alone.Latency.P99, hedged.Latency.P99, hedged.Totals.Amplification, hedged.Totals.Hedges, hedged.Totals.Lost)
 	if alone.Latency.P99 < 5*hedged.Latency.P99 {
 		t.Errorf("p99 %v, hedged %v: want a fifth", alone.Latency.P99, hedged.Latency.P99)
@@ -51,7 +42,7 @@ func TestHedgesBeginWhenTheyShould(t *testing.T) {
 		Services: []Service{{Name: "api", Time: Distribution{Mean: 100 * millisecond}}},
 		Fleets:   []Fleet{{Calls: "api", Processes: 1, Arrivals: Arrivals{Kind: AtOnce}}},
 	}
-	r := fly(t, s, lull.Policy{Hedge: hedge.Config{Attempts: 4, Delay: 30 * millisecond, Share: -1}})
+	r := play(t, s, lull.Policy{Hedge: hedge.Config{Attempts: 4, Delay: 30 * millisecond, Share: -1}})
 	if got := r.Totals; got.Calls != 1 || got.Succeeded != 1 || got.Attempts != 3 || got.Last != 100*millisecond {
 		t.Errorf("%+v", got)
 	}
@@ -62,7 +53,7 @@ func TestHedgesBeginWhenTheyShould(t *testing.T) {
 // budget allows.
 func TestHedgesStopWhenAllIsSlow(t *testing.T) {
 	s := tail(Fault{Kind: SlowDown, At: time.Minute, For: 30 * time.Second, Share: 0.02})
-	r := fly(t, s, lull.Policy{Hedge: hedge.Config{Attempts: 2}})
+	r := play(t, s, lull.Policy{Hedge: hedge.Config{Attempts: 2}})
 	for i := range r.Series.Calls {
 		at := time.Duration(i) * r.Series.Step
 		if first, extra := r.Series.First[i], r.Series.Retries[i]; extra > 0.12*first && at > 2*time.Second {

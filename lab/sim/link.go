@@ -174,7 +174,7 @@ func (w *world) loseLinks(s *service, host uint32) {
 	w.rec.links.Lost += int64(b.bytes)
 	*b = outbox{at: w.now, restart: s.upAt(host, w.now)}
 	if b.restart < never {
-		w.scheduleRare(b.restart, eventRestart, s.index, host)
+		w.at(b.restart, eventRestart, s.index, host)
 	}
 }
 
@@ -304,7 +304,7 @@ func (w *world) fillBuffer(o *origin, p uint32) {
 	b.buffers++
 	b.perSecond += int64(l.def.PerSecond)
 	if full := l.def.fullFor(); full < never {
-		w.scheduleRare(saturating.Add(w.now, full), eventBufferFull, uint32(o.index), p)
+		w.at(saturating.Add(w.now, full), eventBufferFull, uint32(o.index), p)
 	}
 	w.watchMemory(l.from, host, 0)
 }
@@ -357,7 +357,7 @@ func (w *world) watchMemory(s *service, host uint32, pause time.Duration) {
 	at := saturating.Add(w.now, max(saturating.Add(duration(room/float64(b.perSecond)*1e9), 1), pause))
 	if b.alarm == 0 || at < b.alarm {
 		b.alarm = at
-		w.scheduleRare(at, eventMemoryFull, s.index, host)
+		w.at(at, eventMemoryFull, s.index, host)
 	}
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -85,26 +84,6 @@ func TestLinksAreLostOneByOne(t *testing.T) {
 	r := play(t, s, once())
 	want(t, "calls", r.Totals.Calls, 599)
 	want(t, "connections lost", r.Totals.Disconnects, 599)
-}
-
-func TestLinksAreChecked(t *testing.T) {
-	for field, change := range map[string]func(*Scenario){
-		"On":        func(s *Scenario) { s.Fleets[0].Arrivals = Arrivals{Kind: AtOnce, Each: 2} },
-		"From":      func(s *Scenario) { s.Fleets[0].Link.From = "back" },
-		"PerSecond": func(s *Scenario) { s.Services[1].Heap = Heap{} },
-		"Buffer":    func(s *Scenario) { s.Fleets[0].Link.PerSecond, s.Fleets[0].Link.Buffer = 0, 1 },
-	} {
-		s := tied(second, 1e9)
-		change(&s)
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "Link."+field) {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
-	s := tied(second, 1e9)
-	s.Services[0].Faults[0].Silent = true
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "Link.On") {
-		t.Error(err)
-	}
 }
 
 // storm is the scenario discord-2017. Its session hosts have no memory in use at rest, and that much less.

@@ -71,7 +71,6 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	}
 }
 
-// newJob makes the job of attempt n of a call.
 func (w *world) newJob(i uint32, f *flight, o *origin, n int, src *draw.Source, until, home time.Duration) (uint32, *job) {
 	var host uint32
 	if o.chooses || o.pooled && len(o.target.hosts) > 1 {
@@ -126,7 +125,6 @@ func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until
 	}
 }
 
-// responseArrives is the arrival of the response.
 func (w *world) responseArrives(i uint32, j *job) {
 	flight, verdict, host := j.flight, int(j.verdict), j.host
 	there := !w.callerGone(j)
@@ -175,7 +173,6 @@ func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Sour
 	return uint32(host)
 }
 
-// setOf returns what a process knows of the hosts.
 func (w *world) setOf(o *origin, process uint32) *outlier.Set {
 	for len(o.sets) <= int(process) {
 		o.sets = append(o.sets, nil)

@@ -154,7 +154,6 @@ func (w *world) queueTicket(line *ring, k uint32) uint32 {
 	return t + 1
 }
 
-// dialFor begins a connection for an attempt.
 func (w *world) dialFor(p *pool, k uint32, j *job) {
 	w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
 }
@@ -177,11 +176,11 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			w.rec.count(w.now, &w.rec.conns.NoPort)
 			c.asked = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
-			w.scheduleRare(w.now, eventDialRefused, c.gen, ci)
+			w.at(w.now, eventDialRefused, c.gen, ci)
 			return ci
 		}
 	}
-	w.scheduleRare(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.at(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
 	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
@@ -189,7 +188,6 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 // noPort is conn.asked of a connection that found no local port.
 const noPort = 255
 
-// requestConnection sends the request for a connection.
 func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration) {
 	c.since = now
 	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
@@ -200,7 +198,7 @@ func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration
 		w.requestConnectionAgain(ci, c, p)
 		return
 	}
-	w.scheduleRare(saturating.Add(now, there), eventDial, c.gen, ci)
+	w.at(saturating.Add(now, there), eventDial, c.gen, ci)
 }
 
 // requestConnectionAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
@@ -214,7 +212,7 @@ func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 }
 
 // continueConnection works off an event of a connection.
-func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
+func (w *world) continueConnection(what int, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
 	case eventDial:
@@ -234,7 +232,6 @@ func (w *world) continueConnection(what uint32, ci uint32, c *conn) {
 	}
 }
 
-// dialSucceeded is a connection that is there.
 func (w *world) dialSucceeded(ci uint32, c *conn, p *pool) {
 	k, own := w.dialer(c)
 	spare := c.job == 0
@@ -282,7 +279,6 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	l.ticket, l.unmet = 0, 0
 }
 
-// sendOverConnection sends an attempt on its way over a connection.
 func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 	l := &w.legs[k]
 	if l.waits {
@@ -382,7 +378,6 @@ func (w *world) nextWaiter(p *pool) (uint32, bool) {
 	return k, true
 }
 
-// popTicket takes the attempt that has waited longest out of a line.
 func (w *world) popTicket(line *ring) (uint32, bool) {
 	for line.n > 0 {
 		t := line.popFront()
@@ -407,13 +402,9 @@ func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 		w.takeTicket(k, p)
 	}
 	w.dialReplacements(p)
-	if waits {
-		w.failWaiter(k, verdict)
+	if !waits {
+		return
 	}
-}
-
-// failWaiter ends an attempt that gets no connection.
-func (w *world) failWaiter(k uint32, verdict int) {
 	j := w.jobs.at(k)
 	w.rec.addTime(w.now, &w.rec.conns.Waited, w.now-w.legs[k].since)
 	i := j.flight
@@ -423,7 +414,6 @@ func (w *world) failWaiter(k uint32, verdict int) {
 	w.answerArrived(i, f, verdict)
 }
 
-// abandonDial ends the dialling of c.
 func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 	w.rec.count(w.now, &w.rec.conns.Failed)
 	p.open--
@@ -478,7 +468,7 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 		}
 	case c.job == 0: // with a request under way the service learns of it when that is done
 		if c.back > 0 && process {
-			w.scheduleRare(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
+			w.at(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
 		} else {
 			w.serverCloses(ci, c)
 		}
@@ -527,7 +517,7 @@ func (w *world) expireLater(p *pool) {
 	if process && p.def.Kind == SQL {
 		at = saturating.Add(w.now, max(d, cleanerRests))
 	}
-	w.scheduleRare(at, eventExpireIdle, 0, p.index)
+	w.at(at, eventExpireIdle, 0, p.index)
 }
 
 // idleFor is how long a connection of p is kept without work, and whether the process closes it.
@@ -581,7 +571,7 @@ func (w *world) cleanIdle(p *pool) {
 		p.idle.popFront()
 		w.closeConn(ci, c, p, true)
 	}
-	w.scheduleRare(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
+	w.at(saturating.Add(w.now, max(next, cleanerRests)), eventExpireIdle, 0, p.index)
 }
 
 // abandonConnection is the end of an attempt that was given up: it closes its connection, or leaves the line.
@@ -607,15 +597,11 @@ func (w *world) abandonConnection(i uint32, f *flight) {
 	own := w.legs[f.job].dial
 	w.takeTicket(f.job, p)
 	w.dropJob(f.job, j)
-	if own != 0 && p.def.Kind == SQL {
-		w.stopDialing(own-1, p)
+	if own == 0 || p.def.Kind != SQL {
+		return
 	}
-}
-
-// stopDialing ends the dialling for an attempt that was given up.
-func (w *world) stopDialing(ci uint32, p *pool) {
-	if c := w.conns.at(ci); c.state == connDialing || c.state == connInBacklog {
-		w.abandonDial(ci, c, p)
+	if c := w.conns.at(own - 1); c.state == connDialing || c.state == connInBacklog {
+		w.abandonDial(own-1, c, p)
 		w.dialReplacements(p)
 	}
 }

@@ -41,9 +41,6 @@ type counts struct {
 	latency                                   latency.Histogram
 }
 
-// any reports whether anything has happened.
-func (c *counts) any() bool { return c.calls+c.goodput+c.failed+c.wasted > 0 }
-
 // bin is what began within one window, and how it ended.
 type bin struct{ calls, ended, succeeded int64 }
 
@@ -113,8 +110,6 @@ func (c *cursor) at(now time.Duration) int {
 }
 
 func (r *recorder) step(now time.Duration) *counts { return &r.steps[r.inStep.at(now)] }
-
-func (r *recorder) bin(now time.Duration) *bin { return &r.bins[r.inBin.at(now)] }
 
 // count adds one to n after the warm-up.
 func (r *recorder) count(now time.Duration, n *int64) {
@@ -222,7 +217,6 @@ func (r *recorder) userLeft(now, began time.Duration) {
 	}
 }
 
-// endStep ends a step.
 func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
 	s.queue, s.busy, s.open = queue, busy, open

@@ -149,7 +149,6 @@ type standard struct {
 	spread float64 // standard deviation of the successes of a group is its square root × that of its calls
 }
 
-// standard is that of the run.
 func (r *recorder) standard() standard {
 	s := standard{normal: r.normal()}
 	first := int((r.warm + r.window - 1) / r.window)
@@ -187,7 +186,6 @@ func (b *bin) add(c bin) {
 	b.calls, b.ended, b.succeeded = b.calls+c.calls, b.ended+c.ended, b.succeeded+c.succeeded
 }
 
-// group is the sum of the windows from i on.
 func (r *recorder) group(i int) (g bin) {
 	for k := i; k < i+recoveredFor; k++ {
 		g.add(r.bins[k])
@@ -256,7 +254,6 @@ func (r *recorder) since(window int) time.Duration {
 	return max(time.Duration(window)*r.window, r.to)
 }
 
-// recovery is the whole of it, at the end of a run.
 func (r *recorder) recovery(end time.Duration) Recovery {
 	if r.to == 0 || end <= r.to {
 		return Recovery{}
@@ -333,7 +330,7 @@ func (s *Scenario) Judge(calls []Made) (Recovery, error) {
 		if c.Began >= s.Horizon {
 			continue
 		}
-		b := r.bin(c.Began)
+		b := &r.bins[r.inBin.at(c.Began)]
 		b.calls++
 		if c.Ended <= s.Horizon {
 			b.ended++

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -19,30 +18,20 @@ func herd(clients int) Scenario {
 	}
 }
 
-// All clients are connected again, the last of them by 30 s, where 20 s is the least possible,
-// with no more than 1.5 dials each.
+// All clients are connected again: of 100,000 the last by 30 s, where 20 s is the least possible, with no
+// more than 1.5 dials each. The herd may be three times as large, or hardly one. Nobody stays away.
 func TestAHerdIsServed(t *testing.T) {
-	r := play(t, herd(100_000), lull.Policy{})
-	want(t, "calls", r.Totals.Calls, 100_000)
-	want(t, "connected", r.Totals.Succeeded, 100_000)
-	if r.Totals.Last > 30*time.Second || r.Totals.Amplification > 1.5 {
-		t.Errorf("the last is connected at %v, with %.2f dials each", r.Totals.Last, r.Totals.Amplification)
-	}
-	if first := r.Totals.Attempts - r.Totals.Retries; first != 100_000 {
-		t.Errorf("%d first attempts", first)
-	}
-}
-
-// The herd may be five times as large, or hardly one. Nobody stays away.
-func TestHerdsOfOtherSizes(t *testing.T) {
-	sizes := map[int]time.Duration{1_000: 17 * time.Second, 20_000: 30 * time.Second}
+	sizes := map[int64]time.Duration{1_000: 17 * time.Second, 100_000: 30 * time.Second}
 	if long {
 		sizes[300_000] = 2 * time.Minute
 	}
 	for clients, most := range sizes {
-		r := play(t, herd(clients), lull.Policy{})
-		if r.Totals.Succeeded != int64(clients) || r.Totals.Last > most {
-			t.Errorf("%d of %d are connected, the last at %v", r.Totals.Succeeded, clients, r.Totals.Last)
+		r := play(t, herd(int(clients)), lull.Policy{}).Totals
+		if r.Calls != clients || r.Succeeded != clients || r.Attempts-r.Retries != clients || r.Last > most {
+			t.Errorf("%d of %d are connected, with %d first attempts, the last at %v", r.Succeeded, clients, r.Attempts-r.Retries, r.Last)
+		}
+		if clients == 100_000 && r.Amplification > 1.5 {
+			t.Errorf("%.2f dials each", r.Amplification)
 		}
 	}
 }
@@ -55,19 +44,6 @@ func TestConnectionsThatDieYoung(t *testing.T) {
 	r := play(t, s, lull.Policy{})
 	if r.Totals.Succeeded == 0 || r.Latency.P50 < time.Second {
 		t.Errorf("%d are connected again, half of them within %v", r.Totals.Succeeded, r.Latency.P50)
-	}
-}
-
-func TestRedialIsOneConnection(t *testing.T) {
-	s := herd(10)
-	s.Fleets[0].Arrivals.Each = 2
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "Redial") {
-		t.Error(err)
-	}
-	s = herd(10)
-	s.Fleets[0].Arrivals = Arrivals{Kind: Closed, Each: 1}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "Redial") {
-		t.Error(err)
 	}
 }
 

@@ -341,8 +341,10 @@ func (t *callTally) result(r *recorder, end time.Duration) FleetResult {
 
 func (r *recorder) series(l *load, end time.Duration) Series {
 	n := min(ceil(end, r.width), len(r.steps))
-	if n < len(r.steps) && r.steps[n].any() {
-		n++ // a run that was stopped at the end of a step has begun the next
+	if n < len(r.steps) {
+		if c := &r.steps[n]; c.calls+c.goodput+c.failed+c.wasted > 0 {
+			n++ // a run that was stopped at the end of a step has begun the next
+		}
 	}
 	s := Series{Step: r.width, Refused: map[string][]float64{}}
 	per := r.width.Seconds()

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 )
 
+// inUse is how many places are out.
+func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }
+
 // A ring does what a slice would.
 func TestRing(t *testing.T) {
 	var r ring

@@ -87,7 +87,6 @@ func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error
 
 var errEnough = errors.New("enough was seen")
 
-// run works off events until the horizon.
 func (w *world) run(ctx context.Context, o Options) error {
 	const every = 1 << 14
 	ahead := 0
@@ -143,8 +142,8 @@ func (w *world) lookAhead() int {
 	ask := w.ask[:0]
 	for i, e := range next {
 		k := uint32(e.Data)
-		switch kind := int(e.Data >> 60); {
-		case kind >= eventStepEnd || kind == eventFault:
+		switch kind := int(e.Data >> kindShift); {
+		case kind >= eventFault:
 		case kind >= eventReach:
 			if i >= batch {
 				ask = append(ask, unsafe.Pointer(w.jobs.at(k)))
@@ -176,38 +175,49 @@ const (
 	eventGateDecided        // job: the gate has made up its mind
 	eventGateOverdue        // job: it has stood at the gate for long enough
 	eventFailure            // job: it gets job.verdict
-	eventFault              // service, host: a fault begins or ends
-	eventStepEnd            // a step of the time series ends
-	eventRare               // topic, consumer, delivery: see handleRare
+
+	eventFault         // service, host: a fault begins or ends
+	eventStepEnd       // a step of the time series ends
+	eventProduce       // topic: the next message is sent
+	eventHandOut       // topic: a message can be handed out
+	eventFetchAgain    // consumer: it asks again whether it may fetch
+	eventResume        // delivery: the wait before its next try is over
+	eventKill          // consumer: its process is killed
+	eventStartConsumer // consumer: its process begins again
+	eventExpireIdle    // pool: connections have had no work for too long
+	eventRestart       // host; the generation is its service: it is up again
+	eventMemoryFull    // the same: messages may have filled its memory
+	eventBufferFull    // process; the generation is its origin: its buffer may be full
+	eventDial          // connection: its request reaches the service
+	eventDialled       // connection: it is there, for its process
+	eventDialRefused   // connection: the process learns that there is none
+	eventDialOverdue   // connection: it was dialled for long enough
+	eventHungUp        // connection: the service learns that the process has closed it
 )
 
 const (
-	genBits = 28
-	genMask = 1<<genBits - 1
+	genBits   = 27
+	genMask   = 1<<genBits - 1
+	kindShift = 32 + genBits
 )
 
-func data(kind int, gen, i uint32) uint64 {
-	return uint64(kind)<<60 | uint64(gen&genMask)<<32 | uint64(i)
-}
-
 func (w *world) at(t time.Duration, kind int, gen, i uint32) {
-	w.events.Push(int64(t), data(kind, gen, i))
+	w.events.Push(int64(t), uint64(kind)<<kindShift|uint64(gen&genMask)<<32|uint64(i))
 }
 
 // handle works off one event. It reports whether to continue.
 func (w *world) handle(d uint64) bool {
 	gen, i := uint32(d>>32)&genMask, uint32(d)
-	switch kind := int(d >> 60); kind {
+	same := func(now uint32) bool { return now&genMask == gen }
+	switch kind := int(d >> kindShift); kind {
 	case eventStepEnd:
 		w.endStep()
 		return w.rec.moreToSee(w.now)
 	case eventFault:
 		w.services[i].changeFault(w, int(gen))
-	case eventRare:
-		w.handleRare(gen, i)
 	case eventReach, eventWorkDone, eventWrite, eventResponse, eventGateDecided, eventGateOverdue, eventFailure:
 		j := w.jobs.at(i)
-		if j.gen&genMask != gen {
+		if !same(j.gen) {
 			return true
 		}
 		switch kind {
@@ -226,47 +236,6 @@ func (w *world) handle(d uint64) bool {
 		case eventFailure:
 			w.sendResponse(i, j, int(j.verdict), w.now)
 		}
-	default:
-		f := w.flights.at(i)
-		if f.gen&genMask != gen {
-			return true
-		}
-		w.continueFlight(kind, i, f)
-	}
-	return true
-}
-
-// The events of topics and of connections are of one kind. What they are is the low bits of the
-// generation.
-const (
-	eventProduce       = iota // topic: the next message is sent
-	eventHandOut              // topic: a message can be handed out
-	eventFetchAgain           // consumer: it asks again whether it may fetch
-	eventResume               // delivery: the wait before its next try is over
-	eventKill                 // consumer: its process is killed
-	eventStartConsumer        // consumer: its process begins again
-	eventDial                 // connection: its request reaches the service
-	eventDialled              // connection: it is there, for its process
-	eventDialRefused          // connection: the process learns that there is none
-	eventDialOverdue          // connection: it was dialled for long enough
-	eventHungUp               // connection: the service learns that the process has closed it
-	eventExpireIdle           // pool: connections have had no work for too long
-	eventRestart              // host; the generation is its service: it is up again
-	eventMemoryFull           // the same: messages may have filled its memory
-	eventBufferFull           // process; the generation is its origin: its buffer may be full
-
-	rareBits = 4
-)
-
-func (w *world) scheduleRare(t time.Duration, what int, gen, i uint32) {
-	w.at(t, eventRare, gen<<rareBits|uint32(what), i)
-}
-
-// handleRare works off an event of a topic, a connection or a process that keeps one.
-func (w *world) handleRare(gen, i uint32) {
-	what, gen := gen&(1<<rareBits-1), gen>>rareBits
-	same := func(now uint32) bool { return now&(genMask>>rareBits) == gen }
-	switch what {
 	case eventProduce:
 		w.produce(w.topics[i])
 	case eventHandOut:
@@ -295,11 +264,16 @@ func (w *world) handleRare(gen, i uint32) {
 		w.memoryFull(w.services[gen], i)
 	case eventBufferFull:
 		w.bufferFull(w.origins[gen], i)
-	default:
+	case eventDial, eventDialled, eventDialRefused, eventDialOverdue, eventHungUp:
 		if c := w.conns.at(i); same(c.gen) {
-			w.continueConnection(what, i, c)
+			w.continueConnection(kind, i, c)
+		}
+	default:
+		if f := w.flights.at(i); same(f.gen) {
+			w.continueFlight(kind, i, f)
 		}
 	}
+	return true
 }
 
 // endStep counts what there is at the end of a step of the time series.

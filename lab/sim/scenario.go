@@ -508,12 +508,7 @@ func (f *Fault) share() float64 {
 	return 0.1
 }
 
-func (f *Fault) cold() float64 {
-	if f.Cold > 0 {
-		return f.Cold
-	}
-	return 10
-}
+func (f *Fault) cold() float64 { return cmp.Or(f.Cold, 10) }
 
 func (c *Consumers) processes() int { return cmp.Or(c.Processes, 1) }
 
@@ -523,21 +518,23 @@ func (p *Poison) down() time.Duration { return cmp.Or(p.Down, time.Second) }
 
 // each calls do for each process that k ends, and when, before the horizon.
 func (k *Kill) each(c *Consumers, horizon time.Duration, do func(process int, at time.Duration)) {
-	for at := k.At; at < horizon; at = saturating.Add(at, k.Every) {
+	repeat(k.At, k.Every, horizon, func(at time.Duration) {
 		for p := range cmp.Or(k.Processes, c.processes()) {
 			do(p, saturating.Add(at, time.Duration(p)*k.Apart))
 		}
-		if k.Every <= 0 {
-			return
-		}
-	}
+	})
 }
 
 // occurrences calls f for each time that a fault happens before the horizon.
 func (f *Fault) occurrences(horizon time.Duration, do func(from, to time.Duration)) {
-	for from := f.At; from < horizon; from = saturating.Add(from, f.Every) {
-		do(from, saturating.Add(from, f.For))
-		if f.Every <= 0 {
+	repeat(f.At, f.Every, horizon, func(from time.Duration) { do(from, saturating.Add(from, f.For)) })
+}
+
+// repeat calls do for each time from at on, so far apart (zero: once), before the horizon.
+func repeat(at, every, horizon time.Duration, do func(at time.Duration)) {
+	for ; at < horizon; at = saturating.Add(at, every) {
+		do(at)
+		if every <= 0 {
 			return
 		}
 	}

@@ -176,7 +176,6 @@ func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw
 	return verdictOK, now
 }
 
-// overRate reports whether an attempt comes faster than the rate limit allows.
 func (s *service) overRate(w *world, now time.Duration) bool {
 	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
 		w.rec.count(now, &w.rec.totals.RateLimited)
@@ -260,7 +259,6 @@ func (w *world) makeRoom(s *service, h *host) {
 	}
 }
 
-// startJob puts a worker to j.
 func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
 	s.hosts[j.host].busy++
@@ -268,7 +266,6 @@ func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
 	return w.continueJob(i, j)
 }
 
-// continueJob makes the next of the service's own calls for j, or does the work itself.
 func (w *world) continueJob(i uint32, j *job) time.Duration {
 	s := w.services[j.service]
 	if j.hop == handshake {
@@ -346,7 +343,6 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	w.sendResponse(i, j, verdict, w.now)
 }
 
-// workDone is the end of the work on j.
 func (w *world) workDone(i uint32, j *job) {
 	if w.services[j.service].def.Heap.Size > 0 && w.stillPaused(i, j) {
 		return
@@ -362,7 +358,6 @@ func (w *world) workDone(i uint32, j *job) {
 	w.sendResponse(i, j, verdictOK, w.now)
 }
 
-// writeContended is the second half of an attempt on a contended service.
 func (w *world) writeContended(i uint32, j *job) {
 	s := w.services[j.service]
 	if j.version != s.version {
@@ -374,7 +369,6 @@ func (w *world) writeContended(i uint32, j *job) {
 	w.sendResponse(i, j, verdictOK, w.now)
 }
 
-// countWork counts work that was done.
 func (w *world) countWork(s *service, j *job) {
 	if w.callerGone(j) {
 		w.rec.wasted(w.now)
@@ -452,7 +446,11 @@ func (w *world) fillWorkers(s *service, i uint32) {
 func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), jobAnswering
 	if j.visitor != 0 {
-		w.departGate(j, w.gateResult(j, verdict))
+		r := admission.Failed
+		if verdict == verdictOK && !w.callerGone(j) {
+			r = admission.Done
+		}
+		w.departGate(j, r)
 	}
 	switch arrives := saturating.Add(at, j.home); {
 	case arrives == never: // lost

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"container/heap"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -63,11 +62,10 @@ type message struct {
 // scheduleProduce makes the event of the next message.
 func (w *world) scheduleProduce(t *topic) {
 	if at := t.arrivals.at; at != never {
-		w.scheduleRare(at, eventProduce, 0, t.index)
+		w.at(at, eventProduce, 0, t.index)
 	}
 }
 
-// produce sends the message whose time has come.
 func (w *world) produce(t *topic) {
 	s := &t.arrivals
 	key := draw.Mix(s.key, s.n)
@@ -86,7 +84,6 @@ func (w *world) produce(t *topic) {
 	w.handOutMessages(t)
 }
 
-// scheduleMessage puts a message in its place in the schedule.
 func (w *world) scheduleMessage(t *topic, i uint32, m *message) {
 	if m.index < 0 {
 		heap.Push(&t.next, i)
@@ -118,7 +115,7 @@ func (w *world) handOutMessages(t *topic) {
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
 		if at := w.messages.at(t.next.of[0]).at; at != t.due {
 			t.due = at
-			w.scheduleRare(at, eventHandOut, 0, t.index)
+			w.at(at, eventHandOut, 0, t.index)
 		}
 	}
 }
@@ -198,7 +195,6 @@ func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 	}
 }
 
-// endDelivery ends a delivery, in whatever way.
 func (w *world) endDelivery(i uint32, x *delivery) {
 	c := x.c
 	last := len(c.hands) - 1
@@ -222,12 +218,6 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 	}
 	x.gen++
 	w.deliveries.release(i)
-}
-
-// stopAsking takes c out of the line of those who ask.
-func (t *topic) stopAsking(c *consumer) {
-	t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
-	c.asks = false
 }
 
 // A schedule is a heap of messages by when they can be handed out, then by age.

@@ -376,7 +376,7 @@ func (s *services) list() {
 	if len(s.index) > maxNames {
 		return
 	}
-	for _, n := range sortedKeys(s.index) {
+	for _, n := range slices.Sorted(maps.Keys(s.index)) {
 		if n != "" {
 			s.allowed += ", " + n
 		}
@@ -390,8 +390,6 @@ func (s *services) check(l *problem.List, field, name string) {
 }
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
-
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
 
 func share(l *problem.List, field string, v float64) {
 	l.Check(v >= 0 && v <= 1, field, v, "a share from 0 to 1")

@@ -228,6 +228,21 @@ func TestValidateTogether(t *testing.T) {
 			s.Fleets[0].Arrivals = Arrivals{Kind: AtOnce, Each: 1 << 20}
 			s.Fleets[0].Processes = 1 << 20
 		}, "Fleets[0].Arrivals.Each"},
+		{func(s *Scenario) { s.Fleets[0].Redial, s.Fleets[0].Arrivals.Each = true, 2 }, "Fleets[0].Redial"},
+		{func(s *Scenario) {
+			s.Fleets[0].Redial, s.Fleets[0].Arrivals = true, Arrivals{Kind: Closed, Think: fixed(second)}
+		}, "Fleets[0].Redial"},
+		{func(s *Scenario) { s.Fleets[0].Link.On, s.Fleets[0].Arrivals.Each = true, 2 }, "Fleets[0].Link.On"},
+		{func(s *Scenario) { s.Fleets[0].Link = Link{On: true, From: "api"} }, "Fleets[0].Link.From"},
+		{func(s *Scenario) { s.Fleets[0].Link = Link{On: true, From: "b", PerSecond: 1} }, "Fleets[0].Link.PerSecond"},
+		{func(s *Scenario) { s.Fleets[0].Link = Link{On: true, Buffer: 1} }, "Fleets[0].Link.Buffer"},
+		{func(s *Scenario) {
+			s.Fleets[0].Link.On, s.Services[0].Faults[0].Kind, s.Services[0].Faults[0].Silent = true, Crash, true
+		}, "Fleets[0].Link.On"},
+		{func(s *Scenario) { s.Fleets[0].Network.Pool = Pool{Size: 3} }, "Fleets[0].Network.Pool.On"},
+		{func(s *Scenario) {
+			s.Fleets[0].Network.Endpoints = Endpoints{On: true, Config: outlier.Config{MaxEjected: 101}}
+		}, "Fleets[0].Network.Endpoints.Config.MaxEjected"},
 		{func(s *Scenario) { s.Services[0].Calls = make([]Hop, 1001) }, "Services[0].Calls"},
 		{func(s *Scenario) { s.Services[0].Faults = make([]Fault, 1001) }, "Services[0].Faults"},
 		{func(s *Scenario) { s.Services[0].Faults[0] = Fault{For: 1, Every: time.Minute / 65535} }, ""},

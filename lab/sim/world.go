@@ -123,7 +123,6 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	return w, nil
 }
 
-// engineRandom is the engine's source of randomness.
 func (w *world) engineRandom() uint64 {
 	w.asked++
 	return draw.Mix(w.key, w.asked)
@@ -191,7 +190,10 @@ func (b *builder) build() error {
 		}
 		w.openPools(o)
 	}
-	w.startArrivals()
+	for _, s := range w.streams {
+		s.findFirst()
+	}
+	w.pickStream()
 	return nil
 }
 
@@ -345,13 +347,13 @@ func (b *builder) topic(i int, def *Topic) {
 		if c.Wary {
 			w.learnOutage(x)
 		} else {
-			w.scheduleRare(0, eventStartConsumer, 0, x.index)
+			w.at(0, eventStartConsumer, 0, x.index)
 		}
 	}
 	for k := range c.Kills {
 		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
-			w.scheduleRare(at, eventKill, 0, uint32(first+p))
-			w.scheduleRare(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
+			w.at(at, eventKill, 0, uint32(first+p))
+			w.at(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
 		})
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/lullgo/lull/integrations/lullsql"
 )
 
-// provoked is a code of docs/sql.md that a server answers with: to the statement do, after those of before in its
+// provoked is a code of docs/protocols.md that a server answers with: to the statement do, after those of before in its
 // session, and those of other in another one. A statement that begins with & waits for a lock.
 type provoked struct {
 	code          string
@@ -82,9 +82,9 @@ var onSQLite = []provoked{
 	{"SQLite 19", nil, nil, "INSERT INTO p VALUES (1, 1)", "permanent", "", ""},
 }
 
-// The codes of docs/sql.md that were provoked are those that this test provokes, and they mean what it says.
+// The codes of docs/protocols.md that were provoked are those that this test provokes, and they mean what it says.
 func TestProvoked(t *testing.T) {
-	text, err := os.ReadFile("../../docs/sql.md")
+	text, err := os.ReadFile("../../docs/protocols.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestProvoked(t *testing.T) {
 		all = append(all, x.code)
 	}
 	if !slices.Equal(documented, all) {
-		t.Errorf("provoked as docs/sql.md says: %q; want `%s`", documented, strings.Join(all, "`, `"))
+		t.Errorf("provoked as docs/protocols.md says: %q; want `%s`", documented, strings.Join(all, "`, `"))
 	}
 	file := "file:" + t.TempDir() + "/db"
 	t.Run("SQLite", func(t *testing.T) {

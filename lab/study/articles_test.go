@@ -1,6 +1,6 @@
 // Package study_test holds what the study needs that no scenario file can say: a
 // jitter that the engine does not have, and code and sums that the articles
-// print. The figures of lab/study.md that come from here name the test.
+// print. The figures of lab/study/README.md that come from here name the test.
 package study_test
 
 import (

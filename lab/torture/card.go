@@ -3,7 +3,6 @@ package torture
 import (
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -98,24 +97,11 @@ func ofServers(cards []*Card) bool { return len(cards) > 0 && cards[0].Server }
 func (c *Card) lines(groups []string) []Line {
 	lines := make([]Line, len(groups))
 	for i, group := range groups {
-		l := Line{Group: group, Grade: NotApplicable}
-		for _, r := range c.Results {
-			if r.Group != group {
-				continue
-			}
-			switch r.Grade {
-			case Pass:
-				l.Pass++
-			case Warn:
-				l.Warn++
-			case Fail:
-				l.Fail++
-			default:
-				l.NotApplies++
-			}
-			if severity(r.Grade) > severity(l.Grade) {
-				l.Grade = r.Grade
-				l.Why = r.Case + ": " + r.Why
+		of := Card{Results: slices.DeleteFunc(slices.Clone(c.Results), func(r Result) bool { return r.Group != group })}
+		l := Line{Group: group, Pass: of.Count(Pass), Warn: of.Count(Warn), Fail: of.Count(Fail), NotApplies: of.Count(NotApplicable), Grade: NotApplicable}
+		for _, r := range of.Results {
+			if r.Grade.severity() > l.Grade.severity() {
+				l.Grade, l.Why = r.Grade, r.Case+": "+r.Why
 			}
 		}
 		if l.Grade == Pass {
@@ -126,17 +112,8 @@ func (c *Card) lines(groups []string) []Line {
 	return lines
 }
 
-func severity(g Grade) int {
-	switch g {
-	case Pass:
-		return 1
-	case Warn:
-		return 2
-	case Fail:
-		return 3
-	}
-	return 0
-}
+// severity is -1 for what is no grade.
+func (g Grade) severity() int { return slices.Index([]Grade{NotApplicable, Pass, Warn, Fail}, g) }
 
 // Count returns how many results have a grade.
 func (c *Card) Count(g Grade) int {
@@ -151,12 +128,11 @@ func (c *Card) Count(g Grade) int {
 
 // Result returns the result of a case, and reports whether there is one.
 func (c *Card) Result(name string) (Result, bool) {
-	for _, r := range c.Results {
-		if r.Case == name {
-			return r, true
-		}
+	i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Case == name })
+	if i < 0 {
+		return Result{}, false
 	}
-	return Result{}, false
+	return c.Results[i], true
 }
 
 // WriteJSON writes cards as JSON.
@@ -164,9 +140,11 @@ func WriteJSON(w io.Writer, cards []*Card) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(struct {
-		Cards []*Card `json:"cards"`
-	}{cards})
+	return e.Encode(document{cards})
+}
+
+type document struct {
+	Cards []*Card `json:"cards"`
 }
 
 // mostJSON bounds what ReadJSON reads.
@@ -174,9 +152,7 @@ const mostJSON = 256 << 20
 
 // ReadJSON reads what WriteJSON wrote.
 func ReadJSON(r io.Reader) ([]*Card, error) {
-	var doc struct {
-		Cards []*Card `json:"cards"`
-	}
+	var doc document
 	if err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); err != nil {
 		return nil, fmt.Errorf("cards: %w", err)
 	}
@@ -190,9 +166,7 @@ func ReadJSON(r io.Reader) ([]*Card, error) {
 			return nil, fmt.Errorf("cards: cards[%d].server is %v, and that of cards[0] is not: clients and servers do not go together", i, c.Server)
 		}
 		for j, r := range c.Results {
-			switch r.Grade {
-			case Pass, Warn, Fail, NotApplicable:
-			default:
+			if r.Grade.severity() < 0 {
 				return nil, fmt.Errorf("cards: cards[%d].results[%d].verdict.grade is %q, want pass, warn, fail or n/a", i, j, r.Grade)
 			}
 		}
@@ -243,19 +217,10 @@ func WriteJUnit(w io.Writer, cards []*Card) error {
 		}
 		doc.Suites = append(doc.Suites, s)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(doc, "", " ")
+	if err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", " ")
-	if err := e.Encode(doc); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
 	return err
 }
-
-var (
-	errLimit = errors.New("the case is over: it had not ended after the time that the case gives it")
-	errFlood = errors.New("it flooded the server")
-)

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -60,11 +59,8 @@ func (c Case) longerTimes(times int) Case {
 	if times == 1 {
 		return c
 	}
-	if c.limit == 0 {
-		c.limit = defaultLimit
-	}
 	by := time.Duration(times)
-	c.times, c.timeout, c.limit = times, by*c.timeout, by*c.limit
+	c.times, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
@@ -74,6 +70,11 @@ func (c Case) longerTimes(times int) Case {
 
 // generous returns what an upper bound of the case is generous by, where d is that of the first try.
 func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+
+// result is that of a case that was not graded yet.
+func (c Case) result() Result {
+	return Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+}
 
 // mostTries is how often a case is tried, if a busy machine may have spoilt it.
 const mostTries = 3
@@ -139,17 +140,18 @@ const (
 	doorWrong   door = "tls-wrong"   // the certificate is for another name
 	doorExpired door = "tls-expired" // it expired yesterday
 	doorUnknown door = "tls-unknown" // nobody knows who signed it
-	doorFrames  door = "frames"      // HTTP/2 alone, over TLS, frame by frame
+	doorFrames  door = "frames"      // HTTP/2 over TLS, frame by frame
 	doorClosed  door = "closed"      // nobody listens
 )
 
-// An arrival is what becomes of a connection that has just been accepted.
+// An arrival is what becomes of a connection that has just been accepted, for the time line.
 type arrival string
 
 const (
-	arriveReset arrival = "reset" // it is reset
-	arriveClose arrival = "close" // it is closed
-	arriveHello arrival = "hello" // it is reset when the first bytes of TLS have come
+	arriveGood  arrival = "is accepted"
+	arriveReset arrival = "is reset as soon as it is accepted"
+	arriveClose arrival = "is closed as soon as it is accepted"
+	arriveHello arrival = "is reset in the handshake" // when the first bytes of TLS have come
 )
 
 // An answer is what becomes of a request.
@@ -180,8 +182,8 @@ type fault struct {
 	// Over HTTP/1.1 the connection ends after a part of a response, with RST if it is reset, and else with FIN.
 	part  string
 	reset bool
-	// frames plays it over HTTP/2, on a stream, and reports whether the connection goes on.
-	frames func(f *framer, stream uint32) bool
+	// frame is sent over HTTP/2 in the place of an answer on a stream. After a GOAWAY the connection ends.
+	frame func(stream uint32) []byte
 }
 
 // Cases returns all cases, in the order of Groups.
@@ -199,11 +201,7 @@ func Cases() []Case {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
-	if unused != "" {
-		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", unused)
-	}
-	return picked, nil
+	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
 }
 
 // good is the answer that ends a script.

@@ -36,10 +36,10 @@ func http2OnceCases() []Case {
 
 // What the server plays, with the codes of RFC 9113, 7.
 var (
-	frameRefuse    = &fault{name: "refuse-stream", frames: func(f *framer, stream uint32) bool { return f.reset(stream, 7) }} // REFUSED_STREAM
-	frameInternal  = &fault{name: "internal", frames: func(f *framer, stream uint32) bool { return f.reset(stream, 2) }}      // INTERNAL_ERROR
-	frameGoaway    = &fault{name: "goaway", frames: func(f *framer, _ uint32) bool { return f.goaway(0, 0) }}                 // the request is not among the processed
-	frameProcessed = &fault{name: "goaway-after", frames: func(f *framer, stream uint32) bool { return f.goaway(stream, 2) }} // it is
+	frameRefuse    = &fault{name: "refuse-stream", frame: func(stream uint32) []byte { return frame(frameRST, stream, 7) }}    // REFUSED_STREAM
+	frameInternal  = &fault{name: "internal", frame: func(stream uint32) []byte { return frame(frameRST, stream, 2) }}         // INTERNAL_ERROR
+	frameGoaway    = &fault{name: "goaway", frame: func(uint32) []byte { return frame(frameGone, 0, 0, 0) }}                   // the request is not among the processed
+	frameProcessed = &fault{name: "goaway-after", frame: func(stream uint32) []byte { return frame(frameGone, 0, stream, 2) }} // it is
 )
 
 const noHTTP2 outcome = "does not speak HTTP/2 here"

@@ -27,8 +27,8 @@ func waitCases() []Case {
 			plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, alone: true, script: failing(503),
 			unless: (*Seen).noWaits, judge: jitter, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNothingIsRandom},
 		{Name: "wait-herd", Does: "fails twenty clients at the same moment with 503, six times", Source: backoff,
-			plan: plan{calls: 120, fresh: true, rounds: 6}, alone: true, limit: 60 * time.Second, script: []answer{{status: 503, gather: 20}, good},
-			unless: (*Seen).noWaits, judge: herd(20), rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart(20)},
+			plan: plan{calls: 6 * herdSize, fresh: true, rounds: 6}, alone: true, limit: 60 * time.Second, script: []answer{{status: 503, gather: herdSize}, good},
+			unless: (*Seen).noWaits, judge: herd, rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart},
 		{Name: "wait-refused", Does: "resets twenty connections as soon as they are accepted", Source: "SRE book, Addressing Cascading Failures",
 			doors: slices.Repeat([]arrival{arriveReset}, 20), script: []answer{good}, judge: fewConnections, rules: rules{Pass: {fewConnectionsMade}, Warn: {manyConnections, stillTried}}},
 	}
@@ -293,6 +293,9 @@ func jitter(s *Seen) finding {
 	return did(random, "the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), words.Rounded(low), words.Rounded(median), words.Rounded(waits[len(waits)-1]))
 }
 
+// herdSize is how many clients fail together.
+const herdSize = 20
+
 // A round is clients that failed together.
 type round struct {
 	clients, together int           // how many of those came back within width
@@ -302,13 +305,12 @@ type round struct {
 // herd reports whether they came back together.
 func (r round) herd() bool { return 5*r.together > 4*r.clients }
 
-// roundsOf returns the rounds of so many clients each.
-func (s *Seen) roundsOf(size int) []round {
+func (s *Seen) rounds() []round {
 	var rounds []round
 	for n := 0; ; n++ {
 		var waits []time.Duration
 		for _, a := range s.Attempts {
-			if a.Number == 2 && a.Call/size == n {
+			if a.Number == 2 && a.Call/herdSize == n {
 				if p := s.of(a.Call); p[0].Answered > 0 {
 					waits = append(waits, a.Arrived-p[0].Answered)
 				}
@@ -334,30 +336,28 @@ func (s *Seen) roundsOf(size int) []round {
 // fifths come back within a fifth of the wait? A busy machine can drive the retries of a round
 // apart, and together; so nearly all rounds decide. The chance that twenty waits which are
 // drawn evenly from ±20 % look like a herd in five of six rounds is below 1 in 100,000.
-func herd(size int) func(*Seen) finding {
-	return func(s *Seen) finding {
-		herds, of := s.herds(size)
-		worst := round{}
-		for _, r := range s.roundsOf(size) {
-			if r.together > worst.together {
-				worst = r
-			}
+func herd(s *Seen) finding {
+	herds, of := s.herds()
+	worst := round{}
+	for _, r := range s.rounds() {
+		if r.together > worst.together {
+			worst = r
 		}
-		switch {
-		case of == 0:
-			return did(tooFew, "too few retries to judge")
-		case someHerds(herds, of):
-			return did(sometimesTogether, "more than four fifths came back together in %d of %d rounds: neither nearly always nor hardly ever", herds, of)
-		case herds > of/2:
-			return did(together, "%d of %d clients came back within the same %s (the median wait is %s), and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), words.Rounded(worst.median), herds, of)
-		}
-		return did(spread, "at most %d of %d clients came back within the same %s, and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), herds, of)
 	}
+	switch {
+	case of == 0:
+		return did(tooFew, "too few retries to judge")
+	case someHerds(herds, of):
+		return did(sometimesTogether, "more than four fifths came back together in %d of %d rounds: neither nearly always nor hardly ever", herds, of)
+	case herds > of/2:
+		return did(together, "%d of %d clients came back within the same %s (the median wait is %s), and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), words.Rounded(worst.median), herds, of)
+	}
+	return did(spread, "at most %d of %d clients came back within the same %s, and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), herds, of)
 }
 
 // herds returns in how many of the rounds the clients were a herd.
-func (s *Seen) herds(size int) (herds, of int) {
-	rounds := s.roundsOf(size)
+func (s *Seen) herds() (herds, of int) {
+	rounds := s.rounds()
 	for _, r := range rounds {
 		if r.herd() {
 			herds++
@@ -371,13 +371,9 @@ func someHerds(herds, of int) bool { return 4*herds > of && 4*herds < 3*of }
 
 // mayDriveAHerdApart reports whether a busy machine can be why clients seem to be a herd, or not
 // to be one: the rounds differ.
-func mayDriveAHerdApart(size int) func(*Seen) bool {
-	return func(s *Seen) bool {
-		if _, ok := s.noWaits(); ok {
-			return false
-		}
-		return someHerds(s.herds(size))
-	}
+func mayDriveAHerdApart(s *Seen) bool {
+	_, none := s.noWaits()
+	return !none && someHerds(s.herds())
 }
 
 // fewConnections is the judge of connections that all end at once.

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"math/big"
 	"net"
 	"time"
@@ -16,17 +15,12 @@ import (
 
 // An authority signs the certificates of the cases. Clients are given its own certificate.
 type authority struct {
-	pool *x509.CertPool
 	pem  []byte
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
 func newAuthority() (*authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "lull torture"},
@@ -36,25 +30,28 @@ func newAuthority() (*authority, error) {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	der, key, err := (*authority)(nil).sign(template)
 	if err != nil {
 		return nil, err
 	}
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
+	return &authority{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert, key}, err
+}
+
+// sign makes a key and its certificate. That of a nil authority is signed by itself.
+func (a *authority) sign(template *x509.Certificate) (der []byte, key *ecdsa.PrivateKey, err error) {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, nil, err
 	}
-	a := &authority{pool: x509.NewCertPool(), cert: cert, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
-	a.pool.AddCert(cert)
-	return a, nil
+	if a == nil {
+		a = &authority{cert: template, key: key}
+	}
+	der, err = x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	return der, key, err
 }
 
 // leaf returns the certificate that a door shows.
 func (a *authority) leaf(d door) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
 		Subject:      pkix.Name{CommonName: "localhost"},
@@ -65,26 +62,14 @@ func (a *authority) leaf(d door) (tls.Certificate, error) {
 		DNSNames:     []string{"localhost"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	signer, signerKey := a.cert, a.key
 	switch d {
 	case doorWrong:
 		template.DNSNames, template.IPAddresses = []string{"elsewhere.example"}, nil
 	case doorExpired:
 		template.NotAfter = time.Now().Add(-24 * time.Hour)
 	case doorUnknown:
-		signer, signerKey = template, key
+		a = nil
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signerKey)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
-}
-
-func poolOf(certificates []byte) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(certificates) {
-		return nil, errors.New("there is no certificate in what should be the cases' authority")
-	}
-	return pool, nil
+	der, key, err := a.sign(template)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }

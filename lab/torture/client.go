@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,16 +78,11 @@ type inProcess struct {
 func (p inProcess) Name() string { return p.name }
 
 func (p inProcess) Start(_ context.Context, e Env, _ bool) (Session, error) {
-	pool, err := poolOf(e.CA)
-	if err != nil {
-		return nil, err
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(e.CA) {
+		return nil, errors.New("there is no certificate in what should be the cases' authority")
 	}
-	return &inSession{p: p, tls: &tls.Config{RootCAs: pool}, clients: map[int]*one{}}, nil
-}
-
-type one struct {
-	base *http.Transport
-	doer Doer
+	return &inSession{p: p, tls: &tls.Config{RootCAs: pool}, clients: map[int]Doer{}}, nil
 }
 
 type inSession struct {
@@ -93,25 +90,25 @@ type inSession struct {
 	tls *tls.Config
 
 	mu      sync.Mutex
-	clients map[int]*one
+	clients map[int]Doer
+	bases   []*http.Transport // theirs
 }
 
 func (s *inSession) client(n int) (Doer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.clients[n]; c != nil {
-		return c.doer, nil
+	if doer := s.clients[n]; doer != nil {
+		return doer, nil
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.Proxy = nil // the cases are on this machine
 	base.TLSClientConfig = s.tls.Clone()
 	base.ForceAttemptHTTP2 = true
 	doer, err := s.p.new(base)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.clients[n], s.bases = doer, append(s.bases, base)
 	}
-	s.clients[n] = &one{base, doer}
-	return doer, nil
+	return doer, err
 }
 
 func (s *inSession) Call(ctx context.Context, c Call) Outcome {
@@ -161,8 +158,8 @@ func do(doer Doer, r *http.Request) Outcome {
 func (s *inSession) Close() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.clients {
-		c.base.CloseIdleConnections()
+	for _, base := range s.bases {
+		base.CloseIdleConnections()
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,30 +15,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/tail"
 )
 
 // Command returns a client that is a program: an adapter around the client that is graded.
 //
-// An adapter reads bodies and ends calls as the documentation of its client shows, and adds nothing to that: no timer, no check and
-// no handler of its own (docs/torture.md).
-//
-// An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
-// {timeout-ms} (0 for the client's own timeout) and {key} (empty for none). The program makes
-// one logical call and exits with 0 if that succeeded.
-//
-// A program without {url} among its arguments stays up for a case: it prints the line "ready",
-// and then reads calls from its standard input, a line each, with seven fields between tabs:
-//
-//	ID  CLIENT  METHOD  URL  BODY-FILE  TIMEOUT-MS  KEY
-//
-// BODY-FILE and KEY are "-" if there is none. New calls may come while others run. Calls of
-// different CLIENTs stand for different processes, and share nothing. When a call is over, the
-// program prints a line. The order does not matter:
-//
-//	ID  ok  STATUS          or          ID  failed  STATUS  TEXT
-//
-// A STATUS that is not known is 0. The program exits at the end of its input. What it writes to
-// its standard error is not part of the protocol.
+// An argument may have the placeholders {url}, {method}, {body-file}, {timeout-ms} and {key}. Then the program makes one logical call, and
+// exits with 0 if that succeeded. A program without {url} among its arguments stays up for a case, and reads calls from its
+// standard input. docs/torture.md has the protocol, and what an adapter must not do.
 //
 // The environment variable LULL_TORTURE_CA names the file with the certificate of the cases, and
 // so do the variables that the common libraries read.
@@ -61,16 +46,12 @@ type command struct {
 
 func (c *command) Name() string { return c.name }
 
-func (c *command) staysUp() bool {
-	return !slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") })
-}
-
 func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
 	environment := append(withoutProxies(os.Environ()),
 		"LULL_TORTURE_CA="+e.CAFile, "SSL_CERT_FILE="+e.CAFile, "NODE_EXTRA_CA_CERTS="+e.CAFile, "CURL_CA_BUNDLE="+e.CAFile,
 		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
 		"NO_PROXY=*", "no_proxy=*")
-	if !c.staysUp() {
+	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") }) {
 		return &processes{args: c.args, env: environment}, nil
 	}
 	return startResident(ctx, c.args, environment, c.exit)
@@ -85,30 +66,10 @@ func withoutProxies(environment []string) []string {
 	})
 }
 
-// A tail keeps the last bytes that were written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 2000
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if len(t.b) > tailSize {
-		t.b = append([]byte(nil), t.b[len(t.b)-tailSize:]...)
-	}
-	return len(p), nil
-}
-
-// last returns the last line.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(t.b, []byte("?")))), "\n")
-	return lines[len(lines)-1]
+// lastLine returns the last line of what a program has written.
+func lastLine(t *tail.Tail) string {
+	text := strings.ToValidUTF8(t.String(), "?")
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // processes makes each call by a process of its own.
@@ -136,22 +97,22 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	for i, arg := range p.args {
 		args[i] = fill.Replace(arg)
 	}
-	var out tail
+	var out tail.Tail
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
-	alone(cmd)
+	cmd.SysProcAttr = child.OwnGroup()
 	if err := cmd.Start(); err != nil {
 		why := "the client does not start: " + err.Error()
 		p.end.CompareAndSwap(nil, &why)
 		return Outcome{Text: err.Error()}
 	}
-	stop := context.AfterFunc(ctx, func() { end(cmd.Process) })
+	stop := context.AfterFunc(ctx, func() { child.KillGroup(cmd.Process) })
 	defer stop()
 	cmd.WaitDelay = time.Second
 	err := cmd.Wait()
-	o := Outcome{OK: err == nil, Text: out.last()}
-	if o.Text == "" && err != nil {
-		o.Text = err.Error()
+	o := Outcome{OK: err == nil, Text: lastLine(&out)}
+	if err != nil {
+		o.Text = cmp.Or(o.Text, err.Error())
 	}
 	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
 		why := "the client died: " + err.Error()
@@ -167,7 +128,7 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	errs   tail
+	errs   tail.Tail
 	exit   time.Duration // how long it may take to end when its input has ended
 	exited chan struct{} // closed when its output has ended, and its errors have been read
 
@@ -181,7 +142,7 @@ const readyWithin = time.Minute
 
 func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
-	alone(r.cmd)
+	r.cmd.SysProcAttr = child.OwnGroup()
 	r.cmd.Env = env
 	errs, err := r.cmd.StderrPipe()
 	if err != nil {
@@ -218,7 +179,7 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 	case <-ready:
 		return r, nil
 	case <-r.exited:
-		err = fmt.Errorf("it ended before it was ready: %s", r.errs.last())
+		err = fmt.Errorf("it ended before it was ready: %s", lastLine(&r.errs))
 	case <-timer.C:
 		err = fmt.Errorf("it was not ready after %v: it has to print the line \"ready\"", readyWithin)
 	case <-ctx.Done():
@@ -274,19 +235,13 @@ func parseAnswer(line string) (id int, o Outcome, ok bool) {
 
 func (r *resident) Call(ctx context.Context, c Call) Outcome {
 	answer := make(chan Outcome, 1)
-	or := func(s string) string {
-		if s == "" {
-			return "-"
-		}
-		return s
-	}
-	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, or(c.File), c.Timeout.Milliseconds(), or(c.Key))
+	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, cmp.Or(c.File, "-"), c.Timeout.Milliseconds(), cmp.Or(c.Key, "-"))
 	r.mu.Lock()
 	r.waiting[c.ID] = answer
 	_, err := io.WriteString(r.stdin, line)
 	r.mu.Unlock()
 	if err != nil {
-		return Outcome{Text: "the client takes no more calls: " + err.Error() + "; " + r.errs.last()}
+		return Outcome{Text: "the client takes no more calls: " + err.Error() + "; " + lastLine(&r.errs)}
 	}
 	select {
 	case o := <-answer:
@@ -296,7 +251,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 		case o := <-answer:
 			return o
 		default:
-			return Outcome{Text: "the client ended without an answer: " + r.errs.last()}
+			return Outcome{Text: "the client ended without an answer: " + lastLine(&r.errs)}
 		}
 	case <-ctx.Done():
 		return Outcome{Text: "no answer", Ended: context.Cause(ctx).Error()}
@@ -307,7 +262,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 func (r *resident) died() string {
 	select {
 	case <-r.exited:
-		return "the client ended in the midst of the case: " + cmp.Or(r.errs.last(), "it wrote no error")
+		return "the client ended in the midst of the case: " + cmp.Or(lastLine(&r.errs), "it wrote no error")
 	default:
 		return ""
 	}
@@ -332,7 +287,7 @@ func (r *resident) Close() string {
 			note = fmt.Sprintf("process %d did not exit at the end of its input, and was ended", r.cmd.Process.Pid)
 		}
 	}
-	end(r.cmd.Process) // and what it has started
+	child.KillGroup(r.cmd.Process) // and what it has started
 	r.cmd.Wait()
 	return note
 }

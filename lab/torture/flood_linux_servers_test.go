@@ -46,7 +46,7 @@ func TestAFloodOfAttemptsToConnect(t *testing.T) {
 	t.Parallel()
 	s := standingServer(t)
 	offer(t, addressOf(s), 10_000)
-	if status, text := fetch(t, s.URL()+"t/once-400/after"); status != 400 {
+	if status, text := fetch(s.URL() + "t/once-400/after"); status != 400 {
 		t.Errorf("the next client gets %d, %s", status, text)
 	}
 	cards := s.Cards()
@@ -99,7 +99,7 @@ func BenchmarkFlood(b *testing.B) {
 		s.gate.log.mu.Lock()
 		b.ReportMetric(float64(s.gate.log.accepted)/float64(b.N), "accepted/op")
 		s.gate.log.mu.Unlock()
-		if status, text := fetch(b, s.URL()+"t/once-400/after"); status != 400 {
+		if status, text := fetch(s.URL() + "t/once-400/after"); status != 400 {
 			b.Errorf("the next client gets %d, %s", status, text)
 		}
 	}

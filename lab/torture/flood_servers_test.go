@@ -53,7 +53,7 @@ func TestAFloodOfConnections(t *testing.T) {
 	if got := flood(t, addressOf(s), connections); got != connections {
 		t.Errorf("%d of %d connections were answered", got, connections)
 	}
-	if status, text := fetch(t, s.URL()+"t/once-400/after"); status != 400 {
+	if status, text := fetch(s.URL() + "t/once-400/after"); status != 400 {
 		t.Errorf("the next one gets %d, %s", status, text)
 	}
 	r, ok := s.Cards()[0].Result("once-success")

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"bytes"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -49,35 +48,5 @@ func FuzzAddress(f *testing.F) {
 			t.Errorf("%q is call %d at depth %d", path, call, depth)
 		}
 		dated(value, time.Unix(1_000_000_000, 0))
-	})
-}
-
-// Whatever a client sends in frames, the server goes on or ends the connection.
-func FuzzFrames(f *testing.F) {
-	begin := preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	f.Add([]byte(begin+"\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"), uint8(0))
-	f.Add([]byte(begin+"\x00\x00\x01\x01\x04\x00\x00\x00\x01\x82\x00\x00\x02\x00\x01\x00\x00\x00\x01ab"), uint8(1))
-	f.Add([]byte(begin+"\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x08"), uint8(2))
-	faults := []*fault{nil, frameRefuse, frameInternal}
-	f.Fuzz(func(t *testing.T, b []byte, which uint8) {
-		client, server := net.Pipe()
-		s := &site{c: Case{script: []answer{{status: 200, fault: faults[int(which)%len(faults)]}}}, log: newLog(100, func() {})}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			defer server.Close()
-			(&framer{site: s, conn: server, number: 1, streams: map[uint32]*stream{}}).serve()
-		}()
-		go func() {
-			buffer := make([]byte, 1<<12)
-			for {
-				if _, err := client.Read(buffer); err != nil {
-					return
-				}
-			}
-		}()
-		client.Write(b)
-		client.Close()
-		<-done
 	})
 }

@@ -9,93 +9,56 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // slow is a client of which each call begins and ends late: a program that is slow to start and to exit.
-type slow struct {
-	Client
-	before, after time.Duration
-}
-
-func (s slow) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
-	session, err := s.Client.Start(ctx, e, stayUp)
-	return slowSession{session, s}, err
-}
-
-type slowSession struct {
-	Session
-	slow
-}
-
-func (s slowSession) Call(ctx context.Context, c Call) Outcome {
-	time.Sleep(s.before)
-	defer time.Sleep(s.after)
-	return s.Session.Call(ctx, c)
+func slow(client Client, before, after time.Duration) Client {
+	return changed{client, func(ctx context.Context, s Session, c Call) Outcome {
+		time.Sleep(before)
+		defer time.Sleep(after)
+		return s.Call(ctx, c)
+	}}
 }
 
 // A client that starts slowly has the verdicts of one that does not.
 func TestASlowStart(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"deadline-hint", "deadline-silent", "deadline-attempts"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"deadline-hint", "deadline-silent", "deadline-attempts"}))
 	for i := range cases {
 		cases[i].timeout = time.Second
 	}
-	check(t, slow{Lull("lullhttp", lull.Policy{}), 1100 * ms, 100 * ms}, cases, func(string) Grade { return Pass })
+	check(t, slow(Lull("lullhttp", lull.Policy{}), 1100*ms, 100*ms), cases, func(string) Grade { return Pass })
 }
 
 // The time of a case begins when the client comes: what it needed until then is no part of it.
 func TestTheLimitBeginsWhenTheClientComes(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"once-success"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"once-success"}))
 	cases[0].limit, cases[0].script = 4*time.Second, []answer{{status: 200, delay: 2 * time.Second}}
-	check(t, slow{NetHTTP(), 2500 * ms, 0}, cases, func(string) Grade { return Pass })
+	check(t, slow(NetHTTP(), 2500*ms, 0), cases, func(string) Grade { return Pass })
 	cases[0].limit, cases[0].script = time.Second, []answer{{status: 200, fault: faultSilent}}
-	check(t, slow{NetHTTP(), 0, 0}, cases, func(string) Grade { return Fail })
+	check(t, slow(NetHTTP(), 0, 0), cases, func(string) Grade { return Fail })
 }
 
 // tardy is a client of which the machine takes a share: a timeout of less than so long is up before its
 // request arrives.
-type tardy struct {
-	Client
-	by time.Duration
-}
-
-func (y tardy) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
-	session, err := y.Client.Start(ctx, e, stayUp)
-	return tardySession{session, y.by}, err
-}
-
-type tardySession struct {
-	Session
-	by time.Duration
-}
-
-func (y tardySession) Call(ctx context.Context, c Call) Outcome {
-	if c.Timeout > 0 && c.Timeout <= y.by {
-		time.Sleep(c.Timeout)
-		return Outcome{Text: "its time was up"}
-	}
-	return y.Session.Call(ctx, c)
+func tardy(client Client, by time.Duration) Client {
+	return changed{client, func(ctx context.Context, s Session, c Call) Outcome {
+		if c.Timeout > 0 && c.Timeout <= by {
+			time.Sleep(c.Timeout)
+			return Outcome{Text: "its time was up"}
+		}
+		return s.Call(ctx, c)
+	}}
 }
 
 // A request that does not arrive in time is given longer times, and the verdict is that of a quick machine.
 func TestLongerTimes(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"deadline-silent"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"deadline-silent"}))
 	cases[0].timeout = time.Second // two in the second try, four in the third
-	card, err := Run(t.Context(), tardy{NetHTTP(), 2 * time.Second}, Options{Cases: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must.Have(Run(t.Context(), tardy(NetHTTP(), 2*time.Second), Options{Cases: cases}))
 	r := card.Results[0]
 	if want := "try 3: "; r.Grade != Pass || !strings.HasPrefix(r.Events[0].Text, want) || !strings.HasSuffix(r.Events[0].Text, "times are 4 times as long") {
 		t.Errorf("%s (%s), and %q is first, want a pass and %q", r.Grade, r.Why, r.Events[0].Text, want)
@@ -103,11 +66,8 @@ func TestLongerTimes(t *testing.T) {
 	if c := cases[0].longerTimes(4); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
 		t.Errorf("four times as long are %v of %v, and the first %v of %v", c.timeout, c.limit, cases[0].timeout, cases[0].limit)
 	}
-	slow, err := Select([]string{"hedge-get"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := slow[0].longerTimes(2); c.script[0].delay != 6*time.Second || slow[0].script[0].delay != 3*time.Second {
-		t.Errorf("the slow answer takes %v in the second try, and %v in the first", c.script[0].delay, slow[0].script[0].delay)
+	hedged := caseNamed("hedge-get")
+	if c := hedged.longerTimes(2); c.script[0].delay != 6*time.Second || hedged.script[0].delay != 3*time.Second {
+		t.Errorf("the slow answer takes %v in the second try, and %v in the first", c.script[0].delay, hedged.script[0].delay)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestWatch(t *testing.T) {
@@ -40,119 +42,178 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// afterTheOutage is what is seen of fifty calls after it, of which that many succeed.
-func afterTheOutage(succeed int) (s Seen) {
-	for i := range 50 {
-		s.Finished = append(s.Finished, Finished{Call: i, Start: 7 * time.Second, End: 8 * time.Second, OK: i < succeed})
-	}
-	return s
-}
-
 // caseNamed returns a case.
-func caseNamed(t *testing.T, name string) Case {
-	cases, err := Select([]string{name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cases[0]
-}
+func caseNamed(name string) Case { return must.Have(Select([]string{name}))[0] }
 
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
 	const quiet, busy = punctual, punctual + 1
-	claims := traits{retries: true, hints: true}
-	// calls are those before the slow one, which took so long; the slow one was hedged or not.
-	calls := func(took time.Duration, hedged bool) Seen {
-		var s Seen
-		for i := range hedgedCall + 1 {
-			s.Finished = append(s.Finished, Finished{Call: i, End: took, OK: true})
-		}
-		s.Attempts = []Attempt{{Call: hedgedCall, Number: 1}}
-		if hedged {
-			s.Attempts = append(s.Attempts, Attempt{Call: hedgedCall, Number: 2, Arrived: time.Second})
-		}
-		return s
-	}
 	for _, c := range []struct {
 		name, of string
 		seen     Seen
 		late     time.Duration
-		want     bool
+		grade    Grade // empty: it does not matter
+		again    bool
 	}{
-		{name: "it came when asked", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, want: true},
+		{name: "it came when asked", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, again: true},
 		{name: "it came when asked, on a machine that has time", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: quiet},
 		{name: "it came too early", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 1900*ms)}, late: busy},
 		{name: "it did not come back", of: "hint-413", seen: Seen{Attempts: tries(2*time.Second, 0)}, late: busy},
 
 		{name: "ended in time", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, time.Second)}, late: busy},
-		{name: "ended late", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, want: true},
+		{name: "ended late", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, again: true},
 		{name: "ended late on a machine that has time", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: quiet},
 		{name: "never ended", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: []Finished{{End: 24 * time.Second, Ended: "limit"}}}, late: busy},
-		{name: "its time was up before it arrived", of: "deadline-silent", seen: Seen{Finished: ended(false, time.Second)}, late: quiet, want: true},
-		{name: "its time was up before its POST arrived", of: "once-post-timeout", seen: Seen{Finished: ended(false, 3*time.Second)}, late: quiet, want: true},
-		{name: "a late attempt", of: "deadline-attempts", seen: Seen{Attempts: tries(0, 0, 1600*ms), Finished: ended(false, 1600*ms)}, late: busy, want: true},
-		{name: "slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, want: true},
-		{name: "slept on a machine that has time", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: quiet},
-		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second), traits: claims}, late: busy},
-		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, want: true},
+		{name: "its time was up before it arrived", of: "deadline-silent", seen: Seen{Finished: ended(false, time.Second)}, late: quiet, again: true},
+		{name: "its time was up before its POST arrived", of: "once-post-timeout", seen: Seen{Finished: ended(false, 3*time.Second)}, late: quiet, again: true},
+		{name: "a late attempt", of: "deadline-attempts", seen: Seen{Attempts: tries(0, 0, 1600*ms), Finished: ended(false, 1600*ms)}, late: busy, again: true},
+		{name: "slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: busy, again: true},
+		{name: "slept on a machine that has time", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: quiet},
+		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second)}.as(retries, hints), late: busy},
+		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second)}.as(retries, hints), late: busy, again: true},
 
-		{name: "not hedged, and quick before", of: "hedge-get", seen: calls(25*ms, false), late: busy},
-		{name: "not hedged, and slow before", of: "hedge-get", seen: calls(400*ms, false), late: busy, want: true},
-		{name: "hedged, and slow before", of: "hedge-get", seen: calls(400*ms, true), late: busy},
-		{name: "it followed in time", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, want: true},
+		{name: "not hedged, and quick before", of: "hedge-get", seen: hedgeOf(25*ms, 1, false, true), late: busy},
+		{name: "not hedged, and slow before", of: "hedge-get", seen: hedgeOf(400*ms, 1, false, true), late: busy, again: true},
+		{name: "hedged, and slow before", of: "hedge-get", seen: hedgeOf(400*ms, 2, false, true), late: busy},
+		{name: "it followed in time", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, again: true},
 		{name: "it followed at once", of: "hint-301", seen: Seen{Attempts: tries(2*time.Second, 0, ms)}, late: busy},
 
-		{name: "short waits before first retries", of: "wait-broken", seen: waiting(60, 8*ms, ms), late: busy, want: true},
-		{name: "short waits before second retries", of: "wait-broken", seen: waiting(60, ms, 8*ms), late: busy, want: true},
+		{name: "short waits before first retries", of: "wait-broken", seen: waiting(60, 8*ms, ms), late: busy, again: true},
+		{name: "short waits before second retries", of: "wait-broken", seen: waiting(60, ms, 8*ms), late: busy, again: true},
 		{name: "no waits", of: "wait-broken", seen: waiting(60, ms, ms), late: busy},
 		{name: "long waits", of: "wait-broken", seen: waiting(60, 100*ms, ms), late: busy},
-		{name: "short waits", of: "status-429", seen: waiting(40, 8*ms), late: quiet, want: true},
-		{name: "ended more than a share late", of: "deadline-share", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, want: true},
-		{name: "a second POST on a connection of its own", of: "once-post-idle", seen: idleOn(2), late: busy, want: true},
+		{name: "short waits", of: "status-429", seen: waiting(40, 8*ms), late: quiet, again: true},
+		{name: "ended more than a share late", of: "deadline-share", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, again: true},
+		{name: "a second POST on a connection of its own", of: "once-post-idle", seen: two(tries(0, 0), 2, Finished{}), late: busy, again: true},
 
-		{name: "short waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), claims), late: busy, want: true},
+		{name: "short waits", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...).as(retries, hints), late: busy, again: true},
 		{name: "short waits of who reads no hints", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{8 * ms}, 40)...), late: busy},
-		{name: "no waits", of: "hint-overflow", seen: withTraits(callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...), claims), late: busy},
+		{name: "no waits", of: "hint-overflow", seen: callsWaiting(slices.Repeat([]time.Duration{ms}, 40)...).as(retries, hints), late: busy},
 
-		{name: "a refused stream, and its time was up", of: "h2-refused", seen: refused(1), late: busy, want: true},
+		{name: "a refused stream, and its time was up", of: "h2-refused", seen: refused(1), late: busy, again: true},
 		{name: "a refused stream, not repeated on a machine that has time", of: "h2-refused", seen: refused(1), late: quiet},
 		{name: "a refused stream, repeated", of: "h2-refused", seen: refused(2), late: busy},
-		{name: "a reset, not repeated", of: "broken-reset", seen: withTraits(refused(1), claims), late: busy, want: true},
-		{name: "a 503, not repeated", of: "status-503", seen: withTraits(refused(1), claims), late: busy, want: true},
-		{name: "a handshake, not made again", of: "broken-handshake", seen: withTraits(Seen{Accepted: 1, Finished: ended(false, ms)}, claims), late: busy, want: true},
+		{name: "a reset, not repeated", of: "broken-reset", seen: refused(1).as(retries, hints), late: busy, again: true},
+		{name: "a 503, not repeated", of: "status-503", seen: refused(1).as(retries, hints), late: busy, again: true},
+		{name: "a handshake, not made again", of: "broken-handshake", seen: Seen{Accepted: 1, Finished: ended(false, ms)}.as(retries, hints), late: busy, again: true},
 
-		{name: "a second connection for a retry", of: "connection-retries", seen: onConnections(1, 2), late: busy, want: true},
+		{name: "a second connection for a retry", of: "connection-retries", seen: onConnections(1, 2), late: busy, again: true},
 		{name: "a second connection for a retry, on a machine that has time", of: "connection-retries", seen: onConnections(1, 2), late: quiet},
 		{name: "one connection", of: "connection-retries", seen: onConnections(1, 1), late: busy},
-		{name: "a second connection after a large body", of: "connection-large", seen: onConnections(1, 2), late: busy, want: true},
-		{name: "many handshakes", of: "connection-storm", seen: storm(41, 60), late: busy, want: true},
+		{name: "a second connection after a large body", of: "connection-large", seen: onConnections(1, 2), late: busy, again: true},
+		{name: "many handshakes", of: "connection-storm", seen: storm(41, 60), late: busy, again: true},
 		{name: "many handshakes on a machine that has time", of: "connection-storm", seen: storm(41, 60), late: quiet},
 		{name: "few handshakes", of: "connection-storm", seen: storm(40, 60), late: busy},
-		{name: "a second call on a connection of its own", of: "broken-idle", seen: idleOn(2), late: busy, want: true},
-		{name: "a second call on a connection of its own, on a machine that has time", of: "broken-idle", seen: idleOn(2), late: quiet},
-		{name: "a second call on the same connection", of: "broken-idle", seen: idleOn(1), late: busy},
+		{name: "a second call on a connection of its own", of: "broken-idle", seen: two(tries(0, 0), 2, Finished{}), late: busy, again: true},
+		{name: "a second call on a connection of its own, on a machine that has time", of: "broken-idle", seen: two(tries(0, 0), 2, Finished{}), late: quiet},
+		{name: "a second call on the same connection", of: "broken-idle", seen: two(tries(0, 0), 1, Finished{}), late: busy},
 
-		{name: "a cap with little jitter", of: "wait-cap", seen: capWithin(0.08), late: busy, want: true},
+		{name: "a cap with little jitter", of: "wait-cap", seen: capWithin(0.08), late: busy, again: true},
 		{name: "a cap with little jitter, on a machine that has time", of: "wait-cap", seen: capWithin(0.08), late: quiet},
 		{name: "a cap with much jitter", of: "wait-cap", seen: capWithin(0.5), late: busy},
 		{name: "a cap without jitter", of: "wait-cap", seen: capWithin(0), late: busy},
 
-		{name: "calls that fail after the outage", of: "recovery-back", seen: afterTheOutage(10), late: busy, want: true},
-		{name: "calls that fail after the outage, on a machine that has time", of: "recovery-back", seen: afterTheOutage(10), late: quiet},
-		{name: "calls that succeed after the outage", of: "recovery-back", seen: afterTheOutage(40), late: busy},
+		{name: "calls that fail after the outage", of: "recovery-back", seen: afterOutage(50, 10), late: busy, again: true},
+		{name: "calls that fail after the outage, on a machine that has time", of: "recovery-back", seen: afterOutage(50, 10), late: quiet},
+		{name: "calls that succeed after the outage", of: "recovery-back", seen: afterOutage(50, 40), late: busy},
 
-		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
+		{name: "a POST, and slow before", of: "hedge-post", seen: hedgeOf(400*ms, 1, false, true), late: busy, again: true},
+
+		// What is added to waits makes no jitter, and takes none away.
+		{"constant", "wait-jitter", callsWaiting(each(200, func(time.Duration) time.Duration { return time.Second })...), quiet, Warn, false},
+		{"constant, two of five late", "wait-jitter", callsWaiting(each(200, func(i time.Duration) time.Duration { return time.Second + max(0, i-120)*20*ms })...), quiet, Warn, false},
+		{"full, two of five late", "wait-jitter", callsWaiting(each(200, func(i time.Duration) time.Duration { return i*ms/2 + max(0, i-120)*20*ms })...), quiet, Pass, false},
+		{"±10 %", "wait-jitter", callsWaiting(each(200, func(i time.Duration) time.Duration { return 900*ms + i*ms })...), quiet, Pass, true},
+		{"no waits", "wait-jitter", callsWaiting(each(200, func(i time.Duration) time.Duration { return i * ms / 60 })...), quiet, Warn, false},
+
+		// Of retries that do not wait, a machine that is so busy that two of three are late still shows enough.
+		{"a quiet machine", "wait-first", someLate(60, 0, ms, 0), 0, Fail, false},
+		{"a busy one", "wait-first", someLate(60, 40, ms, 8*ms), 0, Fail, false},
+		{"too busy to show it", "wait-first", someLate(60, 50, ms, 8*ms), 0, Pass, true},
+		{"much too busy", "wait-first", someLate(60, 50, ms, 1000*ms), 20 * ms, Pass, true},
+		{"a wait, much too busy", "wait-first", someLate(60, 50, 100*ms, 1000*ms), 20 * ms, Pass, false},
+		{"a wait of 20 ms", "wait-first", someLate(60, 0, 20*ms, 0), 0, Pass, true},
+		{"a wait of 100 ms", "wait-first", someLate(60, 0, 100*ms, 0), 0, Pass, false},
+		{"from 0 to 50 ms", "wait-first", callsWaiting(each(60, func(i time.Duration) time.Duration { return 50 * ms * i / 60 })...), 0, Pass, true},
+		{"from 0 to 200 ms", "wait-first", callsWaiting(each(60, func(i time.Duration) time.Duration { return 200 * ms * i / 60 })...), 0, Pass, false},
+		{"too few calls to decide", "wait-first", someLate(14, 0, ms, 0), 0, NotApplicable, false},
+
+		// What is added to each wait is no growth, and hides none.
+		{"doubled", "wait-growth", growing(100, 0.2, 100*ms, 200*ms, 400*ms), 20 * ms, Pass, false},
+		{"doubled, a few late", "wait-growth", delayed(growing(100, 0.2, 100*ms, 200*ms), 1, 40, 3000*ms), 20 * ms, Pass, false},
+		{"doubled, all late", "wait-growth", delayed(growing(100, 0.2, 100*ms, 200*ms), 1, 100, 900*ms), 900 * ms, Warn, true},
+		{"constant", "wait-growth", growing(100, 0, 100*ms, 100*ms, 100*ms), 5 * ms, Warn, false},
+		{"constant, a few late", "wait-growth", delayed(growing(100, 0, 100*ms, 100*ms), 2, 40, 3000*ms), 5 * ms, Warn, false},
+		{"constant, all late", "wait-growth", delayed(growing(100, 0, 100*ms, 100*ms), 2, 100, 900*ms), 900 * ms, Pass, true},
+		{"one retry", "wait-growth", growing(100, 0, 100*ms), time.Second, NotApplicable, false},
+
+		{"jitter that ends at the cap", "wait-cap", mixed(growing(200, 0.2, time.Second, 2*time.Second, 4*time.Second, 8*time.Second), 8*time.Second, 4), quiet, Warn, false},
+		{"it grows by half", "wait-cap", growing(200, 0.5, 100*ms, 150*ms, 225*ms, 338*ms, 506*ms), quiet, NotApplicable, false},
+		{"four retries", "wait-cap", growing(200, 0.2, time.Second, time.Second, time.Second, time.Second), quiet, NotApplicable, false},
+		{"few clients", "wait-cap", growing(149, 0.2, time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 8*time.Second, 8*time.Second, 8*time.Second), quiet, NotApplicable, false},
+
+		// A machine that stalls now and then neither makes a herd nor hides one.
+		{"all at once", "wait-herd", rounds(func(_, i int) int { return i / 4 }), quiet, Warn, false},
+		{"spread", "wait-herd", rounds(func(_, i int) int { return i * 7 % 20 * 5 }), quiet, Pass, false},
+		{"a spread round", "wait-herd", rounds(func(r, i int) int { return i * max(0, 1-r) * 5 }), quiet, Warn, false},
+		{"two spread rounds", "wait-herd", rounds(func(r, i int) int { return i * max(0, 2-r) * 5 }), quiet, NotApplicable, true},
+		{"a stall", "wait-herd", rounds(func(r, i int) int { return i * min(1, r) * 7 % 20 * 5 }), quiet, Pass, false},
+		{"two stalls", "wait-herd", rounds(func(r, i int) int { return i * max(0, min(1, r-1)) * 7 % 20 * 5 }), quiet, NotApplicable, true},
+		{"three are late", "wait-herd", rounds(func(_, i int) int { return max(0, i-16) * 50 }), quiet, Warn, false},
+
+		// A client that limits its own rate is not failed for calls that it has not begun. One that lets no call through any more is.
+		{"all succeed", "recovery-back", begun(50, 0, true), quiet, Pass, false},
+		{"all fail at once", "recovery-back", begun(50, 0, false), quiet, Fail, false},
+		{"most wait in the client", "recovery-back", begun(20, 150, true), quiet, Pass, false},
+		{"nearly all wait, few made", "recovery-back", begun(5, 150, true), quiet, NotApplicable, false},
+		{"none is made, and none ends", "recovery-back", begun(0, 150, false), quiet, NotApplicable, false},
+
+		// Requests that have not arrived yet, and calls that were not made, show no circuit breaker.
+		{"a breaker", "volume-breaker", breaking(40, 6), ms, Pass, false},
+		{"none", "volume-breaker", breaking(40, 40), ms, NotApplicable, false},
+		{"calls are missing", "volume-breaker", breaking(15, 4), ms, Pass, true},
+		{"requests are late", "volume-breaker", breaking(40, 20), 200 * ms, Pass, true},
+		{"too few for either", "volume-breaker", breaking(4, 4), 200 * ms, NotApplicable, true},
 	} {
 		s := c.seen
-		s.Case, s.Late = caseNamed(t, c.of), c.late
-		if got := s.Case.hidden(&s); got != c.want {
-			t.Errorf("%s: %s: %v, want %v", c.of, c.name, got, c.want)
+		s.Case, s.Late = caseNamed(c.of), c.late
+		if got := s.Case.hidden(&s); got != c.again {
+			t.Errorf("%s: %s: seen again is %v, want %v", c.of, c.name, got, c.again)
+		}
+		if got := s.graded(); c.grade != "" && got.Grade != c.grade {
+			t.Errorf("%s: %s: %s (%s), want %s", c.of, c.name, got.Grade, got.Why, c.grade)
 		}
 	}
 }
 
-func withTraits(s Seen, t traits) Seen {
-	s.traits = t
+// each is a wait for each number below n.
+func each(n int, wait func(i time.Duration) time.Duration) (list []time.Duration) {
+	for i := range n {
+		list = append(list, wait(time.Duration(i)))
+	}
+	return list
+}
+
+// someLate is n calls with a wait each, to which the machine adds something for the first ones.
+func someLate(n, late int, wait, by time.Duration) Seen {
+	return callsWaiting(append(slices.Repeat([]time.Duration{wait + by}, late), slices.Repeat([]time.Duration{wait}, n-late)...)...)
+}
+
+// rounds is the six rounds of wait-herd, whose clients wait for 100 ms, and so many more.
+func rounds(more func(round, i int) (ms int)) Seen {
+	return callsWaiting(each(120, func(n time.Duration) time.Duration { return 100*ms + time.Duration(more(int(n)/20, int(n)%20))*ms })...)
+}
+
+// begun is calls after the outage that are carried out and end so, and calls that wait in the client.
+func begun(begun, waiting int, ok bool) Seen {
+	s := afterOutage(begun+waiting, 0)
+	for i := range s.Finished {
+		if i >= begun {
+			s.Finished[i].Ended = "the case is over"
+		} else if ok {
+			s.Finished[i].OK, s.Attempts = true, append(s.Attempts, Attempt{Call: i})
+		}
+	}
 	return s
 }
 
@@ -170,11 +231,6 @@ func refused(attempts int) Seen {
 	list := tries(0, make([]time.Duration, attempts)...)
 	list[len(list)-1].Good = attempts > 1
 	return Seen{Proto2: true, Attempts: list, Finished: ended(attempts > 1, ms)}
-}
-
-// idleOn is two calls, the second one on that connection.
-func idleOn(number int) Seen {
-	return Seen{Attempts: []Attempt{{Number: 1, Conn: 1}, {Call: 1, Number: 1, Conn: number}}, Finished: make([]Finished, 2)}
 }
 
 // storm is twenty calls with so many handshakes and attempts.
@@ -220,29 +276,38 @@ func TestAClientThatComesLate(t *testing.T) {
 	}
 }
 
-// unhurried is a client that does not regard its timeout.
-type unhurried struct{ Client }
-
-func (u unhurried) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
-	session, err := u.Client.Start(ctx, e, stayUp)
-	return unhurriedSession{session}, err
+// A changed client makes its calls by a function.
+type changed struct {
+	Client
+	call func(ctx context.Context, s Session, c Call) Outcome
 }
 
-type unhurriedSession struct{ Session }
+func (x changed) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
+	session, err := x.Client.Start(ctx, e, stayUp)
+	return changedSession{session, x}, err
+}
 
-func (u unhurriedSession) Call(ctx context.Context, c Call) Outcome {
-	c.Timeout = 0
-	return u.Session.Call(ctx, c)
+type changedSession struct {
+	Session
+	by changed
+}
+
+func (s changedSession) Call(ctx context.Context, c Call) Outcome {
+	return s.by.call(ctx, s.Session, c)
+}
+
+// unhurried is a client that does not regard its timeout.
+func unhurried(client Client) Client {
+	return changed{client, func(ctx context.Context, s Session, c Call) Outcome {
+		c.Timeout = 0
+		return s.Call(ctx, c)
+	}}
 }
 
 // An attempt that came late is awaited again with the same times: with longer ones the client would make others.
 func TestTheSameTimes(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"deadline-retries"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := cases[0]
+	c := caseNamed("deadline-retries")
 	c.timeout = 100 * ms
 	tries := 0
 	c.hidden = func(s *Seen) bool {
@@ -252,12 +317,9 @@ func TestTheSameTimes(t *testing.T) {
 		}
 		return true
 	}
-	g, err := newGrader(unhurried{NetHTTP()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Have(newGrader(unhurried(NetHTTP())))
 	defer g.close()
-	if _, s := g.surely(t.Context(), c); tries != mostTries || s.Without != "" {
+	if s := g.surely(t.Context(), c).seen; tries != mostTries || s.Without != "" {
 		t.Errorf("%d tries, %q", tries, s.Without)
 	}
 }
@@ -268,102 +330,18 @@ func TestStands(t *testing.T) {
 	for _, stands := range []bool{false, true} {
 		t.Run(fmt.Sprint(stands), func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select([]string{"once-400"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := cases[0]
+			c := caseNamed("once-400")
 			c.stands = stands
 			c.hidden = func(s *Seen) bool {
 				s.Late = time.Second
 				return true
 			}
-			g, err := newGrader(NetHTTP())
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Have(newGrader(NetHTTP()))
 			defer g.close()
-			if _, s := g.surely(t.Context(), c); strings.HasPrefix(s.Without, tooBusy) == stands {
+			if s := g.surely(t.Context(), c).seen; strings.HasPrefix(s.Without, tooBusy) == stands {
 				t.Errorf("it is without a verdict because %q", s.Without)
 			}
 		})
-	}
-}
-
-// A connection that came back late is luck; one for each call is not.
-func TestReuseOnABusyMachine(t *testing.T) {
-	for connections, want := range map[int]Grade{1: Pass, 2: Pass, 5: Pass, 6: Warn, 10: Warn} {
-		var s Seen
-		for i := range 10 {
-			s.Finished = append(s.Finished, Finished{Call: i, OK: true})
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Conn: i % connections})
-		}
-		s.Case = caseNamed(t, "connection-calls")
-		if v := s.graded(); v.Grade != want {
-			t.Errorf("%d connections: %s (%s), want %s", connections, v.Grade, v.Why, want)
-		}
-	}
-}
-
-// A pool that has room for half of the calls makes a new handshake for at most half of the retries, however
-// many of them meet. One that keeps nothing makes one for each.
-func TestHandshakesOnABusyMachine(t *testing.T) {
-	for _, x := range []struct {
-		accepted, attempts int
-		want               Grade
-	}{{1, 60, Pass}, {20, 60, Pass}, {30, 60, Pass}, {40, 60, Pass}, {41, 60, Warn}, {56, 60, Warn}, {60, 60, Warn}, {25, 20, Pass}, {26, 20, Warn}, {30, 40, Pass}, {31, 40, Warn}} {
-		s := storm(x.accepted, x.attempts)
-		s.Case = caseNamed(t, "connection-storm")
-		if v := s.graded(); v.Grade != x.want {
-			t.Errorf("%d handshakes for %d attempts of 20 calls: %s (%s), want %s", x.accepted, x.attempts, v.Grade, v.Why, x.want)
-		}
-	}
-}
-
-// How many calls come while the server is slow depends on the machine, and how many requests each of them
-// is does not.
-func TestASlowServerOnABusyMachine(t *testing.T) {
-	c := Case{script: []answer{{from: time.Second}}, judge: hedgedSlow, rules: caseNamed(t, "hedge-slow").rules}
-	for _, x := range []struct {
-		before, slow, hedged int
-		want                 Grade
-	}{{125, 95, 95, Warn}, {125, 95, 47, Pass}, {125, 95, 48, Warn}, {60, 160, 80, Pass}, {60, 160, 81, Warn}, {200, 14, 14, NotApplicable}} {
-		s := Seen{Case: c, traits: traits{hedges: true}}
-		for i := range x.before + x.slow {
-			at := time.Duration(0)
-			if i >= x.before {
-				at = time.Second
-			}
-			s.Finished = append(s.Finished, Finished{Call: i})
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Arrived: at})
-			if i < x.before || i < x.before+x.hedged { // a hedge before is no sign
-				s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: time.Second})
-			}
-		}
-		if v := s.graded(); v.Grade != x.want {
-			t.Errorf("%d calls before and %d while it is slow, %d of those hedged: %s (%s), want %s", x.before, x.slow, x.hedged, v.Grade, v.Why, x.want)
-		}
-	}
-}
-
-// A crowd of retries is a herd, unless the first attempts of calls come in a crowd, too: then the client had
-// no time.
-func TestAHerdOnABusyMachine(t *testing.T) {
-	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}, judge: afterwards, rules: caseNamed(t, "recovery-herd").rules}
-	for _, x := range []struct {
-		calls, retries int // in the half second after the outage, where 25 calls are usual
-		want           Grade
-	}{{25, 25, Pass}, {25, 50, Pass}, {25, 51, Warn}, {5, 51, Warn}, {60, 117, Pass}, {60, 130, Warn}} {
-		s := Seen{Case: c, traits: traits{retries: true}}
-		for i := range x.calls {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Arrived: 3100 * time.Millisecond})
-		}
-		for i := range x.retries {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: 3100 * time.Millisecond})
-		}
-		if v := s.graded(); v.Grade != x.want {
-			t.Errorf("%d first attempts and %d retries: %s (%s), want %s", x.calls, x.retries, v.Grade, v.Why, x.want)
-		}
 	}
 }
 
@@ -377,16 +355,10 @@ func (s stubborn) Do(*http.Request) (*http.Response, error) {
 
 // A call ends when the client ends it. Its timeout is for the client alone: whoever ended the call for it would hide that it does not.
 func TestNobodyEndsACallForTheClient(t *testing.T) {
-	a, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(newAuthority())
 	synctest.Test(t, func(t *testing.T) {
 		client := make(stubborn)
-		session, err := HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Have(HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true))
 		defer session.Close()
 		ended := make(chan Outcome, 1)
 		go func() {

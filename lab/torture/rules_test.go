@@ -51,16 +51,23 @@ func waiting(calls int, waits ...time.Duration) Seen {
 	return s
 }
 
-// several is so many calls with so many attempts each, one after the other, of which the first ones succeed.
-func several(calls, attempts, ok int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, OK: i < ok})
-		for n := range attempts {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: n + 1})
+// callsOf is so many calls, each of which ends so and has those attempts.
+func callsOf(n int, one func(i int) (Finished, []Attempt)) (s Seen) {
+	for i := range n {
+		end, list := one(i)
+		end.Call = i
+		s.Finished = append(s.Finished, end)
+		for k, a := range list {
+			a.Call, a.Number = i, k+1
+			s.Attempts = append(s.Attempts, a)
 		}
 	}
 	return s
+}
+
+// several is so many calls with so many attempts each, one after the other, of which the first ones succeed.
+func several(calls, attempts, ok int) Seen {
+	return callsOf(calls, func(i int) (Finished, []Attempt) { return Finished{OK: i < ok}, make([]Attempt, attempts) })
 }
 
 // onConnection is the same attempt on a connection each.
@@ -88,61 +95,58 @@ const (
 
 // afterOutage is calls that begin after the outage of the recovery cases, of which the first ones succeed.
 func afterOutage(calls, ok int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, Start: 7 * time.Second, OK: i < ok})
-	}
-	return s
+	return callsOf(calls, func(i int) (Finished, []Attempt) { return Finished{Start: 7 * time.Second, OK: i < ok}, nil })
 }
 
-// crowdOf is so many retries just after the outage of the recovery cases, and its usual calls.
-func crowdOf(retries int) Seen {
+// crowdOf is so many first attempts and retries just after the outage of the recovery cases. 25 calls are usual then.
+func crowdOf(calls, retries int) Seen {
 	var s Seen
-	for i := range 25 + retries {
+	for i := range calls + retries {
 		number := 1
-		if i >= 25 {
+		if i >= calls {
 			number = 2
 		}
-		s.Attempts = append(s.Attempts, Attempt{Call: i % 25, Number: number, Arrived: 3100 * ms})
+		s.Attempts = append(s.Attempts, Attempt{Call: i % calls, Number: number, Arrived: 3100 * ms})
 	}
 	return s
 }
 
-// breaking is forty calls in the last two seconds of volume-breaker, and so many requests.
+// breaking is calls in the last two seconds of volume-breaker, and so many requests.
 func breaking(calls, requests int) Seen {
-	var s Seen
-	for i := range calls {
-		s.Finished = append(s.Finished, Finished{Call: i, Start: 5 * time.Second})
-	}
-	for range requests {
-		s.Attempts = append(s.Attempts, Attempt{Arrived: 5 * time.Second})
-	}
+	s := callsOf(calls, func(int) (Finished, []Attempt) { return Finished{Start: 5 * time.Second}, nil })
+	s.Attempts = slices.Repeat([]Attempt{{Arrived: 5 * time.Second}}, requests)
 	return s
 }
 
 // slowCalls is calls that come when the server of hedge-slow has become slow, with so many requests each in ten.
 func slowCalls(calls, inTen int) Seen {
-	var s Seen
-	for i := range calls {
-		for n := range 1 + (inTen-10+i%10)/10 {
-			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: n + 1, Arrived: 3 * time.Second})
-		}
+	return callsOf(calls, func(i int) (Finished, []Attempt) {
+		return Finished{}, slices.Repeat([]Attempt{{Arrived: 3 * time.Second}}, 1+(inTen-10+i%10)/10)
+	})
+}
+
+// after is what is seen of other calls, and then of these.
+func after(before, s Seen) Seen {
+	for _, a := range before.Attempts {
+		a.Call += 1000
+		s.Attempts = append(s.Attempts, a)
 	}
 	return s
 }
 
-// hedge is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not.
-func hedgeOf(attempts int, cancelled, ok bool) Seen {
-	s := Seen{Finished: make([]Finished, hedgedCall+1)}
-	s.Finished[hedgedCall].OK = ok
-	for n := range attempts {
-		a := Attempt{Call: hedgedCall, Number: n + 1, Arrived: time.Duration(n) * time.Second}
-		if n == 0 && cancelled {
-			a.Gone = 1100 * ms
+// hedgeOf is the slow call of the hedging cases, with so many attempts, the first of which was cancelled or not, and those before it,
+// which took so long.
+func hedgeOf(usual time.Duration, attempts int, cancelled, ok bool) Seen {
+	return callsOf(hedgedCall+1, func(i int) (Finished, []Attempt) {
+		if i < hedgedCall {
+			return Finished{End: usual, OK: true}, nil
 		}
-		s.Attempts = append(s.Attempts, a)
-	}
-	return s
+		list := []Attempt{{}, {Arrived: time.Second}}[:attempts]
+		if cancelled {
+			list[0].Gone = 1100 * ms
+		}
+		return Finished{OK: ok}, list
+	})
 }
 
 func header(list []Attempt, name string, values ...string) []Attempt {
@@ -154,15 +158,7 @@ func header(list []Attempt, name string, values ...string) []Attempt {
 
 // herds is the six rounds of wait-herd, of which so many come back together.
 func herds(together int) Seen {
-	var s Seen
-	for call := range 120 {
-		wait := time.Second
-		if call/20 >= together {
-			wait += time.Duration(call%20) * 100 * ms
-		}
-		s.Attempts = append(s.Attempts, Attempt{Call: call, Number: 1, Answered: ms}, Attempt{Call: call, Number: 2, Arrived: ms + wait})
-	}
-	return s
+	return rounds(func(round, i int) int { return i * 100 * min(1, max(0, round+1-together)) })
 }
 
 // two is a first call with one attempt, and a second with so many, of which the first came on a connection.
@@ -289,6 +285,7 @@ var situations = []struct {
 	{Seen{Attempts: tries(0, 0, 100*ms), Finished: ended(true, time.Second)}, "comes back", "hint-past=pass hint-overflow=pass"},
 	{waiting(40, ms).as(hints), "comes back at once", "hint-overflow=fail"},
 	{waiting(40, ms).as(hints, atOnce), "comes back", "hint-overflow=pass"},
+	{waiting(40, ms), "comes back", "hint-overflow=pass"},
 	{Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second)}.as(hints), "although it reads a Retry-After", "hint-day=fail"},
 	{Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second)}, "since it reads no Retry-After", "hint-day=n/a"},
 	{Seen{Attempts: answeredWell(tries(0, 0)), Finished: ended(true, ms)}, "takes the 200", "hint-200=pass"},
@@ -364,19 +361,23 @@ var situations = []struct {
 	{afterOutage(40, 20), "at least half", "recovery-back=pass"},
 	{afterOutage(40, 19), "more than half", "recovery-back=fail"},
 	{afterOutage(9, 0), "too few calls", "recovery-back=n/a"},
-	{crowdOf(50).as(retries), "at most twice as many retries", "recovery-herd=pass"},
-	{crowdOf(51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(25, 50).as(retries), "at most twice as many retries", "recovery-herd=pass"},
+	{crowdOf(25, 51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(5, 51).as(retries), "more than twice as many retries", "recovery-herd=warn"},
+	{crowdOf(60, 117).as(retries), "at most twice as many retries", "recovery-herd=pass"}, // it had no time for calls, either
+	{crowdOf(60, 130).as(retries), "more than twice as many retries", "recovery-herd=warn"},
 
 	// hedging
-	{hedgeOf(2, true, true), "cancels the one that lost", "hedge-get=pass"},
-	{hedgeOf(2, false, true), "leaves an attempt open", "hedge-get=fail"},
-	{hedgeOf(2, true, false), "reports a failure", "hedge-get=fail"},
-	{hedgeOf(1, false, true), "does not hedge", "hedge-get=n/a hedge-post=n/a hedge-slow=n/a"},
-	{hedgeOf(2, true, true), "a second POST", "hedge-post=fail"},
-	{hedgeOf(1, false, true).as(hedger), "sends it once", "hedge-post=pass"},
+	{hedgeOf(0, 2, true, true), "cancels the one that lost", "hedge-get=pass"},
+	{hedgeOf(0, 2, false, true), "leaves an attempt open", "hedge-get=fail"},
+	{hedgeOf(0, 2, true, false), "reports a failure", "hedge-get=fail"},
+	{hedgeOf(0, 1, false, true), "does not hedge", "hedge-get=n/a hedge-post=n/a hedge-slow=n/a"},
+	{hedgeOf(0, 2, true, true), "a second POST", "hedge-post=fail"},
+	{hedgeOf(0, 1, false, true).as(hedger), "sends it once", "hedge-post=pass"},
 	{slowCalls(20, 15).as(hedger), "at most 1.5 requests", "hedge-slow=pass"},
 	{slowCalls(20, 16).as(hedger), "more than 1.5 requests", "hedge-slow=warn"},
 	{slowCalls(14, 10).as(hedger), "too few calls", "hedge-slow=n/a"},
+	{after(several(100, 2, 100), slowCalls(20, 15)).as(hedger), "at most 1.5 requests", "hedge-slow=pass"}, // hedges before are no sign
 
 	// connections
 	{onConnections(1, 1, 1), "one connection for all", "connection-retries=pass"},
@@ -386,6 +387,10 @@ var situations = []struct {
 	{several(10, 1, 10).onConnections(6), "more than half as many", "connection-calls=warn"},
 	{storm(40, 60), "at most half of the retries", "connection-storm=pass"},
 	{storm(41, 60), "more than half of the retries", "connection-storm=warn"},
+	{storm(30, 40), "at most half of the retries", "connection-storm=pass"},
+	{storm(31, 40), "more than half of the retries", "connection-storm=warn"},
+	{storm(25, 20), "at most half of the retries", "connection-storm=pass"},
+	{storm(26, 20), "more than half of the retries", "connection-storm=warn"},
 	{Seen{Accepted: 1, Finished: ended(false, ms)}, "no request", "connection-storm=n/a"},
 
 	// keys

@@ -1,9 +1,10 @@
 package torture
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,80 +50,87 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	card := &Card{Name: client.Name(), Began: time.Now()}
 
 	// Some cases come first: what does this client do at all? Only what the others need is asked.
-	known := map[string]Result{}
-	cases, err := Select(basics(o.Cases))
+	first, err := Select(basics(o.Cases))
 	if err != nil {
 		return nil, err
 	}
-	runs, seen := make([]Result, len(cases)), make([]*Seen, len(cases))
-	for _, alone := range []bool{false, true} {
-		var first sync.WaitGroup
-		for i, c := range cases {
-			if c.alone == alone {
-				first.Go(func() { runs[i], seen[i] = g.surely(ctx, c) })
-			}
-		}
-		first.Wait()
-	}
-	for i := range cases {
-		g.traits = g.traits.learn(seen[i])
-	}
-	for i, c := range cases {
-		runs[i].Verdict = seen[i].verdict(g.traits)
-		known[c.Name] = runs[i]
-	}
-
-	results := make([]Result, len(o.Cases))
-	finished, cut := make([]bool, len(o.Cases)), make([]bool, len(o.Cases))
-	var done int
-	var mu sync.Mutex
-	var next atomic.Int64
-	work := func(alone bool) {
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(o.Cases) {
-				return
-			}
-			if o.Cases[i].alone != alone {
-				continue
-			}
-			var of *Seen
-			r, ok := known[o.Cases[i].Name]
-			if ok {
-				of = seen[slices.IndexFunc(cases, func(c Case) bool { return c.Name == r.Case })]
-			} else {
-				r, of = g.surely(ctx, o.Cases[i])
-				r.Verdict = of.verdict(g.traits)
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			mu.Lock()
-			results[i], finished[i], cut[i] = r, true, of.cut
-			done++
-			if o.Progress != nil {
-				o.Progress(done, len(o.Cases), r)
-			}
-			mu.Unlock()
+	known := map[string]*tried{}
+	for i, t := range g.all(ctx, first, len(first), g.surely, nil) {
+		if t != nil {
+			known[first[i].Name] = t
+			g.traits = g.traits.learn(t.seen)
 		}
 	}
-	var workers sync.WaitGroup
-	for range o.Together {
-		workers.Go(func() { work(false) })
+	again := func(ctx context.Context, c Case) *tried {
+		t := known[c.Name]
+		if t == nil {
+			t = g.surely(ctx, c)
+		}
+		t.Verdict = t.seen.verdict(g.traits)
+		return t
 	}
-	workers.Wait()
-	next.Store(0)
-	work(true)
-	for i, r := range results {
-		if finished[i] {
-			card.Results = append(card.Results, r)
+	done := 0
+	for _, t := range g.all(ctx, o.Cases, o.Together, again, func(t *tried) {
+		if done++; o.Progress != nil {
+			o.Progress(done, len(o.Cases), t.Result)
+		}
+	}) {
+		if t == nil {
+			continue
+		}
+		card.Results = append(card.Results, t.Result)
+		if t.seen.cut && err == nil {
+			err = fmt.Errorf("cases were not graded, the first is %s: %s", t.Case, t.Why)
 		}
 	}
 	card.Took = time.Since(card.Began)
-	if i := slices.Index(cut, true); i >= 0 && ctx.Err() == nil {
-		return card, fmt.Errorf("cases were not graded, the first is %s: %s", results[i].Case, results[i].Why)
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	return card, ctx.Err()
+	return card, err
+}
+
+// tried is a case that is over.
+type tried struct {
+	Result
+	seen *Seen
+}
+
+// all runs cases, so many at a time, and those that must run alone one after the other. It calls over with each, one call at a time.
+// If ctx ends, those that were not over are nil.
+func (g *grader) all(ctx context.Context, cases []Case, together int, run func(context.Context, Case) *tried, over func(*tried)) []*tried {
+	results := make([]*tried, len(cases))
+	var mu sync.Mutex
+	for _, alone := range []bool{false, true} {
+		room := make(chan struct{}, together)
+		if alone {
+			room = make(chan struct{}, 1)
+		}
+		var group sync.WaitGroup
+		for i, c := range cases {
+			if c.alone != alone {
+				continue
+			}
+			room <- struct{}{}
+			group.Go(func() {
+				defer func() { <-room }()
+				if ctx.Err() != nil {
+					return
+				}
+				t := run(ctx, c)
+				mu.Lock()
+				defer mu.Unlock()
+				if ctx.Err() == nil {
+					results[i] = t
+					if over != nil {
+						over(t)
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+	return results
 }
 
 // basics returns the names of the cases that show what a client does at all, as far as others
@@ -136,6 +144,11 @@ func basics(cases []Case) []string {
 	}
 	return names
 }
+
+var (
+	errLimit = errors.New("the case is over: it had not ended after the time that the case gives it")
+	errFlood = errors.New("it flooded the server")
+)
 
 type grader struct {
 	client    Client
@@ -159,7 +172,7 @@ func newGrader(client Client) (*grader, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grader{client: client, name: strings.Trim(newKey(), `"`)[:8], most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+	g := &grader{client: client, name: strings.ToLower(rand.Text()[:8]), most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
 	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -195,10 +208,11 @@ func (g *grader) settle(ctx context.Context, l *log) {
 const tooBusy = "the machine was too busy"
 
 // surely runs one case, and again if what was seen may be the doing of a busy machine.
-func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
+func (g *grader) surely(ctx context.Context, c Case) *tried {
 	times := 1
 	for try := 1; ; try++ {
-		r, seen := g.one(ctx, c.longerTimes(times))
+		t := g.one(ctx, c.longerTimes(times))
+		seen := t.seen
 		seen.traits = g.traits
 		if c.hidden != nil && seen.Without == "" && seen.died == "" && ctx.Err() == nil && c.hidden(seen) {
 			if try < mostTries {
@@ -216,34 +230,35 @@ func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
 			if times > 1 {
 				text += fmt.Sprintf("; times are %d times as long", times)
 			}
-			r.Events = append([]Event{{Text: text}}, r.Events...)
+			t.Events = append([]Event{{Text: text}}, t.Events...)
 		}
-		return r, seen
+		return t
 	}
 }
 
 // one runs one case. The result is without its verdict.
-func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
-	limit := c.limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
+func (g *grader) one(ctx context.Context, c Case) *tried {
+	limit := cmp.Or(c.limit, defaultLimit)
 	if g.limit > 0 {
 		limit = min(limit, g.limit)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := newLog(g.most+20*c.plan.count(), func() { cancel(errFlood) })
-	result := Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+	t := &tried{Result: c.result(), seen: &Seen{Case: c}}
+	without := func(cut bool, format string, args ...any) *tried {
+		t.seen.Without, t.seen.cut = fmt.Sprintf(format, args...), cut
+		return t
+	}
 	s, err := openSite(c, g.authority, l)
 	if err != nil {
-		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error(), cut: true}
+		return without(true, "the case could not listen: %v", err)
 	}
 	s.run = fmt.Sprintf("%s-%d", g.name, g.runs.Add(1))
 	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
 	if err != nil {
 		s.close()
-		return result, &Seen{Case: c, Without: "the client does not start: " + err.Error(), cut: true}
+		return without(true, "the client does not start: %v", err)
 	}
 	single := false
 	if one, ok := session.(interface{ single() bool }); ok {
@@ -252,7 +267,7 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	if single && c.plan.shared() {
 		session.Close()
 		s.close()
-		return result, &Seen{Case: c, Without: "each call is a process of its own, and they share nothing"}
+		return without(false, "each call is a process of its own, and they share nothing")
 	}
 	l.began = time.Now()
 	timer := g.limited(c, l, limit, func() { cancel(errLimit) })
@@ -262,20 +277,18 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	l.came = nil
 	l.mu.Unlock()
 	g.settle(ctx, l)
-	seen, events := l.seen(c)
-	seen.Late = g.watch.late(l.began)
+	t.seen, t.Events = l.seen(c)
+	t.seen.Late = g.watch.late(l.began)
 	if one, ok := session.(interface{ died() string }); ok {
-		seen.died = one.died()
+		t.seen.died = one.died()
 	}
-	if note := session.Close(); note != "" {
-		result.Note = note
-		events = append(events, Event{l.now(), 0, note})
+	if t.Note = session.Close(); t.Note != "" {
+		t.Events = append(t.Events, Event{l.now(), 0, t.Note})
 	}
 	s.close()
-	seen.Finished, seen.Single = finished, single
-	result.Attempts, result.Took, result.Events = l.arrived, seen.Took, events
-	result.Calls = len(finished)
-	return result, seen
+	t.seen.Finished = finished
+	t.Attempts, t.Took, t.Calls = l.arrived, t.seen.Took, len(finished)
+	return t
 }
 
 // limited returns a timer that ends a case. The time of the case begins when the client comes. A client
@@ -307,16 +320,9 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 	}
 	body, file := g.body(c)
 	finished := make([]Finished, n)
-	var mu sync.Mutex
-	extra := n
-	make1 := func(call, depth int) Outcome {
-		mu.Lock()
-		id := call
-		if depth > 0 {
-			id, extra = extra, extra+1
-		}
-		mu.Unlock()
-		k := Call{ID: id, Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
+	var ids atomic.Int64
+	makeCall := func(call, depth int) Outcome {
+		k := Call{ID: int(ids.Add(1)), Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
 		if c.plan.fresh {
 			k.Client = call
 		}
@@ -325,12 +331,12 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 		}
 		return session.Call(ctx, k)
 	}
-	s.deeper = func(_ context.Context, call, depth int) bool { return make1(call, depth).OK }
+	s.deeper = func(call, depth int) bool { return makeCall(call, depth).OK }
 	call := func(i int) {
-		f := Finished{Call: i, Start: s.log.now()}
+		began := s.log.now()
 		s.log.note(i, "the call begins")
-		o := make1(i, 0)
-		f.OK, f.Status, f.Text, f.Ended, f.End = o.OK, o.Status, o.Text, o.Ended, s.log.now()
+		o := makeCall(i, 0)
+		f := Finished{Call: i, Start: began, End: s.log.now(), OK: o.OK, Status: o.Status, Text: o.Text, Ended: o.Ended}
 		if cause := context.Cause(ctx); cause != nil {
 			f.Ended = cause.Error()
 		}
@@ -344,49 +350,39 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 		}
 		finished[i] = f
 	}
-	var group sync.WaitGroup
+	// One call after the other, if nothing else is planned. Processes are started a few at a time: they all take their time to begin.
+	size, room := n, make(chan struct{}, 1)
 	switch {
 	case c.plan.rounds > 0:
-		size := n / c.plan.rounds
-		for i := 0; i+size <= n && ctx.Err() == nil; i += size {
-			for j := range size {
-				group.Go(func() { call(i + j) })
-			}
+		size = n / c.plan.rounds
+		room = make(chan struct{}, size)
+	case c.plan.together || c.plan.every > 0 && !single:
+		room = make(chan struct{}, n)
+	case c.plan.every > 0:
+		room = make(chan struct{}, 8)
+	}
+	ticker := time.NewTicker(max(c.plan.every, time.Nanosecond))
+	defer ticker.Stop()
+	var group sync.WaitGroup
+	for i := range n / size * size {
+		if i%size == 0 {
 			group.Wait()
 		}
-	case c.plan.together || c.plan.every > 0:
-		// Processes are started a few at a time: they all take their time to begin.
-		room := make(chan struct{}, n)
-		if single && !c.plan.together {
-			room = make(chan struct{}, 8)
-		}
-		ticker := time.NewTicker(max(c.plan.every, time.Nanosecond))
-		defer ticker.Stop()
-		for i := range n {
-			if c.plan.every > 0 && i > 0 {
-				select {
-				case <-ticker.C:
-				case <-ctx.Done():
-				}
-			}
+		if c.plan.every > 0 && i > 0 {
 			select {
-			case room <- struct{}{}:
+			case <-ticker.C:
 			case <-ctx.Done():
 			}
-			if ctx.Err() != nil {
-				finished = finished[:i]
-				break
-			}
-			group.Go(func() { call(i); <-room })
 		}
-	default:
-		for i := range n {
-			if ctx.Err() != nil {
-				finished = finished[:i]
-				break
-			}
-			call(i)
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
 		}
+		if ctx.Err() != nil {
+			finished = finished[:i]
+			break
+		}
+		group.Go(func() { call(i); <-room })
 	}
 	group.Wait()
 	return finished
@@ -415,8 +411,4 @@ func (g *grader) body(c Case) ([]byte, string) {
 }
 
 // newKey returns an Idempotency-Key: a string of Structured Fields, as the draft wants it.
-func newKey() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return `"` + hex.EncodeToString(b[:]) + `"`
-}
+func newKey() string { return `"` + strings.ToLower(rand.Text()) + `"` }

@@ -40,6 +40,9 @@ type Attempt struct {
 	Whole  bool   // the body was read to its end
 }
 
+// open reports whether it has neither been answered nor left.
+func (a Attempt) open() bool { return a.Answered == 0 && a.Gone == 0 }
+
 // A Finished is what the client reported about a call.
 type Finished struct {
 	Call       int
@@ -111,7 +114,6 @@ type Seen struct {
 	Attempts []Attempt
 	Finished []Finished
 	Accepted int // connections
-	Hello    int // handshakes of TLS that were completed
 	Flood    bool
 	Took     time.Duration
 	// Late shows how busy the machine was: nine of ten timers were less late than this.
@@ -120,13 +122,11 @@ type Seen struct {
 	cut     bool   // that is no fact about the client: the case was not graded
 	died    string // how the client ended by itself in the midst of the case; empty if it did not
 	traits
-	Single bool // each call is a process of its own
 	Proto2 bool // a request came by HTTP/2
 }
 
 // of returns the attempts of a call, in order.
-func (s *Seen) of(call int) []Attempt {
-	var list []Attempt
+func (s *Seen) of(call int) (list []Attempt) {
 	for _, a := range s.Attempts {
 		if a.Call == call {
 			list = append(list, a)
@@ -149,7 +149,6 @@ type log struct {
 	carried  map[int]bool // connections that an attempt came on
 	arrived  int
 	accepted int
-	hello    int
 	proto2   bool
 	came     func() // called when the first connection or request comes; may be nil
 	flood    func() // called once there are more than most attempts
@@ -204,11 +203,7 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 		return -1, a.Number, reused
 	}
 	l.attempts = append(l.attempts, a)
-	what := a.Method
-	if what == "" {
-		what = "a request"
-	}
-	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
+	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, a.Method, a.Proto, a.Conn)
 	return len(l.attempts) - 1, a.Number, reused
 }
 
@@ -234,7 +229,7 @@ func (l *log) change(index int, by func(*Attempt)) {
 func (l *log) open() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 })
+	return slices.ContainsFunc(l.attempts, Attempt.open)
 }
 
 // seen returns what there is until now.
@@ -246,5 +241,5 @@ func (l *log) seen(c Case) (*Seen, []Event) {
 	if l.dropped > 0 {
 		events = append(events, Event{l.now(), 0, fmt.Sprintf("and %d more events", l.dropped)})
 	}
-	return &Seen{Case: c, Attempts: slices.Clone(l.attempts), Accepted: l.accepted, Hello: l.hello, Flood: l.flooded, Proto2: l.proto2, Took: l.now()}, events
+	return &Seen{Case: c, Attempts: slices.Clone(l.attempts), Accepted: l.accepted, Flood: l.flooded, Proto2: l.proto2, Took: l.now()}, events
 }

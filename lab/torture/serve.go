@@ -3,8 +3,6 @@ package torture
 import (
 	"bytes"
 	"fmt"
-	"io"
-	stdlog "log"
 	"net"
 	"net/http"
 	"slices"
@@ -13,13 +11,8 @@ import (
 	"time"
 )
 
-// A Server starts no client. It grades every client that calls it.
-//
-// The address of a case is /t/CASE/RUN. RUN is a word that the user of the client chooses, such as
-// the client's name. It is the name of the card. In cases with many calls, the number of the call
-// follows, counted from 0: /t/CASE/RUN/0. The page at / has the results so far, and /cards.json
-// has them for programs. /cases/RUN lists the addresses of all cases. Some of them have ports of
-// their own.
+// A Server starts no client. It grades every client that calls it, at /t/CASE/RUN; RUN is the name of the card. Its page has the results so
+// far, /cards.json has them for programs, and /cases/RUN has the addresses of all cases (docs/torture.md).
 //
 // Its methods may be called concurrently.
 type Server struct {
@@ -66,9 +59,7 @@ func Listen(address string, cases []Case) (*Server, error) {
 		cases = Cases()
 	}
 	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*standing{}}
-	s.http = &http.Server{Handler: s, ErrorLog: stdlog.New(io.Discard, "", 0), ConnContext: numbered, Protocols: new(http.Protocols)}
-	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
+	s.http = newServer(s)
 	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
 	go s.http.Serve(s.gate)
 	return s, nil
@@ -117,31 +108,29 @@ func (s *Server) Cards() []*Card {
 // card judges what a run has met.
 func (r *standing) card(name string, cases []Case) *Card {
 	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
-	all, events := map[string]*Seen{}, map[string][]Event{}
+	var met []tried
+	all := map[string]*Seen{}
 	for _, c := range cases {
 		site := r.sites[c.Name]
 		if site == nil {
 			continue
 		}
-		seen, list := site.log.seen(c)
-		if len(seen.Attempts) > 0 || seen.Accepted > 0 {
-			seen.Finished = assumed(seen)
-			all[c.Name], events[c.Name] = seen, list
+		t := tried{Result: c.result()}
+		t.seen, t.Events = site.log.seen(c)
+		if len(t.seen.Attempts) > 0 || t.seen.Accepted > 0 {
+			t.seen.Finished = assumed(t.seen)
+			met, all[c.Name] = append(met, t), t.seen
 		}
 	}
-	for _, c := range cases {
-		seen := all[c.Name]
-		if seen == nil {
-			continue
-		}
+	for _, t := range met {
 		switch {
-		case c.reported:
-			seen.Without = reported
-		case slices.ContainsFunc(seen.Attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 }):
-			seen.Without = "an attempt is under way"
+		case t.seen.Case.reported:
+			t.seen.Without = reported
+		case slices.ContainsFunc(t.seen.Attempts, Attempt.open):
+			t.seen.Without = "an attempt is under way"
 		}
-		card.Results = append(card.Results, Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Verdict: soFar(seen, all),
-			Calls: len(seen.Finished), Attempts: len(seen.Attempts), Took: seen.Took, Events: events[c.Name]})
+		t.Verdict, t.Calls, t.Attempts, t.Took = soFar(t.seen, all), len(t.seen.Finished), len(t.seen.Attempts), t.seen.Took
+		card.Results = append(card.Results, t.Result)
 	}
 	return card
 }

@@ -16,28 +16,19 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func standingServer(t testing.TB) *Server {
-	s, err := Listen("127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(Listen("127.0.0.1:0", nil))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-func fetch(t testing.TB, url string) (int, string) {
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+func fetch(url string) (int, string) {
+	resp := must.Have(http.Get(url))
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
+	return resp.StatusCode, string(must.Have(io.ReadAll(resp.Body)))
 }
 
 // settled waits until a run has no attempt under way: that a client has gone arrives later.
@@ -78,16 +69,13 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 	// differences makes the calls of all cases at the standing server, and returns the verdicts that are not
 	// those of a card.
 	differences := func(t *testing.T, client Client, run string, card *Card) (differ []string) {
-		_, list := fetch(t, s.URL()+"cases/"+run)
+		_, list := fetch(s.URL() + "cases/" + run)
 		addresses := map[string]string{}
 		for line := range strings.Lines(list) {
 			f := strings.Split(strings.TrimSpace(line), "\t")
 			addresses[f[0]] = f[2]
 		}
-		session, err := client.Start(t.Context(), Env{CA: s.CA()}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Have(client.Start(t.Context(), Env{CA: s.CA()}, true))
 		defer session.Close()
 		g := grader{folder: t.TempDir()}
 		var calls sync.WaitGroup
@@ -138,10 +126,7 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			card, err := Run(t.Context(), client, Options{Cases: cases})
-			if err != nil {
-				t.Fatal(err)
-			}
+			card := must.Have(Run(t.Context(), client, Options{Cases: cases}))
 			// What a busy machine has done once is seen again, as Run would.
 			var differ []string
 			for try := range mostTries {
@@ -157,18 +142,18 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 func TestAStandingServerShowsWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	s := standingServer(t)
-	if status, text := fetch(t, s.URL()); status != http.StatusOK || !strings.Contains(text, "Point a client at "+s.URL()+"t/CASE/RUN") {
+	if status, text := fetch(s.URL()); status != http.StatusOK || !strings.Contains(text, "Point a client at "+s.URL()+"t/CASE/RUN") {
 		t.Errorf("%d, %s", status, text)
 	}
 	// A hint alone shows nothing: does this client read them at all?
-	fetch(t, s.URL()+"t/hint-seconds-429/mine")
-	fetch(t, s.URL()+"t/hint-seconds-429/mine")
+	fetch(s.URL() + "t/hint-seconds-429/mine")
+	fetch(s.URL() + "t/hint-seconds-429/mine")
 	if r, _ := s.Cards()[0].Result("hint-seconds-429"); r.Grade != NotApplicable || !strings.Contains(r.Why, "first point the client at status-503 and hint-seconds-503") {
 		t.Errorf("%s: %s", r.Grade, r.Why)
 	}
 	for _, name := range []string{"status-503", "once-400"} {
-		fetch(t, s.URL()+"t/"+name+"/mine")
-		fetch(t, s.URL()+"t/"+name+"/mine")
+		fetch(s.URL() + "t/" + name + "/mine")
+		fetch(s.URL() + "t/" + name + "/mine")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -183,10 +168,10 @@ func TestAStandingServerShowsWhatItHasSeen(t *testing.T) {
 			t.Errorf("%s is %s (%s), want %s", name, r.Grade, r.Why, want)
 		}
 	}
-	if status, page := fetch(t, s.URL()); status != http.StatusOK || !strings.Contains(page, "once-400") {
+	if status, page := fetch(s.URL()); status != http.StatusOK || !strings.Contains(page, "once-400") {
 		t.Errorf("%d, the page is\n%s", status, page)
 	}
-	_, text := fetch(t, s.URL()+"cards.json")
+	_, text := fetch(s.URL() + "cards.json")
 	if cards, err := ReadJSON(strings.NewReader(text)); err != nil || len(cards) != 1 || cards[0].Name != "mine" {
 		t.Errorf("%v, %d cards", err, len(cards))
 	}
@@ -207,14 +192,14 @@ func TestAStandingServerIsBounded(t *testing.T) {
 	t.Parallel()
 	s := standingServer(t)
 	for path, want := range map[string]int{"t/nothing/mine": 404, "t/tls-expired/mine": 404, "t/volume-layers/mine": 404, "t/status-503/mi%20ne": 404, "t/status-503/" + strings.Repeat("a", 65): 404, "t/status-503": 404, "cases/": 404, "else": 404} {
-		if status, text := fetch(t, s.URL()+path); status != want {
+		if status, text := fetch(s.URL() + path); status != want {
 			t.Errorf("%s: %d, %s", path, status, text)
 		}
 	}
 	for n := range mostRuns {
-		fetch(t, s.URL()+"t/once-success/"+strconv.Itoa(n))
+		fetch(s.URL() + "t/once-success/" + strconv.Itoa(n))
 	}
-	if status, text := fetch(t, s.URL()+"t/once-success/more"); status != http.StatusInsufficientStorage || !strings.Contains(text, "64 runs") {
+	if status, text := fetch(s.URL() + "t/once-success/more"); status != http.StatusInsufficientStorage || !strings.Contains(text, "64 runs") {
 		t.Errorf("%d, %s", status, text)
 	}
 	if n := len(s.Cards()); n != mostRuns {

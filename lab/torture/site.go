@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,10 +32,9 @@ type site struct {
 	server   *http.Server
 	over     chan struct{} // closed when the case ends
 	meeting  meeting
-	work     sync.WaitGroup
 	// deeper makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
-	deeper func(ctx context.Context, call, depth int) bool
+	deeper func(call, depth int) bool
 }
 
 // openSite listens for a case.
@@ -56,16 +56,9 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		return s, nil
 	}
 	gate := &gate{Listener: listener, c: c, log: l}
-	s.server = &http.Server{
-		Handler:     s,
-		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
-		ConnContext: numbered,
-		Protocols:   new(http.Protocols),
-	}
-	s.server.Protocols.SetHTTP1(true)
+	s.server = newServer(s)
 	if c.door == doorPlain {
 		s.base = "http://" + address
-		s.server.Protocols.SetUnencryptedHTTP2(true)
 		go s.server.Serve(gate)
 		return s, nil
 	}
@@ -77,10 +70,9 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
 	if c.door == doorFrames {
-		s.work.Go(func() { s.serveFrames(gate, config) })
+		go s.server.Serve(framedGate{gate, s, config})
 		return s, nil
 	}
-	config.VerifyConnection = func(tls.ConnectionState) error { return nil }
 	s.server.TLSConfig = config
 	s.server.Protocols.SetHTTP2(true)
 	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -92,13 +84,23 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	return s, nil
 }
 
-// greeted counts a completed handshake, once for each connection.
+// newServer returns one of HTTP/1.1 and, with prior knowledge, HTTP/2.
+func newServer(h http.Handler) *http.Server {
+	s := &http.Server{
+		Handler:     h,
+		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
+		ConnContext: numbered,
+		Protocols:   new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	return s
+}
+
+// greeted notes a completed handshake, once for each connection.
 func (s *site) greeted(conn net.Conn) {
-	if n, ok := conn.(*tls.Conn).NetConn().(*counted); ok && n.greeted.CompareAndSwap(false, true) {
-		s.log.mu.Lock()
-		defer s.log.mu.Unlock()
-		s.log.hello++
-		s.log.noteLocked(0, "TLS is agreed on connection %d", n.number)
+	if n, ok := under(conn).(*counted); ok && n.greeted.CompareAndSwap(false, true) {
+		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
 
@@ -121,7 +123,6 @@ func (s *site) close() {
 		s.held.Close()
 	}
 	s.listener.Close()
-	s.work.Wait()
 }
 
 // A gate accepts connections, counts them, and turns those away that the case says.
@@ -151,20 +152,11 @@ func (g *gate) Accept() (net.Conn, error) {
 		g.log.meet()
 		g.log.accepted++
 		c := &counted{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
-		what := "is accepted"
-		var fate arrival
+		fate := arriveGood
 		if c.number <= len(g.c.doors) {
 			fate = g.c.doors[c.number-1]
 		}
-		switch fate {
-		case arriveReset:
-			what = "is reset as soon as it is accepted"
-		case arriveClose:
-			what = "is closed as soon as it is accepted"
-		case arriveHello:
-			what = "is reset in the handshake"
-		}
-		g.log.noteLocked(0, "connection %d %s", c.number, what)
+		g.log.noteLocked(0, "connection %d %s", c.number, fate)
 		g.log.mu.Unlock()
 		switch fate {
 		case arriveReset:
@@ -185,9 +177,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // reset ends a connection with RST instead of FIN.
 func reset(conn net.Conn) {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
+	conn = under(conn)
 	if c, ok := conn.(interface{ SetLinger(int) error }); ok {
 		c.SetLinger(0)
 	}
@@ -197,10 +187,18 @@ func reset(conn net.Conn) {
 type connKey struct{}
 
 func numbered(ctx context.Context, conn net.Conn) context.Context {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
+	return context.WithValue(ctx, connKey{}, under(conn))
+}
+
+// under returns the connection under TLS.
+func under(conn net.Conn) net.Conn {
+	switch c := conn.(type) {
+	case *framedConn:
+		return c.tls.NetConn()
+	case *tls.Conn:
+		return c.NetConn()
 	}
-	return context.WithValue(ctx, connKey{}, conn)
+	return conn
 }
 
 // ServeHTTP answers an attempt as the case says.
@@ -225,6 +223,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
 	}
 	ans := s.answer(call, number)
+	if s.c.door == doorFrames && r.ProtoMajor != 2 {
+		s.log.note(call, "it speaks %s; the case is about HTTP/2", r.Proto)
+		ans = good
+	}
 	switch ans.fault {
 	case faultEarly:
 	case faultMidBody:
@@ -350,21 +352,20 @@ func (s *site) read(body io.Reader, index int, whole bool) {
 // answer returns what becomes of an attempt.
 func (s *site) answer(call, number int) answer {
 	ans := s.c.script[min(number, len(s.c.script))-1]
-	usual := answer{status: 200, delay: s.c.usual}
-	if now := s.log.now(); ans.until > 0 && (now < ans.from || now >= ans.until) {
-		return usual
-	}
-	if ans.only > 0 && call != ans.only-1 {
-		return usual
-	}
-	if ans.share > 0 {
-		h := fnv.New32a()
-		fmt.Fprintf(h, "%d/%d", call, number)
-		if float64(h.Sum32()%1000) >= ans.share*1000 {
-			return usual
-		}
+	switch now := s.log.now(); {
+	case ans.until > 0 && (now < ans.from || now >= ans.until),
+		ans.only > 0 && call != ans.only-1,
+		ans.share > 0 && drawn(call, number) >= ans.share:
+		return answer{status: 200, delay: s.c.usual}
 	}
 	return ans
+}
+
+// drawn returns a number from 0 to 1 that is always the same for an attempt.
+func drawn(call, number int) float64 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d/%d", call, number)
+	return float64(h.Sum32()%1000) / 1000
 }
 
 // write writes an answer with its fault, on a connection that may have carried another.
@@ -420,55 +421,44 @@ func pause() { time.Sleep(20 * time.Millisecond) }
 func (s *site) layer(w http.ResponseWriter, r *http.Request, call, depth int) {
 	s.log.note(call, "a request arrives at layer %d", depth+1)
 	io.Copy(io.Discard, r.Body)
-	if s.deeper(r.Context(), call, depth+1) {
-		io.WriteString(w, "{}\n")
-		return
+	if !s.deeper(call, depth+1) {
+		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	w.WriteHeader(http.StatusServiceUnavailable)
 	io.WriteString(w, "{}\n")
 }
 
 // place returns the number of the call and the layer that are in a path. What is missing is 0.
 func place(path string) (call, depth int) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	number := func(i int) int {
-		if i >= len(parts) {
-			return 0
+	for i, to := range []*int{3: &call, 4: &depth} {
+		if to == nil || i >= len(parts) {
+			continue
 		}
-		n, err := strconv.Atoi(parts[i])
-		if err != nil || n < 0 || n > 1<<20 {
-			return 0
+		if n, err := strconv.Atoi(parts[i]); err == nil && n >= 0 && n <= 1<<20 {
+			*to = n
 		}
-		return n
 	}
-	return number(3), number(4)
+	return call, depth
 }
+
+var relative = regexp.MustCompile(`\{(imf|rfc850|asctime|epoch)([+-]\d{1,9})\}`)
 
 // dated replaces {imf+3} in the value of a header by a date in three seconds, likewise
 // {rfc850+3}, {asctime+3} and {epoch+3}. It returns the time that the value now names, and
 // the zero time if it names none.
 func dated(value string, now time.Time) (string, time.Time) {
-	before, rest, ok := strings.Cut(value, "{")
-	form, after, ok2 := strings.Cut(rest, "}")
-	if !ok || !ok2 {
+	m := relative.FindStringSubmatch(value)
+	if m == nil {
 		return value, time.Time{}
 	}
-	i := strings.IndexAny(form, "+-")
-	if i < 0 {
-		return value, time.Time{}
-	}
-	seconds, err := strconv.Atoi(form[i:])
-	if err != nil {
-		return value, time.Time{}
-	}
+	seconds, _ := strconv.Atoi(m[2])
 	at := now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second).UTC().Round(0)
-	layouts := map[string]string{"imf": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}
 	text := strconv.FormatInt(at.Unix(), 10)
-	if layout, ok := layouts[form[:i]]; ok {
+	if layout := map[string]string{"imf": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}[m[1]]; layout != "" {
 		text = at.Format(layout)
 	}
 	if seconds < 0 {
 		at = time.Time{} // a date that is past asks for nothing
 	}
-	return before + text + after, at
+	return strings.Replace(value, m[0], text, 1), at
 }

@@ -8,19 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
 	hedging "github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -35,10 +37,7 @@ func TestMain(m *testing.M) {
 
 // check runs cases and compares the grades.
 func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
-	card, err := Run(t.Context(), client, Options{Cases: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must.Have(Run(t.Context(), client, Options{Cases: cases}))
 	if len(card.Results) != len(cases) {
 		t.Errorf("%d results of %d cases", len(card.Results), len(cases))
 	}
@@ -77,10 +76,7 @@ func TestLullhttpPasses(t *testing.T) {
 	for _, group := range groups {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select([]string{group})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select([]string{group}))
 			check(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
 				if without[name] {
 					return NotApplicable
@@ -93,10 +89,7 @@ func TestLullhttpPasses(t *testing.T) {
 
 func TestLullhttpHedges(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"hedging"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"hedging"}))
 	check(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
 }
 
@@ -151,10 +144,7 @@ func TestAGreedyClientFails(t *testing.T) {
 	for group, names := range groups {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
-			cases, err := Select(names)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select(names))
 			check(t, client, cases, func(name string) Grade { return want[name] })
 		})
 	}
@@ -209,14 +199,7 @@ func TestAnEagerClientFails(t *testing.T) {
 		delete(want, "deadline-silent") // a client that never ends is awaited to the limit
 		delete(want, "deadline-cancel")
 	}
-	var names []string
-	for name := range want {
-		names = append(names, name)
-	}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select(slices.Collect(maps.Keys(want))))
 	for i := range cases {
 		if cases[i].timeout > 0 {
 			cases[i].limit = 4 * cases[i].timeout // it never ends: any limit will do
@@ -230,10 +213,7 @@ func TestAnEagerClientFails(t *testing.T) {
 func TestAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cases, err := Select([]string{"statuses"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"statuses"}))
 	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: cases, Progress: func(done, _ int, _ Result) {
 		if done == 3 {
 			cancel()
@@ -248,19 +228,13 @@ func TestAnInterruptedRun(t *testing.T) {
 func TestTries(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ spoilt, asked, tries int }{{0, 1, 1}, {1, 2, 2}, {9, mostTries, mostTries}} {
-		cases, err := Select([]string{"once-400"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cases := must.Have(Select([]string{"once-400"}))
 		asked := 0
 		cases[0].hidden = func(s *Seen) bool {
 			asked++
 			return asked <= c.spoilt
 		}
-		card, err := Run(t.Context(), NetHTTP(), Options{Cases: cases})
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := must.Have(Run(t.Context(), NetHTTP(), Options{Cases: cases}))
 		r, text := card.Results[0], fmt.Sprintf("try %d:", c.tries)
 		if c.tries == mostTries {
 			if got := strings.HasPrefix(r.Why, tooBusy); got != (r.Grade == NotApplicable) {
@@ -275,59 +249,28 @@ func TestTries(t *testing.T) {
 
 // adapter is this program as an adapter around an http.Client.
 func adapter(how string) int {
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	ca, _ := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
-	pool, err := poolOf(ca)
+	session, err := NetHTTP().Start(context.Background(), Env{CA: must.Have(os.ReadFile(os.Getenv("LULL_TORTURE_CA")))}, true)
 	if err != nil {
 		return 3
 	}
-	base.TLSClientConfig.RootCAs = pool
-	client := &http.Client{Transport: base}
-	call := func(method, url, file string, timeout time.Duration, key string) error {
-		ctx := context.Background()
-		if timeout > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, timeout)
-			defer cancel()
+	call := func(method, url, file, timeout, key string) Outcome {
+		c := Call{Method: method, URL: url, Timeout: time.Duration(must.Have(strconv.Atoi(timeout))) * time.Millisecond, Key: strings.TrimPrefix(key, "-")}
+		if file = strings.TrimPrefix(file, "-"); file != "" {
+			c.Body = must.Have(os.ReadFile(file))
 		}
-		var body io.Reader
-		if file != "" && file != "-" {
-			f, err := os.Open(file)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			body = f
-		}
-		r, err := http.NewRequestWithContext(ctx, method, url, body)
-		if err != nil {
-			return err
-		}
-		if key != "" && key != "-" {
-			r.Header.Set("Idempotency-Key", key)
-		}
-		resp, err := client.Do(r)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
-			return fmt.Errorf("status %d, %v", resp.StatusCode, err)
-		}
-		return nil
+		return session.Call(context.Background(), c)
 	}
 	args := os.Args[1:]
 	switch how {
 	case "one":
-		ms, _ := strconv.Atoi(args[3])
-		if err := call(args[0], args[1], args[2], time.Duration(ms)*time.Millisecond, args[4]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+		if o := call(args[0], args[1], args[2], args[3], args[4]); !o.OK {
+			fmt.Fprintln(os.Stderr, o.Text)
 			return 1
 		}
 		return 0
 	case "flood":
 		for {
-			call(args[0], args[1], "", 0, "")
+			call(args[0], args[1], "", "0", "")
 		}
 	case "hang":
 		select {}
@@ -336,20 +279,16 @@ func adapter(how string) int {
 		return 1
 	}
 	fmt.Println("ready")
-	var write sync.Mutex
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		f := strings.Split(lines.Text(), "\t")
 		go func() {
-			ms, _ := strconv.Atoi(f[5])
-			err := call(f[2], f[3], f[4], time.Duration(ms)*time.Millisecond, f[6])
-			write.Lock()
-			defer write.Unlock()
-			if err != nil {
-				fmt.Printf("%s\tfailed\t0\t%v\n", f[0], err)
-				return
+			text := "%s\tfailed\t0\t%s\n"
+			o := call(f[2], f[3], f[4], f[5], f[6])
+			if o.OK {
+				text = "what a library prints\n%s\tok\t200\t%s\n"
 			}
-			fmt.Printf("what a library prints\n%s\tok\t200\n", f[0])
+			fmt.Printf(text, f[0], o.Text)
 		}()
 	}
 	if how == "stays" {
@@ -360,18 +299,12 @@ func adapter(how string) int {
 
 // program returns this program as an adapter.
 func program(t *testing.T, how string, args ...string) Client {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Have(os.Executable())
 	env, err := findEnv()
 	if err != nil {
 		t.Skip(err)
 	}
-	c, err := Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...)))
 	return c
 }
 
@@ -379,10 +312,7 @@ func program(t *testing.T, how string, args ...string) Client {
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	names := []string{"status-503", "status-early-hints", "once-post-503", "broken-body", "body-put", "connection-tls", "deadline-silent", "deadline-cancel", "tls-unknown", "once-success", "key-422", "connection-calls", "wait-first"}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select(names))
 	want := func(name string) Grade {
 		switch name {
 		case "status-503", "body-put", "wait-first":
@@ -422,20 +352,14 @@ func TestProgramsThatMisbehave(t *testing.T) {
 			t.Parallel()
 			client := program(t, c.how, strings.Fields(c.args)...)
 			client.(*command).exit = time.Second // that one never exits: any limit will do
-			cases, err := Select([]string{"once-success"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := must.Have(Select([]string{"once-success"}))
 			cases[0].limit = c.limit
-			g, err := newGrader(client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Have(newGrader(client))
 			defer g.close()
 			g.most = 10 // and soon
-			r, seen := g.one(t.Context(), cases[0])
-			if v := seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
-				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r))
+			r := g.one(t.Context(), cases[0])
+			if v := r.seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
+				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r.Result))
 			}
 			if c.how == "stays" && !strings.Contains(r.Note, "did not exit") {
 				t.Errorf("the note is %q", r.Note)
@@ -448,20 +372,11 @@ func TestProgramsThatMisbehave(t *testing.T) {
 // this machine is given the port at which nobody listens.
 func TestPortsAreNotShared(t *testing.T) {
 	t.Parallel()
-	a, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := Select([]string{"once-400", "broken-refused"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(newAuthority())
+	cases := must.Have(Select([]string{"once-400", "broken-refused"}))
 	for _, c := range cases {
 		l := newLog(mostAttempts, func() {})
-		s, err := openSite(c, a, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Have(openSite(c, a, l))
 		defer s.close()
 		s.run = "mine"
 		if c.door == doorClosed {
@@ -476,20 +391,12 @@ func TestPortsAreNotShared(t *testing.T) {
 			continue
 		}
 		for _, path := range []string{"/t/once-400/other-1/0", "/t/once-404/mine/0", "/"} {
-			resp, err := http.Get(s.base + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
+			fetch(s.base + path)
 		}
 		if seen, _ := l.seen(c); len(seen.Attempts) != 0 {
 			t.Errorf("%d attempts of others were counted", len(seen.Attempts))
 		}
-		resp, err := http.Get(s.url(0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		fetch(s.url(0, 0))
 		if seen, _ := l.seen(c); len(seen.Attempts) != 1 {
 			t.Errorf("%d attempts, want 1", len(seen.Attempts))
 		}

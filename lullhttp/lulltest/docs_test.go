@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
 
-// The tests of docs/testing.md, as they stand there.
+// The tests of docs/guide.md, as they stand there.
 
 func newClient(t *testing.T, faults *lulltest.Faults) *http.Client {
 	draws := rand.New(rand.NewPCG(1, 2))

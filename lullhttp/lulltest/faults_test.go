@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -141,56 +140,41 @@ func TestWhatAClientSees(t *testing.T) {
 	}
 }
 
-// A call that hangs ends when its caller gives up, and with the caller's reason.
+// A call that hangs ends when its caller gives up, and with the caller's reason; a body also when that closes it.
 func TestHangEndsWithTheCaller(t *testing.T) {
 	for _, rule := range []lulltest.Rule{
 		{End: lulltest.Hang},
 		{End: lulltest.Hang, Where: lulltest.InHeader},
 		{End: lulltest.Hang, Status: 200},
+		{End: lulltest.Hang, Status: 200, Body: "hello", Where: lulltest.InBody, Bytes: 2},
 		{Delay: time.Hour},
 		{Delay: time.Hour, End: lulltest.Refuse},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-			reason := errors.New("the user left")
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, reason)
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
-			began := time.Now()
-			_, err := f.Transport(nil).RoundTrip(req)
-			if d := time.Since(began); !errors.Is(err, reason) || d != time.Second {
-				t.Errorf("%+v: %v after %v, want %v after 1s", rule, err, d, reason)
-			}
-		})
-	}
-}
-
-// A body that hangs ends when the caller gives up, or closes it.
-func TestHangingBody(t *testing.T) {
-	rule := lulltest.Rule{Status: 200, Body: "hello", End: lulltest.Hang, Where: lulltest.InBody, Bytes: 2}
-	for _, closes := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
-			resp, err := f.Transport(nil).RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := context.Canceled
-			if closes {
-				want = http.ErrBodyReadAfterClose
-				time.AfterFunc(time.Second, func() { resp.Body.Close() })
-			} else {
-				time.AfterFunc(time.Second, cancel)
-			}
-			began := time.Now()
-			b, err := io.ReadAll(resp.Body)
-			if d := time.Since(began); string(b) != "he" || !errors.Is(err, want) || d != time.Second {
-				t.Errorf("%q, %v after %v, want \"he\" and %v after 1s", b, err, d, want)
-			}
-		})
+		for _, closes := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				f := &lulltest.Faults{Rules: []lulltest.Rule{rule}}
+				reason := errors.New("the user left")
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, reason)
+				defer cancel()
+				req, _ := http.NewRequestWithContext(ctx, "GET", "http://shop/", nil)
+				began := time.Now()
+				resp, err := f.Transport(nil).RoundTrip(req)
+				want, after := reason, time.Second
+				if err == nil {
+					if closes {
+						want, after = http.ErrBodyReadAfterClose, time.Second/2
+						time.AfterFunc(after, func() { resp.Body.Close() })
+					}
+					var b []byte
+					if b, err = io.ReadAll(resp.Body); string(b) != "he" {
+						t.Errorf("%+v: the body is %q, want \"he\"", rule, b)
+					}
+				}
+				if d := time.Since(began); !errors.Is(err, want) || d != after {
+					t.Errorf("%+v: %v after %v, want %v after %v", rule, err, d, want, after)
+				}
+			})
+		}
 	}
 }
 
@@ -266,7 +250,7 @@ func TestSlowBody(t *testing.T) {
 		began := time.Now()
 		w := httptest.NewRecorder()
 		f.Handler(new(hello)).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-		if d := time.Since(began); w.Body.String() != "hello" || d != 5*time.Second || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		if d := time.Since(began); w.Body.String() != "hello" || !w.Flushed || d != 5*time.Second || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%q, %v after %v, want hello after 5s", w.Body, w.Header(), d)
 		}
 	})
@@ -617,55 +601,4 @@ func TestZero(t *testing.T) {
 	if n := len(f.Attempts()); n != 1 {
 		t.Errorf("%d attempts, want 1", n)
 	}
-}
-
-// A real server and a real transport in a bubble, over pipes: faults of a handler take no time.
-func TestHandlerInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &lulltest.Faults{Rules: []lulltest.Rule{
-			{First: 1, Delay: time.Minute, End: lulltest.Close},
-			{First: 2, PerByte: time.Minute, End: lulltest.Close, Where: lulltest.InBody, Bytes: 2},
-		}}
-		pipes := make(pipeListener)
-		server := &http.Server{Handler: f.Handler(new(hello))}
-		var served sync.WaitGroup
-		served.Go(func() { server.Serve(pipes) })
-		transport := &http.Transport{DialContext: pipes.dial}
-		began := time.Now()
-		for _, want := range []struct {
-			seen
-			at time.Duration
-		}{
-			{seen{code: "unexpected_eof", sent: true}, time.Minute},
-			{seen{200, "he", "unexpected_eof", true}, 3 * time.Minute},
-			{seen{200, "hello", "", false}, 3 * time.Minute},
-		} {
-			req := httpGet(t, "http://shop/")
-			req.Method = "PUT" // which http.Transport does not repeat by itself
-			if got, at := see(t, &http.Client{Transport: transport}, req), time.Since(began); got != want.seen || at != want.at {
-				t.Errorf("%+v after %v, want %+v after %v", got, at, want.seen, want.at)
-			}
-		}
-		transport.CloseIdleConnections()
-		server.Close()
-		served.Wait()
-	})
-}
-
-// pipeListener is a listener whose connections are pipes.
-type pipeListener chan net.Conn
-
-func (l pipeListener) Accept() (net.Conn, error) {
-	if c, ok := <-l; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-func (l pipeListener) Close() error   { close(l); return nil }
-func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (l pipeListener) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	l <- server
-	return client, nil
 }

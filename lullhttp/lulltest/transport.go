@@ -2,6 +2,7 @@ package lulltest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,27 +13,15 @@ import (
 )
 
 // Transport returns an http.RoundTripper that passes on to next what no rule ends. If next is
-// nil, a request that is passed on is answered with an empty 200.
+// nil, a request that is passed on is answered with an empty 200. It returns the errors that net/http returns for such a
+// failure, of the same types, and needs no network.
 func (f *Faults) Transport(next http.RoundTripper) http.RoundTripper {
-	if next == nil {
-		next = ok{}
-	}
 	return &transport{f, next}
-}
-
-// ok answers every request with an empty 200.
-type ok struct{}
-
-func (ok) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r.Body.Close()
-	}
-	return response(r, &Rule{Status: http.StatusOK}), nil
 }
 
 type transport struct {
 	f    *Faults
-	next http.RoundTripper
+	next http.RoundTripper // nil: an empty 200
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -61,7 +50,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var resp *http.Response
-	if rule.Status == 0 {
+	if rule.Status == 0 && t.next != nil {
 		if resp, err = t.next.RoundTrip(withBytes(r, body)); err != nil {
 			return nil, err
 		}
@@ -104,18 +93,18 @@ func withBytes(r *http.Request, body []byte) *http.Request {
 	return r
 }
 
-// response returns the answer that Status makes.
+// response returns the answer that Status makes, or an empty 200.
 func response(r *http.Request, rule *Rule) *http.Response {
-	h := make(http.Header)
+	h, status := make(http.Header), cmp.Or(rule.Status, http.StatusOK)
 	body, length := io.ReadCloser(http.NoBody), int64(len(rule.Body))
 	if length > 0 {
 		h.Set("Content-Type", http.DetectContentType([]byte(rule.Body)))
-		if withBody(r.Method, rule.Status) {
+		if withBody(r.Method, status) {
 			body = io.NopCloser(strings.NewReader(rule.Body))
 		}
 	}
 	return &http.Response{
-		Status: fmt.Sprint(rule.Status, " ", http.StatusText(rule.Status)), StatusCode: rule.Status,
+		Status: fmt.Sprint(status, " ", http.StatusText(status)), StatusCode: status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: body, ContentLength: length, Request: r,
 	}

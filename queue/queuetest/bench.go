@@ -75,7 +75,6 @@ func (b *bench) connect() *Connection {
 	return &mine
 }
 
-// group is a group of its own.
 func (b *bench) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)) }
 
 // send sends messages with these bodies, each in a group of its own.
@@ -112,7 +111,6 @@ func (b *bench) passes(err error) bool {
 	return true
 }
 
-// next is from.Next.
 func (b *bench) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
 	b.Helper()
 	for {
@@ -144,7 +142,6 @@ func (b *bench) some(c *Connection, most int) []*queue.Delivery {
 	}
 }
 
-// one waits for one message.
 func (b *bench) one() *queue.Delivery {
 	b.Helper()
 	return b.some(b.Connection, 1)[0]
@@ -211,15 +208,26 @@ func clip(body []byte) string {
 	return string(body)
 }
 
-// settle settles, and must be able to.
 func (b *bench) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
 	b.Helper()
+	if err := b.trySettle(c, d, s); err != nil {
+		b.Fatalf("Settle (%v) of a delivery that is held: %v", s.Outcome, err)
+	}
+}
+
+// trySettle settles, a dead letter with an envelope.
+func (b *bench) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement) error {
 	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
 		s.Envelope = envelope(d.ID)
 	}
-	if err := c.Broker.Settle(b.ctx, d, s); err != nil {
-		b.Fatalf("Settle (%v) of a delivery that is held: %v", s.Outcome, err)
-	}
+	return c.Broker.Settle(b.ctx, d, s)
+}
+
+// retried settles d with Retry, and takes its next delivery, which must be attempt n.
+func (b *bench) retried(what string, d *queue.Delivery, n int) *queue.Delivery {
+	b.Helper()
+	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
+	return b.attempt(what, d, n)
 }
 
 func (b *bench) ack(d *queue.Delivery) {
@@ -230,10 +238,7 @@ func (b *bench) ack(d *queue.Delivery) {
 // lost settles a delivery that is not held, and must not be able to.
 func (b *bench) lost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
 	b.Helper()
-	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
-		s.Envelope = envelope(d.ID)
-	}
-	if err := c.Broker.Settle(b.ctx, d, s); !errors.Is(err, queue.ErrLost) {
+	if err := b.trySettle(c, d, s); !errors.Is(err, queue.ErrLost) {
 		b.Errorf("%s: Settle (%v) says %v, want ErrLost", what, s.Outcome, err)
 	}
 }
@@ -254,7 +259,6 @@ func (b *bench) lapse(d *queue.Delivery) {
 	b.reconnect()
 }
 
-// reconnect ends the connection and makes another.
 func (b *bench) reconnect() {
 	b.Helper()
 	if err := b.Close(); err != nil {
@@ -300,25 +304,38 @@ func (b *bench) letters(remove bool) (all []*queue.Letter) {
 	b.Helper()
 	from := b.reading(b.Connection)
 	defer b.closed(from)
+	b.readAll(from, 10, func(l *queue.Letter) {
+		all = append(all, l)
+		if remove {
+			b.remove(from, l)
+		}
+	})
+	return all
+}
+
+// readAll visits the letters of a reading, of which no more than most come at a time.
+func (b *bench) readAll(from queue.DeadLetters, most int, visit func(*queue.Letter)) {
+	b.Helper()
 	for {
-		got, err := b.next(from, 10)
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
+		got, err := b.next(from, most)
+		switch {
+		case err == io.EOF:
+			return
+		case err != nil:
 			b.Fatalf("Next: %v", err)
-		}
-		if len(got) < 1 || len(got) > 10 {
-			b.Fatalf("Next gave %d letters, want 1 to 10", len(got))
+		case len(got) < 1 || len(got) > most:
+			b.Fatalf("Next gave %d letters, want 1 to %d", len(got), most)
 		}
 		for _, l := range got {
-			if remove {
-				if err := from.Remove(b.ctx, l); err != nil {
-					b.Fatalf("Remove: %v", err)
-				}
-			}
+			visit(l)
 		}
-		all = append(all, got...)
+	}
+}
+
+func (b *bench) remove(from queue.DeadLetters, l *queue.Letter) {
+	b.Helper()
+	if err := from.Remove(b.ctx, l); err != nil {
+		b.Fatalf("Remove: %v", err)
 	}
 }
 
@@ -370,7 +387,6 @@ func (b *bench) closed(from queue.DeadLetters) {
 	}
 }
 
-// letter is the only dead letter.
 func (b *bench) letter() *queue.Letter {
 	b.Helper()
 	all := b.letters(false)
@@ -380,17 +396,14 @@ func (b *bench) letter() *queue.Letter {
 	return all[0]
 }
 
-// bodies are those of letters or deliveries, in order of text.
-func bodies[T any](all []T, body func(T) []byte) []string {
-	var out []string
-	for _, x := range all {
-		out = append(out, string(body(x)))
+// bodies are those of letters, in order of text.
+func bodies(all []*queue.Letter) (out []string) {
+	for _, l := range all {
+		out = append(out, string(l.Body))
 	}
 	slices.Sort(out)
 	return out
 }
-
-func letterBody(l *queue.Letter) []byte { return l.Body }
 
 func (b *bench) equal(what string, got, want any) {
 	b.Helper()
@@ -437,7 +450,7 @@ func (b *bench) start(c *Connection, p lull.Policy, config queue.Config, h queue
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() { r.done <- r.consumer.Run(ctx) }()
-	b.Cleanup(r.end) // if the test ends early
+	b.Cleanup(func() { r.end() }) // if the test ends early
 	return r
 }
 
@@ -447,7 +460,6 @@ func (r *running) observe(_ context.Context, e queue.Event) {
 	r.events = append(r.events, e)
 }
 
-// settled is how many deliveries were settled in that way.
 func (r *running) settled(o queue.Outcome) int { return r.count(queue.EventSettled, o) }
 
 // count is how many events there were of that kind, with one of the outcomes if there are any.
@@ -462,28 +474,23 @@ func (r *running) count(kind queue.EventKind, outcomes ...queue.Outcome) (n int)
 	return n
 }
 
-// end stops it, whatever comes of it.
-func (r *running) end() {
+// end stops it, and returns what comes of it.
+func (r *running) end() error {
 	r.cancel()
 	select {
 	case err := <-r.done:
 		r.done <- err
+		return err
 	case <-time.After(patience):
+		return errors.New("it does not return")
 	}
 }
 
 // stop stops it, and it must be well.
 func (r *running) stop() {
 	r.b.Helper()
-	r.cancel()
-	select {
-	case err := <-r.done:
-		r.done <- err
-		if err != nil {
-			r.b.Errorf("Run: %v", err)
-		}
-	case <-time.After(patience):
-		r.b.Errorf("Run does not return")
+	if err := r.end(); err != nil {
+		r.b.Errorf("Run: %v", err)
 	}
 }
 
@@ -492,7 +499,6 @@ func (b *bench) gaveUp(since time.Time) bool {
 	return time.Since(since) > patience || b.ctx.Err() != nil
 }
 
-// until waits until something is so.
 func (b *bench) until(what string, so func() bool) {
 	b.Helper()
 	for began := time.Now(); !so(); {

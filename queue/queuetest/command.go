@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -38,7 +40,7 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	if raced && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: the program is another process")
 	}
-	program := build(t)
+	program := Program(t)
 	b := newBench(t, target.withDefaults(), target.withDefaults().Orders[0])
 	line := of(b.address)
 	lull := func(args ...string) *exec.Cmd {
@@ -94,24 +96,38 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	b.Logf("%d letters moved, interrupted twice: %d messages came more than once", n, twice)
 }
 
-// build makes the program, and lull-queue beside it, which it starts.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "lull")
-	if runtime.GOOS == "windows" {
-		t.Skip("interrupts cannot be sent here")
-	}
-	if out, err := exec.Command("go", "build", "-pgo=off", "-ldflags=-s -w", "-o", filepath.Dir(program),
-		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
-	}
-	return program
+var built struct {
+	once   sync.Once
+	folder string
+	err    error
 }
 
-// run runs a command to its end.
+// Program builds the program lull of the workspace, and lull-queue beside it, which it starts: once for the tests of a
+// process. It returns the path of lull. Main removes both.
+func Program(t testing.TB) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("interrupts cannot be sent here, and lull cannot start another program in its place")
+	}
+	built.once.Do(func() {
+		if built.folder, built.err = os.MkdirTemp("", "queuetest"); built.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", built.folder,
+			"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(built.err)
+		}
+		t.Skipf("the program cannot be built here, outside of its workspace: %v", built.err)
+	}
+	return filepath.Join(built.folder, "lull")
+}
+
 func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	b.Helper()
 	var out, errs bytes.Buffer

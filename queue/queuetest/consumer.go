@@ -2,11 +2,9 @@ package queuetest
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -18,19 +16,16 @@ import (
 
 var consumerChecks = []check{
 	{name: "Consumer/outcomes", run: consumerOutcomes},
-	{name: "Consumer/a terminal error at once", run: consumerTerminal},
-	{name: "Consumer/attempts over restarts", run: consumerRestarts},
 	{name: "Consumer/a handler longer than the lease", run: consumerLong},
 	{name: "Consumer/an open breaker costs nothing", run: consumerBreaker},
 	{name: "Consumer/stops", run: consumerStops},
-	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit") }, process: true},
-	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill") }, process: true},
-	{name: "Consumer/poison beside others", run: consumerCrowd, process: true},
+	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison beside others", run: func(b *bench) { consumerPoison(b, "kill", 23, 2, 2) }, process: true},
 }
 
 var errBlip = errors.New("blip")
 
-// tally counts attempts by body.
 type tally struct {
 	mu   sync.Mutex
 	seen map[string][]int
@@ -114,68 +109,6 @@ func consumerOutcomes(b *bench) {
 		"sick": "attempts_exhausted 3", "bad": "permanent 1", "wrong schema": "schema 1", "panic": "panicked 3",
 	})
 	b.empty("after all were settled")
-}
-
-// An error that will stay is a dead letter after its first delivery.
-func consumerTerminal(b *bench) {
-	b.send("bad")
-	var seen tally
-	r := b.start(b.Connection, plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
-		seen.add(m)
-		return lull.Permanent(errBlip)
-	})
-	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 })
-	r.stop()
-	b.equal("attempts", seen.attempts("bad"), []int{1})
-	l := b.letter()
-	b.equal("reason", l.Reason, "permanent")
-	b.equal("attempts in the envelope", l.Attempts, 1)
-	b.empty("after its first delivery")
-}
-
-// Each consumer, with a new connection, makes an attempt that counts. One that fails while its consumer stops does not.
-func consumerRestarts(b *bench) {
-	b.send("sick")
-	var seen tally
-	counted, dead := 0, 0 // by the consumers before; where there are no delays the first may make all attempts
-	for n := 1; n <= 3; n++ {
-		r := b.start(b.Connection, plain(10, 20*time.Millisecond), queue.Config{Concurrency: 1}, func(ctx context.Context, m *queue.Message) error {
-			seen.add(m)
-			if n == 3 {
-				return lull.Permanent(errBlip)
-			}
-			return lull.Transient(errBlip)
-		})
-		b.until("an attempt is settled", func() bool {
-			return dead+r.settled(queue.DeadLetter) > 0 || n < 3 && r.settled(queue.Retry) > 0
-		})
-		r.stop()
-		counted += r.settled(queue.Retry)
-		dead += r.settled(queue.DeadLetter)
-		if n < 3 {
-			b.reconnect()
-		}
-	}
-	made := seen.attempts("sick")
-	extra := 0 // deliveries that were fetched ahead when a consumer stopped
-	if _, ahead := b.Broker.(queue.Pauser); ahead {
-		extra = 2
-	}
-	for i, n := range made {
-		if i == 0 && n != 1 || i > 0 && n < made[i-1] || n > i+1+extra {
-			b.Errorf("attempts %v, want 1, 2, 3 and so on", made)
-			break
-		}
-	}
-	if last := made[len(made)-1]; last <= counted {
-		b.Errorf("attempts %v: the last is %d after %d that count", made, last, counted)
-	}
-	l := b.letter()
-	b.equal("attempts in the envelope", l.Attempts, made[len(made)-1])
-	if b.can.MaxDelay > 0 {
-		b.equal("reason", l.Reason, "permanent")
-	}
-	b.empty("after its last attempt")
 }
 
 // A handler that is three times longer than its lease keeps its message; where the lease
@@ -262,154 +195,97 @@ func consumerBreaker(b *bench) {
 	b.empty("after Ack")
 }
 
-// A consumer that is stopped lets its handlers end; what does not end is given back, whatever its handler
-// returns then: what a handler uses ends with the process, each in its own way.
+// A consumer that is stopped lets its handlers end; what does not end, or has failed, is given back.
 func consumerStops(b *bench) {
-	cut := map[string]func(context.Context) error{
-		"its context's cause":   context.Cause,
-		"a text of it":          func(ctx context.Context) error { return fmt.Errorf("charge: %v", ctx.Err()) },
-		"a child process":       func(context.Context) error { return errors.New("signal: killed") },
-		"a transaction":         func(context.Context) error { return sql.ErrTxDone },
-		"a closed connection":   func(context.Context) error { return net.ErrClosed },
-		"marked as permanent":   func(context.Context) error { return lull.Permanent(errBlip) },
-		"a panic":               func(context.Context) error { panic(errBlip) },
-		"before it was cut off": nil,
+	const inTime, cutOff, failed = "ends in time", "is cut off", "has failed"
+	bodies := []string{inTime, cutOff, failed}
+	together := len(bodies)
+	if b.can.Order == queue.Total { // where one message is out at a time
+		together = 1
 	}
-	together := slices.Collect(maps.Keys(cut))
-	if b.can.Order != queue.Total {
-		b.stops(cut, together)
-	} else {
-		for _, body := range together { // where one message is out at a time
-			b.stops(cut, []string{body}) // it finds what the one before has left behind
+	for bodies := range slices.Chunk(bodies, together) {
+		b.send(bodies...)
+		running, stopping := make(chan struct{}, together), make(chan struct{})
+		r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: time.Second, Concurrency: together}, func(ctx context.Context, m *queue.Message) error {
+			running <- struct{}{}
+			<-stopping
+			switch string(m.Body) {
+			case inTime:
+				time.Sleep(500 * time.Millisecond)
+				return ctx.Err()
+			case cutOff:
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return errBlip
+		})
+		for range together {
+			<-running
+		}
+		r.cancel()
+		close(stopping)
+		r.stop()
+		b.reconnect()
+		back := slices.DeleteFunc(slices.Clone(bodies), func(s string) bool { return s == inTime })
+		b.equal("acknowledged", r.settled(queue.Ack), together-len(back))
+		b.equal("given back", r.settled(queue.Defer), len(back))
+		n := 1
+		if !b.can.FreeDefer {
+			n++
+		}
+		for range back {
+			d := b.one()
+			// A server that pushes may have handed it out to a reader that was just ending.
+			b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
+			b.ack(d)
 		}
 	}
 	b.empty("after Ack")
 }
 
-// stops has a consumer stop while it handles messages with those bodies, and one that ends in time.
-func (b *bench) stops(cut map[string]func(context.Context) error, bodies []string) {
-	b.Helper()
-	const ends = "ends in time"
-	if len(bodies) > 1 {
-		bodies = append(bodies, ends)
+// One message kills its worker, and what is in flight with it comes back. The others are handled. It is handled alone
+// at last, and a dead letter then.
+func consumerPoison(b *bench, how string, others, workers, attempts int) {
+	const most = 6 // runs of it, more than attempts: three may be in company
+	var sent []string
+	for i := range others {
+		sent = append(sent, fmt.Sprint(i))
 	}
-	running, stopping := make(chan struct{}, len(bodies)), make(chan struct{})
-	for _, body := range bodies {
-		b.sendOne(queue.Outgoing{Group: b.group(), Body: []byte(body)})
-	}
-	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: time.Second, Concurrency: len(bodies)}, func(ctx context.Context, m *queue.Message) error {
-		running <- struct{}{}
-		<-stopping
-		returned := cut[string(m.Body)]
-		switch {
-		case string(m.Body) == ends:
-			time.Sleep(500 * time.Millisecond)
-			return ctx.Err()
-		case returned == nil:
-			return errBlip
-		}
-		<-ctx.Done()
-		return returned(ctx)
-	})
-	for range bodies {
-		<-running
-	}
-	r.cancel()
-	close(stopping)
-	r.stop()
-	b.reconnect()
-	back := len(bodies)
-	if back > 1 {
-		back--
-		b.equal("acknowledged", r.settled(queue.Ack), 1)
-	}
-	b.equal("given back", r.settled(queue.Defer), back)
-	n := 1
-	if !b.can.FreeDefer {
-		n++
-	}
-	for range back {
-		d := b.one()
-		// A server that pushes may have handed it out to a reader that was just ending.
-		b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
-		b.ack(d)
-	}
-}
-
-// Poison kills the worker that handles it. It is handled alone at last, and a dead letter then.
-func consumerPoison(b *bench, how string) {
-	b.send(how)
-	runs, workers := 0, 0
-	for done := false; !done; {
-		if workers++; workers > 10 {
-			b.Fatalf("after %d workers and %d runs of the handler the poison is not a dead letter", workers, runs)
-		}
-		b.work(job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: 3}, func(line string) {
-			switch line {
-			case "run " + how:
-				runs++
-			case "buried":
-				done = true
-			default:
-				b.Logf("a worker says %q", line)
-			}
-		})
-	}
-	const most = 6 // more than Attempts, since three may be in company
-	b.equal("runs of the handler", runs, most)
-	l := b.letter()
-	b.equal("reason", l.Reason, queue.ReasonCrashed)
-	b.equal("attempts", l.Attempts, most)
-	b.equal("header", l.Headers["kind"], "test")
-	b.empty("after the poison")
-}
-
-// One message kills its worker, and all that is in flight with it comes back. The others are
-// handled, and it alone becomes a dead letter.
-func consumerCrowd(b *bench) {
-	const messages, workers, attempts, most = 24, 2, 2, 6
-	for i := range messages {
-		b.send(fmt.Sprint(i))
-	}
+	b.send(slices.Insert(sent, min(5, others), how)...)
+	j := job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: attempts, Concurrency: 1 + others/2}
 	type said struct {
-		line string
+		line string // empty: it has ended
 		by   int
 	}
 	lines := make(chan said, 1000)
-	begin := func(i int) *worker {
-		w := startWorker(b, job{Work: workCrowd, Address: b.address, Lease: b.o.Lease, Attempts: attempts})
-		go func() {
-			for line := range w.lines {
-				lines <- said{line, i}
-			}
-			lines <- said{"", i}
-		}()
-		return w
-	}
 	all := make([]*worker, workers)
+	begin := func(i int) {
+		all[i] = startWorker(b, j, func(line string) { lines <- said{line, i} })
+	}
 	for i := range all {
-		all[i] = begin(i)
+		begin(i)
 	}
 	done := map[string]bool{}
-	deaths, buried := 0, 0
-	for len(done)+buried < messages {
+	runs, buried := 0, 0
+	for len(done)+buried <= others {
 		var s said
 		select {
 		case s = <-lines:
 		case <-b.ctx.Done():
-			b.Fatalf("after %d deaths %d of %d messages are handled, and %d are dead letters", deaths, len(done), messages, buried)
+		}
+		if runs > most+4 || b.ctx.Err() != nil {
+			b.Fatalf("after %d runs the poison is not a dead letter; %d of %d others are handled", runs, len(done), others)
 		}
 		word, body, _ := strings.Cut(s.line, " ")
 		switch word {
 		case "done":
 			done[body] = true
-		case "buried":
+		case lineBuried:
 			buried++
-		case "die":
-			deaths++
+		case "run":
+			runs++
 		case "":
-			all[s.by].wait()
-			all[s.by] = begin(s.by)
+			begin(s.by)
 		case lineLate:
 			b.late()
 		default:
@@ -420,13 +296,16 @@ func consumerCrowd(b *bench) {
 		w.stop()
 		w.wait()
 	}
-	if deaths > most {
-		b.Errorf("the poison killed %d workers, want %d at most", deaths, most)
+	if runs > most {
+		b.Errorf("the poison was handled %d times, want %d at most", runs, most)
 	}
-	dead := b.letters(false)
-	if len(dead) != 1 || string(dead[0].Body) != poisonOfCrowd || dead[0].Reason != queue.ReasonCrashed {
-		for _, l := range dead {
-			b.Errorf("after %d deaths %q is a letter: %+v", deaths, l.Body, l.Envelope)
-		}
+	l := b.letter()
+	b.equal("body of the dead letter", string(l.Body), how)
+	b.equal("reason", l.Reason, queue.ReasonCrashed)
+	b.equal("header", l.Headers["kind"], "test")
+	if others == 0 {
+		b.equal("runs of the handler", runs, most)
+		b.equal("attempts", l.Attempts, most)
+		b.empty("after the poison")
 	}
 }

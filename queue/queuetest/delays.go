@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -21,28 +22,21 @@ func delayed(b *bench, o queue.Outcome) {
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
 	}
 	delays = slices.DeleteFunc(delays, func(d time.Duration) bool { return d > b.can.MaxDelay })
-	var due []time.Time
+	together := len(delays)
+	if b.can.Order == queue.Total {
+		together = 1
+	}
+	due, late := make([]time.Time, len(delays)), []time.Duration(nil)
 	for i := range delays {
 		b.send(strconv.Itoa(i))
 	}
-	settle := func(d *queue.Delivery) {
-		i, _ := strconv.Atoi(string(d.Body))
-		due[i] = time.Now().Add(delays[i])
-		b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
-	}
-	due = make([]time.Time, len(delays))
-	var late []time.Duration
-	for range delays {
-		if b.can.Order == queue.Total {
-			settle(b.one())
-			late = append(late, b.arrive(due))
+	for len(late) < len(delays) {
+		for _, d := range b.all(b.Connection, together) {
+			i, _ := strconv.Atoi(string(d.Body))
+			due[i] = time.Now().Add(delays[i])
+			b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
 		}
-	}
-	if b.can.Order != queue.Total {
-		for _, d := range b.all(b.Connection, len(delays)) {
-			settle(d)
-		}
-		for range delays {
+		for range together {
 			late = append(late, b.arrive(due))
 		}
 	}
@@ -67,13 +61,20 @@ func (b *bench) arrive(due []time.Time) time.Duration {
 	return now.Sub(due[i])
 }
 
-// The longest delay is taken, and the message does not come at once.
+// The longest delay is taken, and the message does not come at once. A longer one is refused for good, as is what is no
+// settlement, and nothing becomes of the delivery.
 func longestDelay(b *bench) {
-	if b.can.MaxDelay == 0 {
-		b.Skip("not for this broker: there are no delays")
-	}
 	b.send("hello")
 	d := b.one()
+	for _, s := range []queue.Settlement{{}, {Outcome: queue.Retry, After: b.can.MaxDelay + 1}, {Outcome: queue.Defer, After: -1}} {
+		if err := b.Broker.Settle(b.ctx, d, s); lull.Classify(err).Kind != lull.KindPermanent {
+			b.Errorf("%+v is not refused for good: %v", s, err)
+		}
+	}
+	if b.can.MaxDelay == 0 {
+		b.ack(d)
+		return
+	}
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry, After: b.can.MaxDelay})
 	b.expectNothing(b.Connection, min(b.can.MaxDelay*9/10, 2*time.Second), "a message that waits for "+b.can.MaxDelay.String())
 }

@@ -134,25 +134,20 @@ func (l *lost) sendAll() {
 	}
 }
 
-// addWorker starts a worker and listens to it.
 func (l *lost) addWorker() *worker {
 	l.Helper()
-	w := startWorker(l.TB, job{Work: workHandle, Address: l.address, Lease: l.o.Lease, Attempts: lostAttempts})
-	go func() {
-		for line := range w.lines {
-			l.handleLine(line)
-		}
-	}()
-	return w
+	return startWorker(l.TB, job{Work: workHandle, Address: l.address, Lease: l.o.Lease, Attempts: lostAttempts}, l.hear)
 }
 
-func (l *lost) handleLine(line string) {
+func (l *lost) hear(line string) {
 	word, number, _ := strings.Cut(line, " ")
 	i, err := strconv.Atoi(number)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lastLine = time.Now()
 	switch {
+	case line == "" || line == lineLate || line == lineBuried:
+		return
 	case err != nil || i < 0 || i >= l.n:
 		l.Errorf("a worker says %q", line)
 		return

@@ -25,7 +25,6 @@ func (b *bench) ordered() {
 	}
 }
 
-// sendIn sends messages into one group.
 func (b *bench) sendIn(group string, bodies ...string) {
 	b.Helper()
 	for _, body := range bodies {

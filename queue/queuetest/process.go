@@ -26,20 +26,18 @@ const workerVariable = "LULL_QUEUETEST_WORKER"
 // parallel is -test.parallel, if it was not given.
 const parallel = 48
 
-// job is the task of a worker.
 type job struct {
-	Work     string
-	Address  string
-	Lease    time.Duration
-	Attempts int
-	After    int
+	Work        string
+	Address     string
+	Lease       time.Duration
+	Attempts    int
+	Concurrency int
 }
 
 const (
 	workPoison  = "poison"
 	workRedrive = "redrive"
 	workHandle  = "handle"
-	workCrowd   = "crowd"
 )
 
 // Main is for TestMain: it runs the tests, and returns the exit code. In a process that
@@ -51,9 +49,11 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
-		os.Exit(j.do(connect))
+		j.do(connect)
+		os.Exit(0)
 	}
 	pace.Overlap(parallel)
+	defer func() { os.RemoveAll(built.folder) }()
 	return m.Run()
 }
 
@@ -61,49 +61,26 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 type worker struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	lines chan string // what it prints, until it ends
 	ended chan struct{}
 	err   error // when it has ended
 }
 
-// lineLate is what a worker prints when it was too late for a lease.
-const lineLate = "late"
+// What workers print beside what their handlers do.
+const (
+	lineLate   = "late"   // it was too late for a lease
+	lineBuried = "buried" // a message is a dead letter
+)
 
-// work has a worker do j, and calls f with each line that it prints, until it has ended. It is killed if b ends.
-func (b *bench) work(j job, f func(line string)) {
-	b.Helper()
-	w := startWorker(b, j)
-	defer context.AfterFunc(b.ctx, w.kill)()
-	for line := range w.lines {
-		if line == lineLate {
-			b.late()
-		} else {
-			f(line)
-		}
-	}
-	w.wait()
-	if b.ctx.Err() != nil {
-		b.Fatalf("a worker was to end")
-	}
-}
-
-// watched has the worker report when it is too late for a lease.
-func (j job) watched(c *Connection) (stop func()) {
-	w := newWatch(j.Lease)
-	context.AfterFunc(w.was, func() { printLine(lineLate) })
-	w.on(c)
-	return w.pulse()
-}
-
-// startWorker starts a worker, which ends when the test does.
-func startWorker(t testing.TB, j job) *worker { //outside: only for a broker that other processes can reach
+// startWorker starts a worker, which ends when the test does. hear gets each line that it prints, one after the other,
+// and an empty one when it has ended.
+func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(j)
-	w := &worker{cmd: exec.Command(self, "-test.run=^$"), lines: make(chan string, 1000), ended: make(chan struct{})}
+	w := &worker{cmd: exec.Command(self, "-test.run=^$"), ended: make(chan struct{})}
 	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
 	stderr := &tail.Tail{}
 	w.cmd.Stderr = stderr
@@ -119,10 +96,6 @@ func startWorker(t testing.TB, j job) *worker { //outside: only for a broker tha
 	}
 	t.Cleanup(func() {
 		w.kill()
-		go func() {
-			for range w.lines {
-			}
-		}()
 		w.wait()
 		if s := stderr.String(); s != "" && t.Failed() {
 			t.Logf("a worker says on its standard error:\n%s", s)
@@ -132,11 +105,11 @@ func startWorker(t testing.TB, j job) *worker { //outside: only for a broker tha
 	ready := in.Scan() && in.Text() == "ready"
 	go func() {
 		for ready && in.Scan() {
-			w.lines <- in.Text()
+			hear(in.Text())
 		}
 		io.Copy(io.Discard, stdout)
 		w.err = w.cmd.Wait()
-		close(w.lines)
+		hear("")
 		close(w.ended)
 	}()
 	if !ready {
@@ -154,8 +127,8 @@ func printLine(format string, a ...any) {
 	os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...))
 }
 
-// do is the main function of a worker. It returns the exit code.
-func (j job) do(connect func(ctx context.Context, address string) (*Connection, error)) int {
+// do is the main function of a worker. It connects again when its connection has failed.
+func (j job) do(connect connector) {
 	printLine("ready")
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -164,24 +137,12 @@ func (j job) do(connect func(ctx context.Context, address string) (*Connection, 
 		time.Sleep(20 * time.Second)
 		os.Exit(4)
 	}()
-	var err error
-	switch j.Work {
-	case workPoison:
-		err = j.poison(ctx, connect)
-	case workRedrive:
-		err = j.redrive(ctx, connect)
-	case workHandle:
-		err = j.handle(ctx, connect)
-	case workCrowd:
-		err = j.crowd(ctx, connect)
-	default:
-		err = fmt.Errorf("no such work: %q", j.Work)
+	for ctx.Err() == nil {
+		if err := j.once(ctx, connect); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, err)
+			time.Sleep(200 * time.Millisecond)
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
 }
 
 // die ends this process as kill -9 does.
@@ -193,142 +154,80 @@ func die() { //outside: it is called in such a process
 	select {}
 }
 
-// poison handles messages that end the process, one at a time, until one of them is a
-// dead letter.
-func (j job) poison(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
+// once works with one connection.
+func (j job) once(ctx context.Context, connect connector) error {
 	c, err := connect(ctx, j.Address)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	defer j.watched(c)()
-	d, err := lull.NewDependency("backend", plain(j.Attempts, 20*time.Millisecond))
+	w := newWatch(j.Lease)
+	context.AfterFunc(w.was, func() { printLine(lineLate) })
+	w.on(c)
+	defer w.pulse()()
+	if j.Work == workRedrive {
+		return redriveAndDie(ctx, c)
+	}
+	handler, wait := handlePoison, 20*time.Millisecond
+	if j.Work == workHandle {
+		handler, wait = handleNumber, 100*time.Millisecond
+	}
+	d, err := lull.NewDependency("backend", plain(j.Attempts, wait))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	consumer, err := queue.New("orders", c.Broker, d, func(_ context.Context, m *queue.Message) error {
-		printLine("run %s", m.Body)
-		switch string(m.Body) {
-		case "exit":
-			os.Exit(3)
-		case "kill":
-			die()
+	var failures atomic.Int64
+	observe := func(_ context.Context, e queue.Event) {
+		switch e.Kind {
+		case queue.EventReceiveFailed:
+			if failures.Add(1) > 5 {
+				cancel() // the broker may not reconnect by itself
+			}
+		case queue.EventSettled:
+			failures.Store(0)
+			if e.Outcome == queue.DeadLetter {
+				printLine(lineBuried)
+			}
 		}
-		return nil
-	}, queue.Config{Concurrency: 1, Lease: j.Lease}, queue.WithObserver(func(_ context.Context, e queue.Event) {
-		switch {
-		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
-			printLine("buried")
-			cancel()
-		case e.Err != nil:
-			printLine("%v: %v", e.Kind, e.Err)
+		if e.Kind == queue.EventReceiveFailed || e.Kind == queue.EventSettleFailed {
+			fmt.Fprintf(os.Stderr, "%v %v: %v\n", e.Kind, e.ID, e.Err)
 		}
-	}))
+	}
+	config := queue.Config{Concurrency: j.Concurrency, Lease: j.Lease, Drain: time.Second}
+	consumer, err := queue.New("orders", c.Broker, d, handler, config, queue.WithObserver(observe))
 	if err != nil {
 		return err
 	}
 	return consumer.Run(ctx)
 }
 
-// poisonOfCrowd is the message of consumerCrowd that kills its worker.
-const poisonOfCrowd = "5"
-
-// crowd handles many messages beside one another, of which one kills the process.
-func (j job) crowd(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
-	c, err := connect(ctx, j.Address)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	defer j.watched(c)()
-	d, err := lull.NewDependency("backend", plain(j.Attempts, 20*time.Millisecond))
-	if err != nil {
-		return err
-	}
-	consumer, err := queue.New("orders", c.Broker, d, func(_ context.Context, m *queue.Message) error {
-		if string(m.Body) == poisonOfCrowd {
-			time.Sleep(50 * time.Millisecond)
-			printLine("die")
-			die()
-		}
-		time.Sleep(200 * time.Millisecond)
-		printLine("done %s", m.Body)
-		return nil
-	}, queue.Config{Concurrency: 12, Lease: j.Lease}, queue.WithObserver(func(_ context.Context, e queue.Event) {
-		switch {
-		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
-			printLine("buried")
-		case e.Err != nil:
-			printLine("%v: %v", e.Kind, e.Err)
-		}
-	}))
-	if err != nil {
-		return err
-	}
-	return consumer.Run(ctx)
-}
-
-// redrive moves letters until it dies, having sent one that it has not removed.
-func (j job) redrive(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
-	c, err := connect(ctx, j.Address)
-	if err != nil {
-		return err
-	}
-	defer j.watched(c)()
+// redriveAndDie moves letters until the process dies, having sent one that it has not removed.
+func redriveAndDie(ctx context.Context, c *Connection) error {
 	from, err := c.Letters(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: j.After, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
-	printLine("%v", p)
+	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: 2, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+	printLine("%v, %v", p, err)
 	return err
 }
 
-// handle handles the messages of NothingLost until it is stopped. With a new
-// connection when the old one fails.
-func (j job) handle(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
-	d, err := lull.NewDependency("backend", plain(j.Attempts, 100*time.Millisecond))
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		if err := j.handleWith(ctx, connect, d); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, err)
-			time.Sleep(200 * time.Millisecond)
+// handlePoison ends the process when a message is poison.
+func handlePoison(_ context.Context, m *queue.Message) error {
+	body := string(m.Body)
+	if body == "exit" || body == "kill" {
+		printLine("run %s", body)
+		time.Sleep(50 * time.Millisecond) // others are handled beside it
+		if body == "exit" {
+			os.Exit(3)
 		}
+		die()
 	}
+	time.Sleep(200 * time.Millisecond)
+	printLine("done %s", body)
 	return nil
-}
-
-func (j job) handleWith(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error), d *lull.Dependency) error {
-	c, err := connect(ctx, j.Address)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failures atomic.Int64
-	consumer, err := queue.New("orders", c.Broker, d, handleNumber, queue.Config{Lease: j.Lease, Drain: time.Second},
-		queue.WithObserver(func(_ context.Context, e queue.Event) {
-			switch e.Kind {
-			case queue.EventReceiveFailed:
-				if failures.Add(1) > 5 {
-					cancel() // the broker may not reconnect by itself
-				}
-			case queue.EventSettled:
-				failures.Store(0)
-			}
-			if e.Kind == queue.EventReceiveFailed || e.Kind == queue.EventSettleFailed {
-				fmt.Fprintf(os.Stderr, "%v %v: %v\n", e.Kind, e.ID, e.Err)
-			}
-		}))
-	if err != nil {
-		return err
-	}
-	return consumer.Run(ctx)
 }
 
 // What NothingLost's messages do: a hundredth fails for good, a fifth fails once or

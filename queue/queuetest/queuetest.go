@@ -83,21 +83,19 @@ func (x Target) withDefaults() Target {
 // allVariable has the suite run under the race detector too, and with more messages.
 const allVariable = "LULL_QUEUETEST_ALL"
 
-// A check is one subtest.
+// A connector is Target.Connect.
+type connector = func(ctx context.Context, address string) (*Connection, error)
+
 type check struct {
 	name string
 	run  func(b *bench)
 	// process: it needs another process.
 	process bool
-	// restarts: it restarts the server, and cannot run beside others than such.
-	restarts bool
 }
 
-// checks are all subtests of Run.
-func checks() []check {
-	return slices.Concat(receiveChecks, attemptChecks, delayChecks, extendChecks, settleChecks, orderChecks,
-		senderChecks, letterChecks, consumerChecks, redriveChecks, restartChecks)
-}
+// checks are all subtests of Run that can run beside one another.
+var checks = slices.Concat(receiveChecks, attemptChecks, delayChecks, extendChecks, settleChecks, orderChecks,
+	senderChecks, letterChecks, consumerChecks, redriveChecks)
 
 // Run runs the suite.
 func Run(t *testing.T, target Target) {
@@ -108,31 +106,24 @@ func Run(t *testing.T, target Target) {
 	if raced && !target.Virtual && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: it takes a minute, and NothingLost runs")
 	}
-	var g *sharedRestart
-	if target.Restart != nil {
-		g = newGathering(target.Restart)
-		target.Restart = g.want
-	}
-	each := func(t *testing.T, restarts bool) {
+	t.Run("together", func(t *testing.T) {
 		for _, order := range target.Orders {
 			t.Run(order.String(), func(t *testing.T) {
 				t.Parallel()
-				for _, c := range checks() {
-					if c.restarts == restarts {
-						t.Run(c.name, func(t *testing.T) {
-							t.Parallel()
-							if restarts && g != nil {
-								g.enter(t)
-							}
-							c.in(t, target, order)
-						})
-					}
+				for _, c := range checks {
+					t.Run(c.name, func(t *testing.T) {
+						t.Parallel()
+						c.in(t, target, order)
+					})
 				}
 			})
 		}
+	})
+	for _, order := range target.Orders { // one at a time: the server is not there for others meanwhile
+		t.Run("Restart/"+order.String(), func(t *testing.T) {
+			check{name: "Restart", run: restarted, process: true}.in(t, target, order)
+		})
 	}
-	t.Run("together", func(t *testing.T) { each(t, false) })
-	t.Run("alone", func(t *testing.T) { each(t, true) })
 }
 
 // in runs c as a test.
@@ -144,7 +135,7 @@ func (c check) in(t *testing.T, target Target, order queue.Order) {
 		c.try(t, target, order)
 		return
 	}
-	if c.process || c.restarts {
+	if c.process {
 		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
 	synctest.Test(t, func(t *testing.T) { c.try(t, target, order) })

@@ -41,7 +41,7 @@ func slow(answer time.Duration) Target {
 // A broker that answers slowly is right. Checks that fail for want of time are repeated with longer leases.
 func TestASlowBrokerIsRight(t *testing.T) {
 	target := slow(time.Second) // half of a lease of 2 s, less than a quarter of that of 8 s
-	for _, c := range checks() {
+	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) { c.in(t, target, queue.Unordered) })
 	}
 }

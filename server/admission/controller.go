@@ -132,14 +132,7 @@ func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
 	t.since, t.waited, t.newer = now, 0, nil
 	displaced := c.arrive(now, r, t)
 	d := t.decision
-	var e Event
-	if c.observe != nil && d.Outcome != Queued {
-		e = t.event(now)
-	}
-	c.mu.Unlock()
-	if c.observe != nil && d.Outcome != Queued {
-		c.observe(e)
-	}
+	c.unlock(t.event(now), d.Outcome != Queued)
 	c.notify(displaced, now)
 	return d
 }
@@ -243,15 +236,9 @@ func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
 		c.knee.departed(took, c.inFlight, r == Done)
 	}
 	settled := c.next(now)
-	var e Event
-	if c.observe != nil {
-		e = t.event(now)
-		e.Kind, e.Took, e.Result = Departure, took, r
-	}
-	c.mu.Unlock()
-	if c.observe != nil {
-		c.observe(e)
-	}
+	e := t.event(now)
+	e.Kind, e.Took, e.Result = Departure, took, r
+	c.unlock(e, true)
 	c.notify(settled, now)
 }
 
@@ -275,15 +262,16 @@ func (c *Controller) Leave(now time.Duration, t *Ticket) (Decision, bool) {
 	c.queue.remove(t)
 	c.refuse(now, t, why)
 	d := t.decision
-	var e Event
-	if c.observe != nil {
-		e = t.event(now)
-	}
+	c.unlock(t.event(now), true)
+	return d, true
+}
+
+// unlock releases the lock, and then reports e if it has happened.
+func (c *Controller) unlock(e Event, happened bool) {
 	c.mu.Unlock()
-	if c.observe != nil {
+	if happened && c.observe != nil {
 		c.observe(e)
 	}
-	return d, true
 }
 
 // overdue returns the reason to refuse a request whose time to wait is over.

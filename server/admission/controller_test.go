@@ -68,47 +68,6 @@ func (d *desk) expect(want ...string) {
 
 func (d *desk) depart(now time.Duration, g *guest) { d.c.Depart(now, &g.Ticket, Done) }
 
-func TestLimitAndOrder(t *testing.T) {
-	d := newDesk(t, Config{Limit: 2, MaxWait: 100 * ms, PressedWait: 50 * ms, MaxQueue: 3})
-	a := d.now(0, "a", "admitted")
-	b := d.now(0, "b", "admitted")
-	x := d.now(1*ms, "c", "queued")
-	if x.Until != 101*ms {
-		t.Errorf("c may wait until %v, want 101ms", x.Until)
-	}
-	y := d.now(2*ms, "d", "queued")
-	d.depart(10*ms, a)
-	d.expect("c admitted") // calm: first come, first served
-	z := d.now(20*ms, "e", "queued")
-	d.now(30*ms, "f", "queued")
-	d.now(40*ms, "g", "full")
-	if s := d.c.Snapshot(40 * ms); !s.Pressed || s.Waiting != 3 || s.InFlight != 2 || s.Limit != 2 || s.Refused(Full) != 1 {
-		t.Errorf("%+v", s)
-	}
-	d.depart(50*ms, b)
-	d.expect("f admitted") // pressed: the newest first
-	h := d.now(60*ms, "h", "queued")
-	if h.Until != 110*ms {
-		t.Errorf("h may wait until %v, want 110ms: 50ms under pressure", h.Until)
-	}
-	d.now(60*ms, "i", "queued") // d, which has waited longest, makes room
-	d.expect("d displaced")
-	if _, left := d.c.Leave(60*ms, &y.Ticket); left {
-		t.Error("d was displaced, and left afterwards")
-	}
-	if x, left := d.c.Leave(120*ms, &z.Ticket); !left || x.Reason != Waited || x.Outcome != Refused {
-		t.Errorf("e after 100ms: %+v, %v", x, left)
-	}
-	if x, left := d.c.Leave(70*ms, &h.Ticket); !left || x.Reason != Gone || x.RetryAfter != 0 {
-		t.Errorf("h, whose caller has gone: %+v, %v", x, left)
-	}
-	d.depart(400*ms, x)
-	d.expect("i waited") // whoever has waited too long is not started
-	if s := d.c.Snapshot(time.Second); s.Pressed || s.Waiting != 0 || s.InFlight != 1 {
-		t.Errorf("%+v", s)
-	}
-}
-
 func TestNobodyWaits(t *testing.T) {
 	d := newDesk(t, Config{Limit: 1, MaxWait: -1})
 	a := d.now(0, "a", "admitted")
@@ -148,31 +107,6 @@ func TestDeadlines(t *testing.T) {
 	}
 	if n == 0 || n == 1000 {
 		t.Errorf("%d requests of 15 ms were refused after others took longer, want some", n)
-	}
-}
-
-func TestPriorities(t *testing.T) {
-	d := newDesk(t, Config{Limit: 1, MaxWait: 100 * ms, MaxQueue: 4})
-	a := d.now(0, "a", "admitted")
-	d.arrive(1*ms, d.guest("shed"), Request{Priority: Sheddable}, "queued")
-	d.arrive(2*ms, d.guest("retry"), Request{Attempt: 2}, "queued")
-	first := d.arrive(3*ms, d.guest("first"), Request{Attempt: 1}, "queued")
-	d.arrive(4*ms, d.guest("hedge"), Request{Hedge: true, Priority: CriticalPlus}, "shed_hedge")
-	plus := d.arrive(5*ms, d.guest("plus"), Request{Priority: CriticalPlus, Attempt: 3}, "queued")
-	// Full: who stands lowest makes room, and nobody for an equal.
-	batch := d.arrive(6*ms, d.guest("batch"), Request{Priority: SheddablePlus}, "queued")
-	d.expect("shed displaced")
-	d.arrive(6*ms, d.guest("batch 2"), Request{Priority: Sheddable}, "full")
-	d.c.pressure.ever = false // calm again
-	for _, x := range []struct {
-		leaves *guest
-		next   string
-	}{{a, "plus admitted"}, {plus, "first admitted"}, {first, "retry admitted"}} {
-		d.depart(10*ms, x.leaves)
-		d.expect(x.next)
-	}
-	if batch.state != waiting {
-		t.Error("the batch does not wait")
 	}
 }
 

@@ -124,20 +124,15 @@ func (g *Gate) wait(ctx context.Context, w *waiter, now time.Duration) Decision 
 		case d := <-w.settled:
 			return d
 		case <-ctx.Done():
-			if d, left := g.c.Leave(g.Now(), &w.Ticket); left {
-				return d
-			}
-			return <-w.settled
 		case <-w.timer.C:
-			now := g.Now()
-			if now < w.Until {
+			if now := g.Now(); now < w.Until {
 				w.timer.Reset(w.Until - now)
 				continue
 			}
-			if d, left := g.c.Leave(now, &w.Ticket); left {
-				return d
-			}
-			return <-w.settled
 		}
+		if d, left := g.c.Leave(g.Now(), &w.Ticket); left {
+			return d
+		}
+		return <-w.settled
 	}
 }

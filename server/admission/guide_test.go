@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/server/admission"
 )
 
-// What the guide, docs/admission.md and the comment of the package show, as it stands there.
+// What the guide, docs/servers.md and the comment of the package show, as it stands there.
 
 func guideServer(addr string, mux http.Handler) error { //outside: it is compiled, and not called
 	handler, err := lullhttp.NewHandler(mux)

@@ -1,9 +1,6 @@
 package admission
 
-import (
-	"net/http"
-	"strings"
-)
+import "net/http"
 
 // HeaderCriticality is the request header with the Priority as text, such as
 // "sheddable". (The header Priority of RFC 9218 is another thing: browsers send it
@@ -16,12 +13,8 @@ const HeaderCriticality = "Lull-Criticality"
 // The client chose it. A Middleware reads it only from those that [WithTrust] names.
 func PriorityOf(h http.Header) Priority {
 	var p Priority
-	if v := h[HeaderCriticality]; len(v) > 0 {
-		for i, name := range priorityNames {
-			if strings.EqualFold(v[0], name) {
-				return Sheddable + Priority(i)
-			}
-		}
+	if v := h[HeaderCriticality]; len(v) > 0 && p.UnmarshalText([]byte(v[0])) != nil {
+		return Critical
 	}
 	return p
 }

@@ -29,15 +29,9 @@ type MiddlewareOption func(*Middleware) error
 // WithTrust makes the middleware believe the headers of a request only if trusted returns
 // true: its priority (HeaderCriticality), which attempt it is, whether it is a hedge, and
 // how long its client waits. Other requests are first attempts that are Critical. trusted
-// must be safe for concurrent use. lullhttp.TrustNobody, TrustEverybody and TrustMutualTLS
-// are such functions; lullhttp.NewHandler and lullgrpc have an option of the same name.
-//
-// Without WithTrust, HeaderCriticality is believed from nobody, because it takes from
-// others: half of the clients forged it, and left 4 of 939 requests to the rest. The other
-// three are believed from anybody. They only make a request wait behind others, or be
-// refused, and nothing else distinguishes retries and hedges from first attempts. They take
-// one thing from others: a client that marks first attempts as retries uses up
-// Config.RetryRatio. At an edge use lullhttp.TrustNobody.
+// must be safe for concurrent use. Without WithTrust, HeaderCriticality is believed from nobody, because it
+// takes from others, and the other three from anybody. docs/guide.md, under "Whom to believe", has the reasons.
+// lullhttp.TrustNobody, TrustEverybody and TrustMutualTLS are such functions.
 func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
 	return func(m *Middleware) error {
 		if trusted == nil {
@@ -213,18 +207,9 @@ func (d Decision) SetHeader(h http.Header) {
 
 // problem returns the body of a refusal.
 func (d Decision) problem(status int) []byte {
-	b := make([]byte, 0, 192)
-	b = append(b, `{"type":"`...)
+	what := fmt.Sprintf(`"about:blank","title":"overloaded","retry_after_ms":%d`, max(d.RetryAfter.Milliseconds(), 1))
 	if d.DontRetry {
-		b = append(b, lullhttp.ProblemOverloaded...)
-		b = append(b, `","title":"overloaded; don't retry"`...)
-	} else {
-		b = append(b, `about:blank","title":"overloaded","retry_after_ms":`...)
-		b = strconv.AppendInt(b, max(d.RetryAfter.Milliseconds(), 1), 10)
+		what = `"` + lullhttp.ProblemOverloaded + `","title":"overloaded; don't retry"`
 	}
-	b = append(b, `,"status":`...)
-	b = strconv.AppendInt(b, int64(status), 10)
-	b = append(b, `,"reason":"`...)
-	b = append(b, d.Reason.String()...)
-	return append(b, "\"}\n"...)
+	return fmt.Appendf(nil, `{"type":%s,"status":%d,"reason":"%v"}`+"\n", what, status, d.Reason)
 }

@@ -41,16 +41,14 @@ type world struct {
 
 // result counts the calls that began after `from`.
 type result struct {
-	from          time.Duration
-	calls, sent   int
-	good          int             // calls that succeeded in time
-	wasted        int             // work done for callers that had gone
-	took          []time.Duration // attempts that were admitted and served, from arrival
-	waits         []time.Duration // in the controller's queue
-	byPriority    [priorities]struct{ calls, good int }
-	limits        []int
-	refusedRetry  int
-	admittedRetry int
+	from        time.Duration
+	calls, sent int
+	good        int             // calls that succeeded in time
+	wasted      int             // work done for callers that had gone
+	took        []time.Duration // attempts that were admitted and served, from arrival
+	waits       []time.Duration // in the controller's queue
+	byPriority  [priorities]struct{ calls, good int }
+	limits      []int
 }
 
 type call struct {
@@ -67,7 +65,6 @@ type attempt struct {
 	arrived  time.Duration
 	started  time.Duration
 	finished bool // its caller knows, or waits no longer
-	retry    bool
 }
 
 type limiter interface {
@@ -99,7 +96,7 @@ func (w *world) at(t time.Duration, do func()) {
 	heap.Push(&w.events, event{t, w.seq, do})
 }
 
-func (w *world) run(seed uint64, until time.Duration) *result {
+func (w *world) run(seed uint64, until time.Duration) {
 	w.rng = rand.New(rand.NewPCG(seed, 1))
 	if w.c != nil {
 		w.c.random = w.rng.Uint64
@@ -110,7 +107,6 @@ func (w *world) run(seed uint64, until time.Duration) *result {
 		w.now = e.at
 		e.do()
 	}
-	return &w.result
 }
 
 func (w *world) arrivals() {
@@ -131,7 +127,7 @@ func (w *world) arrivals() {
 
 func (w *world) send(k *call) {
 	k.attempt++
-	a := &attempt{w: w, call: k, arrived: w.now, retry: k.attempt > 1}
+	a := &attempt{w: w, call: k, arrived: w.now}
 	a.Settled = func(_ *Ticket, d Decision) { a.decided(d) }
 	if k.counted {
 		w.sent++
@@ -168,13 +164,6 @@ func (w *world) send(k *call) {
 
 func (a *attempt) decided(d Decision) {
 	w := a.w
-	if a.retry {
-		if d.Outcome == Admitted {
-			w.admittedRetry++
-		} else {
-			w.refusedRetry++
-		}
-	}
 	if d.Outcome == Refused {
 		if !a.finished {
 			a.end(false, d)

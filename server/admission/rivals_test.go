@@ -91,7 +91,7 @@ func (w *windowed) done(took time.Duration, inFlight int) int {
 	return w.limit
 }
 
-// The table of docs/admission.md: exponential times of 20 ms, three times the load with
+// The table of docs/servers.md: exponential times of 20 ms, three times the load with
 // four attempts for each call and a patience of 200 ms; then times of 100 ms; then the old
 // ones. All of the table takes 15 s of computing, so it is only made if -run names this test. -v alone is
 // not enough: go test -json implies it.

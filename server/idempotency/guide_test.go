@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// What docs/guide.md shows, as it stands there.
+// What docs/servers.md shows, as it stands there.
 
 type accountKey struct{}
 

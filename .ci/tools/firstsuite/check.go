@@ -6,19 +6,19 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
-// A finding is a use of something that depends on the machine.
+// A finding is a use that a test comes to.
 type finding struct {
-	pos    token.Position
-	what   string
-	kind   kind
-	by     string // the test that comes to it, and how
-	reason string // of an exception
+	used
+	by string // the test, and how it comes to it
 }
 
 func (f finding) String() string {
@@ -49,12 +49,12 @@ type function struct {
 	makesBubble bool
 }
 
-// used is a use of something forbidden within a function.
+// used is a use of something that depends on the machine.
 type used struct {
 	pos    token.Position
 	what   string
 	kind   kind
-	reason string
+	reason string // of an exception
 }
 
 // called is a mention of other functions.
@@ -64,14 +64,11 @@ type called struct {
 }
 
 // check returns the uses in files that a test comes to, and those with a reason.
-func check(files []file) ([]finding, error) {
+func check(files []file) []finding {
 	fset := token.NewFileSet()
 	var sources []*source
 	for _, f := range files {
-		parsed, err := parser.ParseFile(fset, f.path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
+		parsed := must.Have(parser.ParseFile(fset, f.path, nil, parser.ParseComments|parser.SkipObjectResolution))
 		sources = append(sources, &source{f, strings.HasSuffix(f.path, "_test.go"), fset, parsed, importsOf(parsed), exceptionsOf(fset, parsed)})
 	}
 	functions := map[string]*function{}
@@ -83,7 +80,7 @@ func check(files []file) ([]finding, error) {
 		}
 		changed = len(makersOf(functions)) > len(makers)
 	}
-	return findings(functions), nil
+	return findings(functions)
 }
 
 func makersOf(functions map[string]*function) map[string]bool {
@@ -102,14 +99,12 @@ func makersOf(functions map[string]*function) map[string]bool {
 // findings follows the calls of every test.
 func findings(functions map[string]*function) []finding {
 	methods := map[string][]string{} // keys by package and name
-	keys := make([]string, 0, len(functions))
-	for key, f := range functions {
-		keys = append(keys, key)
-		if f.receiver != "" {
+	keys := slices.Sorted(maps.Keys(functions))
+	for _, key := range keys {
+		if f := functions[key]; f.receiver != "" {
 			methods[f.method] = append(methods[f.method], key)
 		}
 	}
-	slices.Sort(keys)
 	found := map[token.Position]finding{}
 	for _, key := range keys {
 		if isTest(key) {
@@ -117,14 +112,9 @@ func findings(functions map[string]*function) []finding {
 			w.follow(visit{called{key, false}, short(key)})
 		}
 	}
-	all := make([]finding, 0, len(found))
-	for _, f := range found {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b finding) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.pos.Filename, b.pos.Filename), cmp.Compare(a.pos.Offset, b.pos.Offset))
 	})
-	return all
 }
 
 // A walk follows the calls of one test. It follows a method of a type once the test has come to where that type is mentioned.
@@ -151,7 +141,7 @@ func (w *walk) follow(v visit) {
 	w.seen[v.called] = true
 	for _, u := range f.uses {
 		if _, known := w.found[u.pos]; !known && !(u.kind == clock && v.inBubble) {
-			w.found[u.pos] = finding{u.pos, u.what, u.kind, v.by, u.reason}
+			w.found[u.pos] = finding{u, v.by}
 		}
 	}
 	for _, c := range f.calls {
@@ -209,10 +199,14 @@ func imports(file, pkg string) bool {
 	return err == nil && slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(pkg) })
 }
 
-// qualified returns the package and the name of a selector, or "" and the name of a method or field.
-func (p *source) qualified(sel *ast.SelectorExpr) (pkg, name string) {
-	if id, ok := sel.X.(*ast.Ident); ok {
-		return p.imports[id.Name], sel.Sel.Name
+// qualified returns the package and the name of a selector, or "" and the name of a method or field. Other expressions have neither.
+func (p *source) qualified(e ast.Expr) (pkg, name string) {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
 	}
-	return "", sel.Sel.Name
+	if id, ok := sel.X.(*ast.Ident); ok {
+		pkg = p.imports[id.Name]
+	}
+	return pkg, sel.Sel.Name
 }

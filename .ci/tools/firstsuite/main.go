@@ -26,39 +26,36 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
-	files, err := list(os.Stdin)
-	if err == nil && len(files) == 0 {
-		err = errors.New("no files with tests on standard input (see go doc)")
-	}
-	var found []finding
-	if err == nil {
-		found, err = check(files)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "firstsuite:", err)
-		os.Exit(2)
-	}
-	here, _ := os.Getwd()
-	exceptions, bad := 0, 0
-	for _, f := range found {
-		if f.reason != "" {
-			exceptions++
-			continue
+	must.Main("firstsuite", 2, func() error {
+		files := list(os.Stdin)
+		if len(files) == 0 {
+			return errors.New("no files with tests on standard input (see go doc)")
 		}
-		bad++
-		if rel, err := filepath.Rel(here, f.pos.Filename); err == nil && !strings.HasPrefix(rel, "..") {
-			f.pos.Filename = rel
+		here, _ := os.Getwd()
+		exceptions, bad := 0, 0
+		for _, f := range check(files) {
+			if f.reason != "" {
+				exceptions++
+				continue
+			}
+			bad++
+			if rel, err := filepath.Rel(here, f.pos.Filename); err == nil && !strings.HasPrefix(rel, "..") {
+				f.pos.Filename = rel
+			}
+			fmt.Println(f)
 		}
-		fmt.Println(f)
-	}
-	fmt.Printf("%d files, %d exceptions with a reason\n", len(files), exceptions)
-	if bad > 0 {
-		fmt.Fprintf(os.Stderr, "firstsuite: %d uses of what depends on the machine (see go doc ./.ci/tools/firstsuite)\n", bad)
-		os.Exit(1)
-	}
+		fmt.Printf("%d files, %d exceptions with a reason\n", len(files), exceptions)
+		if bad > 0 {
+			fmt.Fprintf(os.Stderr, "firstsuite: %d uses of what depends on the machine (see go doc ./.ci/tools/firstsuite)\n", bad)
+			os.Exit(1)
+		}
+		return nil
+	})
 }
 
 // A file is one of the first suite.
@@ -68,29 +65,23 @@ type file struct {
 }
 
 // list reads the output of go list -json. Of what is not a test it returns the packages that are made for tests.
-func list(in io.Reader) ([]file, error) {
-	var files []file
-	for d := json.NewDecoder(in); ; {
+func list(in io.Reader) (files []file) {
+	for d := json.NewDecoder(in); d.More(); {
 		var p struct {
 			ImportPath, Dir                    string
 			GoFiles, TestGoFiles, XTestGoFiles []string
 		}
-		if err := d.Decode(&p); err == io.EOF {
-			return files, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("the list of packages: %w", err)
-		}
-		forTests := slices.ContainsFunc(p.GoFiles, func(name string) bool { return imports(filepath.Join(p.Dir, name), "testing") })
-		if forTests {
-			for _, name := range p.GoFiles {
-				files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath})
+		must.Succeed(d.Decode(&p))
+		add := func(names []string, pkg string) {
+			for _, name := range names {
+				files = append(files, file{filepath.Join(p.Dir, name), pkg})
 			}
 		}
-		for _, name := range p.TestGoFiles {
-			files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath})
+		if slices.ContainsFunc(p.GoFiles, func(name string) bool { return imports(filepath.Join(p.Dir, name), "testing") }) {
+			add(p.GoFiles, p.ImportPath)
 		}
-		for _, name := range p.XTestGoFiles {
-			files = append(files, file{filepath.Join(p.Dir, name), p.ImportPath + "_test"})
-		}
+		add(p.TestGoFiles, p.ImportPath)
+		add(p.XTestGoFiles, p.ImportPath+"_test")
 	}
+	return files
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/ci/internal/tool"
 )
 
 // Each case is the body of a file; a line that must be found ends with "// found".
@@ -111,9 +113,7 @@ func TestX(t *testing.T) { helper.Wait(); helper.Start() }
 			for base, body := range map[string]string{"helper.go": c.helper, "x_test.go": c.test} {
 				text := "package x\nimport (\"net\"; \"os\"; \"os/exec\"; \"testing\"; \"testing/synctest\"; \"time\"; \"example.test/helper\")\n" + body
 				path := filepath.Join(dir, base)
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				tool.WriteFile(path, text)
 				pkg := map[string]string{"helper.go": "example.test/helper", "x_test.go": "example.test/x"}[base]
 				files = append(files, file{path, pkg})
 				for i, line := range strings.Split(text, "\n") {
@@ -122,11 +122,7 @@ func TestX(t *testing.T) { helper.Wait(); helper.Start() }
 					}
 				}
 			}
-			found, err := check(files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range found {
+			for _, f := range check(files) {
 				at := place(filepath.Base(f.pos.Filename), f.pos.Line)
 				if f.reason == "" && !want[at] {
 					t.Errorf("found %v", f)
@@ -145,11 +141,14 @@ func TestX(t *testing.T) { helper.Wait(); helper.Start() }
 func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
 
 func TestList(t *testing.T) {
-	if _, err := list(strings.NewReader(`{"ImportPath": 1}`)); err == nil {
-		t.Error("no error for something else")
+	files := list(strings.NewReader(`{"ImportPath":"p","Dir":"/d","TestGoFiles":["a_test.go"],"XTestGoFiles":["b_test.go"]}`))
+	if !slices.Equal(files, []file{{"/d/a_test.go", "p"}, {"/d/b_test.go", "p_test"}}) {
+		t.Errorf("%v", files)
 	}
-	files, err := list(strings.NewReader(`{"ImportPath":"p","Dir":"/d","TestGoFiles":["a_test.go"],"XTestGoFiles":["b_test.go"]}`))
-	if err != nil || len(files) != 2 || files[0] != (file{"/d/a_test.go", "p"}) || files[1] != (file{"/d/b_test.go", "p_test"}) {
-		t.Errorf("%v, %v", files, err)
-	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no error for something else")
+		}
+	}()
+	list(strings.NewReader(`{"ImportPath": 1}`))
 }

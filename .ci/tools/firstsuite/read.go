@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
 )
 
 // A reader reads one function.
@@ -23,15 +25,16 @@ type reader struct {
 
 // read adds the functions and types of the file.
 func (p *source) read(functions map[string]*function, makers map[string]bool) {
+	silent := tool.SilentExamples(p.ast)
 	for _, decl := range p.ast.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || isSilentExample(p.ast, d) {
+			if d.Body == nil || strings.HasPrefix(d.Name.Name, "Benchmark") || slices.Contains(silent, d.Name.Name) {
 				continue
 			}
 			key, receiver := p.pkg+"."+d.Name.Name, ""
 			if d.Recv != nil {
-				receiver = p.pkg + "." + receiverOf(d.Recv.List[0].Type)
+				receiver = p.pkg + "." + tool.Receiver(d)
 				key = receiver + ".()" + d.Name.Name
 			}
 			r := p.reader(functions, makers, key)
@@ -41,16 +44,13 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 			r.params = funcParams(d.Type)
 			r.reasons = p.exceptions[p.fset.Position(d.Body.Lbrace).Line]
 			waits := false // only what runs in a bubble may call synctest.Wait
-			ast.Inspect(d.Body, func(n ast.Node) bool {
+			for n := range ast.Preorder(d.Body) {
 				if call, ok := n.(*ast.CallExpr); ok {
 					r.bubbles = r.bubbles || r.isMaker(call)
-					if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
-						pkg, name := r.qualified(sel)
-						waits = waits || pkg == "testing/synctest" && name == "Wait"
-					}
+					pkg, name := r.qualified(call.Fun)
+					waits = waits || pkg == "testing/synctest" && name == "Wait"
 				}
-				return true
-			})
+			}
 			r.walk(d.Body, waits && !r.bubbles)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
@@ -71,21 +71,6 @@ func (p *source) read(functions map[string]*function, makers map[string]bool) {
 	}
 }
 
-// receiverOf returns the name of a receiver's type.
-func receiverOf(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiverOf(e.X)
-	case *ast.IndexExpr:
-		return receiverOf(e.X)
-	case *ast.IndexListExpr:
-		return receiverOf(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
-}
-
 func method(pkg, name string) string { return pkg + ".()" + name }
 
 func (p *source) reader(functions map[string]*function, makers map[string]bool, key string) *reader {
@@ -95,18 +80,6 @@ func (p *source) reader(functions map[string]*function, makers map[string]bool, 
 		functions[key] = f
 	}
 	return &reader{source: p, functions: functions, makers: makers, into: f, locals: map[string]string{}, bound: map[*ast.FuncLit]bool{}, name: key}
-}
-
-// isSilentExample reports whether d is an example that has no output to compare, and so is not run.
-func isSilentExample(f *ast.File, d *ast.FuncDecl) bool {
-	if !strings.HasPrefix(d.Name.Name, "Example") {
-		return false
-	}
-	return !slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
-		text := strings.ToLower(c.Text())
-		return c.Pos() > d.Body.Pos() && c.End() < d.Body.End() &&
-			(strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:"))
-	})
 }
 
 // funcParams returns the names of the parameters that are functions.
@@ -173,9 +146,7 @@ func (r *reader) walk(n ast.Node, inBubble bool) {
 		case *ast.CallExpr:
 			maker := r.isMaker(n)
 			r.note(n, inBubble)
-			if _, ok := n.Fun.(*ast.SelectorExpr); ok && r.uses(n.Fun) == clock && r.isGenerous(n.Args) {
-				// waits for something else
-			} else {
+			if _, k := r.use(n.Fun); k != clock || !r.isGenerous(n.Args) { // else it waits for something else
 				r.walk(n.Fun, inBubble)
 			}
 			for _, arg := range n.Args {
@@ -231,13 +202,8 @@ func (r *reader) note(n ast.Node, inBubble bool) {
 	if k == "" || k == clock && (inBubble || !r.isTest) {
 		return
 	}
-	reason := cmp.Or(r.reason(n.Pos(), k), r.reasons[k])
-	r.into.uses = append(r.into.uses, used{r.fset.Position(n.Pos()), what, k, reason})
-}
-
-func (r *reader) uses(n ast.Node) kind {
-	_, k := r.use(n)
-	return k
+	pos := r.fset.Position(n.Pos())
+	r.into.uses = append(r.into.uses, used{pos, what, k, cmp.Or(r.exceptions[pos.Line][k], r.reasons[k])})
 }
 
 func (r *reader) call(key string, inBubble bool) {
@@ -245,12 +211,11 @@ func (r *reader) call(key string, inBubble bool) {
 }
 
 // mentionsParam reports whether e has one of the parameters that are functions.
-func (r *reader) mentionsParam(e ast.Node) (found bool) {
-	ast.Inspect(e, func(n ast.Node) bool {
+func (r *reader) mentionsParam(e ast.Node) bool {
+	for n := range ast.Preorder(e) {
 		if id, ok := n.(*ast.Ident); ok && slices.Contains(r.params, id.Name) {
-			found = true
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }

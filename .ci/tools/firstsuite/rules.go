@@ -109,17 +109,8 @@ func (p *source) isNow(e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	path, name := p.qualified(sel)
+	path, name := p.qualified(call.Fun)
 	return path == "time" && name == "Now"
-}
-
-// reason returns the reason of an exception for k that stands on the line of pos.
-func (p *source) reason(pos token.Pos, k kind) string {
-	return p.exceptions[p.fset.Position(pos).Line][k]
 }
 
 // exceptionsOf returns the exceptions of a file by line.

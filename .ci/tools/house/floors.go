@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
 )
 
 // readFloors returns the floors of the house from the ground up, each with its folders: those of the test that holds the walls up.
@@ -100,55 +101,19 @@ func (h *house) exported() int {
 		if err != nil || syntax.Name.Name == "main" {
 			continue
 		}
-		for _, name := range declared(syntax) {
-			names[fmt.Sprint(dir, " ", name)] = true
-		}
-	}
-	return len(names)
-}
-
-// declared returns the exported names of a file.
-func declared(syntax *ast.File) (all []string) {
-	add := func(names ...*ast.Ident) {
-		for _, n := range names {
-			if n.IsExported() {
-				all = append(all, n.Name)
+		for _, d := range syntax.Decls {
+			of := ""
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				if of = tool.Receiver(f); !ast.IsExported(of) {
+					continue
+				}
 			}
-		}
-	}
-	for _, d := range syntax.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil {
-				add(d.Name)
-			} else if of := receiver(d.Recv.List[0].Type); ast.IsExported(of) && d.Name.IsExported() {
-				all = append(all, of+"."+d.Name.Name)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch spec := spec.(type) {
-				case *ast.ValueSpec:
-					add(spec.Names...)
-				case *ast.TypeSpec:
-					add(spec.Name)
+			for _, name := range tool.Declared(d) {
+				if name.IsExported() {
+					names[dir+" "+of+"."+name.Name] = true
 				}
 			}
 		}
 	}
-	return all
-}
-
-// receiver returns the name of the type of a method, without pointers and parameters.
-func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.IndexListExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
+	return len(names)
 }

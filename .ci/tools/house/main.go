@@ -3,17 +3,18 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
@@ -21,22 +22,16 @@ func main() {
 	flag.BoolVar(&show.arrows, "arrows", false, "print each import that goes up")
 	flag.BoolVar(&show.pairs, "pairs", false, "print each pair of places that share lines")
 	flag.Parse()
-	if err := run(os.Stdout, ".", show); err != nil {
-		fmt.Fprintln(os.Stderr, "house:", err)
-		os.Exit(1)
-	}
+	must.Main("house", 1, func() error { return run(os.Stdout, ".", show) })
 }
 
 // shown is what is printed beside the figures.
 type shown struct{ arrows, pairs bool }
 
-func run(out io.Writer, root string, show shown) error {
-	h, err := read(root)
-	if err != nil {
-		return err
-	}
-	code, tests := h.lines()
-	fmt.Fprintf(out, "%7d  lines of Go outside of tests\n%7d  lines of Go in tests\n", code, tests)
+func run(out io.Writer, root string, show shown) (err error) {
+	defer must.Catch(&err)
+	h := read(root)
+	fmt.Fprintf(out, "%7d  lines of Go outside of tests\n%7d  lines of Go in tests\n", h.lines(false), h.lines(true))
 	fmt.Fprintf(out, "%7d  go.mod files\n%7d  folders at the root\n", h.modules, len(h.folders))
 	fmt.Fprintf(out, "%7d  exported names of the library, with methods\n", h.exported())
 	arrows := h.arrows()
@@ -104,71 +99,44 @@ type house struct {
 	module  string // the path of the root's
 	files   []file
 	modules int
-	folders []string // at the root, but those whose names begin with a point
+	folders map[string]bool // at the root, but those whose names begin with a point
 	floors  [][]string
 }
 
 // A file is one of Go.
 type file struct {
 	path string // from the root, with slashes
-	text []byte
+	text string
 }
-
-func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 // read reads all of it, but what is only data (testdata) or not lull's (node_modules, and hidden folders other than .ci).
-func read(root string) (*house, error) {
-	h := new(house)
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		return nil, err
-	}
-	first, _, _ := strings.Cut(string(mod), "\n")
-	h.module = strings.TrimPrefix(first, "module ")
-	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+func read(root string) *house {
+	h := &house{folders: map[string]bool{}}
+	for name := range tool.Files(root, ".ci") {
+		if top, _, below := strings.Cut(name, "/"); below && top[0] != '.' {
+			h.folders[top] = true
 		}
-		relative, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		relative = filepath.ToSlash(relative)
-		base := path.Base(relative)
 		switch {
-		case relative == ".":
-		case entry.IsDir() && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") && base != ".ci"):
-			return filepath.SkipDir
-		case entry.IsDir() && !strings.ContainsAny(relative, "./"):
-			h.folders = append(h.folders, relative)
-		case base == "go.mod":
+		case path.Base(name) == "go.mod":
 			h.modules++
-		case path.Ext(base) == ".go":
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			h.files = append(h.files, file{relative, text})
+		case path.Ext(name) == ".go":
+			h.files = append(h.files, file{name, tool.ReadFile(filepath.Join(root, name))})
 		}
-		return nil
-	})
+	}
+	first, _, _ := strings.Cut(tool.ReadFile(filepath.Join(root, "go.mod")), "\n")
+	h.module = strings.TrimPrefix(first, "module ")
 	h.floors = h.readFloors()
-	return h, err
+	return h
 }
 
-func (h *house) lines() (code, tests int) {
-	for _, f := range h.files {
-		n := bytes.Count(f.text, []byte("\n"))
-		if f.isTest() {
-			tests += n
-		} else {
-			code += n
-		}
+func (h *house) lines(tests bool) (n int) {
+	for _, f := range h.in(tests) {
+		n += strings.Count(f.text, "\n")
 	}
-	return code, tests
+	return n
 }
 
 // in returns the files of tests, or the others.
 func (h *house) in(tests bool) []file {
-	return slices.DeleteFunc(slices.Clone(h.files), func(f file) bool { return f.isTest() != tests })
+	return slices.DeleteFunc(slices.Clone(h.files), func(f file) bool { return strings.HasSuffix(f.path, "_test.go") != tests })
 }

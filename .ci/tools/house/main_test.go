@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // build makes a repository of files in a folder.
@@ -13,13 +15,7 @@ func build(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range files {
-		name = filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		tool.WriteFile(filepath.Join(root, name), text)
 	}
 	return root
 }
@@ -40,16 +36,11 @@ func TestFigures(t *testing.T) {
 		".hidden/h.go":              "package h\n",
 		"sim/testdata/d.go":         "package d\n",
 		"sim/node_modules/a/go.mod": "module a\n",
+		"seconds":                   "3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./lab/sim\n8\t2026-11-27 03:01\tgo test -tags lab ./lab/sim/shipped\n",
 	})
-	seconds := filepath.Join(root, "seconds")
-	if err := os.WriteFile(seconds, []byte("3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./lab/sim\n8\t2026-11-27 03:01\tgo test -tags lab ./lab/sim/shipped\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("LULL_SECONDS", seconds)
+	t.Setenv("LULL_SECONDS", filepath.Join(root, "seconds"))
 	var out strings.Builder
-	if err := run(&out, root, shown{arrows: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(run(&out, root, shown{arrows: true}))
 	const want = `     45  lines of Go outside of tests
       6  lines of Go in tests
       2  go.mod files
@@ -94,10 +85,7 @@ func TestPairs(t *testing.T) {
 			if c.second == "" {
 				delete(files, "b.go")
 			}
-			h, err := read(build(t, files))
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := read(build(t, files))
 			var got []string
 			for _, p := range h.pairs(false) {
 				got = append(got, fmt.Sprint(p))

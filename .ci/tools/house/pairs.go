@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +28,8 @@ func (p pair) String() string { return fmt.Sprintf("%3d %s %s", p.length, p.a, p
 type line struct {
 	file, number int
 	tokens       []string // names begin with _
-	shape        uint64   // of this line alone
-	window       uint64   // of this line and those that follow it; 0 near the end of a file
+	shape        string   // of this line alone
+	window       string   // of this line and those that follow it; empty near the end of a file
 	counts       bool     // the window is no table
 }
 
@@ -40,9 +39,9 @@ func (h *house) pairs(tests bool) (all []pair) {
 	files := h.in(tests)
 	var lines []line
 	for i, f := range files {
-		lines = append(lines, windows(i, linesOf(i, f.text))...)
+		lines = append(lines, windows(linesOf(i, f.text))...)
 	}
-	places := map[uint64][]int{}
+	places := map[string][]int{}
 	for i, l := range lines {
 		if l.counts {
 			places[l.window] = append(places[l.window], i)
@@ -71,7 +70,7 @@ func (h *house) pairs(tests bool) (all []pair) {
 
 // alike reports whether the windows at i and j are the same.
 func alike(lines []line, i, j int) bool {
-	return i >= 0 && j < len(lines) && lines[i].window != 0 && lines[i].window == lines[j].window
+	return i >= 0 && j < len(lines) && lines[i].window != "" && lines[i].window == lines[j].window
 }
 
 // begins reports whether no window before i and j belongs to the same pair of places, and counts.
@@ -84,49 +83,38 @@ func begins(lines []line, i, j int) bool {
 	return true
 }
 
-var seed = maphash.MakeSeed()
-
 var brackets = strings.Fields("{ } ( ) [ ] , ;")
 
 // windows sets the windows of the lines of a file.
-func windows(file int, lines []line) []line {
-	for i := range lines {
-		if i+shared > len(lines) {
-			break
-		}
-		window := lines[i : i+shared]
-		var h maphash.Hash
-		h.SetSeed(seed)
-		names := map[string]int{}
-		shapes := map[uint64]bool{}
-		for _, l := range window {
+func windows(lines []line) []line {
+	for i := 0; i+shared <= len(lines); i++ {
+		var window []string
+		names := map[string]string{}
+		shapes := map[string]bool{}
+		for _, l := range lines[i : i+shared] {
 			shapes[l.shape] = true
 			for _, t := range l.tokens {
-				if isName(t) {
-					if _, known := names[t]; !known {
-						names[t] = len(names)
+				if t[0] == '_' {
+					if names[t] == "" {
+						names[t] = strconv.Itoa(len(names))
 					}
-					t = strconv.Itoa(names[t])
+					t = names[t]
 				}
-				h.WriteString(t)
-				h.WriteByte(' ')
+				window = append(window, t)
 			}
-			h.WriteByte('\n')
+			window = append(window, "\n")
 		}
-		lines[i].window = max(h.Sum64(), 1)
-		lines[i].counts = len(shapes) >= distinct
+		lines[i].window, lines[i].counts = strings.Join(window, " "), len(shapes) >= distinct
 	}
 	return lines
 }
 
-func isName(t string) bool { return t[0] == '_' }
-
 // linesOf returns the lines with code of a file, without its package clause, imports, and constants at the top.
-func linesOf(file int, text []byte) (lines []line) {
+func linesOf(file int, text string) (lines []line) {
 	set := token.NewFileSet()
 	f := set.AddFile("", -1, len(text))
 	var s scanner.Scanner
-	s.Init(f, text, nil, 0)
+	s.Init(f, []byte(text), nil, 0)
 	skip := false // the package clause, imports, and constants
 	depth := 0    // of brackets
 	for {
@@ -152,30 +140,18 @@ func linesOf(file int, text []byte) (lines []line) {
 			lines = append(lines, line{file: file, number: number})
 		}
 		l := &lines[len(lines)-1]
+		shape := kind.String()
 		switch {
 		case kind == token.IDENT:
-			literal = "_" + literal
+			shape, literal = "_", "_"+literal
 		case kind.IsLiteral():
-			literal = "." // any
+			shape, literal = ".", "." // any
 		default:
-			literal = kind.String()
+			literal = shape
 		}
-		l.tokens = append(l.tokens, literal)
+		l.tokens, l.shape = append(l.tokens, literal), l.shape+" "+shape
 	}
-	lines = slices.DeleteFunc(lines, func(l line) bool {
+	return slices.DeleteFunc(lines, func(l line) bool {
 		return !slices.ContainsFunc(l.tokens, func(t string) bool { return !slices.Contains(brackets, t) })
 	})
-	for i := range lines {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		for _, t := range lines[i].tokens {
-			if isName(t) {
-				t = "_"
-			}
-			h.WriteString(t)
-			h.WriteByte(' ')
-		}
-		lines[i].shape = h.Sum64()
-	}
-	return lines
 }

@@ -9,14 +9,17 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // instrument prepares a run of every go block of the pages, of every block of Go code in the comment of a package below the
@@ -29,17 +32,8 @@ import (
 //
 // It returns the tests that contain or use a place, and the folders of their packages.
 func instrument(folder string, files, pages []string) (tests, dirs []string, err error) {
-	folder, err = filepath.Abs(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, nil, err
-	}
-	s, err := scan(".")
-	if err != nil {
-		return nil, nil, err
-	}
+	folder = must.Have(filepath.Abs(folder))
+	s := scan()
 	problems := s.notRun
 	for i, file := range files {
 		for _, b := range blocks(pages[i], "go") {
@@ -62,17 +56,12 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 		if !marked {
 			continue
 		}
-		dirs = append(dirs, "./"+filepath.ToSlash(filepath.Dir(f.path)))
-		for name, text := range map[string]string{f.path: text, filepath.Join(filepath.Dir(f.path), "zz_ran_"+f.syntax.Name.Name+"_test.go"): fmt.Sprintf(reporter, f.syntax.Name.Name)} {
-			name, err := filepath.Abs(name)
-			if err != nil {
-				return nil, nil, err
-			}
-			instead := filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
-			if err := os.WriteFile(instead, []byte(text), 0o600); err != nil {
-				return nil, nil, err
-			}
-			overlay[name] = instead
+		dir := path.Dir(f.path)
+		dirs = append(dirs, "./"+dir)
+		for name, text := range map[string]string{f.path: text, dir + "/zz_ran_" + f.syntax.Name.Name + "_test.go": fmt.Sprintf(reporter, f.syntax.Name.Name)} {
+			name = must.Have(filepath.Abs(name))
+			overlay[name] = filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
+			tool.WriteFile(overlay[name], text)
 		}
 	}
 	for i, b := range s.blocks {
@@ -81,13 +70,7 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 		}
 	}
 	for name, content := range map[string]any{"overlay.json": map[string]any{"Replace": overlay}, "blocks.json": s.blocks} {
-		text, err := json.Marshal(content)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			return nil, nil, err
-		}
+		tool.WriteFile(filepath.Join(folder, name), must.Have(json.Marshal(content)))
 	}
 	slices.Sort(tests)
 	slices.Sort(dirs)
@@ -96,14 +79,8 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 
 // ran returns an error for each block that no test has reached the end of since instrument prepared the folder.
 func ran(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, "blocks.json"))
-	if err != nil {
-		return err
-	}
 	var all []goBlock
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
+	must.Succeed(json.Unmarshal(must.Have(os.ReadFile(filepath.Join(folder, "blocks.json"))), &all))
 	var problems []error
 	for i, b := range all {
 		report, err := os.ReadFile(filepath.Join(folder, fmt.Sprint(i)))
@@ -122,21 +99,15 @@ func ran(folder string) error {
 
 // runBlocks runs the tests with the blocks, those behind tags too, and nothing else.
 func runBlocks(files, pages []string) error {
-	folder, err := os.MkdirTemp("", "blocks")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
+	folder, remove := tool.TempDir("blocks")
+	defer remove()
 	tests, dirs, err := instrument(folder, files, pages)
-	if err != nil {
-		return err
-	}
+	must.Succeed(err)
 	if len(dirs) > 0 {
-		pattern := "^(" + strings.Join(tests, "|") + ")$"
-		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-tags=servers,lab", "-overlay=" + filepath.Join(folder, "overlay.json"), "-run=" + pattern}, dirs)...)
+		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-tags=servers,lab", "-overlay=" + filepath.Join(folder, "overlay.json"), "-run=^(" + strings.Join(tests, "|") + ")$"}, dirs)...)
 		test.Env = append(os.Environ(), "LULL_BLOCKS="+folder)
-		if out, err := test.CombinedOutput(); err != nil {
-			return errors.Join(fmt.Errorf("go test -run=%s: %w\n%s", pattern, err, out), ran(folder))
+		if _, err := tool.Output(test); err != nil {
+			return errors.Join(err, ran(folder))
 		}
 	}
 	return ran(folder)
@@ -198,37 +169,29 @@ func parses(text string) bool {
 	return err == nil
 }
 
-func scan(dir string) (*source, error) {
+// scan reads all Go below the working directory.
+func scan() *source {
 	s := new(source)
-	return s, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != dir && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules"):
-			return filepath.SkipDir
-		case filepath.Ext(path) != ".go":
-			return nil
+	for path := range tool.Files(".") {
+		if filepath.Ext(path) != ".go" {
+			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		set := token.NewFileSet()
-		syntax, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+		text, set := tool.ReadFile(path), token.NewFileSet()
+		syntax := must.Have(parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution))
 		if strings.HasSuffix(path, "_test.go") {
-			s.addTests(&testFile{path: path, text: string(text), syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(string(text))})
-			return nil
+			s.tests = append(s.tests, &testFile{path: path, text: text, syntax: syntax, base: set.File(syntax.FileStart).Base(), tokens: tokens(text)})
+			for _, name := range tool.SilentExamples(syntax) {
+				s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no comment \"Output:\"", path, name))
+			}
+			continue
 		}
 		for _, part := range new(comment.Parser).Parse(syntax.Doc.Text()).Content {
 			if block, ok := part.(*comment.Code); ok && isGo(block.Text) {
 				s.blocks = append(s.blocks, goBlock{"the package comment in " + path, block.Text, syntax.Name.Name})
 			}
 		}
-		return nil
-	})
+	}
+	return s
 }
 
 // A testFile is a file of tests.
@@ -239,43 +202,23 @@ type testFile struct {
 	tokens     []tok
 }
 
-var output = regexp.MustCompile(`(?i)^\s*(?:unordered )?output:`)
-
-func (s *source) addTests(f *testFile) {
-	s.tests = append(s.tests, f)
-	for _, d := range f.syntax.Decls {
-		example, ok := d.(*ast.FuncDecl)
-		if !ok || !strings.HasPrefix(example.Name.Name, "Example") {
-			continue
-		}
-		if !slices.ContainsFunc(f.syntax.Comments, func(c *ast.CommentGroup) bool {
-			return c.Pos() > example.Pos() && c.End() < example.End() && output.MatchString(c.Text())
-		}) {
-			s.notRun = append(s.notRun, fmt.Errorf("%s: go test does not run %s: it has no comment \"Output:\"", f.path, example.Name.Name))
-		}
-	}
-}
-
 // users returns the tests and examples of f's package that have the declaration called name, or use it.
 func (s *source) users(f *testFile, name string) (tests []string) {
 	uses := map[string]map[string]bool{} // by name of a declaration, the names in it
 	for _, other := range s.tests {
-		if filepath.Dir(other.path) != filepath.Dir(f.path) {
+		if path.Dir(other.path) != path.Dir(f.path) {
 			continue
 		}
 		for _, d := range other.syntax.Decls {
-			names := map[string]bool{}
-			ast.Inspect(d, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					names[id.Name] = true
+			for _, declared := range tool.Declared(d) {
+				if uses[declared.Name] == nil {
+					uses[declared.Name] = map[string]bool{}
 				}
-				return true
-			})
-			for _, declared := range declares(d) {
-				if uses[declared] == nil {
-					uses[declared] = map[string]bool{}
+				for n := range ast.Preorder(d) {
+					if id, ok := n.(*ast.Ident); ok {
+						uses[declared.Name][id.Name] = true
+					}
 				}
-				maps.Copy(uses[declared], names)
 			}
 		}
 	}
@@ -293,26 +236,6 @@ func (s *source) users(f *testFile, name string) (tests []string) {
 		}
 	}
 	return tests
-}
-
-// declares returns the names that a declaration declares.
-func declares(d ast.Decl) (names []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		return []string{d.Name.Name}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.ValueSpec:
-				for _, name := range spec.Names {
-					names = append(names, name.Name)
-				}
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
-			}
-		}
-	}
-	return names
 }
 
 // marked is the text of f with a call behind each place where one of the blocks stands. It calls each with the number of the block
@@ -348,29 +271,19 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 		}
 		if list, ok := match(f, want, f.syntax.Decls); ok {
 			for _, d := range list {
-				each(i, declares(d)[0])
+				each(i, tool.Declared(d)[0].Name)
 				if d, ok := d.(*ast.FuncDecl); ok {
 					mark(i, d.Body.List)
 				}
 			}
 		}
 		for _, d := range f.syntax.Decls {
-			ast.Inspect(d, func(n ast.Node) bool {
-				var list []ast.Stmt
-				switch n := n.(type) {
-				case *ast.BlockStmt:
-					list = n.List
-				case *ast.CaseClause:
-					list = n.Body
-				case *ast.CommClause:
-					list = n.Body
-				}
-				if list, ok := match(f, want, list); ok {
-					each(i, declares(d)[0])
+			for n := range ast.Preorder(d) {
+				if list, ok := match(f, want, tool.Statements(n)); ok {
+					each(i, tool.Declared(d)[0].Name)
 					mark(i, list)
 				}
-				return true
-			})
+			}
 		}
 	}
 	if len(marks) == 0 {

@@ -3,13 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/lullgo/lull/ci/internal/tool"
 )
 
 // checkLinks checks the links of every Markdown page below the working directory, as far as
@@ -18,29 +20,15 @@ import (
 func checkLinks() error {
 	pages := map[string]page{}
 	var others []string
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "node_modules" || entry.Name() == ".git"):
-			return filepath.SkipDir
-		case entry.IsDir():
-			return nil
-		}
+	for path := range tool.Files(".", ".ci", ".github") {
 		switch filepath.Ext(path) {
 		case ".md":
-			text, err := os.ReadFile(path)
-			pages[filepath.ToSlash(path)] = readPage(string(text))
-			return err
+			pages[path] = readPage(tool.ReadFile(path))
 		case ".go", ".yml", ".yaml", ".json", ".sh":
-			if !strings.Contains(filepath.ToSlash(path), "/readme-check/") { // which has bad ones on purpose
-				others = append(others, filepath.ToSlash(path))
+			if !strings.Contains(path, "/readme-check/") { // which has bad ones on purpose
+				others = append(others, path)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	var problems []error
 	links := 0
@@ -53,11 +41,7 @@ func checkLinks() error {
 		}
 	}
 	for _, path := range others {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, to := range named.FindAllString(string(text), -1) {
+		for _, to := range named.FindAllString(tool.ReadFile(path), -1) {
 			links++
 			if err := (link{to: "/" + to}).check(path, pages); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %s: %w", path, to, err))
@@ -176,9 +160,9 @@ func (l link) check(from string, pages map[string]page) error {
 	}
 	name := from
 	if u.Path != "" {
-		name = filepath.ToSlash(filepath.Clean(filepath.Join(filepath.Dir(from), u.Path)))
+		name = path.Join(path.Dir(from), u.Path)
 		if strings.HasPrefix(u.Path, "/") {
-			name = filepath.ToSlash(filepath.Clean("." + u.Path))
+			name = path.Clean("." + u.Path)
 		}
 		if _, err := os.Stat(name); err != nil {
 			return errors.New("there is no such file")

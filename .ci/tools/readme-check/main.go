@@ -6,6 +6,8 @@
 //	readme-check instrument DIR README.md ...   prepare other runs of tests to report which of the blocks they run
 //	readme-check ran DIR                        check that they have run all
 //	readme-check links                          check the links of all pages to files and headings
+//	readme-check names                          check the links of all doc comments to names
+//	readme-check defaults                       check the defaults that comments and errors give
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
 // that was printed before.
@@ -23,18 +25,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "readme-check:", err)
-		os.Exit(1)
-	}
-}
+func main() { must.Main("readme-check", 1, func() error { return run(os.Args[1:]) }) }
 
-func run(args []string) error {
+func run(args []string) (err error) {
+	defer must.Catch(&err)
 	if len(args) == 1 && args[0] == "links" {
 		return checkLinks()
+	}
+	if len(args) == 1 && args[0] == "names" {
+		return checkNames()
+	}
+	if len(args) == 1 && args[0] == "defaults" {
+		return checkDefaults()
 	}
 	if len(args) == 2 && args[0] == "ran" {
 		return ran(args[1])
@@ -45,35 +52,27 @@ func run(args []string) error {
 		args = slices.Delete(slices.Clone(args), 1, 2)
 	}
 	if len(args) < 2 {
-		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; or links")
+		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; links; names; or defaults")
 	}
-	pages := make([]string, len(args)-1)
-	for i, file := range args[1:] {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		pages[i] = string(text)
+	files, pages := args[1:], make([]string, len(args)-1)
+	for i, file := range files {
+		pages[i] = tool.ReadFile(file)
 	}
 	switch args[0] {
 	case "commands":
-		return printCommands(args[1:], pages)
+		script := commands(pages)
+		if script == "" {
+			return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
+		}
+		fmt.Print(script)
+		return nil
 	case "run":
-		return runBlocks(args[1:], pages)
+		return runBlocks(files, pages)
 	case "instrument":
-		_, _, err := instrument(folder, args[1:], pages)
+		_, _, err := instrument(folder, files, pages)
 		return err
 	}
 	return fmt.Errorf("unknown command %q", args[0])
-}
-
-func printCommands(files, pages []string) error {
-	script := commands(pages)
-	if script == "" {
-		return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
-	}
-	fmt.Print(script)
-	return nil
 }
 
 // commands returns what the sh blocks run. A go command that is a line of its own, in no loop, is run once.
@@ -133,17 +132,10 @@ func blocks(text, language string) []block {
 
 // vet compiles a whole program within the module of the working directory.
 func vet(program string) error {
-	dir, err := os.MkdirTemp("", "readme")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+	dir, remove := tool.TempDir("readme")
+	defer remove()
 	name := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(name, []byte(program), 0o644); err != nil {
-		return err
-	}
-	if out, err := exec.Command("go", "vet", name).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
+	tool.WriteFile(name, program)
+	_, err := tool.Output(exec.Command("go", "vet", name))
+	return err
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 const readme = "# lull\n\n```sh\ngo test work\n```\n\n```go\nx := 1\n\nif x > 0 {\n\tuse(x)\n}\n```\n\n```text\n```\n\n<!-- not run: it ends the shell -->\n\n```sh\nexit\n```\n"
@@ -17,20 +19,6 @@ func TestBlocks(t *testing.T) {
 	}
 	if len(golang) != 1 || golang[0].line != 8 || !strings.HasPrefix(golang[0].text, "x := 1\n") {
 		t.Errorf("go blocks: %+v", golang)
-	}
-}
-
-// writer makes an empty folder the current one, and returns a function that writes files in it.
-func writer(t *testing.T) func(name, text string) {
-	t.Chdir(t.TempDir())
-	return func(name, text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -63,15 +51,15 @@ func TestRun(t *testing.T) {
 		"a program with a mistake":  {"```go\npackage main\n\nfunc main() { fmt.Println(1) }\n```\n", "", "", "undefined: fmt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			write := writer(t)
-			write("go.mod", module)
-			write("m.go", helpers)
-			write("README.md", c.page)
+			t.Chdir(t.TempDir())
+			tool.WriteFile("go.mod", module)
+			tool.WriteFile("m.go", helpers)
+			tool.WriteFile("README.md", c.page)
 			if c.doc != "" {
-				write("doc.go", c.doc)
+				tool.WriteFile("doc.go", c.doc)
 			}
 			if c.test != "" {
-				write("m_test.go", "package m\n\nimport \"testing\"\n\nfunc TestOther(*testing.T) {}\n\n"+c.test)
+				tool.WriteFile("m_test.go", "package m\n\nimport \"testing\"\n\nfunc TestOther(*testing.T) {}\n\n"+c.test)
 			}
 			err := run([]string{"run", "README.md"})
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -83,25 +71,16 @@ func TestRun(t *testing.T) {
 
 // Blocks are reported by any runs of tests that have the overlay, such as those of two suites.
 func TestInstrument(t *testing.T) {
-	write := writer(t)
-	write("go.mod", "module m\n\ngo 1.26\n")
-	write("m.go", "package m\n")
-	write("a_test.go", "package m\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(1) }\n")
-	write("b_test.go", "//go:build servers\n\npackage m\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) {\n\tt.Log(2)\n}\n")
-	write("README.md", "```go\nt.Log(1)\n```\n\n```go\nt.Log(2)\n```\n")
-	if err := run([]string{"instrument", "blocks", "README.md"}); err != nil {
-		t.Fatal(err)
-	}
-	folder, err := filepath.Abs("blocks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("LULL_BLOCKS", folder)
+	t.Chdir(t.TempDir())
+	tool.WriteFile("go.mod", "module m\n\ngo 1.26\n")
+	tool.WriteFile("m.go", "package m\n")
+	tool.WriteFile("a_test.go", "package m\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(1) }\n")
+	tool.WriteFile("b_test.go", "//go:build servers\n\npackage m\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) {\n\tt.Log(2)\n}\n")
+	tool.WriteFile("README.md", "```go\nt.Log(1)\n```\n\n```go\nt.Log(2)\n```\n")
+	must.Succeed(run([]string{"instrument", "blocks", "README.md"}))
+	t.Setenv("LULL_BLOCKS", must.Have(filepath.Abs("blocks")))
 	for _, suite := range []struct{ tag, says string }{{"", "README.md:6: no test has run this to its end"}, {"servers", ""}} {
-		test := exec.CommandContext(t.Context(), "go", "test", "-tags="+suite.tag, "-overlay=blocks/overlay.json", ".")
-		if out, err := test.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		must.Have(tool.Output(exec.Command("go", "test", "-tags="+suite.tag, "-overlay=blocks/overlay.json", ".")))
 		err := run([]string{"ran", "blocks"})
 		if suite.says == "" && err != nil || suite.says != "" && (err == nil || !strings.HasPrefix(err.Error(), suite.says)) {
 			t.Errorf("with the tag %q: %v, want %q", suite.tag, err, suite.says)
@@ -124,13 +103,13 @@ func TestIsGo(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	write := writer(t)
-	write("docs/guide.md", "# The guide\n\n## `Do` and *Run*: a [story](https://example.com)?\n\n## Twice\n\n## Twice\n\n<a id=\"here\"></a>\n\nA [self](#the-guide), [up](../README.md), [root](/README.md), [a folder](../docs).\n")
-	write("a/a.go", "package a\n\n// See docs/guide.md#twice-1.\n")
+	t.Chdir(t.TempDir())
+	tool.WriteFile("docs/guide.md", "# The guide\n\n## `Do` and *Run*: a [story](https://example.com)?\n\n## Twice\n\n## Twice\n\n<a id=\"here\"></a>\n\nA [self](#the-guide), [up](../README.md), [root](/README.md), [a folder](../docs).\n")
+	tool.WriteFile("a/a.go", "package a\n\n// See docs/guide.md#twice-1.\n")
 	good := "# It\n\n[a](docs/guide.md) [b](docs/guide.md#do-and-run-a-story) [c](docs/guide.md#twice-1 \"a title\") [d](docs/guide.md#here)\n" +
 		"[e](https://example.com/nothing#there) [f](mailto:nobody@example.com) ![g](<a/a.go>) [h](a/a.go#L3)\n" +
 		"<img src=\"docs/guide.md\"> [i][j] `[not](a-link.md)`\n\n[j]: https://github.com/lullgo/lull/blob/main/docs/guide.md#twice\n\n```text\n[no](link.md)\n# No heading\n```\n"
-	write("README.md", good)
+	tool.WriteFile("README.md", good)
 	if err := run([]string{"links"}); err != nil {
 		t.Errorf("all links hold: %v", err)
 	}
@@ -144,13 +123,13 @@ func TestLinks(t *testing.T) {
 		"<source srcset=\"gone.svg\">":                          "there is no such file",
 		"[a]: gone.md":                                          "there is no such file",
 	} {
-		write("README.md", bad)
+		tool.WriteFile("README.md", bad)
 		if err := run([]string{"links"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", bad, err, want)
 		}
 	}
-	write("README.md", good)
-	write("a/a.go", "package a\n\n// See docs/guide.md#gone.\n")
+	tool.WriteFile("README.md", good)
+	tool.WriteFile("a/a.go", "package a\n\n// See docs/guide.md#gone.\n")
 	if err := run([]string{"links"}); err == nil || !strings.Contains(err.Error(), "a/a.go: docs/guide.md#gone: docs/guide.md has no such heading") {
 		t.Errorf("a comment: %v", err)
 	}
@@ -182,5 +161,45 @@ done
 `
 	if got := commands([]string{page, other}); got != want {
 		t.Errorf("it runs\n%s", got)
+	}
+}
+
+// A link of a doc comment to a name that does not exist is found: of the package, of a type, of another package and of the standard library.
+func TestNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tool.WriteFile("a/a.go", `// Package a has [T], [T.Method], [T.Field], [Missing], [T.Gone], [context.Context], [context.Nothing] and a list [Floor, c].
+//
+//	[Code] is no link
+package a
+
+import "context"
+
+// A T is made of [*T] and [NotHere].
+type T struct{ Field context.Context }
+
+func (t *T) Method() {}
+`)
+	err := checkNames()
+	for _, want := range []string{"[Missing]", "[T.Gone]", "[context.Nothing]", "[NotHere]"} {
+		if err == nil || !strings.Contains(err.Error(), want+": there is no such name") {
+			t.Errorf("%s is not found: %v", want, err)
+		}
+	}
+	if err != nil && strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("want four mistakes: %v", err)
+	}
+}
+
+// The texts of defaults are read as numbers.
+func TestAmounts(t *testing.T) {
+	for text, want := range map[string]float64{"3": 3, "0.95": 0.95, "100,000": 1e5, "30 s": 30e9, "10s": 10e9, "1m": 60e9, "5 minutes": 300e9, "64 MiB": 64 << 20, "2.": 2} {
+		if got := amountOf(text); got != want {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"It is off. Zero: 3. Negative: off.": "3", "Zero means 10 s, or more": "10 s", "Zero: 3 / (1-Percentile)": "", "Zero: 1/MinRate": ""} {
+		if got := zero.FindStringSubmatch(text); (got == nil) != (want == "") || got != nil && got[1] != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }

@@ -18,13 +18,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type settings struct {
@@ -68,92 +70,48 @@ func main() {
 		flags.Usage()
 		os.Exit(2)
 	}
-	if err := release(ctx, os.Stdout, ".", s); err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
-	}
+	must.Main("release", 1, func() error { return release(ctx, os.Stdout, ".", s) })
 }
 
 // release releases the repository at root.
-func release(ctx context.Context, out io.Writer, root string, s settings) error {
-	if err := checkVersion(s.version); err != nil {
-		return err
-	}
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return err
-	}
-	repo := repository{root}
+func release(ctx context.Context, out io.Writer, root string, s settings) (err error) {
+	defer must.Catch(&err)
+	checkVersion(s.version)
+	repo := repository{must.Have(filepath.Abs(root))}
 	if !s.dryRun {
-		if err := repo.ready(s.version); err != nil {
-			return err
-		}
+		repo.checkReady(s.version)
 	}
-	tmp, err := os.MkdirTemp("", "lull-release-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
+	tmp, remove := tool.TempDir("lull-release-")
+	defer remove()
 
 	tree := filepath.Join(tmp, "tree")
-	if err := repo.copyTo(tree); err != nil {
-		return err
-	}
-	modules, err := readWorkspace(tree)
-	if err != nil {
-		return err
-	}
-	changed, err := setVersion(tree, filepath.Join(tmp, "proxy"), modules, s.version)
-	if err != nil {
-		return err
-	}
+	repo.copyTo(tree)
+	modules := readWorkspace(tree)
+	changed := setVersion(tree, filepath.Join(tmp, "proxy"), modules, s.version)
 	fmt.Fprintf(out, "packed %d modules as %s\n", len(modules), s.version)
 	use := newStranger(ctx, tmp, out)
-	if err := use.prove(modules, s.programs, s.version); err != nil {
-		return err
-	}
+	use.prove(modules, s.programs, s.version)
 	if s.again {
-		if err := use.proveReproducible(s.tried, tree, s.programs[:1], modules[0].path, s.version); err != nil {
-			return err
-		}
+		use.proveReproducible(s.tried, tree, s.programs[:1], modules[0].path, s.version)
 	}
 	if s.to != "" {
-		if err := use.buildPrograms(s.to, tree, s.all, s.programs, modules[0].path, s.version); err != nil {
-			return err
-		}
+		use.buildPrograms(s.to, tree, s.all, s.programs, modules[0].path, s.version)
 	}
 	if s.dryRun {
 		fmt.Fprintln(out, "dry run: no commit and no tag is made")
 		return nil
 	}
-	tags, err := repo.tag(changed, modules, s.version)
-	if err != nil {
-		return err
-	}
+	tags := repo.tag(changed, modules, s.version)
 	fmt.Fprintf(out, "made the release commit and its tags; nothing is published yet. Next:\n\n  git push origin %s\n", strings.Join(tags, " "))
 	return nil
 }
 
 // checkVersion refuses what cannot be the version of modules whose paths end in no /v2.
-func checkVersion(version string) error {
+func checkVersion(version string) {
 	switch {
 	case !semver.IsValid(version) || semver.Canonical(version) != version:
-		return fmt.Errorf("%q is no version: want vMAJOR.MINOR.PATCH, such as v0.1.0 or v0.1.0-rc.1", version)
+		must.Fail("%q is no version: want vMAJOR.MINOR.PATCH, such as v0.1.0 or v0.1.0-rc.1", version)
 	case semver.Major(version) != "v0" && semver.Major(version) != "v1":
-		return fmt.Errorf("%s: from v2 on the paths of all modules must end in /%s; they do not", version, semver.Major(version))
+		must.Fail("%s: from v2 on the paths of all modules must end in /%s; they do not", version, semver.Major(version))
 	}
-	return nil
-}
-
-// output runs a command in dir and returns what it printed; its error has what it complained of.
-func output(dir string, env []string, name string, args ...string) (string, error) {
-	c := exec.Command(name, args...)
-	c.Dir, c.Env = dir, append(os.Environ(), env...)
-	var complaint strings.Builder
-	c.Stderr = &complaint
-	text, err := c.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, complaint.String())
-	}
-	return strings.TrimSpace(string(text)), nil
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // clone makes a git repository of three modules that require each other, as lull's do.
@@ -26,32 +29,15 @@ func clone(t *testing.T) string {
 		"CHANGELOG.md":         "# Changelog\n\n## v0.1.0 (today)\n",
 		"scripts/.hidden/file": "x\n",
 	} {
-		write(t, filepath.Join(root, name), text)
+		tool.WriteFile(filepath.Join(root, name), text)
 	}
-	git(t, root, "init", "-q", "-b", "main")
-	git(t, root, "add", ".")
-	git(t, root, "commit", "-q", "-m", "All of it")
+	git(root, "init", "-q", "-b", "main")
+	git(root, "add", ".")
+	git(root, "commit", "-q", "-m", "All of it")
 	return root
 }
 
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func git(t *testing.T, root string, args ...string) string {
-	t.Helper()
-	text, err := output(root, nil, "git", args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
+func git(root string, args ...string) string { return must.Have(repository{root}.git(nil, args...)) }
 
 // identify gives git somebody to be, and no configuration of the machine's.
 func identify(t *testing.T) {
@@ -64,32 +50,31 @@ func identify(t *testing.T) {
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 }
 
-func state(t *testing.T, root string) string {
-	t.Helper()
-	return strings.Join([]string{git(t, root, "show-ref", "--heads"), git(t, root, "status", "--porcelain"), git(t, root, "ls-files", "--stage"), git(t, root, "symbolic-ref", "HEAD")}, "\n")
+func state(root string) string {
+	return strings.Join([]string{git(root, "show-ref", "--heads"), git(root, "status", "--porcelain"), git(root, "ls-files", "--stage"), git(root, "symbolic-ref", "HEAD")}, "\n")
 }
 
 // The go command itself fetches the tags, from the repository and not from what was packed.
 func TestTheTagsCanBeInstalled(t *testing.T) {
 	root := clone(t)
-	before := state(t, root)
+	before := state(root)
 	var out strings.Builder
 	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.1.0"})); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if after := state(t, root); after != before {
+	if after := state(root); after != before {
 		t.Errorf("the branch, the index or the files changed:\n%s\n%s", before, after)
 	}
-	if tags := git(t, root, "tag", "--list"); tags != "cmd/thing/v0.1.0\nextra/v0.1.0\nv0.1.0" {
+	if tags := git(root, "tag", "--list"); tags != "cmd/thing/v0.1.0\nextra/v0.1.0\nv0.1.0" {
 		t.Errorf("tags:\n%s", tags)
 	}
-	if changed := git(t, root, "diff", "--name-only", "HEAD", "v0.1.0"); changed != "cmd/thing/go.mod\ncmd/thing/go.sum\nextra/go.mod\nextra/go.sum" {
+	if changed := git(root, "diff", "--name-only", "HEAD", "v0.1.0"); changed != "cmd/thing/go.mod\ncmd/thing/go.sum\nextra/go.mod\nextra/go.sum" {
 		t.Errorf("the release commit changes\n%s", changed)
 	}
-	if parent := git(t, root, "rev-parse", "v0.1.0^"); parent != git(t, root, "rev-parse", "HEAD") {
+	if parent := git(root, "rev-parse", "v0.1.0^"); parent != git(root, "rev-parse", "HEAD") {
 		t.Errorf("its parent is %s", parent)
 	}
-	file := git(t, root, "show", "v0.1.0:cmd/thing/go.mod")
+	file := git(root, "show", "v0.1.0:cmd/thing/go.mod")
 	if strings.Contains(file, "replace") || !strings.Contains(file, "github.com/example/thing/extra v0.1.0") {
 		t.Errorf("go.mod is\n%s", file)
 	}
@@ -99,17 +84,13 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+root+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/example/thing",
 		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOFLAGS=-modcacherw", "GOPATH="+home+"/go", "GOMODCACHE="+home+"/mod", "GOBIN="+home+"/bin",
 		"GOPROXY=direct", "GOSUMDB=off", "GOVCS=*:git", "GONOPROXY=", "GOPRIVATE=")}
-	if text, err := s.run(home, nil, "go", "install", "github.com/example/thing/cmd/thing@v0.1.0"); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if text, err := s.run(home, nil, home+"/bin/thing"); err != nil || text != "42\n" {
-		t.Errorf("printed %q, %v", text, err)
+	s.run(home, nil, "go", "install", "github.com/example/thing/cmd/thing@v0.1.0")
+	if text := s.run(home, nil, home+"/bin/thing"); text != "42\n" {
+		t.Errorf("printed %q", text)
 	}
 	// go.sum of the release commit has the sums that the go command has computed.
-	git(t, root, "checkout", "-q", "--detach", "v0.1.0")
-	if text, err := s.run(root+"/cmd/thing", []string{"GOFLAGS=-modcacherw -mod=readonly"}, "go", "build", "-o", os.DevNull, "."); err != nil {
-		t.Errorf("%v\n%s", err, text)
-	}
+	git(root, "checkout", "-q", "--detach", "v0.1.0")
+	s.run(root+"/cmd/thing", []string{"GOFLAGS=-modcacherw -mod=readonly"}, "go", "build", "-o", os.DevNull, ".")
 
 	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.1.0"})); err == nil || !strings.Contains(err.Error(), "v0.1.0 has been tagged") {
 		t.Errorf("a second time: %v", err)
@@ -118,13 +99,13 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 
 func TestADryRunMakesNothing(t *testing.T) {
 	root := clone(t)
-	write(t, filepath.Join(root, "new.go"), "package thing\n") // not committed
-	before := state(t, root)
+	tool.WriteFile(filepath.Join(root, "new.go"), "package thing\n") // not committed
+	before := state(root)
 	var out strings.Builder
 	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.2.0-rc.1", dryRun: true})); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if after := state(t, root); after != before || git(t, root, "tag", "--list") != "" {
+	if after := state(root); after != before || git(root, "tag", "--list") != "" {
 		t.Errorf("it changed the repository:\n%s\n%s", before, after)
 	}
 }
@@ -135,17 +116,17 @@ func TestWhatIsNotReleased(t *testing.T) {
 		`"v1" is no version`:                   func(string) settings { return settings{version: "v1"} },
 		"v2.0.0: from v2 on":                   func(string) settings { return settings{version: "v2.0.0"} },
 		`CHANGELOG.md has no section "## v0.9`: func(string) settings { return settings{version: "v0.9.0"} },
-		"commit or remove first:\n?? new":      func(root string) settings { write(t, root+"/new", ""); return settings{version: "v0.1.0"} },
+		"commit or remove first:\n?? new":      func(root string) settings { tool.WriteFile(root+"/new", ""); return settings{version: "v0.1.0"} },
 		"extra/go.mod replaces golang.org/x/x:": func(root string) settings {
-			appendTo(t, root+"/extra/go.mod", "\nreplace golang.org/x/x => ../x\n")
+			tool.WriteFile(root+"/extra/go.mod", tool.ReadFile(root+"/extra/go.mod")+"\nreplace golang.org/x/x => ../x\n")
 			return settings{version: "v0.1.0", dryRun: true}
 		},
 		"by its folder it must be": func(root string) settings {
-			write(t, root+"/extra/go.mod", "module github.com/example/other\n")
+			tool.WriteFile(root+"/extra/go.mod", "module github.com/example/other\n")
 			return settings{version: "v0.1.0", dryRun: true}
 		},
 		"missing.Package": func(root string) settings { // a package that nobody can build
-			write(t, root+"/thing.go", "package thing\n\nvar Answer = missing.Package\n")
+			tool.WriteFile(root+"/thing.go", "package thing\n\nvar Answer = missing.Package\n")
 			return settings{version: "v0.1.0", dryRun: true}
 		},
 	} {
@@ -154,28 +135,15 @@ func TestWhatIsNotReleased(t *testing.T) {
 		if err := release(t.Context(), &strings.Builder{}, root, ofTheTest(s)); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "undefined: missing") {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
-		if tags := git(t, root, "tag", "--list"); tags != "" {
+		if tags := git(root, "tag", "--list"); tags != "" {
 			t.Errorf("%s: tagged %s", want, tags)
 		}
 	}
 }
 
-func appendTo(t *testing.T, name, text string) {
-	t.Helper()
-	old, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, name, string(old)+text)
-}
-
 func TestModulesFollowThoseTheyRequire(t *testing.T) {
-	modules, err := readWorkspace(clone(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var dirs []string
-	for _, m := range modules {
+	for _, m := range readWorkspace(clone(t)) {
 		dirs = append(dirs, m.dir)
 	}
 	if want := []string{".", "extra", "cmd/thing"}; !slices.Equal(dirs, want) {

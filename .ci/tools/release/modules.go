@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +14,9 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/mod/zip"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A mod is a module of the workspace.
@@ -31,34 +32,21 @@ type mod struct {
 func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
 
 // readWorkspace returns the modules of go.work, each after those that it requires.
-func readWorkspace(root string) ([]*mod, error) {
-	text, err := os.ReadFile(filepath.Join(root, "go.work"))
-	if err != nil {
-		return nil, err
-	}
-	work, err := modfile.ParseWork("go.work", text, nil)
-	if err != nil {
-		return nil, err
-	}
+func readWorkspace(root string) []*mod {
+	work := must.Have(modfile.ParseWork("go.work", must.Have(os.ReadFile(filepath.Join(root, "go.work"))), nil))
 	byPath := map[string]*mod{}
 	var all []*mod
 	for _, use := range work.Use {
 		m := &mod{dir: path.Clean(use.Path)}
 		name := filepath.Join(root, filepath.FromSlash(m.dir), "go.mod")
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		if m.file, err = modfile.Parse(name, text, nil); err != nil {
-			return nil, err
-		}
+		m.file = must.Have(modfile.Parse(name, must.Have(os.ReadFile(name)), nil))
 		m.path = m.file.Module.Mod.Path
 		byPath[m.path] = m
 		all = append(all, m)
 	}
 	for _, m := range all {
 		if want := path.Join(all[0].path, m.dir); m.path != want {
-			return nil, fmt.Errorf("%s/go.mod: the module is %s; by its folder it must be %s", m.dir, m.path, want)
+			must.Fail("%s/go.mod: the module is %s; by its folder it must be %s", m.dir, m.path, want)
 		}
 		for _, r := range m.file.Require {
 			if other := byPath[r.Mod.Path]; other != nil {
@@ -70,8 +58,7 @@ func readWorkspace(root string) ([]*mod, error) {
 }
 
 // sorted puts each module after those that it requires, and otherwise keeps the order.
-func sorted(all []*mod) ([]*mod, error) {
-	var done []*mod
+func sorted(all []*mod) (done []*mod) {
 	for len(done) < len(all) {
 		before := len(done)
 		for _, m := range all {
@@ -81,31 +68,22 @@ func sorted(all []*mod) ([]*mod, error) {
 			}
 		}
 		if len(done) == before {
-			return nil, errors.New("modules of go.work require each other in a circle")
+			must.Fail("modules of go.work require each other in a circle")
 		}
 	}
-	return done, nil
+	return done
 }
 
 // setVersion gives every module of the tree the version, and packs it into a file-system proxy.
 // It returns the files that it changed, from the root of the tree, with their contents.
-func setVersion(tree, proxy string, modules []*mod, version string) (map[string][]byte, error) {
+func setVersion(tree, proxy string, modules []*mod, version string) map[string][]byte {
 	changed := map[string][]byte{}
 	for _, m := range modules {
-		dir := filepath.Join(tree, filepath.FromSlash(m.dir))
-		if err := m.requireVersion(version, modules); err != nil {
-			return nil, err
-		}
-		text, err := m.file.Format()
-		if err != nil {
-			return nil, err
-		}
-		if err := rewrite(changed, tree, path.Join(m.dir, "go.mod"), text); err != nil {
-			return nil, err
-		}
-		sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+		m.requireVersion(version, modules)
+		rewrite(changed, tree, path.Join(m.dir, "go.mod"), must.Have(m.file.Format()))
+		sums, err := os.ReadFile(filepath.Join(tree, filepath.FromSlash(m.dir), "go.sum"))
+		if !os.IsNotExist(err) {
+			must.Succeed(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n")
 		for _, n := range m.needed {
@@ -114,107 +92,62 @@ func setVersion(tree, proxy string, modules []*mod, version string) (map[string]
 		slices.Sort(lines)
 		lines = slices.DeleteFunc(slices.Compact(lines), func(l string) bool { return l == "" })
 		if len(lines) > 0 {
-			if err := rewrite(changed, tree, path.Join(m.dir, "go.sum"), []byte(strings.Join(lines, "\n")+"\n")); err != nil {
-				return nil, err
-			}
+			rewrite(changed, tree, path.Join(m.dir, "go.sum"), []byte(strings.Join(lines, "\n")+"\n"))
 		}
-		if err := m.pack(tree, proxy, version); err != nil {
-			return nil, err
-		}
+		m.pack(tree, proxy, version)
 	}
-	return changed, nil
+	return changed
 }
 
 // requireVersion changes the module's requirements.
-func (m *mod) requireVersion(version string, modules []*mod) error {
-	ours := func(path string) bool {
-		return slices.ContainsFunc(modules, func(o *mod) bool { return o.path == path })
-	}
+func (m *mod) requireVersion(version string, modules []*mod) {
 	for _, n := range m.needed {
-		if err := m.file.AddRequire(n.path, version); err != nil {
-			return err
-		}
+		must.Succeed(m.file.AddRequire(n.path, version))
 	}
 	for _, r := range slices.Clone(m.file.Replace) {
-		if !ours(r.Old.Path) || !modfile.IsDirectoryPath(r.New.Path) {
-			return fmt.Errorf("%s/go.mod replaces %s: go install would refuse that, and only a folder of this repository is put in by a version", m.dir, r.Old.Path)
+		ours := slices.ContainsFunc(modules, func(o *mod) bool { return o.path == r.Old.Path })
+		if !ours || !modfile.IsDirectoryPath(r.New.Path) {
+			must.Fail("%s/go.mod replaces %s: go install would refuse that, and only a folder of this repository is put in by a version", m.dir, r.Old.Path)
 		}
-		if err := m.file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-			return err
-		}
+		must.Succeed(m.file.DropReplace(r.Old.Path, r.Old.Version))
 	}
 	m.file.Cleanup()
-	return nil
 }
 
 // rewrite writes a file of the tree and notes it, if that changes it.
-func rewrite(changed map[string][]byte, tree, name string, text []byte) error {
+func rewrite(changed map[string][]byte, tree, name string, text []byte) {
 	file := filepath.Join(tree, filepath.FromSlash(name))
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
-		return nil
+		return
 	}
 	changed[name] = text
-	return os.WriteFile(file, text, 0o644)
+	tool.WriteFile(file, text)
 }
 
 // pack adds the module to the proxy: what GOPROXY=file://PROXY is asked for.
-func (m *mod) pack(tree, proxy, version string) error {
+func (m *mod) pack(tree, proxy, version string) {
 	dir := filepath.Join(tree, filepath.FromSlash(m.dir))
 	// A module in a folder without a license gets that of the repository, as the go command
 	// does it. Its hash is the one that everybody will compute.
 	license := filepath.Join(dir, "LICENSE")
-	if _, err := os.Stat(license); errors.Is(err, fs.ErrNotExist) {
-		text, err := os.ReadFile(filepath.Join(tree, "LICENSE"))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(license, text, 0o644); err != nil {
-			return err
-		}
+	if _, err := os.Stat(license); os.IsNotExist(err) {
+		tool.WriteFile(license, tool.ReadFile(filepath.Join(tree, "LICENSE")))
 	}
-	escaped, err := module.EscapePath(m.path)
-	if err != nil {
-		return err
-	}
-	at := filepath.Join(proxy, filepath.FromSlash(escaped), "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		return err
-	}
-	packed, err := os.Create(filepath.Join(at, version+".zip"))
-	if err != nil {
-		return err
-	}
-	defer packed.Close()
-	if err := zip.CreateFromDir(packed, module.Version{Path: m.path, Version: version}, dir); err != nil {
-		return err
-	}
-	if err := packed.Close(); err != nil {
-		return err
-	}
-	file, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return err
-	}
+	at := filepath.Join(proxy, filepath.FromSlash(must.Have(module.EscapePath(m.path))), "@v")
+	var packed bytes.Buffer
+	must.Succeed(zip.CreateFromDir(&packed, module.Version{Path: m.path, Version: version}, dir))
+	zipped := filepath.Join(at, version+".zip")
 	for name, text := range map[string]string{
-		version + ".mod":  string(file),
+		version + ".zip":  packed.String(),
+		version + ".mod":  tool.ReadFile(filepath.Join(dir, "go.mod")),
 		version + ".info": fmt.Sprintf(`{"Version":%q}`, version),
 		"list":            version + "\n",
 	} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o644); err != nil {
-			return err
-		}
+		tool.WriteFile(filepath.Join(at, name), text)
 	}
-	sum, err := dirhash.HashZip(packed.Name(), dirhash.Hash1)
-	if err != nil {
-		return err
-	}
-	fileSum, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, "go.mod")) })
-	if err != nil {
-		return err
-	}
+	open := func(string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, "go.mod")) }
 	m.sums = []string{
-		fmt.Sprintf("%s %s %s", m.path, version, sum),
-		fmt.Sprintf("%s %s/go.mod %s", m.path, version, fileSum),
+		fmt.Sprintf("%s %s %s", m.path, version, must.Have(dirhash.HashZip(zipped, dirhash.Hash1))),
+		fmt.Sprintf("%s %s/go.mod %s", m.path, version, must.Have(dirhash.Hash1([]string{"go.mod"}, open))),
 	}
-	return nil
 }

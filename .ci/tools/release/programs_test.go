@@ -18,6 +18,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 var here = platform{runtime.GOOS, runtime.GOARCH}
@@ -47,7 +50,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("checksums of %q, want %q", sums, want)
 	}
 
-	files := untar(t, filepath.Join(to, name+".tar.gz"))
+	files := untar(filepath.Join(to, name+".tar.gz"))
 	if got := string(files[name+"/thing.1"]); got != "42\n" {
 		t.Errorf("thing.1 is %q", got)
 	}
@@ -55,9 +58,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("LICENSE is %q", got)
 	}
 	program := filepath.Join(t.TempDir(), "thing")
-	if err := os.WriteFile(program, files[name+"/thing"], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(program, files[name+"/thing"], 0o755))
 	if text, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || string(text) != "42\n" {
 		t.Errorf("the program printed %q, %v", text, err)
 	}
@@ -77,10 +78,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("all depends on %q", got)
 	}
 
-	z, err := zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Have(zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip")))
 	defer z.Close()
 	if last := z.File[len(z.File)-1]; last.Name != "thing_v0.1.0_windows_amd64/thing.exe" || last.Mode() != 0o755 {
 		t.Errorf("the archive ends with %s, %v", last.Name, last.Mode())
@@ -95,11 +93,7 @@ func TestPrograms(t *testing.T) {
 // them.
 func checksums(t *testing.T, folder string) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(tool.ReadFile(filepath.Join(folder, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		data, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil || sum != fmt.Sprintf("%x", sha256.Sum256(data)) {
@@ -115,29 +109,16 @@ func checksums(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func untar(t *testing.T, name string) map[string][]byte {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+func untar(name string) map[string][]byte {
 	files := map[string][]byte{}
+	z := must.Have(gzip.NewReader(bytes.NewReader(must.Have(os.ReadFile(name)))))
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[h.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(err)
+		files[h.Name] = must.Have(io.ReadAll(r))
 	}
 }
 
@@ -182,59 +163,28 @@ func (p partList) on(ref string) []string {
 // that writes it.
 func bomOf(t *testing.T, name string) (p partList) {
 	t.Helper()
-	dir, err := output("", nil, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Have(tool.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")))
 	c := jsonschema.NewCompiler()
 	for _, schema := range []string{"bom-1.6.schema.json", "spdx.schema.json", "jsf-0.82.schemax.json"} {
-		doc := unmarshalled(t, filepath.Join(dir, "schema", schema))
-		id := "http://cyclonedx.org/schema/" + strings.Replace(schema, "schemax", "schema", 1)
-		if err := c.AddResource(id, doc); err != nil {
-			t.Fatal(err)
-		}
+		doc := unmarshalled(filepath.Join(strings.TrimSpace(dir), "schema", schema))
+		must.Succeed(c.AddResource("http://cyclonedx.org/schema/"+strings.Replace(schema, "schemax", "schema", 1), doc))
 	}
 	c.AssertFormat()
-	schema, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(unmarshalled(t, name)); err != nil {
+	if err := must.Have(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")).Validate(unmarshalled(name)); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal(must.Have(os.ReadFile(name)), &p))
 	return p
 }
 
-func unmarshalled(t *testing.T, name string) any {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return doc
+func unmarshalled(name string) any {
+	return must.Have(jsonschema.UnmarshalJSON(bytes.NewReader(must.Have(os.ReadFile(name)))))
 }
 
 // The image is built with the Go that archives are built with, a release of the workspace's.
 func TestDockerfileHasTheGoOfReleases(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	read := func(name string) string { return tool.ReadFile(filepath.Join(root, name)) }
 	version, _, _ := strings.Cut(strings.TrimPrefix(read(".ci/toolchains"), "go"), "\n")
 	if image := read("Dockerfile"); !strings.Contains(image, "\nFROM golang:"+version+" AS build\n") {
 		t.Errorf(".ci/toolchains begins with %s, Dockerfile is\n%s", version, image)

@@ -5,32 +5,29 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // bom returns what built programs are made of, as CycloneDX 1.6 in JSON: the programs, each with the
 // modules that the linker put into it, as they are recorded in it, and Go's library. It has no time,
 // and its serial number depends on its content, so that the same programs have the same text.
-func bom(name, version string, programs []string) ([]byte, error) {
+func bom(name, version string, programs []string) []byte {
 	root := component(cyclonedx.ComponentTypeApplication, name, version)
 	b := cyclonedx.NewBOM()
 	b.Metadata = &cyclonedx.Metadata{Component: &root}
 	parts := map[string]cyclonedx.Component{} // by reference
 	depend := map[string][]string{}
 	for _, file := range programs {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		info, err := buildinfo.Read(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
+		data := must.Have(os.ReadFile(file))
+		info := must.Have(buildinfo.ReadFile(file))
 		program := component(cyclonedx.ComponentTypeApplication, info.Path, info.Main.Version)
 		program.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(data))}}
 		properties := []cyclonedx.Property{{Name: "file", Value: filepath.Base(file)}}
@@ -58,11 +55,7 @@ func bom(name, version string, programs []string) ([]byte, error) {
 			depend[program.BOMRef] = append(depend[program.BOMRef], c.BOMRef)
 		}
 	}
-	var components []cyclonedx.Component
-	for _, c := range parts {
-		components = append(components, c)
-	}
-	slices.SortFunc(components, func(a, b cyclonedx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
+	components := slices.SortedFunc(maps.Values(parts), func(a, b cyclonedx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	b.Components = &components
 	dependencies := []cyclonedx.Dependency{}
 	for _, c := range append([]cyclonedx.Component{root}, components...) {
@@ -71,11 +64,7 @@ func bom(name, version string, programs []string) ([]byte, error) {
 	}
 	b.Dependencies = &dependencies
 
-	text, err := encoded(b)
-	if err != nil {
-		return nil, err
-	}
-	h := sha256.Sum256(text)
+	h := sha256.Sum256(encoded(b))
 	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8 of RFC 9562: any content
 	b.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 	return encoded(b)
@@ -87,8 +76,8 @@ func component(kind cyclonedx.ComponentType, name, version string) cyclonedx.Com
 	return cyclonedx.Component{BOMRef: purl, Type: kind, Name: name, Version: version, PackageURL: purl}
 }
 
-func encoded(b *cyclonedx.BOM) ([]byte, error) {
+func encoded(b *cyclonedx.BOM) []byte {
 	var text bytes.Buffer
-	err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cyclonedx.SpecVersion1_6)
-	return text.Bytes(), err
+	must.Succeed(cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cyclonedx.SpecVersion1_6))
+	return text.Bytes()
 }

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A stranger uses the packed modules as somebody who has only Go. It has its own folders for all
@@ -27,9 +30,8 @@ func newStranger(ctx context.Context, tmp string, out io.Writer) *stranger {
 	s := &stranger{ctx: ctx, home: filepath.Join(tmp, "stranger"), out: out}
 	s.bin = filepath.Join(s.home, "go", "bin")
 	proxy := "file://" + filepath.ToSlash(filepath.Join(tmp, "proxy"))
-	if cache, err := output("", nil, "go", "env", "GOMODCACHE"); err == nil {
-		proxy += ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) // third parties' modules
-	}
+	cache := strings.TrimSpace(must.Have(tool.Output(exec.Command("go", "env", "GOMODCACHE"))))
+	proxy += ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) // third parties' modules
 	s.env = append(os.Environ(),
 		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOBIN=",
 		"GOFLAGS=-mod=mod -trimpath -modcacherw",
@@ -40,45 +42,35 @@ func newStranger(ctx context.Context, tmp string, out io.Writer) *stranger {
 }
 
 // run runs a command in dir and returns all that it printed.
-func (s *stranger) run(dir string, env []string, name string, args ...string) (string, error) {
+func (s *stranger) run(dir string, env []string, name string, args ...string) string {
 	c := exec.CommandContext(s.ctx, name, args...)
 	c.Dir, c.Env = dir, append(s.env[:len(s.env):len(s.env)], env...)
 	text, err := c.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text)
+		must.Fail("%s %s (in %s): %w\n%s", name, strings.Join(args, " "), dir, err, text)
 	}
-	return string(text), nil
+	return string(text)
 }
 
 // prove fetches each module, compiles its packages, and installs and runs its programs.
-func (s *stranger) prove(modules []*mod, programs []program, version string) error {
+func (s *stranger) prove(modules []*mod, programs []program, version string) {
 	for _, m := range modules {
 		began := time.Now()
-		packages, err := s.buildWith(m, version)
-		if err != nil {
-			return fmt.Errorf("%s@%s: %w", m.path, version, err)
-		}
+		packages := s.buildWith(m, version)
 		fmt.Fprintf(s.out, "%5.1f s  go get %s@%s, and compile %d packages of it\n", time.Since(began).Seconds(), m.path, version, packages)
 	}
 	for _, p := range programs {
 		began := time.Now()
 		target := modules[0].path + "/" + p.path + "@" + version
-		if _, err := s.run(s.home, nil, "go", "install", target); err != nil {
-			return err
-		}
+		s.run(s.home, nil, "go", "install", target)
 		for _, args := range p.runs {
-			name := filepath.Join(s.bin, path.Base(p.path))
-			text, err := s.run(s.home, nil, name, args...)
-			if err != nil {
-				return err
-			}
+			text := s.run(s.home, nil, filepath.Join(s.bin, path.Base(p.path)), args...)
 			if args[0] == "--version" && !strings.Contains(text, version) {
-				return fmt.Errorf("%s --version printed %q, without %s", path.Base(p.path), text, version)
+				must.Fail("%s --version printed %q, without %s", path.Base(p.path), text, version)
 			}
 		}
 		fmt.Fprintf(s.out, "%5.1f s  go install %s, and run it\n", time.Since(began).Seconds(), target)
 	}
-	return nil
 }
 
 // A program is one that users install.
@@ -110,35 +102,21 @@ var ofLull = []program{
 
 // buildWith compiles a package, in a module of its own, that imports every package of m that others
 // may import. It returns how many packages that are.
-func (s *stranger) buildWith(m *mod, version string) (int, error) {
+func (s *stranger) buildWith(m *mod, version string) (packages int) {
 	dir := filepath.Join(s.home, "with", filepath.FromSlash(m.dir), "program")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/program\n\ngo 1.26\n"), 0o644); err != nil {
-		return 0, err
-	}
-	if _, err := s.run(dir, nil, "go", "get", m.path+"@"+version); err != nil {
-		return 0, err
-	}
-	found, err := s.run(dir, nil, "go", "list", "-f", `{{if .GoFiles}}{{with .Module}}{{.Path}}{{end}} {{.Name}} {{.ImportPath}}{{end}}`, m.path+"/...")
-	if err != nil {
-		return 0, err
-	}
-	var program strings.Builder
-	program.WriteString("package program\n\n")
-	packages := 0
+	tool.WriteFile(filepath.Join(dir, "go.mod"), "module example.com/program\n\ngo 1.26\n")
+	s.run(dir, nil, "go", "get", m.path+"@"+version)
+	found := s.run(dir, nil, "go", "list", "-f", `{{if .GoFiles}}{{with .Module}}{{.Path}}{{end}} {{.Name}} {{.ImportPath}}{{end}}`, m.path+"/...")
+	program := "package program\n\n"
 	for line := range strings.Lines(found) {
 		words := strings.Fields(line)
 		if len(words) != 3 || words[0] != m.path || words[1] == "main" || strings.Contains("/"+words[2]+"/", "/internal/") {
 			continue
 		}
 		packages++
-		fmt.Fprintf(&program, "import _ %q\n", words[2])
+		program += fmt.Sprintf("import _ %q\n", words[2])
 	}
-	if err := os.WriteFile(filepath.Join(dir, "program.go"), []byte(program.String()), 0o644); err != nil {
-		return 0, err
-	}
-	_, err = s.run(dir, nil, "go", "build", ".")
-	return packages, err
+	tool.WriteFile(filepath.Join(dir, "program.go"), program)
+	s.run(dir, nil, "go", "build", ".")
+	return packages
 }

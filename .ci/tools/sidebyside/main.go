@@ -9,13 +9,12 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,6 +24,9 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What a call that succeeds runs through.
@@ -56,10 +58,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := compare(ctx, os.Stdout, flag.Arg(0), s); err != nil {
-		fmt.Fprintln(os.Stderr, "sidebyside:", err)
-		os.Exit(1)
-	}
+	must.Main("sidebyside", 1, func() error { return compare(ctx, os.Stdout, flag.Arg(0), s) })
 }
 
 // A side is one of the two trees.
@@ -69,19 +68,14 @@ type side struct {
 }
 
 func compare(ctx context.Context, out io.Writer, rev string, s settings) (err error) {
-	tmp, err := os.MkdirTemp("", "sidebyside")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
+	defer must.Catch(&err)
+	tmp, remove := tool.TempDir("sidebyside")
+	defer remove()
 	before := side{filepath.Join(tmp, "before"), filepath.Join(tmp, "before.bin"), map[string][]float64{}}
 	after := side{".", filepath.Join(tmp, "after.bin"), map[string][]float64{}}
-	if _, err := output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", before.dir, rev); err != nil {
-		return err
-	}
+	must.Have(output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", before.dir, rev))
 	defer func() {
-		_, e := output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", before.dir)
-		err = errors.Join(err, e)
+		must.Have(output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", before.dir))
 	}()
 	for round := range s.rounds {
 		for _, pkg := range strings.Fields(s.pkg) {
@@ -90,9 +84,7 @@ func compare(ctx context.Context, out io.Writer, rev string, s settings) (err er
 				slices.Reverse(sides)
 			}
 			for _, side := range sides {
-				if err := side.measure(ctx, pkg, s); err != nil {
-					return err
-				}
+				side.measure(ctx, pkg, s)
 			}
 		}
 	}
@@ -101,44 +93,33 @@ func compare(ctx context.Context, out io.Writer, rev string, s settings) (err er
 
 // measure runs the benchmarks of a package once. A package that the side does not
 // have gives nothing.
-func (d side) measure(ctx context.Context, pkg string, s settings) error {
+func (d side) measure(ctx context.Context, pkg string, s settings) {
 	dir := filepath.Join(d.dir, pkg)
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return nil
+		return
 	}
-	bin, err := filepath.Abs(filepath.Join(d.bin, pkg, "test"))
-	if err != nil {
-		return err
-	}
+	bin := must.Have(filepath.Abs(filepath.Join(d.bin, pkg, "test")))
 	if _, err := os.Stat(bin); err != nil {
-		if _, err := output(ctx, d.dir, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-o", bin, "./"+filepath.ToSlash(pkg)); err != nil {
-			return err
-		}
+		must.Have(output(ctx, d.dir, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-o", bin, "./"+filepath.ToSlash(pkg)))
 	}
-	text, err := output(ctx, dir, bin, "-test.run=^$", "-test.bench="+s.run, "-test.benchtime="+s.time, "-test.cpu="+s.cpu)
+	text := must.Have(output(ctx, dir, bin, "-test.run=^$", "-test.bench="+s.run, "-test.benchtime="+s.time, "-test.cpu="+s.cpu))
 	for name, ns := range parse(text) {
 		name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(pkg))+" ", ". ") + name
 		d.times[name] = append(d.times[name], ns)
 	}
-	return err
 }
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	var stderr bytes.Buffer
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("%s in %s: %w\n%s%s", cmd, dir, err, out, stderr.Bytes())
-	}
-	return string(out), err
+	cmd.Dir = dir
+	return tool.Output(cmd)
 }
 
 // parse returns the ns/op of each benchmark in what a test printed.
 func parse(text string) map[string]float64 {
 	times := map[string]float64{}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		f := strings.Fields(lines.Text())
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
 		if at := slices.Index(f, "ns/op"); at > 1 && strings.HasPrefix(f[0], "Benchmark") {
 			if ns, err := strconv.ParseFloat(f[at-1], 64); err == nil {
 				times[strings.TrimPrefix(f[0], "Benchmark")] = ns
@@ -151,22 +132,12 @@ func parse(text string) map[string]float64 {
 func table(out io.Writer, before, after map[string][]float64) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "before, ns\ttree, ns\tratio\tof which 95 %\t\t  benchmark, -cores")
-	all := map[string]bool{}
-	for name := range before {
-		all[name] = true
-	}
-	for name := range after {
-		all[name] = true
-	}
-	var sorted []string
-	for name := range all {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
-	if len(sorted) == 0 {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	if len(all) == 0 {
 		return errors.New("no benchmark was run")
 	}
-	for _, name := range sorted {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b, a := before[name], after[name]
 		if len(a) != len(b) {
 			fmt.Fprintf(w, "%s\t%s\t\t\t\t  %s\n", known(b), known(a), name)

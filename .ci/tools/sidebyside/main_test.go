@@ -2,10 +2,11 @@ package main
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -50,11 +51,8 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 func TestTable(t *testing.T) {
 	six := func(x float64) []float64 { return []float64{x, x, x, x, x, x} }
 	var out strings.Builder
-	err := table(&out, map[string][]float64{"same": six(2), "slow": six(1), "fast": six(4), "gone": six(5), "few": {1}},
-		map[string][]float64{"same": six(2), "slow": six(3), "fast": six(2), "new": six(6), "few": {2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(table(&out, map[string][]float64{"same": six(2), "slow": six(1), "fast": six(4), "gone": six(5), "few": {1}},
+		map[string][]float64{"same": six(2), "slow": six(3), "fast": six(2), "new": six(6), "few": {2}}))
 	for _, want := range []string{
 		"2.0 2.0 1.00 1.00 to 1.00 same", "1.0 3.0 3.00 3.00 to 3.00 slower slow", "4.0 2.0 0.50 0.50 to 0.50 faster fast",
 		"5.0 none gone", "none 6.0 new", "1.0 2.0 2.00 too few rounds few",
@@ -72,31 +70,18 @@ func TestTable(t *testing.T) {
 // only commit.
 func TestCompare(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	test := func(n string) string {
 		return "package a\nimport \"testing\"\nvar x int\nfunc BenchmarkSpin(b *testing.B) {\nfor b.Loop() {\nfor i := range " + n + " {\nx ^= i\n}\n}\n}\n"
 	}
-	write("go.mod", "module example.test\ngo 1.26\n")
-	write("a/a_test.go", test("50000"))
+	tool.WriteFile("go.mod", "module example.test\ngo 1.26\n")
+	tool.WriteFile("a/a_test.go", test("50000"))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "-m", "x"}} {
-		if _, err := output(t.Context(), ".", "git", args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(output(t.Context(), ".", "git", args...))
 	}
-	write("a/a_test.go", test("200000"))
-	write("b/b_test.go", strings.Replace(test("10"), "package a", "package b", 1))
+	tool.WriteFile("a/a_test.go", test("200000"))
+	tool.WriteFile("b/b_test.go", strings.Replace(test("10"), "package a", "package b", 1))
 	var out strings.Builder
-	if err := compare(t.Context(), &out, "HEAD", settings{rounds: 6, time: "20x", cpu: "1", run: ".", pkg: "a b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(compare(t.Context(), &out, "HEAD", settings{rounds: 6, time: "20x", cpu: "1", run: ".", pkg: "a b"}))
 	for _, want := range []string{"a Spin", "b Spin", "none"} { // which is quicker is the machine's affair
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

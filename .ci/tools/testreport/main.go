@@ -15,22 +15,24 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
-	report, ok, err := read(os.Stdin, os.Stdout)
-	if err == nil {
+	must.Main("testreport", 1, func() error {
+		report, ok, err := read(os.Stdin, os.Stdout)
+		must.Succeed(err)
 		fmt.Print(report)
 		if len(os.Args) > 1 {
-			err = os.WriteFile(os.Args[1], []byte(report), 0o644)
+			tool.WriteFile(os.Args[1], report)
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "testreport:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+		if !ok {
+			os.Exit(1) // what was printed says why
+		}
+		return nil
+	})
 }
 
 // event is one line of go test -json; see go doc test2json.
@@ -53,18 +55,12 @@ func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
 	var ran, failed, skipped int
 	var reasons strings.Builder
 	ok = true
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadString('\n')
-		if err == io.EOF && line == "" {
-			break
-		}
-		if err != nil && err != io.EOF {
-			return "", false, err
-		}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
 		var e event
-		if json.Unmarshal([]byte(line), &e) != nil {
-			fmt.Fprint(out, line) // go itself, about a build
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Fprintln(out, lines.Text()) // go itself, about a build
 			continue
 		}
 		t := test{e.Package, e.Test}
@@ -94,7 +90,7 @@ func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
 			delete(output, t)
 		}
 	}
-	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok && ran > 0, nil
+	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok && ran > 0, lines.Err()
 }
 
 // reason returns why a test was skipped: its output without the framing.

@@ -19,20 +19,15 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func main() {
 	released := flag.String("released", "", "the `release` of Go that archives and images are built with, such as go1.26.11")
 	strict := flag.Bool("strict", false, "a vulnerability of the standard library is an error")
 	flag.Parse()
-	found, err := read(os.Stdin)
-	if err == nil {
-		err = found.judge(os.Stdout, *released, *strict)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "vulnerable:", err)
-		os.Exit(1)
-	}
+	must.Main("vulnerable", 1, func() error { return must.Have(read(os.Stdin)).judge(os.Stdout, *released, *strict) })
 }
 
 // A message is what is read of one of govulncheck's; see golang.org/x/vuln/internal/govulncheck.

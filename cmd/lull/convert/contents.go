@@ -30,14 +30,16 @@ const (
 // actions are the marks of templates: of Go and Jinja, and of ERB.
 var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
+// comments are lines that are nothing else.
+var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
+
 // templated reports whether a value in n, or a key, is that of a template. A text of several lines is
 // a file or a program within a file, and says nothing of the file itself.
 func templated(n *tree.Node) bool {
 	if n.Kind == tree.Text {
 		return !strings.Contains(n.Text, "\n") && actions.MatchString(n.Text)
 	}
-	return slices.ContainsFunc(n.Items, templated) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return actions.MatchString(m.Key) || templated(m.Value) })
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return actions.MatchString(m.Key) }) || n.Any(templated)
 }
 
 // Unread returns why a file that nobody has named is no file for lull: it is a template, it cannot be
@@ -50,18 +52,17 @@ func Unread(f File, found bool) string {
 	roots, err := parse(f.Name, f.Data)
 	wrong, broken := errors.AsType[config.Mistakes](err)
 	switch {
-	case broken && actions.Match(withoutComments(f.Data)), slices.ContainsFunc(roots, func(root *tree.Node) bool {
+	case broken && actions.Match(comments.ReplaceAll(f.Data, nil)), slices.ContainsFunc(roots, func(root *tree.Node) bool {
 		format, ok := recognise(root)
 		return ok && format != Lull && templated(root)
 	}):
 		return templateWhy
 	case !found:
 		return ""
-	case broken && !looksLikePolicies(f.Data):
+	case broken && !firstLines.Match(f.Data):
 		return cannotRead(wrong)
-	case !broken && !slices.ContainsFunc(roots, isKnown) && !slices.ContainsFunc(roots, func(root *tree.Node) bool { return len(texts(root, f)) > 0 }):
-		return NothingThere
-	case len(roots) == 1 && isLull(roots[0]) && !IsPolicyFile(f):
+	case !broken && !slices.ContainsFunc(roots, func(root *tree.Node) bool { return len(formatsIn(root)) > 0 || len(texts(root, f)) > 0 }),
+		len(roots) == 1 && isLull(roots[0]) && !IsPolicyFile(f):
 		return NothingThere
 	}
 	return ""
@@ -73,23 +74,8 @@ func cannotRead(wrong config.Mistakes) string {
 	return "it cannot be read: " + m.Error()
 }
 
-// withoutComments is a text without the lines that are comments.
-func withoutComments(data []byte) (out []byte) {
-	for line := range bytes.Lines(data) {
-		if !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) {
-			out = append(out, line...)
-		}
-	}
-	return out
-}
-
-// looksLikePolicies reports whether a text that cannot be parsed has the first line of a policy file.
+// firstLines are those of policy files, by which a text that cannot be parsed is taken for one.
 var firstLines = regexp.MustCompile(`(?m)^(dependencies|policies|defaults|attempts|backoff|budget|breaker):`)
-
-func looksLikePolicies(data []byte) bool { return firstLines.Match(data) }
-
-// isKnown reports whether a document, or an element of one, has a format.
-func isKnown(root *tree.Node) bool { return len(formatsIn(root)) > 0 }
 
 func isLull(root *tree.Node) bool {
 	format, ok := recognise(root)
@@ -111,7 +97,7 @@ func IsPolicyFile(f File) bool {
 		return true
 	}
 	has := func(n *tree.Node) bool {
-		return n != nil && slices.ContainsFunc(policyFields, func(name string) bool { return n.Get(name) != nil })
+		return slices.ContainsFunc(policyFields, func(name string) bool { return n.Get(name) != nil })
 	}
 	root := roots[0]
 	return has(root) || has(root.Get("defaults")) || slices.ContainsFunc([]string{"dependencies", "policies"}, func(key string) bool {

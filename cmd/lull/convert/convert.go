@@ -70,28 +70,24 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 		names = append(names, f.Name)
 	}
 	set, report, err := Read(files, o)
-	if err != nil {
-		for i := range report {
-			report[i].To, report[i].about = to, ""
+	var data []byte
+	var more written
+	if err == nil {
+		if data, more, err = write(set, to, o); err != nil {
+			return Output{}, err
 		}
-		return Output{Report: report.sorted(names)}, err
+		report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
 	}
-	data, more, err := write(set, to, o)
-	if err != nil {
-		return Output{}, err
-	}
-	report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
 	for i := range report {
 		report[i].To, report[i].about = to, ""
 	}
-	return Output{data, append(report, more.Report...).sorted(names)}, nil
+	return Output{data, append(report, more.Report...).sorted(names)}, err
 }
 
 // ErrNothing is the error for files that are valid and have nothing about how calls are made. The
 // report is returned with it, and lists what was not read.
 var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
-// readAll reads files of which none is left out.
 func readAll(files []File, o Options) (*Set, Report, error) {
 	base, err := o.base()
 	if err != nil {
@@ -131,7 +127,6 @@ func readAll(files []File, o Options) (*Set, Report, error) {
 	return r.set, r.report, nil
 }
 
-// only removes all other dependencies.
 func (s *Set) only(name string) error {
 	d, ok := s.File.Dependency(name)
 	if !ok {
@@ -143,15 +138,15 @@ func (s *Set) only(name string) error {
 	}
 	s.File.Dependencies = []config.Dependency{d}
 	s.File.Services = nil // they may call others
-	s.index = map[string]int{}
+	clear(s.index)
 	return nil
 }
 
 // about removes the entries that are only about other dependencies.
 func (s *Set) about(only string, r Report) Report {
 	own, any := map[source]bool{}, map[source]bool{}
-	for name, sources := range s.sources {
-		for _, each := range sources {
+	for name, k := range s.known {
+		for _, each := range k.sources {
 			any[each.bare()] = true
 			if name == only {
 				own[each.bare()] = true
@@ -174,15 +169,9 @@ func partOf(parts map[source]bool, e Entry) bool {
 	return false
 }
 
-// base is the policy that all dependencies begin with, if the options have one, and its preset.
+// base is the policy that dependencies begin with, and its preset. given: it is that of the options, for all of them.
 type base struct {
 	given  bool
-	policy lull.Policy
-	preset string
-}
-
-// A start is the policy that a dependency begins with.
-type start struct {
 	policy lull.Policy
 	preset string
 }
@@ -203,65 +192,48 @@ func (o Options) base() (base, error) {
 
 // of returns what a dependency of format f begins with: unless the options set a base, what its
 // system does by default.
-func (b base) of(f Format) (lull.Policy, string) {
+func (b base) of(f Format) base {
 	if b.given {
-		return b.policy, b.preset
+		return b
 	}
-	s := standards()[f]
-	return s.policy, s.preset
+	return standards()[f]
 }
 
 // standards are the defaults of the systems, by format. They are computed once, because presets
 // take time to look up.
-var standards = sync.OnceValue(func() (all [formats]start) {
-	for f := range all {
-		all[f].policy, all[f].preset = standard(Format(f))
-	}
-	return all
-})
-
-func standard(f Format) (lull.Policy, string) {
-	switch f {
-	case GRPC:
-		p, _ := config.PresetPolicy("grpc-no-throttling")
-		p.Attempts = 1
-		return p, "grpc-no-throttling"
-	case Envoy, EnvoyGateway:
-		p := presetPolicy("envoy")
-		p.Attempts = 1
-		return p, ""
-	case Gateway:
-		p := presetPolicy("envoy")
-		p.Attempts, p.Deadline = 1, lull.NoTimeout
-		return p, ""
-	case Dapr, Resilience4j, Linkerd:
-		return lull.Policy{Attempts: 1, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways,
-			HintLimit: anyHint, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}, ""
-	default:
-		p, _ := config.PresetPolicy("istio")
-		return p, "istio"
-	}
-}
-
-// presetPolicy is the policy of a client in package rivals, which must exist.
-func presetPolicy(name string) lull.Policy {
-	p, err := rivals.Find(name)
+var standards = sync.OnceValue(func() (all [formats]base) {
+	envoy, err := rivals.Find("envoy")
 	if err != nil {
 		panic(err) // TestTheBasesAreThere keeps it from happening
 	}
-	return p.Policy
-}
+	all[GRPC].preset, all[Istio].preset = "grpc-no-throttling", "istio"
+	for f := range all {
+		p := &all[f].policy
+		switch Format(f) {
+		case GRPC, Istio:
+			*p, _ = config.PresetPolicy(all[f].preset)
+		case Envoy, EnvoyGateway, Gateway:
+			*p = envoy.Policy
+		case Dapr, Resilience4j, Linkerd:
+			*p = lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways,
+				HintLimit: anyHint, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}
+		}
+		if Format(f) != Istio { // which retries by default
+			p.Attempts = 1
+		}
+	}
+	all[Gateway].policy.Deadline = lull.NoTimeout
+	return all
+})
 
-// reading is a Read in progress.
 type reading struct {
-	options          Options
-	base             base
-	set              *Set
-	report           Report
-	mistakes         config.Mistakes
-	documents        [formats][]*document
-	unknownDocuments int  // documents that are not read
-	full             bool // there are too many dependencies; mistakes has that
+	options   Options
+	base      base
+	set       *Set
+	report    Report
+	mistakes  config.Mistakes
+	documents [formats][]*document
+	full      bool // there are too many dependencies; mistakes has that
 }
 
 // A document is a document that is being read: the mapping of a file, or an item of a list of
@@ -274,12 +246,13 @@ type document struct {
 	noted   map[Entry]bool // the entries as a set
 	key     string         // of the ConfigMap that it is in; empty: none
 	within  int            // texts in it that are read by themselves
+	based   bool           // there is a base, which decides what the document leaves open
 	// files are the files of the nodes, of a document that was made of several; nil: it was not.
 	files map[*tree.Node]string
 }
 
-func newDocument(f File, root *tree.Node, prefix string) *document {
-	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix}
+func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document {
+	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given, noted: map[Entry]bool{}}
 }
 
 // open parses a file and sorts its documents by format.
@@ -293,11 +266,9 @@ func (r *reading) open(f File) {
 		r.mistakes = append(r.mistakes, wrong...)
 		return
 	}
-	if format, ok := Format(0), false; r.options.From == nil && len(roots) == 1 {
-		if format, ok = recognise(roots[0]); ok && format == Lull {
-			r.readPolicyFile(f)
-			return
-		}
+	if r.options.From == nil && len(roots) == 1 && isLull(roots[0]) {
+		r.readPolicyFile(f)
+		return
 	}
 	if len(roots) == 0 {
 		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
@@ -311,7 +282,7 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 	for i, root := range roots {
 		at := prefix
 		if spring && root.Kind == tree.Map && root.Get("apiVersion") == nil { // all are documents of the application, whatever else they look like
-			d := newDocument(f, root, at)
+			d := r.newDocument(f, root, at)
 			d.key = key
 			r.documents[Resilience4j] = append(r.documents[Resilience4j], d)
 			continue
@@ -326,17 +297,17 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 // sort adds the document root to the documents of its format. otherwise is the format of a document
 // that cannot be recognised; nil: it is a mistake.
 func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
-	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
-		for i, item := range root.Get("items").Items {
+	if items := listed(root); items != nil {
+		for i, item := range items.Items {
 			r.sort(f, item, tree.Element(tree.Join(prefix, "items"), i), otherwise)
 		}
 		return
 	}
-	if root.Kind == tree.List && len(root.Items) > 0 && !slices.ContainsFunc(root.Items, func(n *tree.Node) bool { return n.Kind != tree.Map }) {
+	if len(root.Items) > 0 && !root.Any(func(n *tree.Node) bool { return n.Kind != tree.Map }) {
 		r.list(f, root, prefix, otherwise)
 		return
 	}
-	d := newDocument(f, root, prefix)
+	d := r.newDocument(f, root, prefix)
 	format, ok := recognise(root)
 	if r.options.From != nil {
 		format, ok = *r.options.From, true
@@ -350,7 +321,6 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case kind != nil && version != nil:
 		d.within = r.within(f, root)
 		d.unreadObject(root, kind.Text, version.Text)
-		r.unknownDocuments++
 		r.collect(d)
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)
@@ -379,23 +349,22 @@ func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format
 
 // found describes a document whose format is not known.
 func found(root *tree.Node) string {
-	if root.Kind != tree.Map {
+	switch {
+	case root.Kind != tree.Map:
 		return root.Found()
-	}
-	if len(root.Members) == 0 {
+	case len(root.Members) == 0:
 		return "an empty mapping"
 	}
 	var keys []string
-	for _, m := range root.Members {
-		if keys = append(keys, tree.Clip(m.Key)); len(keys) == 5 && len(root.Members) > 5 {
-			keys = append(keys, "...")
-			break
-		}
+	for _, m := range root.Members[:min(len(root.Members), 5)] {
+		keys = append(keys, tree.Clip(m.Key))
+	}
+	if len(root.Members) > len(keys) {
+		keys = append(keys, "...")
 	}
 	return "a mapping of " + strings.Join(keys, ", ")
 }
 
-// readPolicyFile reads a policy file.
 func (r *reading) readPolicyFile(f File) {
 	file, err := config.ParsePolicyFile(f.Name, f.Data)
 	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
@@ -426,17 +395,17 @@ func (r *reading) join(file *config.PolicyFile) {
 	for _, d := range file.Dependencies {
 		if _, ok := r.set.File.Dependency(d.Name); ok {
 			twice("dependencies." + d.Name)
-			continue
+		} else {
+			r.set.File.Dependencies = append(r.set.File.Dependencies, d)
 		}
-		r.set.File.Dependencies = append(r.set.File.Dependencies, d)
 	}
 	for _, s := range file.Services {
 		if _, ok := r.set.File.Service(s.Name); ok {
 			twice("services." + s.Name)
-			continue
+		} else {
+			r.set.File.Services = append(r.set.File.Services, s)
+			r.set.services[s.Name] = file
 		}
-		r.set.File.Services = append(r.set.File.Services, s)
-		r.set.services[s.Name] = file
 	}
 }
 
@@ -465,7 +434,7 @@ func (r *reading) collect(d *document) {
 		}
 	}
 	for _, e := range d.entries {
-		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == hintsUsed) {
+		if d.based && slices.Contains([]about{ejected, bounds, hints, hintsUsed}, e.about) {
 			e.about = "" // the policy of the base decides it
 		}
 		r.report = append(r.report, e)
@@ -476,7 +445,6 @@ func (d *document) shown(path string) string {
 	return tree.Concat(d.prefix, path)
 }
 
-// source returns the source at path of d.
 func (d *document) source(path string) source {
 	at := d.at(path)
 	return source{at.File, d.shown(at.path), d}
@@ -500,8 +468,12 @@ func (d *document) sourcesIn(path string) []source {
 	return all
 }
 
-// note records what became of the field at path.
-func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
+func (d *document) note(k Kind, path, why string) { d.noteAbout(true, "", k, path, why) }
+
+func (d *document) noteIf(is bool, k Kind, path, why string) { d.noteAbout(is, "", k, path, why) }
+
+// assume records at path what the default of a system decides, unless there is a base.
+func (d *document) assume(is bool, path, why string) { d.noteIf(is && !d.based, Assumed, path, why) }
 
 // noteWhole records all of n, at path, of which a part was read.
 func (d *document) noteWhole(k Kind, n *tree.Node, path, why string) {
@@ -509,7 +481,11 @@ func (d *document) noteWhole(k Kind, n *tree.Node, path, why string) {
 	d.note(k, path, why)
 }
 
-func (d *document) noteAbout(a about, k Kind, path, why string) {
+// noteAbout is noteIf for what can be carried from one proxy to another.
+func (d *document) noteAbout(is bool, a about, k Kind, path, why string) {
+	if !is {
+		return
+	}
 	at := d.at(path)
 	e := Entry{Kind: k, Position: at.Position, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
 	if n := at.node; n != nil && n != d.root && n.Use != tree.Opened && n.Kind >= tree.List {
@@ -518,9 +494,6 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 		n.Use = tree.Told
 	}
 	if !d.noted[e] {
-		if d.noted == nil {
-			d.noted = map[Entry]bool{}
-		}
 		d.noted[e] = true
 		d.entries = append(d.entries, e)
 	}
@@ -534,14 +507,12 @@ type location struct {
 	node  *tree.Node // nil: it is not there
 }
 
-// at returns the spot of the field at path.
 func (d *document) at(path string) location {
 	s := location{Position: d.Place(d.root), path: path}
 	d.descend(d.root, path, "", &s)
 	return s
 }
 
-// in is a place in the file that n is in.
 func (d *document) in(n *tree.Node, at config.Position) config.Position {
 	if file, ok := d.files[n]; ok {
 		at.File = file
@@ -585,26 +556,50 @@ func (d *document) noteUnread(o *tree.Object, why string) {
 	}
 }
 
-// lost records those of the fields that o has; a policy has none of them.
+// noteRouting records the fields of what refers to something else: some were read, and the rest.
+func (d *document) noteRouting(o *tree.Object, read ...string) {
+	for _, name := range read {
+		d.noteIf(o.Has(name), Aside, o.At(name), routingWhy)
+	}
+	d.noteUnread(o, routingWhy)
+}
+
+// lost reads and records those of the fields that o has; a policy has none of them.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		n, path := o.Get(name)
-		switch {
-		case n == nil:
-		case off(n):
+		if n, path := o.Get(name); n != nil && off(n) {
 			d.note(Aside, path, offWhy)
-		default:
+		} else if n != nil {
 			d.note(kind, path, why)
 		}
 	}
 }
 
+// idle records those of the fields that o has; they have no effect.
+func (d *document) idle(o *tree.Object, why string, names ...string) {
+	for _, name := range names {
+		if o.Has(name) {
+			d.note(Lost, o.At(name), why)
+		}
+	}
+}
+
+// attempts is the number of attempts of a call with so many retries, a setting at path.
+func (d *document) attempts(retries int64, path string) int {
+	d.noteIf(retries >= mostAttempts, Changed, path, "a policy makes at most 1000 attempts")
+	return int(min(retries, mostAttempts-1)) + 1
+}
+
+// mostAttempts is the most attempts that a policy can have.
+const mostAttempts = 1000
+
 // maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
 // more than anybody looks through.
 const maxDependencies = 20_000
 
-// add adds a dependency that was made of what is at path of d, and of rest.
-func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, extras foreign, rest ...source) {
+// add adds a dependency that was made of what is at path of d, and of rest. others are further names, if a dependency of that
+// name has another policy.
+func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, extras known, rest ...source) {
 	if r.full {
 		return
 	}
@@ -612,56 +607,48 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		d.Note(d.at(path).Position, path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
 		return
 	}
-	p = finish(p)
-	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
-		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
-	}
-	if extras.rebased = r.base.given; extras.rebased {
-		extras.ignoresHints = false
-	}
-	own := !r.base.given || extras.retried != nil || extras.codes != nil // the file has retries of its own
-	if own && p.MaxAttempts() > 1 && !extras.safe {
-		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
-	}
-	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), fields: d.fieldsOf(extras.of, path), foreign: extras}, d.note)
-	}
-}
-
-// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
-func unsafeIn(f Format) string {
-	if f == GRPC {
-		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
-	}
-	system := "Istio"
-	switch f {
-	case Envoy:
-		system = "Envoy"
-	case Gateway:
-		system = "a gateway"
-	case EnvoyGateway, Dapr, Resilience4j, Linkerd:
-		system = f.System()
-	}
-	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
-}
-
-// finish makes p valid.
-func finish(p lull.Policy) lull.Policy {
 	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {
 		p.AttemptTimeout = p.Deadline
 	}
 	if p.Hedge.Attempts > 1 {
 		p.Attempts = 1
 	}
-	return p
+	preset := r.base.of(extras.of).preset
+	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
+		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
+	}
+	if extras.rebased = r.base.given; extras.rebased {
+		extras.ignoresHints = false
+	}
+	if own := !r.base.given || extras.retried != nil || extras.codes != nil; own && p.MaxAttempts() > 1 && !extras.safe {
+		d.noteAbout(true, repeated, Changed, path, unsafeIn(extras.of))
+	}
+	at := d.at(path).Position
+	if err := p.Validate(); err != nil { // only a defect of a reader makes such a policy
+		d.Note(at, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
+		return
+	}
+	extras.origin, extras.sources = at, append(rest, d.source(path))
+	own := r.set.add(config.Dependency{Name: name, Preset: preset, Policy: p}, others, d.fieldsOf(extras.of, path), extras)
+	d.noteIf(own != name, Assumed, path,
+		"it is the dependency "+tree.Quote(own)+" here, since names are taken or have characters that none can have")
 }
 
-// valid is a guard: it reports an invalid policy, which only a defect of a reader can make, at its
-// place.
-func (r *reading) valid(d *document, path string, p lull.Policy) bool {
-	if err := p.Validate(); err != nil {
-		d.Note(d.at(path).Position, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
-		return false
+// heedHints gives a policy that follows a hint of any length lull's limit, for a system that looks at none.
+func heedHints(p *lull.Policy) {
+	if p.HintLimit == anyHint {
+		p.HintLimit = engine.DefaultHintLimit
 	}
-	return true
+}
+
+// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
+func unsafeIn(f Format) string {
+	system := f.System()
+	switch f {
+	case GRPC:
+		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
+	case Gateway:
+		system = "a gateway"
+	}
+	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
 }

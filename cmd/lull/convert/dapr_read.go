@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -13,7 +14,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -53,20 +53,17 @@ const (
 	elsewise = "default" // what the dependency is called that stands for targets that are not listed
 )
 
-// A daprPolicies holds the policies of all documents: targets may name those of another one.
-type daprPolicies struct {
-	r        *reading
-	timeouts map[string]*daprPart
-	retries  map[string]*daprPart
-	breakers map[string]*daprPart
-	order    []*daprPart
+// A daprReader has the policies of all documents, by field and name: targets may name those of another document.
+type daprReader struct {
+	r     *reading
+	parts map[string]map[string]*daprPart
+	order []*daprPart
 }
 
-// A daprPart is a named policy.
+// A daprPart is a named policy: a timeout, a retry policy, or a circuit breaker.
 type daprPart struct {
 	d     *document
 	path  string
-	kind  string // what it is
 	node  *tree.Node
 	used  bool
 	wait  time.Duration // of a timeout
@@ -84,7 +81,7 @@ type daprRetry struct {
 }
 
 func (r *reading) dapr(docs []*document) {
-	all := &daprPolicies{r: r, timeouts: map[string]*daprPart{}, retries: map[string]*daprPart{}, breakers: map[string]*daprPart{}}
+	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{}}
 	var targets []*tree.Object
 	var of []*document
 	for _, d := range docs {
@@ -101,17 +98,16 @@ func (r *reading) dapr(docs []*document) {
 		d.lost(o, Aside, "which applications have it", "scopes")
 		d.lost(o, Aside, "a version", "version")
 		spec := o.Object("spec")
-		if policies := spec.Object("policies"); policies != nil {
-			all.read(d, policies)
-			d.noteUnread(policies, "not how calls are made")
-		}
+		policies := spec.Object("policies")
+		all.read(d, policies, "timeouts", func(p *daprPart) { p.wait, _ = d.daprDuration(p.node, p.path) })
+		all.read(d, policies, "retries", func(p *daprPart) { p.retry = d.daprRetry(d.Object(p.node, p.path)) })
+		all.read(d, policies, "circuitBreakers", func(p *daprPart) { p.opens = d.daprBreaker(d.Object(p.node, p.path)) })
+		d.noteUnread(policies, plainWhy)
 		if t := spec.Object("targets"); t != nil {
 			targets, of = append(targets, t), append(of, d)
 		}
-		if spec != nil {
-			d.noteUnread(spec, "not how calls are made")
-		}
-		d.noteUnread(o, "not how calls are made")
+		d.noteUnread(spec, plainWhy)
+		d.noteUnread(o, plainWhy)
 	}
 	for i, t := range targets {
 		all.targets(of[i], t)
@@ -128,40 +124,16 @@ func (r *reading) dapr(docs []*document) {
 	}
 }
 
-// read reads the policies of a document.
-func (all *daprPolicies) read(d *document, o *tree.Object) {
-	named := func(field, kind string, into map[string]*daprPart, read func(*daprPart, string, *tree.Node)) {
-		n, path := o.Get(field)
-		if n == nil {
-			return
-		}
-		list := d.Object(n, path)
-		if list == nil {
-			return
-		}
-		for _, m := range n.Members {
-			v, at := list.Get(m.Key)
-			if v == nil {
-				continue
-			}
-			p := &daprPart{d: d, path: at, kind: kind, node: v}
-			read(p, at, v)
-			into[m.Key] = p
-			all.order = append(all.order, p)
-		}
+// read reads the policies of a document that are in a field.
+func (all *daprReader) read(d *document, policies *tree.Object, field string, read func(*daprPart)) {
+	if all.parts[field] == nil {
+		all.parts[field] = map[string]*daprPart{}
 	}
-	named("timeouts", "timeout", all.timeouts, func(p *daprPart, at string, n *tree.Node) {
-		p.wait, _ = d.daprDuration(n, at)
-	})
-	named("retries", "retry policy", all.retries, func(p *daprPart, at string, n *tree.Node) {
-		if o := d.Object(n, at); o != nil {
-			p.retry = all.retryPolicy(d, o)
-		}
-	})
-	named("circuitBreakers", "circuit breaker", all.breakers, func(p *daprPart, at string, n *tree.Node) {
-		if o := d.Object(n, at); o != nil {
-			p.opens = d.daprBreaker(o)
-		}
+	policies.Object(field).Each(func(name string, n *tree.Node, path string) {
+		p := &daprPart{d: d, path: path, node: n}
+		read(p)
+		all.parts[field][name] = p
+		all.order = append(all.order, p)
 	})
 }
 
@@ -169,9 +141,7 @@ func (all *daprPolicies) read(d *document, o *tree.Object) {
 func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
 		n.Use = max(n.Use, tree.Read)
-		if i > 0 {
-			d.note(Assumed, path, "a number without a unit is of milliseconds")
-		}
+		d.noteIf(i > 0, Assumed, path, "a number without a unit is of milliseconds")
 		return time.Duration(i) * time.Millisecond, true
 	}
 	return d.Duration(n, path, 0, allowedDapr, tree.ParseGo)
@@ -185,20 +155,17 @@ func (d *document) daprSpan(o *tree.Object, name string) (time.Duration, bool) {
 	return d.daprDuration(n, path)
 }
 
-func (all *daprPolicies) retryPolicy(d *document, o *tree.Object) *daprRetry {
+func (d *document) daprRetry(o *tree.Object) *daprRetry {
+	if o == nil {
+		return nil
+	}
 	r := &daprRetry{attempts: mostAttempts}
 	most, given := o.Whole("maxRetries", math.MinInt32, math.MaxInt32, "a whole number; -1 is no limit")
-	switch {
-	case !given:
-		d.note(Assumed, o.Path, "without maxRetries Dapr retries without end; here there are up to 1000 attempts")
-	case most < 0:
-		d.note(Changed, o.At("maxRetries"), "a policy makes at most 1000 attempts")
-	default:
-		if most >= mostAttempts {
-			d.note(Changed, o.At("maxRetries"), "a policy makes at most 1000 attempts")
-		}
-		r.attempts = int(min(most, mostAttempts-1)) + 1
+	if most >= 0 && given {
+		r.attempts = d.attempts(most, o.At("maxRetries"))
 	}
+	d.noteIf(!given, Assumed, o.Path, "without maxRetries Dapr retries without end; here there are up to 1000 attempts")
+	d.noteIf(given && most < 0, Changed, o.At("maxRetries"), "a policy makes at most 1000 attempts")
 	exponential := false
 	if n, path := o.Get("policy"); n != nil {
 		exponential = strings.EqualFold(n.Text, "exponential")
@@ -211,14 +178,10 @@ func (all *daprPolicies) retryPolicy(d *document, o *tree.Object) *daprRetry {
 			each = daprConstant
 			d.note(Assumed, o.Path, "without duration Dapr waits for 5s each time")
 		}
-		if capped {
-			d.note(Lost, o.At("maxInterval"), "it is for exponential waits")
-		}
+		d.noteIf(capped, Lost, o.At("maxInterval"), "it is for exponential waits")
 		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: shortest(each), Cap: shortest(each)}
 	} else {
-		if constant {
-			d.note(Lost, o.At("duration"), "it is for constant waits")
-		}
+		d.noteIf(constant, Lost, o.At("duration"), "it is for constant waits")
 		if !capped || longest == 0 {
 			longest = daprLongest
 			d.note(Assumed, o.Path, "without maxInterval Dapr waits for up to a minute before jitter")
@@ -234,7 +197,7 @@ func (all *daprPolicies) retryPolicy(d *document, o *tree.Object) *daprRetry {
 		r.at = m.Path
 		r.matching = d.daprMatching(m)
 	}
-	d.noteUnread(o, "not how calls are made")
+	d.noteUnread(o, plainWhy)
 	return r
 }
 
@@ -277,40 +240,29 @@ func (d *document) daprMatching(o *tree.Object) *failures {
 		}
 		return true
 	}
-	http := ranges("httpStatusCodes", 100, 599, func(code int) {
-		if !slices.Contains(f.statuses, code) {
-			f.statuses = append(f.statuses, code)
-		}
-	})
+	http := ranges("httpStatusCodes", 100, 599, func(code int) { f.statuses = append(f.statuses, code) })
 	slices.Sort(f.statuses)
+	f.statuses = slices.Compact(f.statuses)
 	f.wholeClass()
 	if !http {
 		f.statuses = append(slices.Clone(transient), rateLimited)
 		slices.Sort(f.statuses)
 		d.note(Changed, o.Path, "without httpStatusCodes Dapr retries every answer that is an error, 404 and 400 as well; lull those that may be transient")
 	}
-	var left []string
-	if !ranges("gRPCStatusCodes", 0, 16, func(code int) {
-		name := serviceconfig.Code(code).String()
-		if word := strings.ReplaceAll(strings.ToLower(name), "_", "-"); slices.Contains(onGRPC, word) {
-			f.on = append(f.on, word)
-		} else if code > 0 {
-			left = append(left, name)
-		}
-	}) {
+	var codes []serviceconfig.Code
+	if !ranges("gRPCStatusCodes", 0, 16, func(c int) { codes = append(codes, serviceconfig.Code(c)) }) {
 		f.on = append(f.on, "unavailable", "resource-exhausted", "deadline-exceeded")
 	} else {
-		d.note(Changed, o.At("gRPCStatusCodes"), "a policy has no list of codes: lullgrpc retries UNAVAILABLE, and RESOURCE_EXHAUSTED where 429 is retried"+also("; not retried here: ", left))
+		known, left := failuresOfCodes(slices.DeleteFunc(codes, func(c code) bool { return c == serviceconfig.OK }))
+		f.on = append(f.on, known.on...)
+		why := "a policy has no list of codes: lullgrpc retries UNAVAILABLE, and RESOURCE_EXHAUSTED where 429 is retried"
+		if len(left) > 0 {
+			why += "; not retried here: " + strings.Join(left, ", ")
+		}
+		d.note(Changed, o.At("gRPCStatusCodes"), why)
 	}
-	d.noteUnread(o, "not how calls are made")
+	d.noteUnread(o, plainWhy)
 	return f
-}
-
-func also(prefix string, words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return prefix + strings.Join(words, ", ")
 }
 
 // consecutiveTrip is the form of an expression that a breaker can have.
@@ -318,12 +270,13 @@ var consecutiveTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*([0-
 
 // daprBreaker reads a circuit breaker; nil: none is left.
 func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
+	if o == nil {
+		return nil
+	}
 	c := &breaker.Config{Consecutive: daprFailures, ConsecutiveFor: -1, OpenFor: daprOpen, OpenJitter: -1}
 	if n, ok := o.Whole("maxRequests", 0, math.MaxInt32, "a whole number from 0"); ok && n > 0 {
 		c.Probes = int(min(n, 1000))
-		if n > 1000 {
-			d.note(Changed, o.At("maxRequests"), "at most 1000 probes")
-		}
+		d.noteIf(n > 1000, Changed, o.At("maxRequests"), "at most 1000 probes")
 	}
 	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
 		c.OpenFor = shortest(t)
@@ -332,11 +285,9 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	}
 	c.OpenMax = c.OpenFor
 	if t, ok := d.daprSpan(o, "interval"); ok {
-		kind, why := Lost, "the counts start anew after each interval; a breaker of lull has none for failures in a row"
-		if t == 0 {
-			kind, why = Aside, offWhy
-		}
-		d.note(kind, o.At("interval"), why)
+		d.noteIf(t == 0, Aside, o.At("interval"), offWhy)
+		d.noteIf(t > 0, Lost, o.At("interval"),
+			"the counts start anew after each interval; a breaker of lull has none for failures in a row")
 	}
 	trip, path := o.Get("trip")
 	if trip == nil {
@@ -351,7 +302,7 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		d.Check(trip.Kind == tree.Text, trip, path, "an expression such as consecutiveFailures > 5")
 		c = nil
 	}
-	d.noteUnread(o, "not how calls are made")
+	d.noteUnread(o, plainWhy)
 	if c == nil {
 		d.noteWhole(Lost, o.Node, o.Path, "of the expressions of trip only consecutiveFailures > N is read here, so there is no breaker")
 	}
@@ -359,88 +310,77 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 }
 
 // targets reads the targets of a document, and adds a dependency for each.
-func (all *daprPolicies) targets(d *document, o *tree.Object) {
+func (all *daprReader) targets(d *document, o *tree.Object) {
 	for _, kind := range targetKinds {
-		n, path := o.Get(kind.field)
-		if n == nil {
-			continue
-		}
-		list := d.Object(n, path)
-		if list == nil {
-			continue
-		}
-		for _, m := range n.Members {
+		o.Object(kind.field).Each(func(name string, n *tree.Node, path string) {
 			if all.r.full {
 				return
 			}
-			t := list.Object(m.Key)
+			t := d.Object(n, path)
 			if t == nil {
-				continue
+				return
 			}
-			if kind.field != "components" {
-				all.target(d, t, kind.prefix+m.Key, kind.field == "apps")
-				d.lost(t, Lost, "a dependency has one breaker", "circuitBreakerScope", "circuitBreakerCacheSize")
-				d.noteUnread(t, "not how calls are made")
-				continue
-			}
-			for _, direction := range [][2]string{{"outbound", ""}, {"inbound", inbound}} {
-				if way := t.Object(direction[0]); way != nil {
-					all.target(d, way, kind.prefix+m.Key+direction[1], false)
-					d.noteUnread(way, "not how calls are made")
+			if kind.field == "components" {
+				for _, way := range []string{"outbound", "inbound"} {
+					own := t.Object(way)
+					all.target(d, own, kind.prefix+name+field(way == "inbound", inbound, ""), false)
+					d.noteUnread(own, plainWhy)
 				}
+			} else {
+				all.target(d, t, kind.prefix+name, kind.field == "apps")
+				d.lost(t, Lost, "a dependency has one breaker", "circuitBreakerScope", "circuitBreakerCacheSize")
 			}
-			d.noteUnread(t, "not how calls are made")
+			d.noteUnread(t, plainWhy)
+		})
+	}
+	d.noteUnread(o, plainWhy)
+}
+
+func (all *daprReader) target(d *document, t *tree.Object, name string, app bool) {
+	if t == nil {
+		return
+	}
+	part := func(field, list, kind string) *daprPart { // that the target names; nil: none
+		name := t.String(field)
+		if name == "" {
+			return nil
 		}
+		p := all.parts[list][name]
+		if p != nil {
+			p.used = true
+		} else {
+			d.note(Lost, t.At(field), "no "+kind+" of that name is in these files, and Dapr goes on without one")
+		}
+		return p
 	}
-	d.noteUnread(o, "not how calls are made")
-}
-
-// part is the policy that a target names; nil: none.
-func part(d *document, t *tree.Object, field string, from map[string]*daprPart, kind string) *daprPart {
-	name := t.String(field)
-	if name == "" {
-		return nil
-	}
-	p := from[name]
-	if p == nil {
-		d.note(Lost, t.At(field), "no "+kind+" of that name is in these files, and Dapr goes on without one")
-		return nil
-	}
-	p.used = true
-	return p
-}
-
-func (all *daprPolicies) target(d *document, t *tree.Object, name string, app bool) {
-	all.add(d, t.Path, name, app,
-		part(d, t, "timeout", all.timeouts, "timeout"), part(d, t, "retry", all.retries, "retry policy"), part(d, t, "circuitBreaker", all.breakers, "circuit breaker"))
+	all.add(d, t.Path, name, app, part("timeout", "timeouts", "timeout"), part("retry", "retries", "retry policy"),
+		part("circuitBreaker", "circuitBreakers", "circuit breaker"))
 }
 
 // add adds a dependency with these policies, each of which may be nil.
-func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, retry, opens *daprPart) {
+func (all *daprReader) add(d *document, path, name string, app bool, timeout, retry, opens *daprPart) {
 	r := all.r
-	p, preset := r.base.of(Dapr)
-	extras := foreign{of: Dapr, ignoresHints: true}
+	p := r.base.of(Dapr).policy
+	extras := Dapr.known()
+	extras.ignoresHints, extras.places = true, map[string]config.Position{}
 	if app {
 		extras.facts.Service, extras.facts.Namespace = name, textOf(d.root.Get("metadata").Get("namespace"))
 	}
 	var rest []source
-	fields := map[string]config.Position{}
-	use := func(part *daprPart, field string) {
+	use := func(part *daprPart, fields ...string) {
 		rest = append(rest, part.d.source(part.path))
-		fields[field] = part.d.at(part.path).Position
+		for _, field := range fields {
+			extras.places[field] = part.d.at(part.path).Position
+		}
 	}
 	if timeout != nil {
 		use(timeout, "attempt_timeout")
 		p.AttemptTimeout = orNone(shortest(timeout.wait))
 	}
 	if retry != nil && retry.retry != nil {
-		use(retry, "attempts")
-		fields["backoff.base"] = fields["attempts"]
+		use(retry, "attempts", "backoff.base")
 		from := retry.retry
-		p.Attempts, p.Backoff = from.attempts, from.waits
-		if from.deadline > 0 {
-			p.Deadline = from.deadline
-		}
+		p.Attempts, p.Backoff, p.Deadline = from.attempts, from.waits, cmp.Or(from.deadline, p.Deadline)
 		switch {
 		case p.Attempts == 1:
 			p.Backoff = backoff.Schedule{}
@@ -453,52 +393,44 @@ func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, 
 			retry.d.noteSelection(from.at, why, name)
 			extras.retried = from.matching
 		}
-		if p.Attempts > 1 {
-			retry.d.noteAbout(hints, Changed, retry.path, "Dapr does not look at Retry-After; lull does, and waits for up to 30s")
-		}
+		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path,
+			"Dapr does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	if p.HintLimit == anyHint {
-		p.HintLimit = engine.DefaultHintLimit
-	}
+	heedHints(&p)
 	if opens != nil && opens.opens != nil {
 		use(opens, "breaker")
 		p.Breaker = *opens.opens
 		opens.d.note(Changed, opens.path, "Dapr's breaker counts attempts; lull's counts calls, and ends the retries of a call when it opens")
 	}
-	if app && !r.base.given {
-		d.note(Assumed, path, "beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
-	}
-	r.add(d, name, []string{name + " (target)"}, path, p, preset, extras.at(fields), rest...)
+	d.noteIf(app && !r.base.given, Assumed, path,
+		"beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
+	r.add(d, name, []string{name + " (target)"}, path, p, extras, rest...)
 }
 
 // defaults adds dependencies for the targets that no document lists, if there are default policies
 // for them.
-func (all *daprPolicies) defaults() {
-	for _, kind := range append(targetKinds, struct {
-		field, prefix string
-		levels        []string
-	}{"", "component/", []string{"ComponentInbound", "Component", ""}}) {
-		find := func(from map[string]*daprPart, what string) *daprPart {
-			for _, level := range kind.levels {
-				if p := from["Default"+level+what]; p != nil {
-					p.used = true
-					return p
-				}
+func (all *daprReader) defaults() {
+	for _, kind := range targetKinds {
+		all.elsewise(kind.prefix+elsewise, kind.levels)
+	}
+	all.elsewise("component/"+elsewise+inbound, []string{"ComponentInbound", "Component", ""})
+}
+
+// elsewise adds the dependency of that name, with the default policies of the first of the levels that has each.
+func (all *daprReader) elsewise(name string, levels []string) {
+	find := func(list, what string) *daprPart {
+		for _, level := range levels {
+			if p := all.parts[list]["Default"+level+what]; p != nil {
+				p.used = true
+				return p
 			}
-			return nil
 		}
-		timeout, retry, opens := find(all.timeouts, "TimeoutPolicy"), find(all.retries, "RetryPolicy"), find(all.breakers, "CircuitBreakerPolicy")
-		for _, p := range []*daprPart{timeout, retry, opens} {
-			if p == nil {
-				continue
-			}
-			name := kind.prefix + elsewise
-			if kind.field == "" {
-				name += inbound
-			}
-			p.d.note(Changed, p.path, "it is for targets that are not listed; here it is a dependency called "+tree.Quote(name)+", and each that is called is to be listed")
-			all.add(p.d, p.path, name, false, timeout, retry, opens)
-			break
-		}
+		return nil
+	}
+	timeout, retry, opens := find("timeouts", "TimeoutPolicy"), find("retries", "RetryPolicy"), find("circuitBreakers", "CircuitBreakerPolicy")
+	if p := cmp.Or(timeout, retry, opens); p != nil {
+		p.d.note(Changed, p.path,
+			"it is for targets that are not listed; here it is a dependency called "+tree.Quote(name)+", and each that is called is to be listed")
+		all.add(p.d, p.path, name, false, timeout, retry, opens)
 	}
 }

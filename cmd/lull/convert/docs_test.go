@@ -19,14 +19,9 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// page is docs/convert.md.
 func page(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../../../docs/convert.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(must(os.ReadFile("../../../docs/convert.md")))
 }
 
 // table is the rows of the first table below a heading, without its own head.
@@ -142,7 +137,7 @@ func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == probe.row })
 		for c, to := range columns {
 			// A policy that the format can hold, except for the field.
-			p, _ := base{}.of(to)
+			p := base{}.of(to).policy
 			p.Attempts = 4
 			probe.edit(&p)
 			if err := p.Validate(); err != nil {

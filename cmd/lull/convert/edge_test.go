@@ -28,23 +28,6 @@ func TestNumbersOfYAML(t *testing.T) {
 	}
 }
 
-// A key that is null is no name; {~: ...} is YAML, not JSON.
-func TestKeysThatAreNull(t *testing.T) {
-	for _, text := range []string{"{~: 1}", "clusters: [{name: a, ~: {max_retries: 3}}]", "clusters: [{name: a, null: 1}]", "{? : 1}"} {
-		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
-		if err == nil || !strings.Contains(err.Error(), "? is empty: want a name, in quotes if it is ~ or null") {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	_, err := config.ParsePolicyFile("x", []byte("dependencies: {~: {attempts: 2}}"))
-	if err == nil || !strings.Contains(err.Error(), "want a name") {
-		t.Errorf("a dependency without a name: %v", err)
-	}
-	if p := one(t, "{'retry_on': 5xx}", Options{}); p.Attempts != 2 {
-		t.Errorf("%+v", p)
-	}
-}
-
 // A path leads to one place, also if keys have dots and brackets in them.
 func TestPathsOfKeysWithDots(t *testing.T) {
 	const text = `apiVersion: networking.istio.io/v1

@@ -33,8 +33,8 @@ type Edit struct {
 // are set in a part that is in none of the files.
 func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits []Edit, missing []string) {
 	was, _ := s.find(dependency)
-	of := s.foreign[dependency].of
-	e := &editor{p: p, was: was.Policy, parts: s.sources[dependency]}
+	of := s.known[dependency].of
+	e := &editor{p: p, was: was.Policy, parts: s.known[dependency].sources}
 	for _, field := range fields {
 		before := len(e.edits)
 		write := editors[of]
@@ -77,10 +77,7 @@ func (s source) kind() string {
 	case len(words) > 1 && plain(words[0]) == "resilience4j":
 		return plain(words[1])
 	case s.in.root.Get("kind") != nil && s.in.root.Get("apiVersion") != nil:
-		if strings.HasSuffix(path, ".retries") {
-			return "" // a part of a route
-		}
-		return s.in.root.Get("kind").Text
+		return field(strings.HasSuffix(path, ".retries"), "", s.in.root.Get("kind").Text) // which are a part of a route
 	}
 	switch n := s.in.at(path).node; {
 	case n == nil:
@@ -93,12 +90,10 @@ func (s source) kind() string {
 	return "route"
 }
 
-// local is the path of a part in its document.
 func (s source) local() string {
 	return strings.TrimPrefix(strings.TrimPrefix(s.path, s.in.prefix), ".")
 }
 
-// has reports whether a part has something at a path.
 func (s source) has(field string) bool {
 	return s.in.at(tree.Concat(s.local(), field)).node != nil
 }
@@ -125,13 +120,12 @@ func (e *editor) set(kind, field, value string) bool {
 // setIn plans a value for a field of one part. Keys that are there keep their spelling, and a new one
 // has that of its neighbours.
 func (e *editor) setIn(s source, field, value string) {
-	whole := s.in.at(tree.Concat(s.local(), field)).path
-	own := strings.TrimPrefix(strings.TrimPrefix(whole, s.local()), ".")
-	if s.in.at(tree.Concat(s.local(), field)).node == nil {
-		own = likeNeighbours(s.in.at(s.local()).node, own)
-	}
-	place := s.in.at(s.local()).Position
-	if there := s.in.at(tree.Concat(s.local(), field)); there.node != nil && there.File != place.File {
+	part, there := s.in.at(s.local()), s.in.at(tree.Concat(s.local(), field))
+	own := strings.TrimPrefix(strings.TrimPrefix(there.path, s.local()), ".")
+	place := part.Position
+	if there.node == nil {
+		own = likeNeighbours(part.node, own)
+	} else if there.File != place.File {
 		place = there.Position // of a document that several files make
 	}
 	e.edits = append(e.edits, Edit{Position: place, Part: s.path, Field: own, Value: value})
@@ -161,21 +155,12 @@ func (e *editor) has(kind, field string) bool {
 // retries is the number of retries, as text.
 func (e *editor) retries() string { return strconv.Itoa(e.p.Attempts - 1) }
 
-// goes is a duration of Kubernetes; zero is none.
+// goes is a duration of Kubernetes, and wholeUnits one of the Gateway API, which has no fractions. Zero is none.
 func goes(d time.Duration) string {
-	if d <= 0 {
-		return "0s"
-	}
-	return pretty.Duration(toMillis(d))
+	return field(d <= 0, "0s", pretty.Duration(toMillis(d)))
 }
 
-// wholeUnits is a duration of the Gateway API, which has no fractions; zero is none.
-func wholeUnits(d time.Duration) string {
-	if d <= 0 {
-		return "0s"
-	}
-	return formatGateway(d)
-}
+func wholeUnits(d time.Duration) string { return field(d <= 0, "0s", formatGateway(d)) }
 
 // springs is a duration of Spring Boot, which has one number and no fractions.
 func springs(d time.Duration) string {
@@ -185,7 +170,6 @@ func springs(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }
 
-// share is a ratio in per cent.
 func (e *editor) share() string {
 	return strconv.FormatFloat(proxyBudgetOf(e.p.Budget).percent, 'f', -1, 64)
 }
@@ -291,12 +275,9 @@ func (e *editor) envoy(field string) bool {
 		return len(e.of(cluster)) > 0
 	case "breaker.consecutive", "breaker.off":
 		n := strconv.Itoa(e.failures())
-		for name, otherwise := range map[string]string{"consecutive_5xx": "enforcing_consecutive_5xx", "consecutive_gateway_failure": "enforcing_consecutive_gateway_failure"} {
-			if e.has(cluster, "outlier_detection."+otherwise) && name == "consecutive_5xx" {
-				e.set(cluster, "outlier_detection."+otherwise, "100")
-			}
-			if e.has(cluster, "outlier_detection."+name) && name != "consecutive_5xx" {
-				e.set(cluster, "outlier_detection."+name, n)
+		for name, value := range map[string]string{"enforcing_consecutive_5xx": "100", "consecutive_gateway_failure": n} {
+			if e.has(cluster, "outlier_detection."+name) {
+				e.set(cluster, "outlier_detection."+name, value)
 			}
 		}
 		slices.SortFunc(e.edits, func(a, b Edit) int { return cmp.Compare(a.Field, b.Field) })
@@ -338,10 +319,7 @@ func (e *editor) gateway(field string) bool {
 		}
 		return e.set(route, "retry.attempts", e.retries())
 	case "budget.ratio":
-		for _, s := range e.of("XBackendTrafficPolicy") {
-			e.setIn(s, "retryConstraint.budget.percent", strconv.Itoa(int(math.Round(e.p.Budget.Ratio*100))))
-		}
-		return len(e.of("XBackendTrafficPolicy")) > 0
+		return e.set("XBackendTrafficPolicy", "retryConstraint.budget.percent", strconv.Itoa(int(math.Round(e.p.Budget.Ratio*100))))
 	case "budget.unlimited":
 		return len(e.of("XBackendTrafficPolicy")) > 0
 	}
@@ -384,11 +362,7 @@ func (e *editor) dapr(field string) bool {
 		all := e.of("timeouts")
 		for _, s := range all { // which is the value itself
 			i := strings.LastIndex(s.path, ".")
-			place := s.in.at(s.local()).Position
-			if there := s.in.at(tree.Concat(s.local(), field)); there.node != nil && there.File != place.File {
-				place = there.Position // of a document that several files make
-			}
-			e.edits = append(e.edits, Edit{Position: place, Part: s.path[:i], Field: s.path[i+1:], Value: goes(e.p.AttemptTimeout)})
+			e.edits = append(e.edits, Edit{Position: s.in.at(s.local()).Position, Part: s.path[:i], Field: s.path[i+1:], Value: goes(e.p.AttemptTimeout)})
 		}
 		return len(all) > 0 && e.p.AttemptTimeout > 0
 	case "backoff.jitter", "backoff.kind": // constant waits have none
@@ -434,13 +408,12 @@ func (e *editor) linkerd(field string) bool {
 		return true
 	case "budget.ratio", "budget.floor":
 		all := e.of(profile)
+		name, value := "retryRatio", strconv.FormatFloat(e.p.Budget.Ratio, 'f', -1, 64)
+		if field == "budget.floor" {
+			name, value = "minRetriesPerSecond", strconv.Itoa(int(e.p.Budget.Floor))
+		}
 		for _, s := range all {
-			s = s.in.source("spec")
-			if field == "budget.ratio" {
-				e.setIn(s, "retryBudget.retryRatio", strconv.FormatFloat(e.p.Budget.Ratio, 'f', -1, 64))
-			} else {
-				e.setIn(s, "retryBudget.minRetriesPerSecond", strconv.Itoa(int(e.p.Budget.Floor)))
-			}
+			e.setIn(s.in.source("spec"), "retryBudget."+name, value)
 		}
 		return len(all) > 0
 	}
@@ -556,7 +529,7 @@ func (e *editor) grpc(field string) bool {
 // RetriesUnsent reports whether calls to the dependency of that name are retried only after failures by
 // which a request was certainly not carried out: no connection, or a stream that was refused.
 func (s *Set) RetriesUnsent(dependency string) bool {
-	f := s.foreign[dependency].retried
+	f := s.known[dependency].retried
 	return f != nil && len(f.statuses) == 0 && !slices.ContainsFunc(f.on, func(word string) bool {
 		return word != "connect-failure" && word != "refused-stream" && word != "reset-before-request"
 	})

@@ -41,13 +41,12 @@ type cluster struct {
 	d      *document
 	path   string
 	edit   func(*lull.Policy)
-	extras foreign
+	extras known
 	node   *tree.Node
 	name   string
 	text   string // its content
 	routed bool   // a route for requests leads there
 	tcp    bool   // connections are led there
-	fields map[string]config.Position
 
 	bounds    string // the path of the bound of retries; empty: it has none
 	boundsWhy string
@@ -78,16 +77,14 @@ func (r *reading) envoy(docs []*document) {
 			e.d.lost(e.d.Object(c.node, c.path), Lost, "only connections lead to it in these files, and a policy is for requests", "circuit_breakers", "outlier_detection")
 			continue
 		}
-		policy, preset := r.base.of(Envoy)
-		if !r.base.given {
-			e.d.note(Assumed, c.path, "no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
-		}
+		policy := r.base.of(Envoy).policy
+		e.d.assume(true, c.path,
+			"no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
 		c.edit(&policy)
 		extras := c.extras
-		if extras.facts = e.called(c.name); !r.base.given {
-			extras.facts.Unknown = []string{"attempts", "attempt_timeout", "backoff", "deadline"}
-		}
-		e.r.add(e.d, c.name, nil, c.path, policy, preset, extras.at(c.fields))
+		extras.facts = e.called(c.name)
+		e.d.unknown(&extras.facts, "attempts", "attempt_timeout", "backoff", "deadline")
+		e.r.add(e.d, c.name, nil, c.path, policy, extras)
 	}
 	for _, c := range e.order {
 		c.d.unbounded(c.bounds)
@@ -101,15 +98,18 @@ const (
 
 // bounded records what happens to a bound of retries, for a call with retries.
 func (d *document) bounded(path, why string) {
-	if path != "" {
-		d.noteAbout(bounds, Changed, path, why)
-	}
+	d.noteAbout(path != "", bounds, Changed, path, why)
 }
 
-// unbounded records a bound of retries that had no use.
 func (d *document) unbounded(path string) {
-	if path != "" {
-		d.noteAbout(bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
+	d.noteAbout(path != "", bounds, Lost, path,
+		"nothing that leads there in these files is retried, so there is nothing to bound")
+}
+
+// unknown records fields of the policy that something else decides, unless there is a base.
+func (d *document) unknown(f *Facts, fields ...string) {
+	if !d.based {
+		f.Unknown = append(f.Unknown, fields...)
 	}
 }
 
@@ -118,9 +118,6 @@ func (d *document) unbounded(path string) {
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
-	}
-	if n.Kind != tree.Map {
-		return
 	}
 	is := noShape
 	if path == "" || typeOf(n) != "" || lastOf(path) == "cluster" {
@@ -160,26 +157,24 @@ func (e *envoyReader) connections(n *tree.Node) {
 	for _, item := range n.Items {
 		e.connections(item)
 	}
+	var names []string
 	proxy := slices.Contains([]string{"TcpProxy", "UdpProxyConfig"}, typeOf(n))
 	for _, m := range n.Members {
 		switch {
 		case proxy && m.Key == "cluster":
-			e.connect(m.Value.Text)
+			names = append(names, m.Value.Text)
 		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
-			if all := m.Value.Get("clusters"); all != nil {
-				for _, c := range all.Items {
-					e.connect(textOf(c.Get("name")))
-				}
+			for _, c := range m.Value.Get("clusters").Elements() {
+				names = append(names, textOf(c.Get("name")))
 			}
 		default:
 			e.connections(m.Value)
 		}
 	}
-}
-
-func (e *envoyReader) connect(name string) {
-	if c := e.find(name); c != nil {
-		c.tcp = true
+	for _, name := range names {
+		if c := e.find(name); c != nil {
+			c.tcp = true
+		}
 	}
 }
 
@@ -201,11 +196,11 @@ func (e *envoyReader) find(name string) *cluster {
 // alone reads a document that is a route, a route action or a retry policy, and reports whether it
 // is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
-	name := stem(e.d.File)
 	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
 		return true
 	}
+	name := stem(e.d.File)
 	switch shapeOf(root) {
 	case aRoute:
 		e.route(e.d.Object(root, ""), route{names: []string{name}})
@@ -219,25 +214,21 @@ func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	return true
 }
 
-// retryAlone reads a retry policy without its route.
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry := e.retryPolicy(o)
-	policy, preset := e.r.base.of(Envoy)
-	if !e.r.base.given {
-		e.d.note(Assumed, "", "the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
-	}
+	policy := e.r.base.of(Envoy).policy
+	e.d.assume(true, "",
+		"the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
 	retry.apply(e.d, &policy, 0)
 	e.retryBudgetUnknown(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
-	extras := foreign{of: Envoy, retries: 3}
-	if !e.r.base.given {
-		extras.facts.Unknown = []string{"breaker", "budget", "deadline", "limit"}
-	}
-	retry.addTo(&extras)
-	e.r.add(e.d, name, nil, "", policy, preset, extras)
+	extras := Envoy.known()
+	extras.retries = 3
+	e.d.unknown(&extras.facts, "breaker", "budget", "deadline", "limit")
+	retry.addTo(&extras.foreign)
+	e.r.add(e.d, name, nil, "", policy, extras)
 }
 
-// routes reads a route configuration.
 func (e *envoyReader) routes(o *tree.Object) {
 	o.Get("@type")
 	config := o.String("name")
@@ -282,10 +273,8 @@ type route struct {
 func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	name := vh.String("name")
 	inherited := route{inherit: new(bool)}
-	if n, path := vh.Get("retry_policy"); n != nil {
-		if o := e.d.Object(n, path); o != nil {
-			inherited.retry = e.retryPolicy(o)
-		}
+	if o := vh.Object("retry_policy"); o != nil {
+		inherited.retry = e.retryPolicy(o)
 	}
 	if o := vh.Object("hedge_policy"); o != nil {
 		inherited.hedge = e.hedgePolicy(o)
@@ -295,10 +284,7 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 			return
 		}
 		own := inherited
-		routeName := o.String("name")
-		if routeName == "" {
-			routeName = fmt.Sprintf("routes[%d]", i)
-		}
+		routeName := cmp.Or(o.String("name"), fmt.Sprintf("routes[%d]", i))
 		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
 		e.route(o, own)
 	}
@@ -306,7 +292,7 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		e.d.noteWhole(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
 	}
 	e.buffers(vh)
-	e.d.noteUnread(vh, "routing, not how calls are made")
+	e.d.noteUnread(vh, routingWhy)
 }
 
 // slashed joins the parts that are not empty.
@@ -322,21 +308,14 @@ func (e *envoyReader) route(o *tree.Object, inherited route) {
 		e.action(action, inherited)
 	}
 	e.buffers(o)
-	e.d.noteUnread(o, "routing, not how calls are made")
+	e.d.noteUnread(o, routingWhy)
 }
 
 // matched are the methods that a route names in its match.
 func (e *envoyReader) matched(route *tree.Node) (all []Method) {
-	for _, m := range route.Members {
-		if m.Key != "match" {
-			continue
-		}
-		if headers := m.Value.Get("headers"); headers != nil {
-			for _, h := range headers.Items {
-				if textOf(h.Get("name")) == ":method" && !hasAny(h, "invert_match") {
-					all = e.d.methodsIn(h, all)
-				}
-			}
+	for _, h := range route.Get("match").Get("headers").Elements() {
+		if textOf(h.Get("name")) == ":method" && !hasAny(h, "invert_match") {
+			all = e.d.methodsIn(h, all)
 		}
 	}
 	return all
@@ -363,20 +342,18 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	if own := o.Object("hedge_policy"); own != nil {
 		hedging = e.hedgePolicy(own)
 	}
-	policy, preset := e.r.base.of(Envoy)
+	policy := e.r.base.of(Envoy).policy
 	first := policy
-	switch timeout, given := e.d.envoyTimeout(o, "timeout"); {
-	case given:
+	timeout, given := e.d.envoyTimeout(o, "timeout")
+	if given {
 		policy.Deadline = orNone(timeout)
-	case !e.r.base.given:
-		e.d.note(Assumed, o.Path, "without timeout Envoy ends a call after 15s")
 	}
+	e.d.assume(!given, o.Path, "without timeout Envoy ends a call after 15s")
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
 	e.d.lost(o, Lost, "a policy takes its deadlines from the caller's context", "max_grpc_timeout", "grpc_timeout_offset")
 	e.d.lost(o, Lost, "an extension, of which nothing is known here", "retry_policy_typed_config")
-	if e.d.enum(o, "priority", "DEFAULT", "HIGH") == "HIGH" {
-		e.d.note(Lost, o.At("priority"), "a policy has no priorities; the thresholds of DEFAULT count")
-	}
+	e.d.noteIf(e.d.enum(o, "priority", "DEFAULT", "HIGH") == "HIGH", Lost, o.At("priority"),
+		"a policy has no priorities; the thresholds of DEFAULT count")
 	e.buffers(o)
 	if retry != nil {
 		retry.apply(e.d, &policy, policy.Deadline)
@@ -385,14 +362,14 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		hedging.apply(e.d, &policy, retry)
 	}
 	names := e.targets(o, r.names)
-	e.d.noteUnread(o, "routing, not how calls are made")
+	e.d.noteUnread(o, routingWhy)
 	for _, name := range names {
-		p, extras := policy, foreign{of: Envoy, retries: 3}
+		p, extras := policy, Envoy.known()
+		extras.retries = 3
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		facts := e.called(name)
 		facts.Methods = r.methods
 		retry.longIn(e.d, &facts)
-		var fields map[string]config.Position
 		if c := e.find(name); c != nil {
 			c.edit(&p)
 			if p.MaxAttempts() < policy.MaxAttempts() {
@@ -404,34 +381,28 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 				p.Backoff, p.HintLimit, p.RateLimitedBase, p.Timeouts = first.Backoff, first.HintLimit, first.RateLimitedBase, first.Timeouts
 			}
 			c.routed = true
-			extras, rest, fields = c.extras, append(rest, c.d.source(c.path)), c.fields
+			extras, rest = c.extras, append(rest, c.d.source(c.path))
 		} else {
 			e.retryBudgetUnknown(&p)
-			if !e.r.base.given {
-				facts.Unknown = []string{"breaker", "budget", "limit"}
-				e.d.note(Assumed, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
-			}
+			e.d.unknown(&facts, "breaker", "budget", "limit")
+			e.d.assume(true, o.Path,
+				"what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
 		}
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
-			retry.addTo(&extras)
+			retry.addTo(&extras.foreign)
 			if retry.given && r.inherit != nil && o.Field("retry_policy") == nil { // of the virtual host
-				fields = maps.Clone(fields)
-				if fields == nil {
-					fields = map[string]config.Position{}
-				}
-				fields["attempts"] = e.d.at(retry.path).Position
+				extras.places = located(maps.Clone(extras.places), map[string]config.Position{"attempts": e.d.at(retry.path).Position})
 				if retry.perTry > 0 {
-					fields["attempt_timeout"] = e.d.at(retry.perTryPath).Position
+					extras.places["attempt_timeout"] = e.d.at(retry.perTryPath).Position
 				}
 			}
 		}
 		extras.facts = facts
-		e.r.add(e.d, name, r.names, o.Path, p, preset, extras.at(fields), rest...)
+		e.r.add(e.d, name, r.names, o.Path, p, extras, rest...)
 	}
 }
 
-// called are the facts of a call to a cluster.
 func (e *envoyReader) called(cluster string) (f Facts) {
 	if !strings.Contains(cluster, "|") { // which Istio makes of a host that its own files have
 		f.Service = cluster
@@ -441,9 +412,7 @@ func (e *envoyReader) called(cluster string) (f Facts) {
 
 // noteSelection records what a policy makes of a list of failures, for the dependency of that name.
 func (d *document) noteSelection(path, why, name string) {
-	if why != "" {
-		d.noteAbout(selection+about(":"+name), Changed, path, why)
-	}
+	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
 
 // retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
@@ -471,11 +440,9 @@ func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 		return []string{name}
 	}
 	var names []string
-	if w := o.Object("weighted_clusters"); w != nil {
-		for _, c := range w.Objects("clusters") {
-			if name := c.String("name"); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	for _, c := range o.Object("weighted_clusters").Objects("clusters") {
+		if name := c.String("name"); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
@@ -538,18 +505,12 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	r.perTryPath = o.At("per_try_timeout")
 	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
 	items, path := o.List("retriable_status_codes")
-	for i, item := range items {
-		n, ok := tree.WholeNumber(item)
-		if d.Check(ok && n >= 100 && n <= 599, item, tree.Element(path, i), "a status from 100 to 599") {
-			r.on.statuses = append(r.on.statuses, int(n))
-		}
-	}
-	if len(items) > 0 && r.given && !r.on.includes(statusCodes) {
-		d.note(Lost, path, "Envoy heeds them only with "+statusCodes+" in retry_on")
-	}
+	r.on.statuses = d.statuses(items, path, 100)
+	d.noteIf(len(items) > 0 && r.given && !r.on.includes(statusCodes), Lost, path,
+		"Envoy heeds them only with "+statusCodes+" in retry_on")
 	if b := o.Object("retry_back_off"); b != nil {
 		r.backOff(d, b)
-	} else if !e.r.base.given {
+	} else if !d.based {
 		r.implied = append(r.implied, "without retry_back_off Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if b := o.Object("rate_limited_retry_back_off"); b != nil {
@@ -570,6 +531,17 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	return r
 }
 
+// statuses reads the statuses in a list at path, each from least to 599.
+func (d *document) statuses(items []*tree.Node, path string, least int64) (all []int) {
+	for i, item := range items {
+		n, ok := tree.WholeNumber(item)
+		if d.Check(ok && n >= least && n <= 599, item, tree.Element(path, i), fmt.Sprintf("a status from %d to 599", least)) {
+			all = append(all, int(n))
+		}
+	}
+	return all
+}
+
 const hostsWhy = "which host an attempt goes to is not the policy's business: lullhttp.NewEndpoints sends a retry elsewhere"
 
 // otherHosts reads which host a retry goes to, as far as Istio has the same.
@@ -582,14 +554,13 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 		return strings.HasSuffix(o.String("name"), "."+name)
 	}
 	for _, p := range o.Objects("retry_host_predicate") {
+		p.Node.Use = tree.Told
 		if is(p, config(p), "previous_hosts") {
 			r.hosts.others = true
 			r.hosted = append(r.hosted, p.Path)
-			p.Node.Use = tree.Told
-			continue
+		} else {
+			d.note(Lost, p.Path, hostsWhy)
 		}
-		p.Node.Use = tree.Told
-		d.note(Lost, p.Path, hostsWhy)
 	}
 	const searches = "host_selection_retry_max_attempts"
 	if n, ok := o.Whole(searches, 0, math.MaxInt32, "a whole number from 0"); ok {
@@ -617,33 +588,45 @@ func meant(word string, words []string) string {
 	return ""
 }
 
+// A timeForm is a form of durations, and the shortest that is allowed.
+type timeForm struct {
+	least   time.Duration
+	allowed string
+	parse   func(string) (time.Duration, bool)
+	format  func(time.Duration) string
+}
+
 func (r *envoyRetry) backOff(d *document, b *tree.Object) {
-	const field = "base_interval"
-	if !b.Has(field) {
-		b.Require(field, allowedSeconds)
+	const first, last = "base_interval", "max_interval"
+	base, longest := r.intervals(d, b, first, last, timeForm{1, allowedSeconds, tree.ParseSeconds, tree.Seconds}, func() { b.NoMore(first, last) })
+	if base > 0 {
+		w := proxyWaits(envoyMillis(d, b.At(first), base), 0)
+		w.Cap = max(envoyMillis(d, b.At(last), longest), w.Base)
+		r.waits = &w
 	}
-	before := len(d.Mistakes)
-	base, _ := b.Duration(field, 1, allowedSeconds, tree.ParseSeconds)
-	longest, given := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds)
-	b.NoMore(field, "max_interval")
-	if len(d.Mistakes) > before || base == 0 {
-		return
+}
+
+// intervals reads the base of waits and the longest, which is not shorter; rest deals with the other fields. Envoy refuses waits
+// without a base. Both are zero if something is wrong.
+func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm, rest func()) (base, longest time.Duration) {
+	if !b.Has(first) {
+		b.Require(first, s.allowed)
 	}
-	if given && longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond) {
-		n := b.Node.Get("max_interval")
-		if n == nil {
-			n = b.Node.Get("maxInterval")
-		}
-		d.Wrong(n, b.At("max_interval"), n.Found(), "at least base_interval, "+tree.Seconds(base), "")
-		return
-	}
-	if !given {
+	before, n := len(d.Mistakes), b.Field(last)
+	base, _ = b.Duration(first, s.least, s.allowed, s.parse)
+	longest, given := b.Duration(last, s.least, s.allowed, s.parse)
+	rest()
+	switch {
+	case len(d.Mistakes) > before || base == 0:
+		return 0, 0
+	case !given:
+		r.implied = append(r.implied, "without "+last+" Envoy waits for up to ten times "+first)
 		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
-		r.implied = append(r.implied, "without max_interval Envoy waits for up to ten times base_interval")
+	case longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond):
+		d.Wrong(n, b.At(last), n.Found(), "at least "+first+", "+s.format(base), "")
+		return 0, 0
 	}
-	w := proxyWaits(envoyMillis(d, b.At(field), base), 0)
-	w.Cap = max(envoyMillis(d, b.At("max_interval"), longest), w.Base)
-	r.waits = &w
+	return base, longest
 }
 
 // envoyTimeout reads a duration as Envoy takes it; zero means none.
@@ -659,9 +642,8 @@ func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, boo
 // envoyMillis is t as Envoy takes it: rounded down to whole milliseconds, but at least one.
 func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 	whole := max(t.Truncate(time.Millisecond), time.Millisecond)
-	if whole != t && t != math.MaxInt64 {
-		d.note(Changed, path, "Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
-	}
+	d.noteIf(whole != t && t != math.MaxInt64, Changed, path,
+		"Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
 	return whole
 }
 
@@ -673,10 +655,8 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 		r.implied = append(r.implied, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
 	}
 	headers := b.Objects("reset_headers")
-	if len(headers) == 0 {
-		if n, path := b.Get("reset_headers"); n != nil || !b.Has("reset_headers") {
-			d.Wrong(b.Node, path, "missing", "at least one header, such as {name: Retry-After, format: SECONDS}", "")
-		}
+	if !b.Has("reset_headers") {
+		d.Wrong(b.Node, b.At("reset_headers"), "missing", "at least one header, such as {name: Retry-After, format: SECONDS}", "")
 	}
 	ours := false
 	for _, h := range headers {
@@ -688,9 +668,8 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 		}
 		d.note(Lost, h.Path, "a policy does not name headers: lullhttp reads Retry-After, RateLimit and X-RateLimit-Reset by itself")
 	}
-	if ours {
-		d.noteAbout(hintsUsed, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
-	}
+	d.noteAbout(ours, hintsUsed, Changed, b.Path,
+		"Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
 	b.NoMore("reset_headers", "max_interval")
 }
 
@@ -710,14 +689,15 @@ func (r *envoyRetry) methods(d *document, o *tree.Object) {
 
 // safeRequests are the requests that lull repeats, as header matchers.
 func safeRequests() *tree.Node {
-	method := tree.NewMap().Set("name", tree.String(":method")).
-		Set("string_match", tree.NewMap().Set("safe_regex", tree.NewMap().Set("regex", tree.String("GET|HEAD|OPTIONS|TRACE|PUT|DELETE"))))
-	key := tree.NewMap().Set("name", tree.String("idempotency-key")).Set("present_match", tree.True())
+	method := tree.NewMap().Set("name", ":method").
+		Set("string_match", tree.NewMap().Set("safe_regex", tree.NewMap().Set("regex", "GET|HEAD|OPTIONS|TRACE|PUT|DELETE")))
+	key := tree.NewMap().Set("name", "idempotency-key").Set("present_match", true)
 	return tree.ListOf(method, key)
 }
 
+// failures are those that are retried; nil: none.
 func (r *envoyRetry) failures() *failures {
-	if !r.given {
+	if r == nil || !r.given {
 		return nil
 	}
 	return &r.on
@@ -726,17 +706,13 @@ func (r *envoyRetry) failures() *failures {
 // apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	r.applied, r.long = true, false
-	p.Attempts = int(min(r.retries, 999)) + 1
-	if r.retries > 999 {
-		d.note(Changed, r.numPath, "a policy makes at most 1000 attempts")
-	}
+	p.Attempts = d.attempts(r.retries, r.numPath)
 	if r.waits != nil {
 		p.Backoff = *r.waits
 	}
 	if !r.given {
-		if r.retries > 0 {
-			d.note(Changed, r.path, "without retry_on Envoy retries nothing, unless a request's x-envoy-retry-on says so; here are no retries")
-		}
+		d.noteIf(r.retries > 0, Changed, r.path,
+			"without retry_on Envoy retries nothing, unless a request's x-envoy-retry-on says so; here are no retries")
 		p.Attempts = 1
 	} else {
 		r.why = r.on.apply(p)
@@ -748,7 +724,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		}
 	} else {
 		for _, at := range r.hosted {
-			d.noteAbout(hosted, Lost, at, hostsWhy)
+			d.noteAbout(true, hosted, Lost, at, hostsWhy)
 		}
 		for _, unsaid := range r.implied {
 			d.note(Assumed, r.path, unsaid)
@@ -758,7 +734,8 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		p.HintLimit = r.hint
 	} else if p.Attempts > 1 && p.HintLimit == anyHint {
 		p.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, r.path,
+			"Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {
 	case r.perTry == 0:
@@ -794,9 +771,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 		return
 	}
 	n := min(p.Attempts, hedge.MaxAttempts)
-	if n < p.Attempts {
-		d.note(Changed, retry.numPath, "at most 5 attempts run side by side")
-	}
+	d.noteIf(n < p.Attempts, Changed, retry.numPath, "at most 5 attempts run side by side")
 	p.Hedge = hedge.Config{Attempts: n, Delay: p.AttemptTimeout, Share: -1, InFlight: -1}
 	p.Attempts, p.AttemptTimeout = 1, lull.NoTimeout
 	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
@@ -805,10 +780,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 // cluster reads the settings of a cluster that belong to policies.
 func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
-	name := o.String("name")
-	if name == "" {
-		name = stem(d.File)
-	}
+	name := cmp.Or(o.String("name"), stem(d.File))
 	c := &cluster{d: d, path: o.Path, name: name, node: o.Node, text: content(o.Node)}
 	if first := e.find(name); first != nil && first.d.File == d.File {
 		if first.text != c.text { // a dump may have the same cluster several times
@@ -817,20 +789,18 @@ func (e *envoyReader) cluster(o *tree.Object) {
 		return
 	}
 	o.Get("@type")
-	c.extras = foreign{of: Envoy}
-	c.fields = map[string]config.Position{}
+	c.extras = Envoy.known()
+	c.extras.places = map[string]config.Position{}
 	limits := e.breakers(o, o.Object("circuit_breakers"), c)
 	var ejects func(*lull.Policy)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
-		c.fields["breaker"] = d.at(od.Path).Position
-		ejects = e.outlier(od, below, &c.extras)
+		c.extras.places["breaker"] = d.at(od.Path).Position
+		ejects = e.outlier(od, below, &c.extras.foreign)
 	}
-	switch {
-	case path == "":
-	case ejects != nil:
-		d.noteAbout(ejected, Lost, path, panicWhy)
-	default:
+	if path != "" && ejects != nil {
+		d.noteAbout(true, ejected, Lost, path, panicWhy)
+	} else if path != "" {
 		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
 	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
@@ -855,9 +825,14 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	if t == nil {
 		return standard, ""
 	}
-	f, _ := t.Float("value", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
+	f, _ := percentIn(t, "value")
 	t.NoMore("value")
 	return int(math.Round(f)), t.At("value")
+}
+
+// percentIn reads a percentage, which may be a fraction.
+func percentIn(o *tree.Object, name string) (float64, bool) {
+	return o.Float(name, "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
 }
 
 // content is the content of n as a text, to compare: without @type, and independent of the spelling
@@ -886,15 +861,14 @@ var thresholdFields = []string{"priority", "max_connections", "max_pending_reque
 
 // breakers reads circuit_breakers of a cluster, which may be missing.
 func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
-	d, extras := e.d, &c.extras
+	d := e.d
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
-		priority := d.enum(t, "priority", "DEFAULT", "HIGH")
-		switch {
-		case priority == "HIGH":
+		if d.enum(t, "priority", "DEFAULT", "HIGH") == "HIGH" {
 			d.noteWhole(Lost, t.Node, t.Path, "a policy has no priorities; that of DEFAULT counts")
 			continue
-		case own != nil:
+		}
+		if own != nil {
 			d.Wrong(t.Node, t.Path, "for the same priority once more", "one for each priority", "")
 		}
 		own = t
@@ -902,84 +876,87 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	if n, path := o.Get("per_host_thresholds"); n != nil {
 		d.note(Lost, path, "a policy does not know hosts")
 	}
-	if o != nil {
-		o.NoMore("thresholds", "per_host_thresholds")
+	o.NoMore("thresholds", "per_host_thresholds")
+	limit, limited := d.limit(own, "max_requests", 1024) // which is Envoy's default
+	if limited {
+		c.extras.places["limit.in_flight"] = d.at(own.At("max_requests")).Position
 	}
-	limit, retries := int64(1024), int64(3) // Envoy's defaults
-	var b *proxyBudget
-	limited := false
+	retries, bounded := own.Whole("max_retries", 0, unlimited, allowedUint32)
 	budgetPath := ""
-	if own != nil {
-		const allowed = "a whole number from 0 to 4294967295"
-		if n, ok := own.Whole("max_requests", 0, unlimited, allowed); ok {
-			limit, limited = n, true
-			c.fields["limit.in_flight"] = d.at(own.At("max_requests")).Position
-			if n == 0 {
-				d.note(Changed, own.At("max_requests"), "a limit is 1 at least")
-			}
-		}
-		if n, ok := own.Whole("max_retries", 0, unlimited, allowed); ok {
-			retries, budgetPath = n, own.At("max_retries")
-			c.fields["budget"] = d.at(budgetPath).Position
-			switch {
-			case own.Has("retry_budget"):
-			case n < math.MaxInt32:
-				c.bounds, c.boundsWhy = budgetPath, stockWhy
-			default:
-				d.note(Aside, budgetPath, noLimitWhy)
-			}
-		}
-		if rb := own.Object("retry_budget"); rb != nil {
-			if budgetPath != "" {
-				d.note(Lost, budgetPath, "a retry_budget takes its place, in Envoy as well")
-			}
-			b = e.retryBudget(rb)
-			budgetPath = rb.Path
-			c.fields["budget"] = d.at(budgetPath).Position
-			c.bounds, c.boundsWhy = rb.Path, budgetWhy
-		}
-		for _, name := range []string{"max_connections", "max_pending_requests", "max_connection_pools"} {
-			switch n, ok := own.Whole(name, 0, unlimited, allowed); {
-			case ok && n < unlimited:
-				d.note(Lost, own.At(name), "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)")
-			case ok:
-				d.note(Aside, own.At(name), noLimitWhy)
-			}
-		}
-		d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
-		own.NoMore(thresholdFields...)
+	if bounded {
+		budgetPath = own.At("max_retries")
+		c.extras.places["budget"] = d.at(budgetPath).Position
+	} else {
+		retries = 3
 	}
-	given := e.r.base.given
-	if !given && !limited {
-		d.note(Assumed, cluster.Path, "without max_requests Envoy lets 1024 requests be under way")
+	var b *proxyBudget
+	if rb := own.Object("retry_budget"); rb != nil {
+		d.noteIf(bounded, Lost, budgetPath, "a retry_budget takes its place, in Envoy as well")
+		b = e.retryBudget(rb)
+		budgetPath = rb.Path
+		c.extras.places["budget"] = d.at(budgetPath).Position
+		c.bounds, c.boundsWhy = rb.Path, budgetWhy
+	} else if bounded && !own.Has("retry_budget") && !d.noLimit(budgetPath, retries) {
+		c.bounds, c.boundsWhy = budgetPath, stockWhy
 	}
-	if !given && budgetPath == "" {
-		d.note(Assumed, cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
-	}
-	extras.budget, extras.retries = b, retries
+	d.connectionLimits(own, "max_connections", "max_pending_requests", "max_connection_pools")
+	d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
+	own.NoMore(thresholdFields...)
+	d.assume(!limited, cluster.Path, "without max_requests Envoy lets 1024 requests be under way")
+	d.assume(budgetPath == "", cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
+	c.extras.budget, c.extras.retries = b, retries
 	return func(p *lull.Policy) {
-		if limited || !given {
+		if limited || !d.based {
 			p.Limit = limitOf(limit)
 		}
 		if p.MaxAttempts() > 1 {
 			d.bounded(c.bounds, c.boundsWhy)
 			c.bounds = ""
 		}
-		switch {
-		case b != nil:
-			c, ok := b.policy()
-			if p.Budget = c; !ok {
-				p.Attempts, p.Hedge = 1, hedge.Config{}
-			}
-		case (budgetPath != "" || !given) && p.MaxAttempts() > 1:
-			if p.Budget = maxRetries(retries); retries == 0 {
-				p.Attempts, p.Hedge = 1, hedge.Config{}
-			}
+		if b != nil {
+			b.bound(p)
+		} else if budgetPath != "" || !d.based {
+			boundRetries(p, retries)
 		}
 	}
 }
 
-// limitOf is a number of concurrent requests as a limit.
+const allowedUint32 = "a whole number from 0 to 4294967295"
+
+func (d *document) limit(o *tree.Object, name string, otherwise int64) (n int64, given bool) {
+	if n, given = o.Whole(name, 0, unlimited, allowedUint32); !given {
+		return otherwise, false
+	}
+	d.noteIf(n == 0, Changed, o.At(name), "a limit is 1 at least")
+	return n, true
+}
+
+// noLimit records at path a number of concurrent retries that is so large that it is no limit, and reports whether it is.
+func (d *document) noLimit(path string, retries int64) bool {
+	d.noteIf(retries >= math.MaxInt32, Aside, path, noLimitWhy)
+	return retries >= math.MaxInt32
+}
+
+func (d *document) connectionLimits(o *tree.Object, names ...string) {
+	for _, name := range names {
+		n, ok := o.Whole(name, 0, unlimited, allowedUint32)
+		d.noteIf(ok && n < unlimited, Lost, o.At(name), connectionsWhy)
+		d.noteIf(ok && n == unlimited, Aside, o.At(name), noLimitWhy)
+	}
+}
+
+const connectionsWhy = "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)"
+
+// boundRetries sets in p, which may have retries, that so many of them may be under way.
+func boundRetries(p *lull.Policy, retries int64) {
+	if p.MaxAttempts() < 2 {
+		return
+	}
+	if p.Budget = maxRetries(retries); retries == 0 {
+		p.Attempts, p.Hedge = 1, hedge.Config{}
+	}
+}
+
 func limitOf(n int64) bulkhead.Config {
 	if n > bulkhead.MaxLimit {
 		return bulkhead.Config{}
@@ -987,18 +964,14 @@ func limitOf(n int64) bulkhead.Config {
 	return bulkhead.Config{InFlight: max(int(n), 1)}
 }
 
-// retryBudget reads a retry_budget.
 func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	b := &proxyBudget{percent: 20, least: 3}
 	percent := o.Object("budget_percent")
 	if percent != nil {
-		b.percent = 0
-		if f, ok := percent.Float("value", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 }); ok {
-			b.percent = f
-		}
+		b.percent, _ = percentIn(percent, "value")
 		percent.NoMore("value")
 	}
-	if n, ok := o.Whole("min_retry_concurrency", 0, unlimited, "a whole number from 0 to 4294967295"); ok {
+	if n, ok := o.Whole("min_retry_concurrency", 0, unlimited, allowedUint32); ok {
 		b.least = int(n)
 	} else {
 		e.d.note(Assumed, o.Path, "without min_retry_concurrency Envoy has 3")
@@ -1019,28 +992,13 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"failure_percentage_minimum_hosts", "failure_percentage_request_volume", "max_ejection_time", "max_ejection_time_jitter",
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
-// outlier reads outlier_detection.
 func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
 	d := e.d
 	var implied []string
-	count := func(name string, otherwise int64) int64 {
-		if n, ok := o.Whole(name, 0, unlimited, "a whole number from 0 to 4294967295"); ok {
-			return n
-		}
-		return otherwise
-	}
-	share := func(name string, otherwise int64) int64 {
-		if n, ok := o.Whole(name, 0, 100, "a whole number from 0 to 100"); ok {
-			return n
-		}
-		return otherwise
-	}
 	// enforced reports whether a detector ejects hosts, in at least some of a hundred cases.
 	enforced := func(name string, otherwise int64) bool {
-		n := share(name, otherwise)
-		if n > 0 && n < 100 {
-			d.note(Changed, o.At(name), "a breaker opens in each of these cases")
-		}
+		n := upTo(100, o, name, otherwise)
+		d.noteIf(n > 0 && n < 100, Changed, o.At(name), "a breaker opens in each of these cases")
 		return n > 0
 	}
 	span := func(name string, least, otherwise time.Duration) time.Duration {
@@ -1057,70 +1015,46 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	if n, _ := o.PathOf("max_ejection_time"); x.max < x.base {
 		d.Wrong(o.Node, n, tree.Seconds(x.max), "at least base_ejection_time, "+tree.Seconds(x.base), "")
 	}
-	if n := count("consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
+	if n := upTo(unlimited, o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
 		x.five = int(min(n, math.MaxInt32))
 		if !o.Has("consecutive_5xx") {
 			implied = append(implied, "consecutive_5xx 5")
 		}
 	}
-	if n := count("consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
+	if n := upTo(unlimited, o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
 		x.gateway = int(min(n, math.MaxInt32))
 	}
 	x.read(d, o.At("consecutive_5xx"), o.At("consecutive_gateway_failure"))
-	threshold, volume := share("failure_percentage_threshold", 85), count("failure_percentage_request_volume", 50)
-	hosts := count("failure_percentage_minimum_hosts", 5)
+	threshold, volume := upTo(100, o, "failure_percentage_threshold", 85), upTo(unlimited, o, "failure_percentage_request_volume", 50)
+	hosts := upTo(unlimited, o, "failure_percentage_minimum_hosts", 5)
 	if enforced("enforcing_failure_percentage", 0) {
 		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
 		x.hosts = int(min(hosts, math.MaxInt32))
-		if x.hosts > 1 {
-			d.noteAbout(ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
+		d.noteAbout(x.hosts > 1, ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
+	}
+	without := func(on bool, enforcing string, names ...string) {
+		if !on {
+			d.idle(o, "it ejects nothing without "+enforcing, names...)
 		}
 	}
-	idle := func(on bool, enforcing string, names ...string) {
-		for _, name := range names {
-			if o.Has(name) && !on {
-				d.note(Lost, o.At(name), "it ejects nothing without "+enforcing)
-			}
-		}
-	}
-	idle(x.five > 0, "enforcing_consecutive_5xx and a number", "consecutive_5xx")
-	idle(x.gateway > 0, "enforcing_consecutive_gateway_failure and a number", "consecutive_gateway_failure")
-	idle(x.percent > 0, "enforcing_failure_percentage", "failure_percentage_threshold", "failure_percentage_request_volume", "failure_percentage_minimum_hosts")
-	if n := share("enforcing_success_rate", 100); n > 0 {
-		at := o.At("enforcing_success_rate")
-		if !o.Has("enforcing_success_rate") {
-			at = o.Path
-		}
-		d.note(Lost, at, "a breaker has no other endpoints to compare with; outlier.Config of lullhttp.NewEndpoints has")
-	}
-	ejects := x.consecutive() > 0 || x.percent > 0
-	if x.most = int(share("max_ejection_percent", 10)); x.most < 100 && ejects {
-		at := o.At("max_ejection_percent")
-		if !o.Has("max_ejection_percent") {
-			at = o.Path
-		}
-		d.noteAbout(ejected, Lost, at, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", x.most))
-	}
+	without(x.five > 0, "enforcing_consecutive_5xx and a number", "consecutive_5xx")
+	without(x.gateway > 0, "enforcing_consecutive_gateway_failure and a number", "consecutive_gateway_failure")
+	without(x.percent > 0, "enforcing_failure_percentage", "failure_percentage_threshold", "failure_percentage_request_volume", "failure_percentage_minimum_hosts")
+	d.noteIf(upTo(100, o, "enforcing_success_rate", 100) > 0, Lost, pathIn(o, "enforcing_success_rate"),
+		"a breaker has no other endpoints to compare with; outlier.Config of lullhttp.NewEndpoints has")
+	x.most = int(upTo(100, o, "max_ejection_percent", 10))
+	x.readMost(d, pathIn(o, "max_ejection_percent"))
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "success_rate_minimum_hosts", "success_rate_request_volume",
 		"success_rate_stdev_factor", "split_external_local_origin_errors", "consecutive_local_origin_failure", "enforcing_consecutive_local_origin_failure",
 		"enforcing_local_origin_success_rate", "enforcing_failure_percentage_local_origin",
 		"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors")
 	o.NoMore(outlierFields...)
-	if !ejects {
-		for _, name := range []string{"interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent"} {
-			if o.Has(name) {
-				d.note(Lost, o.At(name), "nothing is left for which a breaker would open")
-			}
-		}
+	if !x.ejects() {
+		d.idle(o, nothingOpens, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent")
 		return nil
 	}
-	if o.Has("interval") && x.percent == 0 {
-		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
-	}
-	if len(implied) > 0 {
-		d.note(Assumed, o.Path, "what is not said is as Envoy has it: "+strings.Join(implied, ", "))
-	}
-	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
+	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
+	x.becomesBreaker(d, o.Path, "Envoy", implied)
 	extras.ejection = &x
 	return func(p *lull.Policy) { p.Breaker = x.policy() }
 }

@@ -44,18 +44,18 @@ type Method struct {
 
 // Facts returns what the files say of the calls to the dependency of that name.
 func (s *Set) Facts(dependency string) Facts {
-	f := s.facts[dependency]
-	if e := s.foreign[dependency].ejection; e != nil {
-		f.Ejected = e.most
+	k := s.known[dependency]
+	if k.ejection != nil {
+		k.facts.Ejected = k.ejection.most
 	}
-	return f
+	return k.facts
 }
 
 // Says reports whether a file has the field of the policy of the dependency, such as
 // "attempt_timeout". It does not for what only the default of a system decides. Policy files of lull
 // are not asked.
 func (s *Set) Says(dependency, field string) bool {
-	_, ok := s.places[dependency][field]
+	_, ok := s.known[dependency].places[field]
 	return ok
 }
 
@@ -88,18 +88,16 @@ func (d *document) methodsIn(n *tree.Node, all []Method) []Method {
 		return all
 	}
 	if n.Kind == tree.Text {
+		words := strings.FieldsFunc(n.Text, func(c rune) bool { return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') })
 		for _, name := range methodNames {
-			if namesMethod(n.Text, name) && !slices.ContainsFunc(all, func(m Method) bool { return m.Name == name }) {
+			if slices.Contains(words, name) && !slices.ContainsFunc(all, func(m Method) bool { return m.Name == name }) {
 				all = append(all, Method{name, d.Place(n)})
 			}
 		}
 		return all
 	}
-	for _, item := range n.Items {
-		all = d.methodsIn(item, all)
-	}
-	for _, m := range n.Members {
-		all = d.methodsIn(m.Value, all)
+	for _, v := range n.Values() {
+		all = d.methodsIn(v, all)
 	}
 	return all
 }
@@ -116,17 +114,6 @@ func (f *Facts) serviceAt(host, namespace string) {
 	} else if len(parts) > 2 && parts[2] == "svc" {
 		f.Service, f.Namespace = parts[0], parts[1]
 	}
-}
-
-// namesMethod reports whether a text is the method, or an expression of several with it.
-func namesMethod(text, method string) bool {
-	word := func(c rune) bool { return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' }
-	for i := 0; i+len(method) <= len(text); i++ {
-		if text[i:i+len(method)] == method && (i == 0 || !word(rune(text[i-1]))) && (i+len(method) == len(text) || !word(rune(text[i+len(method)]))) {
-			return true
-		}
-	}
-	return false
 }
 
 // grpcPath is the path of a method of gRPC, or of all methods of a service.

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// read returns the set of a text, and nil if it says nothing of how calls are made.
+// readSet returns the set of a text, and nil if it says nothing of how calls are made.
 func readSet(t *testing.T, text string) (*Set, Report) {
 	t.Helper()
 	set, report, err := Read([]File{{Name: "x.yaml", Data: []byte(text)}}, Options{})

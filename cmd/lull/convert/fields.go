@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -107,7 +108,7 @@ func (d *document) fieldsOf(f Format, path string) map[string]config.Position {
 // policy, such as "budget.ratio", that it has there.
 func (s *Set) Position(dependency, field string) config.Position {
 	for f := field; f != ""; {
-		if at, ok := s.places[dependency][f]; ok {
+		if at, ok := s.known[dependency].places[f]; ok {
 			return at
 		}
 		f = f[:max(strings.LastIndexByte(f, '.'), 0)]
@@ -118,7 +119,7 @@ func (s *Set) Position(dependency, field string) config.Position {
 // Files returns the files that the dependency of that name comes from, if it is of another system:
 // a route and the rule for its host may be in two.
 func (s *Set) Files(dependency string) (all []string) {
-	for _, each := range s.sources[dependency] {
+	for _, each := range s.known[dependency].sources {
 		if !slices.Contains(all, each.file) {
 			all = append(all, each.file)
 		}
@@ -127,12 +128,7 @@ func (s *Set) Files(dependency string) (all []string) {
 }
 
 // Format returns the format that the dependency of that name comes from.
-func (s *Set) Format(dependency string) Format {
-	if f, ok := s.foreign[dependency]; ok {
-		return f.of
-	}
-	return Lull
-}
+func (s *Set) Format(dependency string) Format { return s.known[dependency].of }
 
 // Recognise returns the format of each document of a file, as [Convert] sees it, and of each item
 // of a list of documents. Documents that it does not recognise have none.
@@ -152,14 +148,10 @@ func formatsIn(root *tree.Node) (all []Format) {
 	if f, ok := recognise(root); ok {
 		return []Format{f}
 	}
-	items := root.Items
 	if isChoices(root) {
 		return []Format{GRPC}
 	}
-	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
-		items = root.Get("items").Items
-	}
-	for _, item := range items {
+	for _, item := range cmp.Or(listed(root), root).Items {
 		all = append(all, formatsIn(item)...)
 	}
 	return all

@@ -38,7 +38,10 @@ const (
 	formats
 )
 
-var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr", "resilience4j", "linkerd"}
+var (
+	formatNames   = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr", "resilience4j", "linkerd"}
+	formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr", "resilience4j", "Linkerd"}
+)
 
 var formatTitles = [formats]string{
 	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
@@ -76,8 +79,6 @@ func (f Format) Title() string {
 	}
 	return ""
 }
-
-var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr", "resilience4j", "Linkerd"}
 
 // System returns the name of the system that the format belongs to, such as "Istio".
 func (f Format) System() string {

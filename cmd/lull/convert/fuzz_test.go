@@ -10,22 +10,17 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// seeds are the files of the other tests.
 func seeds(f *testing.F) {
 	for _, pattern := range []string{"testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*.out", "testdata/mistakes/*.yaml", "testdata/mistakes/*.json"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			f.Fatal(pattern, err)
+		names := must(filepath.Glob(pattern))
+		if len(names) == 0 {
+			f.Fatal(pattern)
 		}
 		for i, name := range names {
 			if testing.Short() && i%4 > 0 {
 				continue // all of them, in each format, are for the long run: they are the same every time, on one goroutine
 			}
-			data, err := os.ReadFile(name)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
+			f.Add(must(os.ReadFile(name)))
 		}
 	}
 	f.Add([]byte("a: &a [*a]"))
@@ -100,54 +95,26 @@ func o2(data []byte, to Format) Options {
 	return Options{Only: file.Dependencies[0].Name}
 }
 
-func FuzzConvert(f *testing.F) {
+// fuzz reads the seeds, and what becomes of them, as format; nil lets each file say its own.
+func fuzz(f *testing.F, format *Format) {
 	seeds(f)
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, nil) })
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, format) })
 }
 
-func FuzzEnvoy(f *testing.F) {
-	seeds(f)
-	format := Envoy
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
-
-func FuzzIstio(f *testing.F) {
-	seeds(f)
-	format := Istio
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
-
-func FuzzGRPC(f *testing.F) {
-	seeds(f)
-	format := GRPC
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
-
-func FuzzGateway(f *testing.F) {
-	seeds(f)
-	format := Gateway
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
-
-func FuzzEnvoyGateway(f *testing.F) {
-	seeds(f)
-	format := EnvoyGateway
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
-
-func FuzzDapr(f *testing.F) {
-	seeds(f)
-	format := Dapr
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
-}
+func FuzzConvert(f *testing.F)      { fuzz(f, nil) }
+func FuzzEnvoy(f *testing.F)        { fuzz(f, new(Envoy)) }
+func FuzzIstio(f *testing.F)        { fuzz(f, new(Istio)) }
+func FuzzGRPC(f *testing.F)         { fuzz(f, new(GRPC)) }
+func FuzzGateway(f *testing.F)      { fuzz(f, new(Gateway)) }
+func FuzzEnvoyGateway(f *testing.F) { fuzz(f, new(EnvoyGateway)) }
+func FuzzDapr(f *testing.F)         { fuzz(f, new(Dapr)) }
 
 // FuzzPolicy converts the file of any policy to every format and back.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("attempts: 3\ndeadline: 2s\nbackoff: {jitter: equal, floor: 1ms}"))
 	f.Add([]byte("hedge: {attempts: 3, delay: -1ns, share: -1}\nbreaker: {consecutive: 5, consecutive_for: -1ns, open_for: 1ns, open_jitter: 10}"))
 	f.Add([]byte("budget: {window: 1h, floor: 1M, ratio: 1e-5}\nthrottle: {mode: cubic}\nlimit: {in_flight: 2147483647}"))
-	format := Lull
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, new(Lull)) })
 }
 
 // FuzzParse: text becomes a tree or an error, and a tree written as JSON is read as the

@@ -3,7 +3,6 @@ package convert
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -36,6 +34,8 @@ const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four who
 // gatewayDuration is the form of durations in GEP-2257.
 var gatewayDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
+const longestGateway = 99999 * time.Hour
+
 func parseGateway(text string) (time.Duration, bool) {
 	if !gatewayDuration.MatchString(text) {
 		return 0, false
@@ -46,7 +46,7 @@ func parseGateway(text string) (time.Duration, bool) {
 // formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the
 // longest that the form has.
 func formatGateway(d time.Duration) string {
-	d = toMillis(min(d, 99999*time.Hour))
+	d = toMillis(min(d, longestGateway))
 	s := ""
 	for _, unit := range []struct {
 		d    time.Duration
@@ -104,47 +104,30 @@ func (r *reading) gateway(docs []*document) {
 			continue
 		}
 		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
-		if v := d.root.Get("apiVersion"); v != nil && strings.HasPrefix(v.Text, "gateway.networking.x-k8s.io/") {
-			group, known = "gateway.networking.x-k8s.io", []string{"v1alpha1"}
-		} else if v != nil && strings.HasPrefix(v.Text, envoyGatewayGroup+"/") {
-			group, known = envoyGatewayGroup, []string{"v1alpha1"}
+		switch own, _, _ := strings.Cut(textOf(d.root.Get("apiVersion")), "/"); own {
+		case "gateway.networking.x-k8s.io", envoyGatewayGroup:
+			group, known = own, []string{"v1alpha1"}
 		}
 		version := d.version(o, group, known)
 		kind := o.String("kind")
 		meta := d.metadata(o)
 		g.namespace = meta.namespace
+		var read func(*tree.Object)
 		switch {
 		case kind == "HTTPRoute":
-			if spec := o.Object("spec"); spec != nil {
-				route := httpRoute{d: d, spec: spec, namespace: g.namespace, name: meta.name}
-				for _, p := range spec.Objects("parentRefs") {
-					name, namespace := p.String("name"), p.String("namespace")
-					route.parents = append(route.parents, backend{cmp.Or(namespace, g.namespace), name})
-					for _, field := range []string{"name", "namespace"} {
-						if at, ok := p.PathOf(field); ok {
-							d.note(Aside, at, "routing, not how calls are made")
-						}
-					}
-					d.noteUnread(p, "routing, not how calls are made")
-				}
-				routes = append(routes, route)
-			}
+			read = func(spec *tree.Object) { routes = append(routes, g.route(spec, meta.name)) }
 		case group == envoyGatewayGroup && kind == "BackendTrafficPolicy":
-			if spec := o.Object("spec"); spec != nil {
-				g.backendTraffic(spec, meta.name)
-			}
-		case group == envoyGatewayGroup:
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
-		case kind == "XBackendTrafficPolicy", kind == "BackendTrafficPolicy", kind == "BackendLBPolicy":
-			if spec := o.Object("spec"); spec != nil {
-				g.traffic(spec)
-			}
-		default:
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
+			read = func(spec *tree.Object) { g.backendTraffic(spec, meta.name) }
+		case group != envoyGatewayGroup && slices.Contains([]string{"XBackendTrafficPolicy", "BackendTrafficPolicy", "BackendLBPolicy"}, kind):
+			read = g.traffic
 		}
-		d.noteUnread(o, "not how calls are made")
+		if read == nil {
+			d.unreadObject(d.root, kind, version)
+			o.Get("spec")
+		} else if spec := o.Object("spec"); spec != nil {
+			read(spec)
+		}
+		d.noteUnread(o, plainWhy)
 	}
 	for _, route := range routes {
 		g.d, g.namespace = route.d, route.namespace
@@ -154,20 +137,27 @@ func (r *reading) gateway(docs []*document) {
 			}
 			g.rule(route, rule, i)
 		}
-		g.d.noteUnread(route.spec, "routing, not how calls are made")
+		g.d.noteUnread(route.spec, routingWhy)
 	}
 	for _, c := range g.order {
 		if !c.used {
-			g.d = c.d
-			if !r.base.given {
-				g.d.note(Assumed, c.path, "no rule in these files leads to "+tree.Quote(c.name)+": one attempt, and no deadline, as nothing is known of it")
-			}
-			policy, preset := r.base.of(Gateway)
+			c.d.assume(true, c.path,
+				"no rule in these files leads to "+tree.Quote(c.name)+": one attempt, and no deadline, as nothing is known of it")
+			policy := r.base.of(Gateway).policy
 			policy.Budget = c.budget
-			g.r.add(g.d, c.name, nil, c.path, policy, preset, foreign{of: Gateway})
+			r.add(c.d, c.name, nil, c.path, policy, Gateway.known())
 		}
 	}
 	g.leftTraffic()
+}
+
+func (g *gatewayReader) route(spec *tree.Object, name string) httpRoute {
+	route := httpRoute{d: g.d, spec: spec, namespace: g.namespace, name: name}
+	for _, p := range spec.Objects("parentRefs") {
+		route.parents = append(route.parents, backend{cmp.Or(p.String("namespace"), g.namespace), p.String("name")})
+		g.d.noteRouting(p, "name", "namespace")
+	}
+	return route
 }
 
 // envoyGateways are the Gateways that are known to be Envoy Gateway's: their class is, or a policy of
@@ -188,11 +178,7 @@ func envoyGateways(docs []*document) map[backend]bool {
 		if !strings.HasPrefix(textOf(d.root.Get("apiVersion")), envoyGatewayGroup+"/") {
 			continue
 		}
-		targets := []*tree.Node{spec.Get("targetRef")}
-		if n := spec.Get("targetRefs"); n != nil {
-			targets = append(targets, n.Items...)
-		}
-		for _, target := range targets {
+		for _, target := range append(slices.Clip(spec.Get("targetRefs").Elements()), spec.Get("targetRef")) {
 			if textOf(target.Get("kind")) == "Gateway" {
 				found[backend{namespace, textOf(target.Get("name"))}] = true
 			}
@@ -201,18 +187,15 @@ func envoyGateways(docs []*document) map[backend]bool {
 	return found
 }
 
-// rule reads a rule of an HTTPRoute.
 func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	d := g.d
 	name := o.String("name")
 	traffic := g.trafficOf(route, name)
-	if name == "" {
-		name = fmt.Sprintf("rules[%d]", i)
-	}
+	name = cmp.Or(name, fmt.Sprintf("rules[%d]", i))
 	backends, why := g.backends(o)
 	if why != "" {
 		d.lost(o, Lost, why, "timeouts", "retry", "sessionPersistence")
-		d.noteUnread(o, "routing, not how calls are made")
+		d.noteUnread(o, routingWhy)
 		return
 	}
 	if len(backends) == 0 {
@@ -222,29 +205,22 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	if traffic != nil || g.envoys(route, o) {
 		of = EnvoyGateway
 	}
-	policy, preset := g.r.base.of(of)
-	bounded := false
-	if t := o.Object("timeouts"); t != nil {
-		request, ok := t.Duration("request", 0, allowedGateway, parseGateway)
-		if ok {
-			policy.Deadline, bounded = orNone(request), true
-		}
-		attempt, ok := t.Duration("backendRequest", 0, allowedGateway, parseGateway)
-		if ok {
-			policy.AttemptTimeout = orNone(attempt)
-		}
-		if request > 0 && attempt > request {
-			n := t.Node.Get("backendRequest")
-			d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+pretty.Duration(request), "")
-		}
-		t.NoMore("request", "backendRequest")
+	policy := g.r.base.of(of).policy
+	t := o.Object("timeouts")
+	request, bounded := gatewayTimeout(t, "request", &policy.Deadline)
+	attempt, _ := gatewayTimeout(t, "backendRequest", &policy.AttemptTimeout)
+	if request > 0 && attempt > request {
+		n := t.Field("backendRequest")
+		d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+pretty.Duration(request), "")
 	}
+	t.NoMore("request", "backendRequest")
 	if traffic != nil {
-		traffic.start(g, &policy, bounded)
-	} else if !bounded && of == EnvoyGateway && !g.r.base.given {
-		d.note(Assumed, o.Path, "without timeouts.request Envoy Gateway ends a call after 15s")
-	} else if !bounded && !g.r.base.given {
-		d.note(Assumed, o.Path, "without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
+		traffic.start(&policy, bounded)
+	} else if of == EnvoyGateway {
+		d.assume(!bounded, o.Path, "without timeouts.request Envoy Gateway ends a call after 15s")
+	} else {
+		d.assume(!bounded, o.Path,
+			"without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
 	}
 	path := o.Path
 	var f *failures
@@ -252,9 +228,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		f = g.retry(r, &policy)
 		path = r.At("codes")
 		why = f.apply(&policy)
-		if policy.HintLimit == anyHint {
-			policy.HintLimit = engine.DefaultHintLimit
-		}
+		heedHints(&policy)
 	} else if traffic != nil && traffic.retry != nil {
 		attempt := policy.AttemptTimeout
 		traffic.retry.apply(traffic.d, &policy, policy.Deadline)
@@ -268,12 +242,10 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")
 	}
 	d.lost(o, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.noteUnread(o, "routing, not how calls are made")
+	d.noteUnread(o, routingWhy)
 	var methods []Method
-	if n := o.Node.Get("matches"); n != nil {
-		for _, m := range n.Items {
-			methods = d.methodsIn(m.Get("method"), methods)
-		}
+	for _, m := range o.Node.Get("matches").Elements() {
+		methods = d.methodsIn(m.Get("method"), methods)
 	}
 	for _, b := range backends {
 		p := policy
@@ -284,10 +256,11 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		} else if !g.r.base.given {
 			p.Budget = budget.Config{Unlimited: true}
 		}
-		extras, on := foreign{of: Gateway, retried: f}, d
+		extras, on := Gateway.known(), d
+		extras.retried = f
 		var rest []source
 		if traffic != nil {
-			extras, rest = traffic.finish(g, &p, f), []source{traffic.d.source(traffic.path)}
+			extras, rest = traffic.finish(&p, f), []source{traffic.d.source(traffic.path)}
 			if o.Field("retry") == nil {
 				on = traffic.d
 			}
@@ -295,22 +268,31 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		if f != nil {
 			on.noteSelection(path, why, b.name)
 		}
-		extras.facts.Service, extras.facts.Namespace, extras.facts.host, extras.facts.Methods = b.name, b.namespace, b.name, methods
-		if traffic == nil && !g.r.base.given {
-			extras.facts.Unknown = []string{"breaker", "limit"} // a policy of the gateway's own may set them
+		facts := &extras.facts
+		facts.Service, facts.Namespace, facts.host, facts.Methods = b.name, b.namespace, b.name, methods
+		if traffic == nil { // a policy of the gateway's own may set what is unknown
+			d.unknown(facts, "breaker", "limit")
 			if len(fields) == 0 {
-				extras.facts.Unknown = append(extras.facts.Unknown, "budget")
+				d.unknown(facts, "budget")
 			}
 			if o.Field("retry") == nil && of == Gateway {
-				extras.facts.Unknown = append(extras.facts.Unknown, "attempts")
+				d.unknown(facts, "attempts")
 			}
 			if !bounded && of == Gateway {
-				extras.facts.Unknown = append(extras.facts.Unknown, "deadline")
+				d.unknown(facts, "deadline")
 			}
 		}
-		maps.Copy(fields, extras.fields)
-		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, extras.at(fields), rest...)
+		extras.places = located(fields, extras.places)
+		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, extras, rest...)
 	}
+}
+
+// gatewayTimeout reads a duration into a field of a policy. Zero is none.
+func gatewayTimeout(o *tree.Object, name string, into *time.Duration) (t time.Duration, given bool) {
+	if t, given = o.Duration(name, 0, allowedGateway, parseGateway); given {
+		*into = orNone(t)
+	}
+	return t, given
 }
 
 func orNone(d time.Duration) time.Duration {
@@ -323,11 +305,9 @@ func orNone(d time.Duration) time.Duration {
 // backends are the Services, or what else answers, to which a rule leads. why is the reason if the
 // rule makes no calls.
 func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
-	if n := o.Node.Get("filters"); n != nil {
-		for _, filter := range n.Items {
-			if filter.Get("requestRedirect") != nil {
-				why = "the rule redirects, and calls nothing"
-			}
+	for _, filter := range o.Node.Get("filters").Elements() {
+		if filter.Get("requestRedirect") != nil {
+			why = "the rule redirects, and calls nothing"
 		}
 	}
 	refs := o.Objects("backendRefs")
@@ -337,18 +317,15 @@ func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
 	for _, ref := range refs {
 		b := backend{cmp.Or(ref.String("namespace"), g.namespace), ref.String("name")}
 		if delegates(ref.Node) {
-			if g.d.noteUnread(ref, "routing, not how calls are made"); len(all) == 0 {
+			if len(all) == 0 {
 				why = "the rule hands on to other routes, and what these make of it is the gateway's own business"
 			}
 			b.name = ""
 		}
-		if at, ok := ref.PathOf("namespace"); ok {
-			g.d.note(Aside, at, "routing, not how calls are made")
-		}
 		if b.name != "" && !slices.Contains(all, b) {
 			all = append(all, b)
 		}
-		g.d.noteUnread(ref, "routing, not how calls are made")
+		g.d.noteRouting(ref, "namespace")
 	}
 	if len(all) > 0 {
 		why = ""
@@ -365,51 +342,40 @@ func delegates(ref *tree.Node) bool {
 // envoys reports whether a rule of a route is Envoy Gateway's: its Gateway is of a class of that
 // controller, or the rule refers to a resource of it.
 func (g *gatewayReader) envoys(route httpRoute, o *tree.Object) bool {
-	for _, field := range []string{"backendRefs", "filters"} {
-		if n := o.Node.Get(field); n != nil && slices.ContainsFunc(n.Items, func(item *tree.Node) bool {
-			return textOf(item.Get("group")) == envoyGatewayGroup || textOf(item.Get("extensionRef").Get("group")) == envoyGatewayGroup
-		}) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(route.parents, func(p backend) bool { return g.envoy[p] })
+	refs := slices.Concat(o.Node.Get("backendRefs").Elements(), o.Node.Get("filters").Elements())
+	return slices.ContainsFunc(refs, func(item *tree.Node) bool {
+		return textOf(item.Get("group")) == envoyGatewayGroup || textOf(item.Get("extensionRef").Get("group")) == envoyGatewayGroup
+	}) || slices.ContainsFunc(route.parents, func(p backend) bool { return g.envoy[p] })
 }
 
-// retry reads an HTTPRouteRetry.
 func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 	d := g.d
-	f := &failures{on: []string{statusCodes}}
 	items, path := o.List("codes")
-	for i, item := range items {
-		n, ok := tree.WholeNumber(item)
-		if d.Check(ok && n >= 400 && n <= 599, item, tree.Element(path, i), "a status from 400 to 599") {
-			f.statuses = append(f.statuses, int(n))
-		}
-	}
 	// All implementations retry failed connections, although the API does not require it.
-	f.on = append([]string{"connect-failure", "refused-stream", "reset"}, f.on...)
+	f := &failures{on: []string{"connect-failure", "refused-stream", "reset", statusCodes}, statuses: d.statuses(items, path, 400)}
 	if len(items) == 0 {
 		f.statuses = []int{500, 502, 503, 504}
 		d.note(Assumed, o.Path, "without codes it is the gateway's own business which it retries: 500, 502, 503 and 504, which each must know")
 	}
 	if n, ok := o.Whole("attempts", 1, math.MaxInt32, "a whole number from 1"); ok {
-		p.Attempts = int(min(n, 999)) + 1
-		if n > 999 {
-			d.note(Changed, o.At("attempts"), "a policy makes at most 1000 attempts")
-		}
-	} else if !g.r.base.given {
+		p.Attempts = d.attempts(n, o.At("attempts"))
+	} else if !d.based {
 		p.Attempts = 2
 		d.note(Assumed, o.Path, "without attempts it is the gateway's own business how many; here it is one")
 	}
-	if !o.Has("backoff") && !g.r.base.given {
-		d.note(Assumed, o.Path, "without backoff it is the gateway's own business how long it waits; here for up to 25ms before the first retry, and for up to 250ms at most")
-	}
+	d.assume(!o.Has("backoff"), o.Path,
+		"without backoff it is the gateway's own business how long it waits; here for up to 25ms before the first retry, and for up to 250ms at most")
 	if b, ok := o.Duration("backoff", 0, allowedGateway, parseGateway); ok && b > 0 {
-		p.Backoff = backoff.Schedule{Base: min(b, math.MaxInt64/2) * 2, Floor: b, Cap: min(b, math.MaxInt64/20) * 20}
+		p.Backoff = gatewayWaits(b)
 		d.note(Assumed, o.At("backoff"), "it is the shortest wait; how waits grow, and how they are spread, is the gateway's own business: here they double, with full jitter above it")
 	}
 	o.NoMore("codes", "attempts", "backoff")
 	return f
+}
+
+// gatewayWaits are the waits of a retry whose backoff is the shortest.
+func gatewayWaits(shortest time.Duration) backoff.Schedule {
+	return backoff.Schedule{Base: min(shortest, math.MaxInt64/2) * 2, Floor: shortest, Cap: min(shortest, math.MaxInt64/20) * 20}
 }
 
 // traffic reads the retryConstraint of an XBackendTrafficPolicy.
@@ -418,32 +384,24 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	b := gatewayBudget
 	c := spec.Object("retryConstraint")
 	if c != nil {
-		if o := c.Object("budget"); o != nil {
-			if n, ok := o.Whole("percent", 0, 100, "a whole number from 0 to 100"); ok {
-				b.Ratio = max(float64(n)/100, budget.MinRatio)
-			}
-			b.Window = g.interval(o, b.Window)
-			o.NoMore("percent", "interval")
+		share, rate := c.Object("budget"), c.Object("minRetryRate")
+		b.Ratio = max(float64(upTo(100, share, "percent", 20))/100, budget.MinRatio)
+		b.Window = g.interval(share, b.Window)
+		share.NoMore("percent", "interval")
+		if n, ok := rate.Whole("count", 1, 1_000_000, "a whole number from 1 to 1000000"); ok {
+			b.Floor = float64(n)
 		}
-		if o := c.Object("minRetryRate"); o != nil {
-			count := int64(10)
-			if n, ok := o.Whole("count", 1, 1_000_000, "a whole number from 1 to 1000000"); ok {
-				count = n
-			}
-			b.Floor = float64(count) / g.interval(o, time.Second).Seconds()
-			o.NoMore("count", "interval")
-		}
+		b.Floor /= g.interval(rate, time.Second).Seconds()
+		rate.NoMore("count", "interval")
 		c.NoMore("budget", "minRetryRate")
 		for _, each := range [][3]string{{"budget", "percent", "20 % of the requests"}, {"budget", "interval", "those of 10s"}, {"minRetryRate", "count", "10"}, {"minRetryRate", "interval", "each second"}} {
-			if in := c.Field(each[0]); in == nil || in.Get(each[1]) == nil {
-				d.note(Assumed, c.Path, "without "+each[0]+"."+each[1]+" it is "+each[2])
-			}
+			d.noteIf(c.Field(each[0]).Get(each[1]) == nil, Assumed, c.Path, "without "+each[0]+"."+each[1]+" it is "+each[2])
 		}
 		d.note(Changed, c.Path, "a gateway counts all the retries of a request's clients; a budget those of one process")
 	}
 	for _, t := range spec.Objects("targetRefs") {
 		name := t.String("name")
-		d.noteUnread(t, "routing, not how calls are made")
+		d.noteUnread(t, routingWhy)
 		if c == nil || name == "" {
 			continue
 		}
@@ -456,10 +414,9 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 		g.order = append(g.order, g.budgets[service])
 	}
 	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.noteUnread(spec, "not how calls are made")
+	d.noteUnread(spec, plainWhy)
 }
 
-// interval reads an interval of a retryConstraint.
 func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
 	const allowed = "a duration from 1s to 1h"
 	n, path := o.Get("interval")
@@ -478,14 +435,12 @@ func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.D
 func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
 	taken, paid := map[string]bool{}, map[string]bool{}
-	for _, d := range w.set.File.Dependencies {
-		note := w.of(d)
-		p := d.Policy.WithDefaults()
+	w.each("a gateway", func(d config.Dependency, p lull.Policy, note noter) {
 		name, service := w.routeTo(d, taken, note)
 		note(Assumed, "", "it becomes an HTTPRoute to the Service "+service+"; the port, which requests are meant, and the Gateway are to be filled in")
 		rule := tree.NewMap()
 		attempts := w.gatewayRule(rule, d, p, note)
-		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(service)).Set("port", tree.Int(80))))
+		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", service).Set("port", 80)))
 		routes = append(routes, object(routeVersion, "HTTPRoute", name, tree.NewMap().Set("rules", tree.ListOf(rule))))
 		switch {
 		case attempts < 2:
@@ -496,23 +451,16 @@ func (w *writer) gateway() []*tree.Node {
 			paid[service] = true
 			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(service, p.Budget, note)))
 		}
-		if !p.Breaker.Off {
-			note(Lost, "breaker", "the Gateway API has none")
-		}
-		if p.Limit.InFlight > 0 {
-			note(Lost, "limit", "the Gateway API has none")
-		}
-		noteUnsupported(p, "a gateway", note)
-		w.facts(d)
-	}
-	w.services()
+		note.lost(!p.Breaker.Off, "breaker", "the Gateway API has none")
+		note.lost(p.Limit.InFlight > 0, "limit", "the Gateway API has none")
+	})
 	return append(routes, policies...)
 }
 
 // routeTo are the name of the route for a dependency, and the Service that it leads to: the one that
 // it led to before, if it was read of a gateway.
 func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter) (name, service string) {
-	f := w.set.facts[d.Name]
+	f := w.set.known[d.Name].facts
 	if of := w.set.Format(d.Name); of != Gateway || !properHost(f.host) || strings.Contains(f.host, ".") {
 		name = w.host(d.Name, taken, note)
 		return name, name
@@ -524,27 +472,17 @@ func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter)
 // attempts of a call.
 func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy, note noter) int {
 	const system = "the Gateway API"
-	timeouts := tree.NewMap()
-	longest := func(t time.Duration, field string) string {
-		s := formatGateway(t)
-		if back, _ := parseGateway(s); back != t {
-			note(Changed, field, system+" has durations in whole milliseconds, of up to 99999h: "+s)
-		}
-		return s
-	}
+	timeouts, span := tree.NewMap(), gatewaySpans(system, note)
 	if p.Deadline > 0 {
-		timeouts.Set("request", tree.String(longest(p.Deadline, "deadline")))
+		timeouts.Set("request", span(p.Deadline, "deadline"))
 	}
 	if waits.Bounded(p) {
-		timeouts.Set("backendRequest", tree.String(longest(p.AttemptTimeout, "attempt_timeout")))
+		timeouts.Set("backendRequest", span(p.AttemptTimeout, "attempt_timeout"))
 	}
-	if len(timeouts.Members) > 0 {
-		rule.Set("timeouts", timeouts)
-	}
+	rule.SetIf(len(timeouts.Members) > 0, "timeouts", timeouts)
 	attempts := p.MaxAttempts()
-	if p.Hedge.Attempts > 1 {
-		note(Changed, "hedge", system+" knows no hedging, so the policy is written as one that retries as often")
-	}
+	note.changed(p.Hedge.Attempts > 1, "hedge",
+		system+" knows no hedging, so the policy is written as one that retries as often")
 	if attempts < 2 {
 		note(Assumed, "attempts", system+" cannot say that nothing is retried; it is left out, and the gateway's own business")
 		return attempts
@@ -556,23 +494,18 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 			codes.Items = append(codes.Items, tree.Int(status))
 		}
 	}
-	retry := tree.NewMap()
-	if len(codes.Items) > 0 {
-		retry.Set("codes", codes)
-	}
-	retry.Set("attempts", tree.Int(attempts-1))
+	retry := tree.NewMap().SetIf(len(codes.Items) > 0, "codes", codes).Set("attempts", attempts-1)
 	shortest := waits.Range(p.Backoff, 1)[0]
 	written := backoff.Schedule{}
 	if shortest > 0 {
 		text := formatGateway(shortest)
-		retry.Set("backoff", tree.String(text))
+		retry.Set("backoff", text)
 		b, _ := parseGateway(text)
-		written = backoff.Schedule{Base: min(b, math.MaxInt64/2) * 2, Floor: b, Cap: min(b, math.MaxInt64/20) * 20}
+		written = gatewayWaits(b)
 	}
-	if shortest == 0 || !waits.Same(p.Backoff, written, attempts-1) {
-		note(Changed, "backoff", system+" has the shortest wait and nothing else: how waits grow, and how they are spread, is the gateway's own business")
-	}
-	switch known := w.set.foreign[d.Name]; {
+	note.changed(shortest == 0 || !waits.Same(p.Backoff, written, attempts-1), "backoff",
+		system+" has the shortest wait and nothing else: how waits grow, and how they are spread, is the gateway's own business")
+	switch known := w.set.known[d.Name]; {
 	case known.of == Gateway && known.retried != nil:
 		w.took[selection+about(":"+d.Name)] = true
 	case known.retried != nil:
@@ -583,33 +516,33 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 		note(Assumed, "", "which statuses are retried is written as lullhttp sees them")
 		rateLimitedWaits(p, f, "a gateway", note)
 	}
-	if p.Timeouts != lull.TimeoutsAlways {
-		note(Lost, "timeouts", system+" cannot say whether they are retried; most gateways do")
-	}
+	note.lost(p.Timeouts != lull.TimeoutsAlways, "timeouts", system+" cannot say whether they are retried; most gateways do")
 	note(Lost, "hint_limit", system+" knows nothing of Retry-After")
 	w.unsafe(d, "a gateway retries a request whether it is safe to repeat or not: match the methods that are")
 	rule.Set("retry", retry)
 	return attempts
 }
 
-// constraint writes a budget.
+// gatewaySpans returns a function that writes the duration of a field, and records a difference.
+func gatewaySpans(system string, note noter) func(t time.Duration, field string) string {
+	return func(t time.Duration, field string) string {
+		text := formatGateway(t)
+		back, _ := parseGateway(text)
+		note.changed(back != t, field, system+" has durations in whole milliseconds, of up to 99999h: "+text)
+		return text
+	}
+}
+
 func constraint(name string, c budget.Config, note noter) *tree.Node {
 	b := proxyBudgetOf(c)
-	interval := min(max(b.interval, time.Second), time.Hour)
-	if b.interval == 0 {
-		interval = gatewayBudget.Window
-	}
-	note(Changed, "budget", "a gateway counts all the retries of a request's clients, and what it lets pass is a rate; a budget is that of one process")
-	rate := tree.NewMap()
-	count := math.Round(float64(b.least))
+	interval, count := gatewayBudget.Window, float64(b.least)
 	if c.Window > 0 {
+		interval = min(max(c.Window, time.Second), time.Hour)
 		count = math.Round(c.Floor * interval.Seconds())
 	}
-	rate.Set("count", tree.Int(int64(min(max(count, 1), 1_000_000)))).Set("interval", tree.String(formatGateway(interval)))
-	target := tree.NewMap().Set("group", tree.String("")).Set("kind", tree.String("Service")).Set("name", tree.String(name))
-	return tree.NewMap().
-		Set("targetRefs", tree.ListOf(target)).
-		Set("retryConstraint", tree.NewMap().
-			Set("budget", tree.NewMap().Set("percent", tree.Int(int64(math.Round(b.percent)))).Set("interval", tree.String(formatGateway(interval)))).
-			Set("minRetryRate", rate))
+	note(Changed, "budget", "a gateway counts all the retries of a request's clients, and what it lets pass is a rate; a budget is that of one process")
+	target := tree.NewMap().Set("group", "").Set("kind", "Service").Set("name", name)
+	return tree.NewMap().Set("targetRefs", tree.ListOf(target)).Set("retryConstraint", tree.NewMap().
+		Set("budget", tree.NewMap().Set("percent", int64(math.Round(b.percent))).Set("interval", formatGateway(interval))).
+		Set("minRetryRate", tree.NewMap().Set("count", int64(min(max(count, 1), 1_000_000))).Set("interval", formatGateway(interval))))
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// mostAttempts is the most attempts that a policy can have.
-const mostAttempts = 1000
-
 // ownBusiness are fields of a service config that are not about how calls are made, with the
 // reason.
 var ownBusiness = map[string]string{
@@ -27,7 +24,6 @@ var ownBusiness = map[string]string{
 	"comment":             "a comment",
 }
 
-// grpc reads service configs.
 func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
 		d.Same = tree.Fold
@@ -65,7 +61,7 @@ func isChoices(root *tree.Node) bool {
 func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	var chosen, some *document
 	for i, item := range root.Items {
-		d := newDocument(f, item, tree.Element(prefix, i))
+		d := r.newDocument(f, item, tree.Element(prefix, i))
 		d.Same = tree.Fold
 		all, any := d.choice()
 		switch {
@@ -86,12 +82,10 @@ func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	if chosen == nil {
 		return
 	}
-	if chosen == some {
-		chosen.note(Changed, "serviceConfig", "it is for some clients only")
-	}
+	chosen.noteIf(chosen == some, Changed, "serviceConfig", "it is for some clients only")
 	config := chosen.Object(chosen.root, "").Object("serviceConfig")
 	if config != nil {
-		r.documents[GRPC] = append(r.documents[GRPC], newDocument(f, config.Node, chosen.shown("serviceConfig")))
+		r.documents[GRPC] = append(r.documents[GRPC], r.newDocument(f, config.Node, chosen.shown("serviceConfig")))
 	}
 }
 
@@ -113,18 +107,14 @@ func (d *document) choice() (all, any bool) {
 	return any && (!limited || percentage == 100) && !o.Has("clientHostname"), any
 }
 
-// ignored records a field that a policy does not have.
 func (d *document) ignored(path string) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	why, known := ownBusiness[name]
 	switch {
 	case known:
 		d.note(Aside, path, why)
-		for _, m := range d.root.Members {
-			if m.Key != path {
-				continue
-			}
-			for _, at := range mentions(m.Value, path) {
+		if n := d.root.Get(path); n != nil {
+			for _, at := range mentions(n, path) {
 				d.note(Lost, at, "it is part of gRPC's load balancing, which is not read here; a policy knows no endpoints")
 			}
 		}
@@ -140,21 +130,13 @@ func (d *document) ignored(path string) {
 // methods adds a dependency for each name in a service config.
 func (r *reading) methods(d *document, c serviceconfig.Config) {
 	seen := 0
-	ignored := map[string]bool{}
-	for _, path := range c.Ignored {
-		ignored[path] = true
-	}
-	for i := range d.root.Members { // c does not have the methods without a name
-		m := d.root.Members[i]
+	for _, m := range d.root.Members { // c does not have the methods without a name
 		if !tree.Fold(m.Key, "methodConfig") {
 			continue
 		}
 		for j, item := range m.Value.Items {
-			if r.full {
-				return
-			}
 			path := tree.Element(m.Key, j)
-			if ignored[path] || seen >= len(c.Methods) || item.Kind != tree.Map {
+			if r.full || slices.Contains(c.Ignored, path) || seen >= len(c.Methods) || item.Kind != tree.Map {
 				continue
 			}
 			r.method(d, path, c.Methods[seen], c.Throttling)
@@ -167,7 +149,7 @@ func (r *reading) methods(d *document, c serviceconfig.Config) {
 }
 
 func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig, t *budget.GRPCConfig) {
-	policy, preset := r.base.of(GRPC)
+	policy := r.base.of(GRPC).policy
 	policy, lost := mc.Policy(policy, serviceconfig.Reading{Alone: true})
 	var codes []code
 	if mc.Retry != nil && mc.Retry.MaxAttempts == 0 {
@@ -186,14 +168,9 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			d.note(kindOf(l), l.Field, l.Why)
 		}
 	}
-	if !r.base.given && path != "" {
-		if mc.Timeout == 0 {
-			d.note(Assumed, path, "without timeout gRPC bounds no call")
-		}
-		if mc.Retry == nil && mc.Hedging == nil {
-			d.note(Assumed, path, "without retryPolicy and hedgingPolicy gRPC makes one attempt")
-		}
-	}
+	d.assume(mc.Timeout == 0 && path != "", path, "without timeout gRPC bounds no call")
+	d.assume(mc.Retry == nil && mc.Hedging == nil && path != "", path,
+		"without retryPolicy and hedgingPolicy gRPC makes one attempt")
 	for i, n := range mc.Names {
 		at := tree.Element(tree.Join(path, "name"), i)
 		name := n.Pattern()
@@ -202,13 +179,13 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			if strings.HasSuffix(l.Field, "StatusCodes") {
 				a = selection + about(":"+name)
 			}
-			d.noteAbout(a, kindOf(l), tree.Concat(path, l.Field), l.Why)
+			d.noteAbout(true, a, kindOf(l), tree.Concat(path, l.Field), l.Why)
 		}
-		extras := foreign{of: GRPC, codes: codes}
-		if t != nil {
-			extras.fields = map[string]config.Position{"budget": d.at("retryThrottling").Position}
+		extras := GRPC.known()
+		if extras.codes = codes; t != nil {
+			extras.places = map[string]config.Position{"budget": d.at("retryThrottling").Position}
 		}
-		r.add(d, name, nil, at, policy, preset, extras)
+		r.add(d, name, nil, at, policy, extras)
 	}
 }
 
@@ -224,17 +201,14 @@ func kindOf(l serviceconfig.Loss) Kind {
 func (w *writer) grpc() (*tree.Node, error) {
 	var c serviceconfig.Config
 	deps := w.set.File.Dependencies
-	plain := 0
+	plain, names := 0, []string{}
 	for _, d := range deps {
+		names = append(names, d.Name)
 		if _, ok := serviceconfig.NameOf(d.Name); !ok {
 			plain++
 		}
 	}
 	if plain > 1 {
-		var names []string
-		for _, d := range deps {
-			names = append(names, d.Name)
-		}
 		return nil, engine.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + choice.List(names) +
 			`. (Dependencies called "/service/method", "/service/" or "/" are methods of one server.)`}}
 	}
@@ -253,11 +227,14 @@ func (w *writer) grpc() (*tree.Node, error) {
 		case *c.Throttling != *one.Throttling:
 			w.note(d, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
 		}
-		if i, ok := methods[bare(one.Methods[0])]; ok { // methods with the same content
+		content := one.Methods[0]
+		content.Names = nil
+		key := string(serviceconfig.Config{Methods: []serviceconfig.MethodConfig{content}}.Tree().Compact())
+		if i, ok := methods[key]; ok { // methods with the same content
 			c.Methods[i].Names = append(c.Methods[i].Names, name)
 			continue
 		}
-		methods[bare(one.Methods[0])] = len(c.Methods)
+		methods[key] = len(c.Methods)
 		c.Methods = append(c.Methods, one.Methods[0])
 	}
 	for _, d := range deps {
@@ -269,14 +246,6 @@ func (w *writer) grpc() (*tree.Node, error) {
 	return c.Tree(), nil
 }
 
-// bare is the content of m without its names.
-func bare(m serviceconfig.MethodConfig) string {
-	m.Names = nil
-	text, _ := serviceconfig.Config{Methods: []serviceconfig.MethodConfig{m}}.MarshalJSON() // which never fails
-	return string(text)
-}
-
-// serviceConfig is the service config of one dependency.
 func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodName) serviceconfig.Config {
 	note := w.of(d)
 	one, lost, err := serviceconfig.Of(d.Policy, name)
@@ -290,7 +259,7 @@ func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodNam
 	if mc.Retry != nil || mc.Hedging != nil {
 		w.unsafe(d, "gRPC retries a method whether it is safe to repeat or not: name those that are")
 	}
-	known := w.set.foreign[d.Name]
+	known := w.set.known[d.Name]
 	codes := known.codes
 	if f := known.retried; f != nil {
 		codes = f.codes()

@@ -58,7 +58,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 			if !ok || d2.Policy != d.Policy {
 				t.Errorf("%s: %+v, then %v %+v\n%s\n%s", d.Name, d.Policy, ok, d2.Policy, text, data)
 			}
-			if f, g := first.facts[d.Name], again.facts[d.Name]; f.host != g.host || f.subset != g.subset {
+			if f, g := first.known[d.Name].facts, again.known[d.Name].facts; f.host != g.host || f.subset != g.subset {
 				t.Errorf("%s: %s %s, then %s %s", d.Name, f.host, f.subset, g.host, g.subset)
 			}
 		}
@@ -73,10 +73,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 
 // A name of a dependency of lull's own is never taken for a subset.
 func TestOnlyIstioHasSubsets(t *testing.T) {
-	data, err := config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}}))
 	if out := convert(t, File{"p.yaml", data}, Istio, Options{}); !strings.Contains(string(out.Data), "host: reviews-v1") {
 		t.Errorf("%s", out.Data)
 	}

@@ -45,7 +45,7 @@ type service struct {
 	d         *document
 	spec      *tree.Node
 	namespace string
-	delegated bool // another delegates to it
+	delegated bool // a route of another delegates to it
 }
 
 // A rule is the traffic policy of a host, or of a subset of it.
@@ -61,8 +61,8 @@ type rule struct {
 	pool       func(*lull.Policy)
 	ejec       func(*lull.Policy)
 	paid       func(*lull.Policy)
-	extras     foreign
-	hash       bool // each request has its own host
+	extras     known // with the places of the fields
+	hash       bool  // each request has its own host
 
 	bound     *bound // of retries; nil: there is none, or it was recorded
 	retriesAt string // the path of maxRetries
@@ -71,20 +71,11 @@ type rule struct {
 	labels    map[string]*tree.Node // of all subsets, those without settings as well
 	routed    bool                  // a route for requests leads there
 	connected bool                  // a route for connections leads there
-	fields    map[string]config.Position
 }
-
-// says reports whether the rule has a setting of calls.
-func (t *rule) says() bool { return len(t.fields) > 0 }
 
 // has records that the rule has a field of a policy, at path.
 func (t *rule) has(field string, d *document, path string) {
-	fields := maps.Clone(t.fields) // a subset begins with those of its host
-	if fields == nil {
-		fields = map[string]config.Position{}
-	}
-	fields[field] = d.at(path).Position
-	t.fields = fields
+	t.extras.places = located(maps.Clone(t.extras.places), map[string]config.Position{field: d.at(path).Position}) // a subset begins with those of its host
 }
 
 // A bound is a limit of concurrent retries.
@@ -130,7 +121,10 @@ func (r *reading) istio(docs []*document) {
 			}
 		case "DestinationRule":
 			if o := o.Object("spec"); o != nil {
-				host := i.ruleHost(o)
+				host := o.String("host")
+				if host == "" {
+					d.Wrong(o.Node, o.At("host"), "missing", "the host that the rule is for", "")
+				}
 				full := fullHost(host, meta.namespace)
 				if host != "" && specs[full] == nil {
 					hosts = append(hosts, full)
@@ -141,13 +135,17 @@ func (r *reading) istio(docs []*document) {
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
-		d.noteUnread(o, "not how calls are made")
+		d.noteUnread(o, plainWhy)
 	}
 	for _, host := range hosts {
 		i.destinationRules(host, specs[host])
 	}
 	for _, s := range services {
-		i.delegates(s)
+		for _, route := range s.spec.Get("http").Elements() {
+			if to, _ := i.delegate(route.Get("delegate"), s.namespace); to != nil && to != s {
+				to.delegated = true
+			}
+		}
 	}
 	for _, s := range services {
 		if !s.delegated {
@@ -158,10 +156,9 @@ func (r *reading) istio(docs []*document) {
 		i.d = t.d
 		switch {
 		case t.routed:
-		case !t.says():
-			if !t.connected {
-				i.d.note(Aside, t.path, "it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
-			}
+		case len(t.extras.places) == 0: // it has no setting of calls
+			i.d.noteIf(!t.connected, Aside, t.path,
+				"it sets nothing of how calls are made: for those to "+tree.Quote(t.host)+" Istio's own defaults count")
 		case t.connected:
 			i.d.lost(i.d.Object(t.settings, t.settingsAt), Lost, "only connections lead to "+tree.Quote(t.host)+" in these files, and a policy is for requests", "connectionPool", "outlierDetection", "retryBudget")
 		default:
@@ -178,25 +175,14 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-// objectName is the name of a Kubernetes object.
 type objectName struct{ name, namespace string }
 
-// metadata reads the name of an object.
-func (d *document) metadata(o *tree.Object) (n objectName) {
+func (d *document) metadata(o *tree.Object) objectName {
 	o.Get("status")
-	if meta, _ := o.Get("metadata"); meta != nil {
-		if name := meta.Get("name"); name != nil {
-			n.name = name.Text
-		}
-		if namespace := meta.Get("namespace"); namespace != nil {
-			n.namespace = namespace.Text
-		}
-	}
+	meta, _ := o.Get("metadata")
 	d.annotations(o.Node)
-	if o.Has("metadata") {
-		d.note(Aside, "metadata", "names, not how calls are made")
-	}
-	return n
+	d.noteIf(meta != nil, Aside, "metadata", "names, not how calls are made")
+	return objectName{textOf(meta.Get("name")), textOf(meta.Get("namespace"))}
 }
 
 // version reads an apiVersion, and records one that is not known.
@@ -239,26 +225,6 @@ func (i *istioReader) ruleOf(host, namespace string) *rule {
 	return best
 }
 
-// defaultFailures are those that Istio retries by default; nil if there is a base.
-func (i *istioReader) defaultFailures() *failures {
-	if i.r.base.given {
-		return nil
-	}
-	return &istioDefault
-}
-
-// delegates marks the VirtualServices to which routes of s delegate.
-func (i *istioReader) delegates(s *service) {
-	if s.spec.Get("http") == nil {
-		return
-	}
-	for _, route := range s.spec.Get("http").Items {
-		if to, _ := i.delegate(route.Get("delegate"), s.namespace); to != nil && to != s {
-			to.delegated = true
-		}
-	}
-}
-
 // delegate is the VirtualService to which a route delegates; nil if it is not there.
 func (i *istioReader) delegate(n *tree.Node, namespace string) (s *service, name string) {
 	if n == nil || n.Get("name") == nil {
@@ -281,12 +247,8 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 		if i.r.full {
 			return
 		}
-		name := route.String("name")
-		if name == "" {
-			name = fmt.Sprintf("http[%d]", n)
-		}
 		i.d = d
-		i.httpRoute(route, name, s, from)
+		i.httpRoute(route, cmp.Or(route.String("name"), fmt.Sprintf("http[%d]", n)), s, from)
 	}
 	for _, other := range []string{"tcp", "tls"} {
 		n, path := o.Get(other)
@@ -294,15 +256,13 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 			continue
 		}
 		for _, route := range n.Items {
-			if to := route.Get("route"); to != nil {
-				for _, item := range to.Items {
-					i.connect(item.Get("destination"), s.namespace)
-				}
+			for _, item := range route.Get("route").Elements() {
+				i.connect(item.Get("destination"), s.namespace)
 			}
 		}
 		d.note(Aside, path, "connections have no retries")
 	}
-	d.noteUnread(o, "routing, not how calls are made")
+	d.noteUnread(o, routingWhy)
 }
 
 // connect marks the rules for a destination of connections.
@@ -341,11 +301,9 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 		r := i.retries(retries, istioDefault)
 		c.retry = &r
 	}
-	if match := o.Node.Get("match"); match != nil {
-		for _, m := range match.Items {
-			if uri := m.Get("uri"); !isGRPCPath(textOf(uri.Get("exact"))) && !isGRPCPath(textOf(uri.Get("prefix"))) {
-				c.methods = d.methodsIn(m.Get("method"), c.methods)
-			}
+	for _, m := range o.Node.Get("match").Elements() {
+		if uri := m.Get("uri"); !isGRPCPath(textOf(uri.Get("exact"))) && !isGRPCPath(textOf(uri.Get("prefix"))) {
+			c.methods = d.methodsIn(m.Get("method"), c.methods)
 		}
 	}
 	if from != nil {
@@ -354,55 +312,45 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 		c.retry = cmp.Or(c.retry, from.retry)
 	}
 	to := i.destinations(o, s.namespace)
-	if o.Has("fault") {
-		d.note(Lost, o.At("fault"), "a policy makes no faults; lull simulate does")
-		o.Get("fault")
+	if n, path := o.Get("fault"); n != nil {
+		d.note(Lost, path, "a policy makes no faults; lull simulate does")
 	}
 	delegate, path := o.Get("delegate")
-	d.noteUnread(o, "routing, not how calls are made")
-	nowhere := func(why string) {
-		for _, field := range []string{"timeout", "retries"} {
-			if o.Has(field) {
-				d.note(Lost, o.At(field), why)
-			}
-		}
-	}
+	d.noteUnread(o, routingWhy)
 	next, called := i.delegate(delegate, s.namespace)
+	why := ""
 	switch {
 	case len(to) > 0:
 		i.call(o.Path, name, c, to)
 	case delegate == nil:
-		nowhere("the route leads to no destination")
+		why = "the route leads to no destination"
 	case from != nil:
-		d.note(Lost, path, "Istio follows one delegate, and no other from there")
-		nowhere("Istio follows one delegate, and no other from there")
+		why = "Istio follows one delegate, and no other from there"
 	case next == nil || next == s:
-		d.note(Lost, path, "the VirtualService "+tree.Quote(called)+" is not in these files")
-		nowhere("the VirtualService " + tree.Quote(called) + " is not in these files")
+		why = "the VirtualService " + tree.Quote(called) + " is not in these files"
 	default:
 		i.virtualService(next, &c)
 	}
-	i.d = d
+	if i.d = d; why != "" {
+		d.noteIf(delegate != nil, Lost, path, why)
+		d.idle(o, why, "timeout", "retries")
+	}
 }
 
 // call adds a dependency for each destination. path is that of the route in i.d, or of the rule if
 // no route in these files leads there.
 func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	d := i.d
-	policy, preset := i.r.base.of(Istio)
-	var long time.Duration
-	var longAt config.Position
-	if policy.Deadline = cmp.Or(c.timeout, policy.Deadline); c.timeout == 0 && !i.r.base.given {
-		d.note(Assumed, path, "without timeout Istio bounds no call")
-	}
-	f, why := i.defaultFailures(), ""
-	on, at := d, path
+	policy := i.r.base.of(Istio).policy
+	policy.Deadline = cmp.Or(c.timeout, policy.Deadline)
+	d.assume(c.timeout == 0, path, "without timeout Istio bounds no call")
+	var f *failures
+	var long Facts
+	why, on, at := "", d, path
 	if r := c.retry; r != nil {
-		f, on, at = r.apply(&policy), r.d, r.onPath
-		if r.perTry > 0 && policy.Deadline > 0 && r.perTry >= policy.Deadline {
-			long, longAt = r.perTry, r.d.at(r.perTryPath).Position
-		}
-	} else if f != nil {
+		f, on, at = r.apply(&policy, &long), r.d, r.onPath
+	} else if !d.based {
+		f = &istioDefault
 		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
 	}
 	if f != nil {
@@ -410,17 +358,17 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	}
 	if policy.Attempts > 1 && policy.HintLimit == anyHint {
 		policy.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	for _, each := range to {
-		p, extras := policy, foreign{of: Istio, retries: unlimited}
+		p, extras := policy, Istio.known()
+		extras.retries = unlimited
 		hash := false
 		var rest []source
-		fields := map[string]config.Position{}
 		if t := each.rule; t != nil {
 			t.edit(&p)
 			extras, hash = t.extras, t.hash
-			t.routed, fields = true, t.fields
+			t.routed = true
 			rest = []source{t.d.source(t.path)}
 		}
 		if c.retry != nil {
@@ -428,17 +376,18 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		}
 		extras.retried, extras.ignoresHints = f, true
 		extras.hosts = c.retry.hosts(hash)
-		extras.facts = each.facts
-		extras.facts.Methods, extras.facts.LongAttempt, extras.facts.LongAttemptAt = c.methods, long, longAt
-		if each.rule == nil && !i.r.base.given {
-			extras.facts.Unknown = []string{"breaker", "budget", "limit"}
+		facts := &extras.facts
+		*facts = each.facts
+		facts.Methods, facts.LongAttempt, facts.LongAttemptAt = c.methods, long.LongAttempt, long.LongAttemptAt
+		if each.rule == nil {
+			d.unknown(facts, "breaker", "budget", "limit")
 		}
 		on.noteSelection(at, why, each.name)
 		var others []string
 		if name != "" {
 			others = []string{each.name + "/" + name}
 		}
-		i.r.add(d, each.name, others, path, p, preset, extras.at(fields), rest...)
+		i.r.add(d, each.name, others, path, p, extras, rest...)
 	}
 }
 
@@ -468,13 +417,12 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 		if !slices.ContainsFunc(all, func(known destination) bool { return known.name == to.name && known.rule == to.rule }) {
 			all = append(all, to)
 		}
-		i.d.noteUnread(dest, "routing, not how calls are made")
-		i.d.noteUnread(r, "routing, not how calls are made")
+		i.d.noteUnread(dest, routingWhy)
+		i.d.noteUnread(r, routingWhy)
 	}
 	return all
 }
 
-// millis is a duration that Istio accepts.
 func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -503,8 +451,8 @@ type istioRetry struct {
 }
 
 // apply sets the retries in p, which has the timeout of the route, and returns the failures that
-// are retried.
-func (r *istioRetry) apply(p *lull.Policy) *failures {
+// are retried. A time for an attempt that has no effect is in facts.
+func (r *istioRetry) apply(p *lull.Policy, facts *Facts) *failures {
 	p.Attempts = r.retries + 1
 	if r.base > 0 {
 		p.Backoff = proxyWaits(r.base, min(r.base, math.MaxInt64/proxyGrowth)*proxyGrowth)
@@ -513,6 +461,7 @@ func (r *istioRetry) apply(p *lull.Policy) *failures {
 	case r.perTry > 0 && p.Deadline > 0 && r.perTry >= p.Deadline:
 		r.d.note(Changed, r.perTryPath, "it has no effect in Istio, since it is not less than the timeout")
 		p.AttemptTimeout = lull.NoTimeout
+		facts.LongAttempt, facts.LongAttemptAt = r.perTry, r.d.at(r.perTryPath).Position
 	case r.perTry > 0:
 		p.AttemptTimeout = r.perTry
 	}
@@ -529,11 +478,9 @@ func (r *istioRetry) apply(p *lull.Policy) *failures {
 func (r *istioRetry) hosts(hash bool) hosts {
 	h := istioHosts
 	if r == nil {
-		h.others = !hash
-		return h
+		r = &istioRetry{}
 	}
-	h.others = r.others || !hash && !r.same
-	if r.remote {
+	if h.others = r.others || !hash && !r.same; r.remote {
 		h.priorities = 2
 	}
 	return h
@@ -546,16 +493,12 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
 	n, ok := o.Whole("attempts", 0, math.MaxInt32, "a whole number from 0")
 	if ok {
-		r.retries = int(min(n, 999))
-		if n > 999 {
-			d.note(Changed, o.At("attempts"), "a policy makes at most 1000 attempts")
-		}
+		r.retries = d.attempts(n, o.At("attempts")) - 1
 	}
 	if r.retries == 0 && (ok || !o.Has("attempts")) {
 		for _, name := range []string{"perTryTimeout", "retryOn", "retryRemoteLocalities"} {
 			if o.Has(name) {
-				n := o.Node.Get(name)
-				d.Wrong(n, o.At(name), "given where attempts is 0", "nothing beside attempts: 0, which switches retries off", "")
+				d.Wrong(o.Field(name), o.At(name), "given where attempts is 0", "nothing beside attempts: 0, which switches retries off", "")
 			}
 		}
 	}
@@ -574,17 +517,15 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	} else {
 		r.implied = append(r.implied, "without retryOn Istio retries after "+otherwise.String())
 	}
-	if r.base == 0 && !i.r.base.given {
+	if r.base == 0 && !d.based {
 		r.implied = append(r.implied, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
 		r.others, r.same = others, !others
-		if r.same {
-			d.noteAbout(hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
-		}
+		d.noteAbout(r.same, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
 	}
 	if r.remote, _ = o.Bool("retryRemoteLocalities"); r.remote {
-		d.noteAbout(hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
+		d.noteAbout(true, hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
 	}
 	o.NoMore("attempts", "perTryTimeout", "retryOn", "backoff", "retryIgnorePreviousHosts", "retryRemoteLocalities")
 	return r
@@ -599,18 +540,10 @@ type spec struct {
 	namespace string
 }
 
-func (i *istioReader) ruleHost(o *tree.Object) string {
-	host := o.String("host")
-	if host == "" {
-		i.d.Wrong(o.Node, o.At("host"), "missing", "the host that the rule is for", "")
-	}
-	return host
-}
-
 // destinationRules reads the traffic policies of a host and of its subsets. Several rules may have
 // them; Istio takes the first traffic policy, and the first subset of a name.
 func (i *istioReader) destinationRules(full string, specs []spec) {
-	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: foreign{of: Istio, retries: unlimited},
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: known{foreign: foreign{of: Istio, retries: unlimited}},
 		subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
 	i.rules[full] = whole
 	var taken *tree.Object
@@ -646,9 +579,9 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 			if !twice {
 				subsets[name], whole.labels[name] = content(o.Node), o.Node.Get("labels")
 			}
-			s.d.noteUnread(o, "routing, not how calls are made")
+			s.d.noteUnread(o, routingWhy)
 		}
-		s.d.noteUnread(s.o, "not how calls are made")
+		s.d.noteUnread(s.o, plainWhy)
 	}
 }
 
@@ -661,7 +594,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	if od := o.Object("outlierDetection"); od != nil {
 		t.has("breaker", d, od.Path)
 		t.extras.ejection = nil
-		t.ejec = i.outlier(od, &t.extras)
+		t.ejec = i.outlier(od, &t.extras.foreign)
 	}
 	if b := o.Object("retryBudget"); b != nil {
 		t.has("budget", d, b.Path)
@@ -671,12 +604,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
 		}
-		t.paid = func(p *lull.Policy) {
-			c, ok := budget.policy()
-			if p.Budget = c; !ok {
-				p.Attempts = 1
-			}
-		}
+		t.paid = budget.bound
 	}
 	if n, path := o.Get("portLevelSettings"); n != nil {
 		d.note(Lost, path, "a dependency has one policy for all its ports: name one for each in the policy file")
@@ -692,51 +620,42 @@ const transportWhy = "connections, and who waits for one, are the http.Transport
 // connectionPool reads the limits of calls. Those of connections are lost.
 func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
 	d := i.d
-	limit, retries := int64(0), int64(0)
-	t.retriesAt = ""
-	if h := o.Object("http"); h != nil {
-		const allowed = "a whole number from 0"
-		limit, _ = h.Whole("http2MaxRequests", 0, math.MaxInt32, allowed)
-		retries, _ = h.Whole("maxRetries", 0, math.MaxInt32, allowed)
-		if limit > 0 {
-			t.has("limit.in_flight", d, h.At("http2MaxRequests"))
-		}
-		if retries > 0 {
-			t.has("budget", d, h.At("maxRetries"))
-			t.retriesAt, t.retriesIn = h.At("maxRetries"), d
-		}
-		if retries > 0 && !paid && t.extras.budget != nil {
-			d.note(Lost, h.At("maxRetries"), "the retryBudget of the host takes its place, in Istio as well")
-			paid = true
-		}
-		if retries > 0 && retries < math.MaxInt32 && !paid {
-			t.bound = &bound{d, h.At("maxRetries"), stockWhy}
-		} else if retries == math.MaxInt32 {
-			d.note(Aside, h.At("maxRetries"), noLimitWhy)
-		}
-		for _, name := range []string{"http1MaxPendingRequests", "maxRequestsPerConnection", "maxConcurrentStreams"} {
-			if n, ok := h.Whole(name, 0, math.MaxInt32, allowed); ok && n > 0 {
-				d.note(Lost, h.At(name), transportWhy)
-			}
-		}
-		d.lost(h, Lost, transportWhy, "idleTimeout", "http2KeepAlive")
-		d.lost(h, Aside, "protocols, not how calls are made", "h2UpgradePolicy", "useClientProtocol")
-		h.NoMore("http1MaxPendingRequests", "http2MaxRequests", "maxRequestsPerConnection", "maxRetries", "idleTimeout",
-			"h2UpgradePolicy", "useClientProtocol", "maxConcurrentStreams", "http2KeepAlive")
+	const allowed = "a whole number from 0"
+	h, tcp := o.Object("http"), o.Object("tcp")
+	limit, _ := h.Whole("http2MaxRequests", 0, math.MaxInt32, allowed)
+	retries, _ := h.Whole("maxRetries", 0, math.MaxInt32, allowed)
+	if limit > 0 {
+		t.has("limit.in_flight", d, h.At("http2MaxRequests"))
 	}
-	if tcp := o.Object("tcp"); tcp != nil {
-		d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
-		tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
+	if t.retriesAt = ""; retries > 0 {
+		at := h.At("maxRetries")
+		t.has("budget", d, at)
+		t.retriesAt, t.retriesIn = at, d
+		inherited := !paid && t.extras.budget != nil
+		d.noteIf(inherited, Lost, at, "the retryBudget of the host takes its place, in Istio as well")
+		if !d.noLimit(at, retries) && !paid && !inherited {
+			t.bound = &bound{d, at, stockWhy}
+		}
 	}
+	for _, name := range []string{"http1MaxPendingRequests", "maxRequestsPerConnection", "maxConcurrentStreams"} {
+		n, ok := h.Whole(name, 0, math.MaxInt32, allowed)
+		d.noteIf(ok && n > 0, Lost, h.At(name), transportWhy)
+	}
+	d.lost(h, Lost, transportWhy, "idleTimeout", "http2KeepAlive")
+	d.lost(h, Aside, "protocols, not how calls are made", "h2UpgradePolicy", "useClientProtocol")
+	h.NoMore("http1MaxPendingRequests", "http2MaxRequests", "maxRequestsPerConnection", "maxRetries", "idleTimeout",
+		"h2UpgradePolicy", "useClientProtocol", "maxConcurrentStreams", "http2KeepAlive")
+	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration",
+		"idleTimeout")
+	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
-	given := i.r.base.given
 	t.extras.retries = limitOr(retries)
 	return func(p *lull.Policy) {
-		if limit > 0 || !given {
+		if limit > 0 || !d.based {
 			p.Limit = limitOf(limitOr(limit))
 		}
-		if (retries > 0 || !given) && p.MaxAttempts() > 1 {
-			p.Budget = maxRetries(limitOr(retries))
+		if retries > 0 || !d.based {
+			boundRetries(p, limitOr(retries))
 		}
 	}
 }
@@ -749,23 +668,18 @@ func limitOr(n int64) int64 {
 	return n
 }
 
-// retryBudget reads a retryBudget.
 func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
 	b := proxyBudget{percent: 20, least: 3}
-	if f, ok := o.Float("percent", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 }); ok {
+	if f, ok := percentIn(o, "percent"); ok {
 		b.percent = f
 	}
-	if n, ok := o.Whole("minRetryConcurrency", 0, unlimited, "a whole number from 0 to 4294967295"); ok && n > 0 {
+	if n, ok := o.Whole("minRetryConcurrency", 0, unlimited, allowedUint32); ok && n > 0 {
 		b.least = int(n)
 	} else {
 		i.d.note(Assumed, o.Path, "without minRetryConcurrency Istio has 3")
 	}
-	if !o.Has("percent") {
-		i.d.note(Assumed, o.Path, "without percent Istio has 20 %")
-	}
-	if o.Has("budgetInterval") {
-		b.interval, _ = o.Duration("budgetInterval", 0, "zero or a duration such as 10s", tree.ParseGo)
-	}
+	i.d.noteIf(!o.Has("percent"), Assumed, o.Path, "without percent Istio has 20 %")
+	b.interval, _ = o.Duration("budgetInterval", 0, "zero or a duration such as 10s", tree.ParseGo)
 	o.NoMore("percent", "minRetryConcurrency", "budgetInterval")
 	return b
 }
@@ -777,72 +691,49 @@ var istioOutlierFields = []string{"consecutiveErrors", "splitExternalLocalOrigin
 func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy) {
 	d := i.d
 	const allowed = "a whole number from 0"
-	count := func(name string, otherwise int64) int64 {
+	count := func(name string, otherwise int64) int {
 		if n, ok := o.Whole(name, 0, unlimited, allowed); ok {
-			return n
+			otherwise = n
 		}
-		return otherwise
+		return int(min(otherwise, math.MaxInt32))
 	}
-	five := count("consecutive5xxErrors", 5)
-	gateway := count("consecutiveGatewayErrors", 0)
-	if old, ok := o.Whole("consecutiveErrors", 0, math.MaxInt32, allowed); ok && gateway == 0 {
-		gateway = old
+	x := ejection{five: count("consecutive5xxErrors", 5), gateway: count("consecutiveGatewayErrors", 0), base: 30 * time.Second}
+	if old, ok := o.Whole("consecutiveErrors", 0, math.MaxInt32, allowed); ok && x.gateway == 0 {
+		x.gateway = int(old)
 		d.note(Assumed, o.At("consecutiveErrors"), "Istio has done away with it; it is read as consecutiveGatewayErrors")
 	}
-	x := ejection{base: 30 * time.Second}
-	x.five, x.gateway = int(min(five, math.MaxInt32)), int(min(gateway, math.MaxInt32))
 	x.read(d, o.At("consecutive5xxErrors"), o.At("consecutiveGatewayErrors"))
 	if t, ok := d.millis(o, "baseEjectionTime"); ok {
 		x.base = t
 	}
 	x.max = max(300*time.Second, x.base)
-	if o.Has("interval") {
-		if t, ok := d.millis(o, "interval"); ok {
-			if x.interval = t; x.consecutive() > 0 {
-				d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
-			}
-		}
+	if x.interval, _ = d.millis(o, "interval"); x.interval > 0 && x.ejects() {
+		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
 	}
-	x.most = 10
-	at := o.Path
-	if n, ok := o.Whole("maxEjectionPercent", 0, 100, "a whole number from 0 to 100"); ok {
-		x.most, at = int(n), o.At("maxEjectionPercent")
-	}
-	if x.most < 100 && x.consecutive() > 0 {
-		d.noteAbout(ejected, Lost, at, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", x.most))
-	}
-	if n, ok := o.Whole("minHealthPercent", 0, 100, "a whole number from 0 to 100"); ok && n > 0 {
-		if x.panic = int(n); x.consecutive() > 0 {
-			d.noteAbout(ejected, Lost, o.At("minHealthPercent"), panicWhy)
-		}
+	x.most = int(upTo(100, o, "maxEjectionPercent", 10))
+	x.readMost(d, pathIn(o, "maxEjectionPercent"))
+	if x.panic = int(upTo(100, o, "minHealthPercent", 0)); x.panic > 0 && x.ejects() {
+		d.noteAbout(true, ejected, Lost, o.At("minHealthPercent"), panicWhy)
 	}
 	split, _ := o.Bool("splitExternalLocalOriginErrors")
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {
-		d.Wrong(o.Node.Get("consecutiveLocalOriginFailures"), o.At("consecutiveLocalOriginFailures"), "given without splitExternalLocalOriginErrors", "both or none", "")
+		d.Wrong(o.Field("consecutiveLocalOriginFailures"), o.At("consecutiveLocalOriginFailures"), "given without splitExternalLocalOriginErrors", "both or none", "")
 	}
-	if split {
-		d.note(Lost, o.At("splitExternalLocalOriginErrors"), "a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
-	}
+	d.noteIf(split, Lost, o.At("splitExternalLocalOriginErrors"),
+		"a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
 	d.lost(o, Lost, "what counts as a failure is lullhttp's business (WithStatus)", "outlierDetectionHttpErrorCodes")
 	o.NoMore(istioOutlierFields...)
-	if x.consecutive() == 0 {
-		for _, name := range []string{"baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval"} {
-			if o.Has(name) {
-				d.note(Lost, o.At(name), "nothing is left for which a breaker would open")
-			}
-		}
+	if !x.ejects() {
+		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
 		return func(p *lull.Policy) { p.Breaker.Off = true }
 	}
 	var implied []string
-	for name, has := range map[string]string{"consecutive5xxErrors": "5", "baseEjectionTime": "30s"} {
-		if !o.Has(name) {
-			implied = append(implied, name+" "+has)
+	for _, each := range [][2]string{{"baseEjectionTime", "30s"}, {"consecutive5xxErrors", "5"}} {
+		if !o.Has(each[0]) {
+			implied = append(implied, each[0]+" "+each[1])
 		}
 	}
-	if slices.Sort(implied); len(implied) > 0 {
-		d.note(Assumed, o.Path, "what is not said is as Istio has it: "+strings.Join(implied, ", "))
-	}
-	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
+	x.becomesBreaker(d, o.Path, "Istio", implied)
 	extras.ejection = &x
 	return func(p *lull.Policy) { p.Breaker = x.policy() }
 }

@@ -46,9 +46,7 @@ func (w *writer) istio() []*tree.Node {
 			taken[f.host] = true
 		}
 	}
-	for _, d := range w.set.File.Dependencies {
-		note := w.of(d)
-		p := d.Policy.WithDefaults()
+	w.each("Istio", func(d config.Dependency, p lull.Policy, note noter) {
 		f := w.destination(d.Name)
 		host := f.host
 		if host == "" {
@@ -72,10 +70,7 @@ func (w *writer) istio() []*tree.Node {
 		case f.subset == "" && !h.own:
 			h.own, h.whole = true, t
 		}
-		noteUnsupported(p, "Istio", note)
-		w.facts(d)
-	}
-	w.services()
+	})
 	var services, rules []*tree.Node
 	for _, h := range hosts {
 		services = append(services, object(istioVersion, "VirtualService", h.name, tree.NewMap().
@@ -90,7 +85,7 @@ func (w *writer) istio() []*tree.Node {
 // destination are the host and the subset that a dependency had in Istio; none if it is of another
 // system.
 func (w *writer) destination(name string) Facts {
-	f := w.set.facts[name]
+	f := w.set.known[name].facts
 	if w.set.Format(name) != Istio || !properHost(f.host) || f.subset != "" && !properHost(f.subset) {
 		return Facts{}
 	}
@@ -107,25 +102,17 @@ var labels = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9](
 
 // rule is the spec of the DestinationRule; nil: there is nothing to say.
 func (h *istioHost) rule() *tree.Node {
-	rule := tree.NewMap().Set("host", tree.String(h.name))
-	if h.whole != nil && len(h.whole.Members) > 0 {
-		rule.Set("trafficPolicy", h.whole)
-	}
+	rule := tree.NewMap().Set("host", h.name).SetIf(h.whole != nil && len(h.whole.Members) > 0, "trafficPolicy", h.whole)
 	subsets := tree.ListOf()
 	for _, part := range h.parts {
 		if part.labels == nil {
 			part.note(Assumed, "", "the labels of the subset "+part.name+" are in none of the files: they are to be filled in")
 		}
-		s := tree.NewMap().Set("name", tree.String(part.name)).Set("labels", part.labels)
-		if part.inherits(h.whole); len(part.policy.Members) > 0 {
-			s.Set("trafficPolicy", part.policy)
-		}
-		subsets.Items = append(subsets.Items, s)
+		part.inherits(h.whole)
+		subsets.Items = append(subsets.Items, tree.NewMap().Set("name", part.name).Set("labels", part.labels).
+			SetIf(len(part.policy.Members) > 0, "trafficPolicy", part.policy))
 	}
-	if len(subsets.Items) > 0 {
-		rule.Set("subsets", subsets)
-	}
-	if len(rule.Members) == 1 {
+	if rule.SetIf(len(subsets.Items) > 0, "subsets", subsets); len(rule.Members) == 1 {
 		return nil
 	}
 	return rule
@@ -133,22 +120,16 @@ func (h *istioHost) rule() *tree.Node {
 
 // inherits switches off in the policy of a subset what it would otherwise have from that of the host.
 func (part istioPart) inherits(whole *tree.Node) {
-	if whole.Get("outlierDetection") != nil && part.policy.Get("outlierDetection") == nil {
-		part.policy.Set("outlierDetection", tree.NewMap().Set("consecutive5xxErrors", tree.Int(0)))
-	}
-	if whole.Get("connectionPool") != nil && part.policy.Get("connectionPool") == nil {
-		part.policy.Set("connectionPool", tree.NewMap().Set("http", tree.NewMap().
-			Set("http2MaxRequests", tree.Int(math.MaxInt32)).Set("maxRetries", tree.Int(math.MaxInt32))))
-	}
-	if whole.Get("retryBudget") != nil && part.policy.Get("retryBudget") == nil {
-		part.note(Changed, "budget", "the subset has the retryBudget of its host, which Istio cannot switch off")
-	}
+	missing := func(name string) bool { return whole.Get(name) != nil && part.policy.Get(name) == nil }
+	part.policy.SetIf(missing("outlierDetection"), "outlierDetection", tree.NewMap().Set("consecutive5xxErrors", 0))
+	part.policy.SetIf(missing("connectionPool"), "connectionPool", tree.NewMap().Set("http", tree.NewMap().
+		Set("http2MaxRequests", math.MaxInt32).Set("maxRetries", math.MaxInt32)))
+	part.note.changed(missing("retryBudget"), "budget",
+		"the subset has the retryBudget of its host, which Istio cannot switch off")
 }
 
-// object is a Kubernetes object.
 func object(version, kind, name string, spec *tree.Node) *tree.Node {
-	return tree.NewMap().Set("apiVersion", tree.String(version)).Set("kind", tree.String(kind)).
-		Set("metadata", tree.NewMap().Set("name", tree.String(name))).Set("spec", spec)
+	return tree.NewMap().Set("apiVersion", version).Set("kind", kind).Set("metadata", tree.NewMap().Set("name", name)).Set("spec", spec)
 }
 
 // host is the name of a dependency as the name of a host and of an object. No other dependency has
@@ -172,9 +153,7 @@ func (w *writer) host(name string, taken map[string]bool, note noter) string {
 		host = own + "-" + strconv.Itoa(n)
 	}
 	taken[host] = true
-	if host != name {
-		note(Changed, "", "hosts have names of DNS: it becomes "+host)
-	}
+	note.changed(host != name, "", "hosts have names of DNS: it becomes "+host)
 	return host
 }
 
@@ -185,101 +164,68 @@ var (
 
 // istioRoute writes the route for a policy that has its defaults.
 func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
-	destination := tree.NewMap().Set("host", tree.String(host))
-	if subset != "" {
-		destination.Set("subset", tree.String(subset))
-	}
+	destination := tree.NewMap().Set("host", host).SetIf(subset != "", "subset", subset)
 	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", destination)))
-	attempts := p.MaxAttempts()
-	if p.Hedge.Attempts > 1 {
-		note(Changed, "hedge", "Istio does not hedge, so the policy is written as one that retries as often")
-	}
-	deadline := p.Deadline
-	if attempts < 2 && waits.Bounded(p) {
-		note(Changed, "attempt_timeout", "Istio bounds an attempt only where there are retries: it is the timeout of the call")
-		deadline = p.AttemptTimeout
-		note(Changed, "deadline", "attempt_timeout is less, and there is one attempt")
-	}
+	attempts, deadline := proxyDeadline(p, "Istio", note)
 	if deadline > 0 {
-		route.Set("timeout", tree.String(pretty.Duration(millis(deadline, "deadline", "Istio", note))))
+		route.Set("timeout", pretty.Duration(millis(deadline, "deadline", "Istio", note)))
 	}
-	if attempts < 2 {
-		return route.Set("retries", tree.NewMap().Set("attempts", tree.Int(0)))
+	retries := tree.NewMap().Set("attempts", attempts-1)
+	if route.Set("retries", retries); attempts < 2 {
+		return route
 	}
-	retries := tree.NewMap().Set("attempts", tree.Int(attempts-1))
 	if waits.Bounded(p) {
 		t := millis(p.AttemptTimeout, "attempt_timeout", "Istio", note)
-		if p.Deadline > 0 && t >= toMillis(p.Deadline) {
-			note(Changed, "attempt_timeout", "rounded it is not less than the timeout, so that it has no effect in Istio")
-		}
-		retries.Set("perTryTimeout", tree.String(pretty.Duration(t)))
+		note.changed(p.Deadline > 0 && t >= toMillis(p.Deadline), "attempt_timeout",
+			"rounded it is not less than the timeout, so that it has no effect in Istio")
+		retries.Set("perTryTimeout", pretty.Duration(t))
 	}
 	f := w.failures(d.Name, p)
 	on, left := f.istioOn()
-	retries.Set("retryOn", tree.String(on))
-	if len(left) > 0 {
-		note(Lost, "", "Istio knows no status "+joined(left))
-	}
+	retries.Set("retryOn", on)
+	note.lost(len(left) > 0, "", "Istio knows no status "+joined(left))
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
-	if whole := base.Truncate(time.Millisecond); whole != base { // the longest duration that there is
-		note(Changed, "backoff.base", "Istio counts in whole milliseconds")
-		base = whole
-	}
-	retries.Set("backoff", tree.String(pretty.Duration(base)))
+	whole := base.Truncate(time.Millisecond) // it is something else for the longest duration that there is
+	note.changed(whole != base, "backoff.base", "Istio counts in whole milliseconds")
+	retries.Set("backoff", pretty.Duration(whole))
 	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)
-	if !w.set.foreign[d.Name].ignoresHints {
-		note(Lost, "hint_limit", "Istio does not look at Retry-After")
-	}
+	note.lost(!w.set.known[d.Name].ignoresHints, "hint_limit", "Istio does not look at Retry-After")
 	w.unsafe(d, "Istio retries a request whether it is safe to repeat or not: match the methods that are")
-	return route.Set("retries", retries)
+	return route
 }
 
 // istioHosts writes which host a retry goes to, if the dependency comes from a proxy.
 func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
-	known := w.set.foreign[name]
+	known := w.set.known[name]
 	if known.of != Envoy && known.of != Istio {
 		return
 	}
 	h := known.hosts
-	switch {
-	case !h.others:
-		retries.Set("retryIgnorePreviousHosts", &tree.Node{Kind: tree.Bool, Text: "false"})
-	case h.more != istioHosts.more:
-		note(Changed, "", fmt.Sprintf("Istio looks for a host that was not tried %d times, not %d", 1+istioHosts.more, 1+h.more))
-	}
-	if h.priorities > 0 {
-		retries.Set("retryRemoteLocalities", tree.True())
-	}
-	if h.priorities > 0 && h.priorities != 2 {
-		note(Changed, "", fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
-	}
+	retries.SetIf(!h.others, "retryIgnorePreviousHosts", false)
+	note.changed(h.others && h.more != istioHosts.more, "",
+		fmt.Sprintf("Istio looks for a host that was not tried %d times, not %d", 1+istioHosts.more, 1+h.more))
+	retries.SetIf(h.priorities > 0, "retryRemoteLocalities", true)
+	note.changed(h.priorities > 0 && h.priorities != 2, "",
+		fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
 }
 
 // trafficPolicy writes the DestinationRule for a policy that has its defaults.
 func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Node {
-	t := tree.NewMap()
-	pool := tree.NewMap()
-	if p.Limit.InFlight > 0 {
-		pool.Set("http2MaxRequests", tree.Int(p.Limit.InFlight))
-	}
+	pool := tree.NewMap().SetIf(p.Limit.InFlight > 0, "http2MaxRequests", p.Limit.InFlight)
 	b, most := w.bounds(name, p, note)
 	if b == nil && most < math.MaxInt32 {
-		pool.Set("maxRetries", tree.Int(max(most, 1)))
-		if most == 0 {
-			note(Changed, "budget", "Istio cannot say that no retry is paid for: it is one at a time")
-		}
+		pool.Set("maxRetries", max(most, 1))
+		note.changed(most == 0, "budget", "Istio cannot say that no retry is paid for: it is one at a time")
 	}
-	if len(pool.Members) > 0 {
-		t.Set("connectionPool", tree.NewMap().Set("http", pool))
-	}
+	t := tree.NewMap().SetIf(len(pool.Members) > 0, "connectionPool", tree.NewMap().Set("http", pool))
 	if e := w.ejection(name, p, false, "Istio", note); e != nil {
 		t.Set("outlierDetection", istioOutlier(*e, note))
 	}
 	if b != nil {
-		n := tree.NewMap().Set("percent", tree.Float(b.percent)).Set("minRetryConcurrency", tree.Int(max(b.least, 1)))
+		n := tree.NewMap().Set("percent", b.percent).Set("minRetryConcurrency", max(b.least, 1))
 		if b.interval > 0 {
-			n.Set("budgetInterval", tree.String(pretty.Duration(toMillis(b.interval))))
+			n.Set("budgetInterval", pretty.Duration(toMillis(b.interval)))
 			note(Assumed, "budget.window", "budgetInterval is new in Istio; older ones refuse it")
 		}
 		t.Set("retryBudget", n)
@@ -289,23 +235,9 @@ func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Nod
 
 // istioOutlier writes an ejection. Istio does not have its longest time and its jitter.
 func istioOutlier(e ejection, note noter) *tree.Node {
-	if e.max != max(300*time.Second, e.base) {
-		note(Lost, "breaker.open_max", "Istio cannot say it: it is 300s, or the first if that is longer")
-	}
-	if e.jitter > 0 {
-		note(Lost, "breaker.open_jitter", "Istio cannot say it")
-	}
-	n := tree.NewMap().Set("consecutive5xxErrors", tree.Int(e.five))
-	if e.gateway > 0 {
-		n.Set("consecutiveGatewayErrors", tree.Int(e.gateway))
-	}
-	if e.percent > 0 {
-		note(Lost, "breaker.failure_rate", "Istio cannot say it")
-	} else if e.interval > 0 {
-		n.Set("interval", tree.String(pretty.Duration(toMillis(e.interval))))
-	}
-	if e.panic > 0 {
-		n.Set("minHealthPercent", tree.Int(e.panic))
-	}
-	return n.Set("baseEjectionTime", tree.String(pretty.Duration(toMillis(e.base)))).Set("maxEjectionPercent", tree.Int(e.most))
+	e.unsaid("Istio", note)
+	return tree.NewMap().Set("consecutive5xxErrors", e.five).SetIf(e.gateway > 0, "consecutiveGatewayErrors", e.gateway).
+		SetIf(e.percent == 0 && e.interval > 0, "interval", pretty.Duration(toMillis(e.interval))).
+		SetIf(e.panic > 0, "minHealthPercent", e.panic).
+		Set("baseEjectionTime", pretty.Duration(toMillis(e.base))).Set("maxEjectionPercent", e.most)
 }

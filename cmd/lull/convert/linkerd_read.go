@@ -11,7 +11,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -35,11 +34,8 @@ var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "b
 
 // isLinkerdService reports whether n is a Service of Kubernetes with such annotations.
 func isLinkerdService(n *tree.Node) bool {
-	if kind := n.Get("kind"); kind == nil || kind.Text != "Service" {
-		return false
-	}
 	all := n.Get("metadata").Get("annotations")
-	return all != nil && slices.ContainsFunc(all.Members, func(m tree.Member) bool { return isLinkerd(m.Key) })
+	return textOf(n.Get("kind")) == "Service" && all != nil && slices.ContainsFunc(all.Members, func(m tree.Member) bool { return isLinkerd(m.Key) })
 }
 
 func isLinkerd(annotation string) bool {
@@ -49,11 +45,9 @@ func isLinkerd(annotation string) bool {
 func (r *reading) linkerd(docs []*document) {
 	profiles := map[string]bool{}
 	for _, d := range docs {
-		if d.root.Get("kind") != nil && d.root.Get("kind").Text == "ServiceProfile" {
-			if name := d.root.Get("metadata").Get("name"); name != nil {
-				first, _, _ := strings.Cut(name.Text, ".")
-				profiles[first] = true
-			}
+		if name := d.root.Get("metadata").Get("name"); name != nil && textOf(d.root.Get("kind")) == "ServiceProfile" {
+			first, _, _ := strings.Cut(name.Text, ".")
+			profiles[first] = true
 		}
 	}
 	for _, d := range docs {
@@ -62,7 +56,7 @@ func (r *reading) linkerd(docs []*document) {
 			continue
 		}
 		switch kind, version := o.Field("kind"), o.Field("apiVersion"); {
-		case kind != nil && kind.Text == "ServiceProfile":
+		case textOf(kind) == "ServiceProfile":
 			o.Get("kind")
 			d.version(o, "linkerd.io", []string{linkerdVersion})
 			r.profile(d, o, d.metadata(o))
@@ -93,7 +87,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		facts.serviceAt(n.name, n.namespace)
 		d.lost(route, Aside, "which requests are meant", "condition")
 		d.lost(route, Lost, "lull decides by the status what has failed", "responseClasses")
-		p, preset := r.base.of(Linkerd)
+		p := r.base.of(Linkerd).policy
 		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
 		p.Deadline = linkerdTimeout
 		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
@@ -103,26 +97,21 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
 		}
 		retried, given := route.Bool("isRetryable")
-		if given && !retried {
-			d.note(Aside, route.At("isRetryable"), offWhy)
-		}
-		extras := foreign{of: Linkerd, ignoresHints: true, facts: facts}
-		if retried {
-			fields["attempts"] = d.at(route.At("isRetryable")).Position
-			at := route.At("isRetryable")
+		d.noteIf(given && !retried, Aside, route.At("isRetryable"), offWhy)
+		extras := Linkerd.known()
+		extras.ignoresHints, extras.facts, extras.places = true, facts, fields
+		if at := route.At("isRetryable"); retried {
+			fields["attempts"] = d.at(at).Position
 			p.Attempts, p.Backoff, p.Timeouts, p.Budget = mostAttempts, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, lull.TimeoutsNever, pays
-			if o := spec.Field("retryBudget"); o != nil {
+			if spec.Field("retryBudget") != nil {
 				fields["budget"] = d.at(spec.At("retryBudget")).Position
 			}
 			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
-			d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+			d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 		}
-		if p.HintLimit == anyHint {
-			p.HintLimit = engine.DefaultHintLimit
-		}
-		full := strings.TrimSpace(n.name + " " + name)
-		r.add(d, full, nil, route.Path, p, preset, extras.at(fields))
+		heedHints(&p)
+		r.add(d, strings.TrimSpace(n.name+" "+name), nil, route.Path, p, extras)
 	}
 }
 
@@ -134,65 +123,49 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 	if !isGRPCPath(textOf(n.Get("pathRegex"))) {
 		all = d.methodsIn(n.Get("method"), all)
 	}
-	for _, field := range []string{"all", "any"} {
-		if inner := n.Get(field); inner != nil {
-			for _, item := range inner.Items {
-				all = d.conditionMethods(item, all)
-			}
-		}
+	for _, item := range slices.Concat(n.Get("all").Elements(), n.Get("any").Elements()) {
+		all = d.conditionMethods(item, all)
 	}
 	return all
 }
 
-// linkerdBudget reads the retry budget of a profile.
 func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	c := budget.Config{Ratio: linkerdRatio, Floor: linkerdFloor, Window: linkerdTTL}
 	var missing []string
 	o := spec.Object("retryBudget")
 	ratio, ok := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
-	switch {
-	case !ok:
+	if ok {
+		c.Ratio = min(max(ratio, budget.MinRatio), budget.MaxRatio)
+		d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
+		d.noteIf(ratio > budget.MaxRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
+	} else {
 		missing = append(missing, "retryRatio 0.2")
-	case ratio < budget.MinRatio:
-		c.Ratio = budget.MinRatio
-		d.note(Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
-	case ratio > budget.MaxRatio:
-		c.Ratio = budget.MaxRatio
-		d.note(Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
-	default:
-		c.Ratio = ratio
 	}
 	if n, ok := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0"); ok {
 		c.Floor = min(float64(n), budget.MaxFloor)
-		if float64(n) > budget.MaxFloor {
-			d.note(Changed, o.At("minRetriesPerSecond"), "a budget has a floor of at most a million a second")
-		}
+		d.noteIf(float64(n) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"),
+			"a budget has a floor of at most a million a second")
 	} else {
 		missing = append(missing, "minRetriesPerSecond 10")
 	}
 	if t, ok := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo); ok {
 		c.Window = min(max(t, budget.MinWindow), budget.MaxWindow)
-		if c.Window != t {
-			d.note(Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
-		}
+		d.noteIf(c.Window != t, Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
 	} else {
 		missing = append(missing, "ttl 10s")
 	}
-	if len(missing) > 0 {
-		d.note(Assumed, spec.Path, "as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
-	}
+	d.noteIf(len(missing) > 0, Assumed, spec.Path,
+		"as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
 	return c
 }
 
-// annotated reads the annotations of a Service.
 func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]bool) {
 	meta := o.Object("metadata")
 	name := meta.String("name")
 	all := meta.Object("annotations")
 	for _, m := range all.Node.Members {
-		if !isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key) {
-			d.note(Lost, all.At(m.Key), "this annotation is not read here")
-		}
+		d.noteIf(!isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, all.At(m.Key),
+			"this annotation is not read here")
 	}
 	for _, part := range []*tree.Object{meta, o} {
 		for _, m := range part.Rest() {
@@ -216,23 +189,20 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 	}
 	if profiles[name] {
 		for _, m := range all.Node.Members {
-			if isLinkerd(m.Key) {
-				d.note(Lost, all.At(m.Key), "Linkerd ignores it, since the Service has a ServiceProfile")
-				all.Get(m.Key)
-			}
+			d.noteIf(isLinkerd(m.Key), Lost, all.At(m.Key), "Linkerd ignores it, since the Service has a ServiceProfile")
 		}
 		rest()
 		return
 	}
-	p, preset := r.base.of(Linkerd)
-	fields := map[string]config.Position{}
+	p := r.base.of(Linkerd).policy
+	extras := Linkerd.known()
+	extras.ignoresHints, extras.places = true, map[string]config.Position{}
 	span := func(annotation, field string, into *time.Duration) {
 		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
 			*into = orNone(shortest(t))
-			fields[field] = d.at(all.At(annotation)).Position
+			extras.places[field] = d.at(all.At(annotation)).Position
 		}
 	}
-	extras := foreign{of: Linkerd, ignoresHints: true}
 	http, grpc := all.String("retry.linkerd.io/http"), all.String("retry.linkerd.io/grpc")
 	limit, limited := all.Whole("retry.linkerd.io/limit", 0, math.MaxUint16, "a whole number from 0 to 65535")
 	span("retry.linkerd.io/timeout", "attempt_timeout", &p.AttemptTimeout)
@@ -245,44 +215,31 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 		p.AttemptTimeout = lull.NoTimeout
 	}
 	if http == "" && grpc == "" {
-		if limited {
-			d.note(Lost, all.At("retry.linkerd.io/limit"), "without retry.linkerd.io/http or grpc there are no retries")
-		}
+		d.noteIf(limited, Lost, all.At("retry.linkerd.io/limit"), "without retry.linkerd.io/http or grpc there are no retries")
 	} else {
 		at := all.Path
 		for _, annotation := range []string{"retry.linkerd.io/grpc", "retry.linkerd.io/http", "retry.linkerd.io/limit"} {
 			if n := all.Field(annotation); n != nil {
-				fields["attempts"] = d.at(all.At(annotation)).Position
+				extras.places["attempts"] = d.at(all.At(annotation)).Position
 			}
 		}
-		switch {
-		case !limited:
+		if !limited {
 			limit = linkerdLimit
 			d.note(Assumed, at, "without retry.linkerd.io/limit there is one retry")
-		case limit == 0:
-			limit = linkerdLimit
-			d.note(Changed, all.At("retry.linkerd.io/limit"), "Linkerd reads over a limit of 0: there is one retry, as without it")
 		}
-		if limit >= mostAttempts {
-			d.note(Changed, all.At("retry.linkerd.io/limit"), "a policy makes at most 1000 attempts")
-		}
-		p.Attempts = int(min(limit, mostAttempts-1)) + 1
+		d.noteIf(limit == 0, Changed, all.At("retry.linkerd.io/limit"),
+			"Linkerd reads over a limit of 0: there is one retry, as without it")
+		p.Attempts = d.attempts(max(limit, linkerdLimit), all.At("retry.linkerd.io/limit"))
 		p.Backoff = backoff.Schedule{Jitter: backoff.Equal, Base: 50 * time.Millisecond, Cap: 250 * time.Millisecond}
-		p.Timeouts = lull.TimeoutsNever
-		if p.AttemptTimeout > 0 {
-			p.Timeouts = lull.TimeoutsAlways
-		}
+		p.Timeouts = timeoutsIf(p.AttemptTimeout > 0)
 		for _, annotation := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
-			if all.Has(annotation) {
-				d.note(Changed, all.At(annotation), "a policy has no list of answers; lull retries those that may be transient")
-			}
+			d.noteIf(all.Has(annotation), Changed, all.At(annotation),
+				"a policy has no list of answers; lull retries those that may be transient")
 		}
 		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
-		d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+		d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	if p.HintLimit == anyHint {
-		p.HintLimit = engine.DefaultHintLimit
-	}
+	heedHints(&p)
 	rest()
-	r.add(d, name, nil, all.Path, p, preset, extras.at(fields))
+	r.add(d, name, nil, all.Path, p, extras)
 }

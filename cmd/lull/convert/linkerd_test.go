@@ -13,10 +13,7 @@ import (
 // A route that may be retried is bounded by the budget of its profile alone; without one Linkerd's counts.
 func TestServiceProfilesOfLinkerd(t *testing.T) {
 	profile := func(spec string) (lull.Policy, Report) {
-		set, report, err := Read([]File{{"p.yaml", []byte("apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a}\nspec: " + spec + "\n")}}, Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", spec, err)
-		}
+		set, report := readSet(t, "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a}\nspec: "+spec+"\n")
 		d, ok := set.File.Dependency("a x")
 		if !ok {
 			t.Fatalf("%s: no dependency", spec)
@@ -52,15 +49,8 @@ func TestServiceProfilesOfLinkerd(t *testing.T) {
 
 // Annotations are those of a Service without a profile.
 func TestAnnotationsOfLinkerd(t *testing.T) {
-	read := func(text string) (*Set, Report) {
-		set, report, err := Read([]File{{"s.yaml", []byte(text)}}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return set, report
-	}
 	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/http: 5xx, retry.linkerd.io/timeout: 1s}}\n"
-	set, report := read(service)
+	set, report := readSet(t, service)
 	d, _ := set.File.Dependency("a")
 	if p := d.Policy; p.Attempts != 2 || p.AttemptTimeout != time.Second || p.Deadline != lull.NoTimeout || p.Timeouts != lull.TimeoutsAlways || p.Backoff != (backoff.Schedule{Jitter: backoff.Equal, Base: 50 * time.Millisecond, Cap: 250 * time.Millisecond}) || !p.Budget.Unlimited {
 		t.Errorf("%+v", p)
@@ -68,16 +58,14 @@ func TestAnnotationsOfLinkerd(t *testing.T) {
 	if !strings.Contains(report.String(), "there is one retry") {
 		t.Errorf("reported\n%s", report)
 	}
-	set, report = read(service + "---\napiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a.b.svc.cluster.local}\nspec: {routes: [{name: x}]}\n")
+	set, report = readSet(t, service+"---\napiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a.b.svc.cluster.local}\nspec: {routes: [{name: x}]}\n")
 	if _, ok := set.File.Dependency("a"); ok || !strings.Contains(report.String(), "since the Service has a ServiceProfile") {
 		t.Errorf("beside a profile: %t\n%s", ok, report)
 	}
 }
 
 func FuzzLinkerd(f *testing.F) {
-	seeds(f)
 	f.Add([]byte("apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nspec: {retryBudget: {retryRatio: 1e-9, ttl: 99999h}, routes: [{isRetryable: true, timeout: 1ns}]}"))
 	f.Add([]byte("apiVersion: v1\nkind: Service\nmetadata: {annotations: {retry.linkerd.io/grpc: x, retry.linkerd.io/limit: 65535, retry.linkerd.io/timeout: 1ns}}"))
-	from := Linkerd
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &from) })
+	fuzz(f, new(Linkerd))
 }

@@ -20,21 +20,18 @@ type scalar struct {
 }
 
 func scalars(n *tree.Node, path, key string) (all []scalar) {
-	for i, item := range n.Items {
-		switch {
-		case item.Kind >= tree.List:
-			all = append(all, scalars(item, tree.Element(path, i), key)...)
-		case item.Kind > tree.Null:
-			all = append(all, scalar{tree.Element(path, i), key, n, i, item.Text})
+	add := func(i int, v *tree.Node, path, key string) {
+		if v.Kind >= tree.List {
+			all = append(all, scalars(v, path, key)...)
+		} else if v.Kind > tree.Null {
+			all = append(all, scalar{path, key, n, i, v.Text})
 		}
 	}
+	for i, item := range n.Items {
+		add(i, item, tree.Element(path, i), key)
+	}
 	for i, m := range n.Members {
-		switch {
-		case m.Value.Kind >= tree.List:
-			all = append(all, scalars(m.Value, tree.Join(path, m.Key), m.Key)...)
-		case m.Value.Kind > tree.Null:
-			all = append(all, scalar{tree.Join(path, m.Key), m.Key, n, i, m.Value.Text})
-		}
+		add(i, m.Value, tree.Join(path, m.Key), m.Key)
 	}
 	return all
 }
@@ -57,8 +54,7 @@ func withoutPlaces(docs []*tree.Node, to Format) string {
 	for _, d := range docs {
 		text = append(text, d.JSON()...)
 	}
-	o := Options{}
-	out, err := Convert([]File{{"x.json", text}}, to, o)
+	out, err := Convert([]File{{"x.json", text}}, to, Options{})
 	var b strings.Builder
 	if err != nil {
 		b.WriteString("error: " + err.Error())
@@ -80,22 +76,11 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	}
 	var files []string
 	for _, pattern := range []string{"testdata/found/*.yaml", "testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*-to-*.out"} {
-		all, err := filepath.Glob(pattern)
-		if err != nil || len(all) == 0 {
-			t.Fatal(pattern, err)
-		}
-		files = append(files, all...)
+		files = append(files, must(filepath.Glob(pattern))...)
 	}
 	tried := 0
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs, err := parse("", data)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		docs := must(parse(name, must(os.ReadFile(name))))
 		if format, ok := recognise(docs[0]); ok && format == Lull {
 			continue // package config refuses what it does not know
 		}
@@ -144,11 +129,7 @@ func TestFilesThatPeopleHave(t *testing.T) {
 		},
 		"route_noretry.yaml": {"static_resources.clusters[0].circuit_breakers.thresholds[0].max_retries"},
 	} {
-		data, err := os.ReadFile("testdata/found/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := Convert([]File{{name, data}}, Lull, Options{})
+		out, err := Convert(open(t, "found/"+name), Lull, Options{})
 		if (err == nil) != (want != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -189,9 +170,7 @@ func TestTheReportIsTrue(t *testing.T) {
 		{"virtual_hosts: [{name: v, domains: ['*'], retry_policy: {retry_on: 5xx, num_retries: 7}, routes: [{match: {}, route: {cluster: a, retry_policy: {retry_on: 5xx}}}]}]", Lost, "virtual_hosts[0].retry_policy", "has its own", 3},
 	} {
 		out := convert(t, File{"x.yaml", []byte(c.text)}, Lull, Options{})
-		if entry(out.Report, c.kind, c.path, c.why) == nil {
-			t.Errorf("%s\nnot reported as %v: %s, %s:\n%s", c.text, c.kind, c.path, c.why, out.Report)
-		}
+		noted(t, out.Report, c.kind, c.path, c.why)
 		b := policies(t, out.Data)[0].Policy.Budget
 		if stock := slices.ContainsFunc(out.Report, func(e Entry) bool { return strings.Contains(e.Why, "it is the stock here") }); stock && b.Unlimited || c.stock != b.Stock && c.stock > 0 {
 			t.Errorf("%s\nthe budget is %+v:\n%s", c.text, b, out.Report)

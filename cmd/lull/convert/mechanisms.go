@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // Mechanisms that policies and proxies both have, with differences.
@@ -35,6 +39,14 @@ func (b proxyBudget) policy() (c budget.Config, ok bool) {
 		c.Stock = min(max(float64(b.least), 1), budget.MaxStock)
 	}
 	return c, b.percent > 0 || b.least > 0
+}
+
+// bound sets the budget of p. One that pays for no retry switches them off.
+func (b proxyBudget) bound(p *lull.Policy) {
+	c, ok := b.policy()
+	if p.Budget = c; !ok {
+		p.Attempts, p.Hedge = 1, hedge.Config{}
+	}
 }
 
 // proxyBudgetOf is the inverse, for a budget that is not Unlimited.
@@ -75,17 +87,47 @@ func (e ejection) consecutive() int {
 	return e.five + e.gateway
 }
 
+func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }
+
+const nothingOpens = "nothing is left for which a breaker would open"
+
+// becomesBreaker records that the outlier detection at path becomes a breaker. implied is what its system has by default.
+func (e ejection) becomesBreaker(d *document, path, system string, implied []string) {
+	d.noteIf(len(implied) > 0, Assumed, path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
+	d.noteAbout(true, ejected, Changed, path, breakerWhy)
+}
+
+// readMost records what happens to the share of endpoints that may be ejected, which is at path.
+func (e ejection) readMost(d *document, path string) {
+	d.noteAbout(e.most < 100 && e.ejects(), ejected, Lost, path,
+		fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
+}
+
+// upTo reads a field that is a whole number from 0 to most.
+func upTo(most int64, o *tree.Object, name string, otherwise int64) int64 {
+	if n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most)); ok {
+		return n
+	}
+	return otherwise
+}
+
+// pathIn is the path of a field of o, or that of o if it has none.
+func pathIn(o *tree.Object, name string) string {
+	path, _ := o.PathOf(name)
+	return cmp.Or(path, o.Path)
+}
+
 // read records what happens to the two numbers at these paths.
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:
-		d.noteAbout(ejected, Lost, five, "a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
+		d.noteAbout(true, ejected, Lost, five,
+			"a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
 	case e.gateway > 0 && e.five > 0:
-		d.noteAbout(ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
+		d.noteAbout(true, ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
 	}
 }
 
-// policy is the breaker that comes nearest.
 func (e ejection) policy() breaker.Config {
 	c := breaker.Config{Consecutive: -1, ConsecutiveFor: -1, OpenFor: e.base, OpenMax: e.base, OpenJitter: -1}
 	if n := e.consecutive(); n > 0 {
@@ -105,6 +147,14 @@ func (e ejection) policy() breaker.Config {
 		c.OpenMax += e.jitter // OpenMax includes the jitter
 	}
 	return c
+}
+
+// unsaid records what a system that has neither the longest time, nor the jitter, nor a share cannot say.
+func (e ejection) unsaid(system string, note noter) {
+	note.lost(e.max != max(300*time.Second, e.base), "breaker.open_max",
+		system+" cannot say it: it is 300s, or the first if that is longer")
+	note.lost(e.jitter > 0, "breaker.open_jitter", system+" cannot say it")
+	note.lost(e.percent > 0, "breaker.failure_rate", system+" cannot say it")
 }
 
 // ejectionOf is the outlier detection that comes nearest to a breaker. ok is false if each would

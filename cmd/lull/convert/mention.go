@@ -79,7 +79,7 @@ func off(n *tree.Node) bool {
 		d, err := time.ParseDuration(n.Text)
 		return err == nil && d == 0
 	case tree.Map:
-		return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m tree.Member) bool { return !off(m.Value) })
+		return len(n.Members) > 0 && !n.Any(func(n *tree.Node) bool { return !off(n) })
 	}
 	return false
 }
@@ -88,6 +88,7 @@ const (
 	notReadWhy = "it is not read here"
 	offWhy     = "it is switched off"
 	plainWhy   = "not how calls are made"
+	routingWhy = "routing, " + plainWhy
 	anchorWhy  = "it is there to be referred to"
 )
 
@@ -141,7 +142,7 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 			}
 		}
 		d.note(Aside, path, why)
-	case n.Kind < tree.List, isRelevant(name), flat(n):
+	case n.Kind < tree.List, isRelevant(name), n.Kind == tree.List && !n.Any(func(n *tree.Node) bool { return n.Kind >= tree.List }):
 		d.note(Lost, path, notReadWhy)
 	default:
 		d.inside(key, n, path, why)
@@ -158,16 +159,7 @@ func (d *document) inside(key string, n *tree.Node, path, why string) {
 	}
 }
 
-// opened reports whether something in n was opened.
-func opened(n *tree.Node) bool {
-	return n.Use == tree.Opened || slices.ContainsFunc(n.Items, opened) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return opened(m.Value) })
-}
-
-// flat reports whether n is a list of single values.
-func flat(n *tree.Node) bool {
-	return n.Kind == tree.List && !slices.ContainsFunc(n.Items, func(n *tree.Node) bool { return n.Kind >= tree.List })
-}
+func opened(n *tree.Node) bool { return n.Use == tree.Opened || n.Any(opened) }
 
 // octal records a number that YAML reads as another than it looks.
 func (d *document) octal(n *tree.Node, path string) {
@@ -186,9 +178,8 @@ func (d *document) annotations(root *tree.Node) {
 		return
 	}
 	for _, m := range all.Members {
-		if m.Value.Kind > tree.Null && !isUnrelated(m.Key) {
-			d.note(Lost, tree.Join("metadata.annotations", m.Key), "annotations are not read here")
-		}
+		d.noteIf(m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, tree.Join("metadata.annotations", m.Key),
+			"annotations are not read here")
 	}
 }
 
@@ -201,8 +192,12 @@ func isUnrelated(annotation string) bool {
 	if isRelevant(name) || isRelevant(domain) {
 		return false
 	}
-	return !ok || slices.ContainsFunc(otherDomains, func(s string) bool { return domain == s || strings.HasSuffix(domain, "."+s) }) ||
+	return !ok || isOtherDomain(domain) ||
 		slices.ContainsFunc(otherAnnotations, func(part string) bool { return strings.Contains(plain(name), part) })
+}
+
+func isOtherDomain(name string) bool {
+	return slices.ContainsFunc(otherDomains, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) })
 }
 
 // unreadObject records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
@@ -216,28 +211,19 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	of := tree.Clip(kind) + " of " + tree.Clip(version)
 	count := root.Count() - d.within
 	root.Use = tree.Told
-	if own := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasPrefix(group, "gateway."); !own && !slices.ContainsFunc(otherDomains, func(s string) bool { return group == s || strings.HasSuffix(group, "."+s) }) {
+	if own := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasPrefix(group, "gateway."); !own && !isOtherDomain(group) {
 		for _, m := range root.Members {
 			d.rest(m.Key, m.Value, m.Key, "")
 		}
 	}
-	left := d.entries[:0]
-	for _, e := range d.entries {
-		switch {
-		case e.Kind == Aside: // one entry for all of it
-			continue
-		case e.Why == notReadWhy:
-			e.Why = of + " is not read here"
-		}
+	d.entries = slices.DeleteFunc(d.entries, func(e Entry) bool { return e.Kind == Aside }) // one entry for all of it
+	for i := range d.entries {
+		e := &d.entries[i]
+		e.Why = field(e.Why == notReadWhy, of+" is not read here", e.Why)
 		count -= max(e.Values, 1)
-		left = append(left, e)
 	}
-	d.entries = left
 	clear(d.noted)
-	why := of + " says nothing of how calls are made"
-	if len(left) > 0 {
-		why = "the rest of this " + of + " says nothing of how calls are made"
-	}
+	why := field(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
 	at := d.at("kind")
 	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

@@ -25,7 +25,6 @@ import (
 
 var whole = flag.Bool("whole", false, "let random tests run for longer")
 
-// rounds is how many random cases each of them has.
 func rounds() uint64 {
 	if *whole {
 		return 20_000
@@ -145,7 +144,6 @@ func differing(a, b lull.Policy) []string {
 	return fields
 }
 
-// retriesOf is how many retries both can make.
 func retriesOf(a, b lull.Policy) int {
 	return min(a.MaxAttempts(), b.MaxAttempts()) - 1
 }
@@ -158,7 +156,6 @@ func reported(r Report, name, field string) bool {
 	})
 }
 
-// file is policies as a file of lull's.
 func file(t testing.TB, policies ...lull.Policy) File {
 	t.Helper()
 	f := &config.PolicyFile{}
@@ -169,14 +166,9 @@ func file(t testing.TB, policies ...lull.Policy) File {
 		}
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: name, Policy: p})
 	}
-	data, err := config.FormatPolicyFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return File{"policies.yaml", data}
+	return File{"policies.yaml", must(config.FormatPolicyFile(f))}
 }
 
-// policies are those of a file of lull's.
 func policies(t testing.TB, data []byte) []config.Dependency {
 	t.Helper()
 	f, err := config.ParsePolicyFile("back.yaml", data)
@@ -231,4 +223,12 @@ func TestPoliciesGoThereAndBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// must is for what a test needs before it begins.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }

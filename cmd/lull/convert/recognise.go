@@ -60,13 +60,6 @@ const certain = "one of: a policy file of lull (dependencies), a gRPC service co
 // serviceConfigFields are those by which a service config of gRPC is recognised.
 var serviceConfigFields = []string{"methodConfig", "retryThrottling", "loadBalancingConfig", "healthCheckConfig", "connectionScaling"}
 
-func isResilience4j(n *tree.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
-		first, _, _ := strings.Cut(m.Key, ".")
-		return plain(first) == "resilience4j"
-	})
-}
-
 func isServiceConfig(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		return slices.ContainsFunc(serviceConfigFields, func(name string) bool { return tree.Fold(m.Key, name) }) ||
@@ -182,19 +175,18 @@ func isCluster(n *tree.Node) bool {
 // hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
 // under names of its own.
 func hasTypes(n *tree.Node) bool {
-	return strings.HasPrefix(fullTypeOf(n), "type.googleapis.com/envoy.") ||
-		slices.ContainsFunc(n.Items, hasTypes) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasTypes(m.Value) })
+	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") || n.Any(hasTypes)
 }
 
-func fullTypeOf(n *tree.Node) string {
-	if t := n.Get("@type"); t != nil {
-		return t.Text
+func typeOf(n *tree.Node) string { return lastOf(textOf(n.Get("@type"))) }
+
+// listed are the items of a List of Kubernetes; nil: root is none.
+func listed(root *tree.Node) *tree.Node {
+	if !strings.HasSuffix(textOf(root.Get("kind")), "List") {
+		return nil
 	}
-	return ""
+	return root.Get("items")
 }
-
-func typeOf(n *tree.Node) string { return lastOf(fullTypeOf(n)) }
 
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 

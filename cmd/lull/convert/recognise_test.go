@@ -32,7 +32,6 @@ func respelt(n *tree.Node, camel func() bool) *tree.Node {
 	return &out
 }
 
-// plainPaths is a report with paths in one spelling.
 func plainPaths(r Report) string {
 	var b strings.Builder
 	for _, e := range r {
@@ -55,14 +54,7 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 		if strings.HasSuffix(name, ".report") || strings.Contains(name, "envoy-to") || strings.Contains(name, "envoy-gateway") {
 			continue
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs, err := parse("", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := must(parse("", must(os.ReadFile(name))))
 		run := func(camel func() bool) Output {
 			var text []byte
 			for _, d := range docs {
@@ -99,19 +91,13 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 		`{"clusterName": "a", "endpoints": []}`:                                                 Envoy,
 		`{"xds": {"gw": [{"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump"}]}}`: Envoy,
 	} {
-		docs, err := parse("", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := must(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); !ok || got != want {
 			t.Errorf("%s is taken for %v, %v, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"services: {web: {image: nginx}}", "gateways: []\nservices: [{kind: Service, metadata: {name: a}}]", "{}", "name: a"} {
-		docs, err := parse("", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := must(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); ok {
 			t.Errorf("%s is taken for %v", text, got)
 		}
@@ -121,38 +107,10 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 // A cluster and a route in two files of a dump make one dependency. A cluster that cannot be
 // recognised has the format of the others in its list.
 func TestPairsOfDumps(t *testing.T) {
-	for _, file := range []string{"testdata/found/pair.yaml"} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := convert(t, File{file, data}, Lull, Options{})
-		p := find(t, out, "payments")
-		if p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.InFlight != 50 || p.Budget.Stock != 100 {
-			t.Errorf("%s: %+v\n%s", file, p, out.Report)
-		}
-		for _, e := range out.Report {
-			if strings.Contains(e.Why, "gRPC") {
-				t.Errorf("%s: %v", file, e)
-			}
-		}
+	out := convert(t, open(t, "found/pair.yaml")[0], Lull, Options{})
+	if p := find(t, out, "payments"); p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.InFlight != 50 || p.Budget.Stock != 100 || strings.Contains(out.Report.String(), "gRPC") {
+		t.Errorf("%+v\n%s", p, out.Report)
 	}
 	enums := `{"name": "a", "circuitBreakers": {"thresholds": [{"priority": 0, "retryBudget": {"budgetPercent": {"value": "25"}}}, {"priority": 1}]}}`
-	if e := entry(convert(t, File{"c.json", []byte(enums)}, Lull, Options{}).Report, Lost, "circuitBreakers.thresholds[1]", "no priorities"); e == nil {
-		t.Error("a priority that is a number is not read")
-	}
-}
-
-// What is nothing known is named, and what would make it clear.
-func TestUnknownDocumentsAreNamed(t *testing.T) {
-	for text, want := range map[string]string{
-		"services: {web: {image: nginx}}": "x:1:1: a mapping of services: want one of: a policy file of lull (dependencies), a gRPC service config (methodConfig)",
-		"{}":                              "x:1:1: an empty mapping: want one of",
-		"[{a: 1}, {name: b}]":             "x:1:2: [0] is a mapping of a: want one of",
-	} {
-		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--from") {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
+	noted(t, convert(t, File{"c.json", []byte(enums)}, Lull, Options{}).Report, Lost, "circuitBreakers.thresholds[1]", "no priorities")
 }

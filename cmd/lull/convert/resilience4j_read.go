@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -15,7 +16,6 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -47,15 +47,16 @@ const (
 // The registries that are read.
 var registries = []string{"retry", "circuitbreaker", "timelimiter", "bulkhead"}
 
-// A registry is what a document has of one.
+// A registry is what a document has of one, by name.
 type registry struct {
-	configs, instances map[string]part4j
+	configs, instances map[string]*tree.Object
 }
 
-// A part4j is a named mapping.
-type part4j struct {
-	node *tree.Node
-	path string
+// registries4j are the registries of a document, by their names.
+type registries4j struct {
+	all   map[string]*registry
+	order []string        // of the instances
+	used  map[string]bool // the paths of the configs that an instance has
 }
 
 func (r *reading) resilience4j(docs []*document) {
@@ -88,38 +89,34 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	if root == nil {
 		return
 	}
-	all := map[string]*registry{}
-	for _, name := range registries {
-		all[name] = &registry{configs: map[string]part4j{}, instances: map[string]part4j{}}
+	s := &registries4j{all: map[string]*registry{}, used: map[string]bool{}}
+	for _, kind := range registries {
+		s.all[kind] = &registry{map[string]*tree.Object{}, map[string]*tree.Object{}}
 	}
-	var order []string
-	d.registries(root, "", all, &order)
-	used := map[string]bool{}
-	for _, name := range order {
+	d.beside(root)
+	d.registries(root, "", s)
+	for _, name := range s.order {
 		if name != elsewise {
-			r.instance(a, d, profiles, name, all, used)
+			r.instance(a, d, profiles, name, s)
 		}
 	}
-	r.unnamed(a, d, profiles, all, used)
-	for _, name := range registries {
-		for _, key := range slices.Sorted(maps.Keys(all[name].configs)) {
-			if c := all[name].configs[key]; !used[c.path] {
-				d.noteWhole(Lost, c.node, c.path, "no instance in this file has it")
+	// The instances called default, and the default configs that no instance in the file has: the code makes instances as well.
+	for _, kind := range registries {
+		of := s.all[kind]
+		if c := of.configs[elsewise]; c != nil && !s.used[c.Path] && of.instances[elsewise] == nil {
+			d.note(Assumed, c.Path,
+				"no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
+			of.instances[elsewise] = d.Object(tree.NewMap(), c.Path)
+		}
+	}
+	r.instance(a, d, profiles, elsewise, s)
+	for _, kind := range registries {
+		for _, name := range slices.Sorted(maps.Keys(s.all[kind].configs)) {
+			if c := s.all[kind].configs[name]; !s.used[c.Path] {
+				d.noteWhole(Lost, c.Node, c.Path, "no instance in this file has it")
 			}
 		}
 	}
-}
-
-// unnamed reads the instances called default, and the default configs that no instance in the file
-// has. The code makes instances as well, and they have them.
-func (r *reading) unnamed(a *application, d *document, profiles []string, all map[string]*registry, used map[string]bool) {
-	for _, kind := range registries {
-		if c, ok := all[kind].configs[elsewise]; ok && !used[c.path] && all[kind].instances[elsewise].node == nil {
-			d.note(Assumed, c.path, "no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
-			all[kind].instances[elsewise] = part4j{tree.NewMap(), c.path}
-		}
-	}
-	r.instance(a, d, profiles, elsewise, all, used)
 }
 
 // beside records what is in a file of Spring Boot beside resilience4j.
@@ -144,51 +141,42 @@ func (d *document) beside(o *tree.Object) {
 
 // registries finds the registries below o, whose keys may be joined by dots: resilience4j.retry. What is
 // beside them in a file of Spring Boot is about something else.
-func (d *document) registries(o *tree.Object, prefix string, all map[string]*registry, order *[]string) {
-	if prefix == "" {
-		d.beside(o)
-	}
-	for _, m := range o.Node.Members {
-		words := strings.Split(strings.TrimPrefix(prefix+"."+m.Key, "."), ".")
-		var of *registry
-		if len(words) > 1 && plain(words[0]) == "resilience4j" {
-			of = all[plain(words[1])]
-		}
-		switch {
-		case plain(words[0]) != "resilience4j":
-		case len(words) == 1:
-			if inner := o.Object(m.Key); inner != nil {
-				d.registries(inner, words[0], all, order)
-			}
-		case of == nil: // of another kind: it is lost
-		case len(words) == 2:
-			if inner := o.Object(m.Key); inner != nil {
-				d.registries(inner, words[0]+"."+words[1], all, order)
-			}
-		case len(words) == 3 && plain(words[2]) == "configs":
-			d.parts(o.Object(m.Key), of.configs, nil)
-		case len(words) == 3 && slices.Contains([]string{"instances", "backends"}, plain(words[2])):
-			d.parts(o.Object(m.Key), of.instances, order)
-		case plain(words[2]) == "configs" && m.Value.Kind == tree.Map:
-			d.part(o, m.Key, strings.Join(words[3:], "."), of.configs, nil)
-		case slices.Contains([]string{"instances", "backends"}, plain(words[2])) && m.Value.Kind == tree.Map:
-			d.part(o, m.Key, strings.Join(words[3:], "."), of.instances, order)
-		} // a single value with a key of more words is lost
-	}
-}
-
-// parts adds the members of o. order has each name once; nil: it is not asked for.
-func (d *document) parts(o *tree.Object, into map[string]part4j, order *[]string) {
+func (d *document) registries(o *tree.Object, prefix string, s *registries4j) {
 	if o == nil {
 		return
 	}
 	for _, m := range o.Node.Members {
-		d.part(o, m.Key, m.Key, into, order)
+		key := strings.TrimPrefix(prefix+"."+m.Key, ".")
+		words := strings.SplitN(key, ".", 4)
+		if plain(words[0]) != "resilience4j" || len(words) > 1 && s.all[plain(words[1])] == nil { // of another kind: it is lost
+			continue
+		}
+		if len(words) < 3 {
+			d.registries(o.Object(m.Key), key, s)
+			continue
+		}
+		into, order := s.all[plain(words[1])].configs, &[]string{}
+		switch plain(words[2]) {
+		case "instances", "backends":
+			into, order = s.all[plain(words[1])].instances, &s.order
+		case "configs":
+		default:
+			continue
+		}
+		if len(words) == 3 {
+			if named := o.Object(m.Key); named != nil {
+				for _, each := range named.Node.Members {
+					d.part(named, each.Key, each.Key, into, order)
+				}
+			}
+		} else if m.Value.Kind == tree.Map { // a single value with a key of more words is lost
+			d.part(o, m.Key, words[3], into, order)
+		}
 	}
 }
 
-// part adds the mapping that o has under key as name.
-func (d *document) part(o *tree.Object, key, name string, into map[string]part4j, order *[]string) {
+// part adds the mapping that o has under key as name. order has each name once.
+func (d *document) part(o *tree.Object, key, name string, into map[string]*tree.Object, order *[]string) {
 	n, path := o.Get(key)
 	if n == nil {
 		if n = o.Field(key); n == nil || n.Kind != tree.Null {
@@ -196,11 +184,12 @@ func (d *document) part(o *tree.Object, key, name string, into map[string]part4j
 		}
 		n = &tree.Node{Kind: tree.Map, Line: n.Line, Column: n.Column} // all of it is left to the configs
 	}
-	if d.Object(n, path) == nil {
+	part := d.Object(n, path)
+	if part == nil {
 		return
 	}
-	into[name] = part4j{n, path}
-	if order != nil && !slices.Contains(*order, name) {
+	into[name] = part
+	if !slices.Contains(*order, name) {
 		*order = append(*order, name)
 	}
 }
@@ -215,19 +204,20 @@ type settings4j struct {
 
 // settings returns the settings of the instance called name; nil: there is none.
 func (of *registry) settings(d *document, kind, name string, used map[string]bool) *settings4j {
-	own, ok := of.instances[name]
-	if !ok {
+	own := of.instances[name]
+	if own == nil {
 		return nil
 	}
-	s := &settings4j{d: d, path: own.path, levels: []*tree.Object{d.Object(own.node, own.path)}}
+	// Each instance reads all of its levels anew.
+	s := &settings4j{d: d, path: own.Path, levels: []*tree.Object{d.Object(own.Node, own.Path)}}
 	seen := map[string]bool{}
 	add := func(config string) bool {
-		c, ok := of.configs[config]
-		if !ok || seen[config] {
+		c := of.configs[config]
+		if c == nil || seen[config] {
 			return false
 		}
-		seen[config], used[c.path] = true, true
-		s.levels = append(s.levels, d.Object(c.node, c.path))
+		seen[config], used[c.Path] = true, true
+		s.levels = append(s.levels, d.Object(c.Node, c.Path))
 		return true
 	}
 	based := false
@@ -264,45 +254,56 @@ func (s *settings4j) level(name string) *tree.Object {
 
 // whole, share and span read a field of the first level that has it, or note that otherwise counts.
 func (s *settings4j) whole(name string, otherwise int) int {
-	o := s.level(name)
-	if o == nil {
-		s.missing = append(s.missing, fmt.Sprintf("%s %d", name, otherwise))
-		return otherwise
+	o := s.first(name, otherwise)
+	if n, ok := o.Whole(name, 1, math.MaxInt32, "a whole number from 1"); ok {
+		return int(n)
 	}
-	n, ok := o.Whole(name, 1, math.MaxInt32, "a whole number from 1")
-	if !ok {
-		return otherwise
-	}
-	return int(n)
+	return otherwise
 }
 
 func (s *settings4j) share(name string, otherwise float64) float64 {
-	o := s.level(name)
-	if o == nil {
-		s.missing = append(s.missing, fmt.Sprintf("%s %v", name, otherwise))
-		return otherwise / 100
-	}
+	o := s.first(name, otherwise)
 	f, ok := o.Float(name, "a percentage above 0 and up to 100", func(f float64) bool { return f >= 0.001 && f <= 100 })
 	if !ok {
-		return otherwise / 100
+		f = otherwise
 	}
 	return f / 100
 }
 
 func (s *settings4j) span(name string, otherwise time.Duration) time.Duration {
+	if t, ok := s.spring(s.first(name, otherwise), name); ok {
+		return t
+	}
+	return otherwise
+}
+
+// first is level for a field of which otherwise counts if none has it.
+func (s *settings4j) first(name string, otherwise any) *tree.Object {
 	o := s.level(name)
 	if o == nil {
 		s.missing = append(s.missing, fmt.Sprintf("%s %v", name, otherwise))
-		return otherwise
 	}
-	t, ok := s.spring(o, name)
-	if !ok {
-		return otherwise
-	}
-	return t
+	return o
 }
 
-// spring reads a duration as Spring Boot does.
+// factor and random read how waits grow, and how much of them is random. given: the file has it.
+func (s *settings4j) factor(o *tree.Object) (f float64, given bool) {
+	if f, given = o.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 }); !given {
+		f = r4jFactor
+		s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
+	}
+	return f, given
+}
+
+func (s *settings4j) random(o *tree.Object) float64 {
+	if !o.Has("randomizedWaitFactor") {
+		s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
+		return r4jRandom
+	}
+	f, _ := o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
+	return f
+}
+
 func (s *settings4j) spring(o *tree.Object, name string) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -315,17 +316,8 @@ func (s *settings4j) spring(o *tree.Object, name string) (time.Duration, bool) {
 // flag reads a field that is true or false. One that is false has an entry: it switches something off.
 func (s *settings4j) flag(o *tree.Object, name string) bool {
 	on, given := o.Bool(name)
-	if given && !on {
-		s.d.note(Aside, o.At(name), offWhy)
-	}
+	s.d.noteIf(given && !on, Aside, o.At(name), offWhy)
 	return on
-}
-
-// assumed notes which defaults counted.
-func (s *settings4j) assumed() {
-	if len(s.missing) > 0 {
-		s.d.note(Assumed, s.path, "as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
-	}
 }
 
 // rest notes what a policy has not.
@@ -369,66 +361,55 @@ func springDuration(text string) (time.Duration, bool) {
 	return time.Duration(total), total < math.MaxInt64
 }
 
-// locate adds the place of a field of a policy, if a level has it.
-func (s *settings4j) locate(fields map[string]config.Position, field, name string) {
-	if o := s.level(name); o != nil {
-		fields[field] = s.d.at(o.At(name)).Position
-	}
-}
-
-// instance adds the dependency of that name.
-func (r *reading) instance(a *application, d *document, profiles []string, name string, all map[string]*registry, used map[string]bool) {
-	p, preset := r.base.of(Resilience4j)
-	extras := foreign{of: Resilience4j, ignoresHints: true, facts: Facts{Service: name}}
-	fields := map[string]config.Position{}
+func (r *reading) instance(a *application, d *document, profiles []string, name string, all *registries4j) {
+	p, extras := r.base.of(Resilience4j).policy, Resilience4j.known()
+	extras.ignoresHints, extras.facts, extras.places = true, Facts{Service: name}, map[string]config.Position{}
 	var rest []source
 	var first string
 	for _, kind := range registries {
-		s := all[kind].settings(d, kind, name, used)
+		s := all.all[kind].settings(d, kind, name, all.used)
 		if s == nil {
 			continue
 		}
-		if first == "" {
-			first = s.path
-		}
+		first = cmp.Or(first, s.path)
 		rest = append(rest, d.sourcesIn(s.path)...)
+		locate := func(field, name string) { // if a level has it
+			if o := s.level(name); o != nil {
+				extras.places[field] = d.at(o.At(name)).Position
+			}
+		}
 		at := d.at(s.path).Position
 		switch kind {
 		case "retry":
 			s.retry(&p)
-			s.locate(fields, "attempts", "maxAttempts")
-			s.locate(fields, "backoff.base", "waitDuration")
+			locate("attempts", "maxAttempts")
+			locate("backoff.base", "waitDuration")
 		case "circuitbreaker":
-			fields["breaker"] = at
+			extras.places["breaker"] = at
 			p.Breaker = s.breaker()
-			s.locate(fields, "breaker.min_calls", "minimumNumberOfCalls")
-			s.locate(fields, "breaker.slow_call", "slowCallDurationThreshold")
+			locate("breaker.min_calls", "minimumNumberOfCalls")
+			locate("breaker.slow_call", "slowCallDurationThreshold")
 		case "timelimiter":
-			s.locate(fields, "attempt_timeout", "timeoutDuration")
+			locate("attempt_timeout", "timeoutDuration")
 			p.AttemptTimeout = orNone(shortest(s.span("timeoutDuration", r4jTimeout)))
 		case "bulkhead":
-			fields["limit.in_flight"] = at
+			extras.places["limit.in_flight"] = at
 			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: shortest(s.span("maxWaitDuration", 0))}
 		}
-		s.assumed()
+		d.noteIf(len(s.missing) > 0, Assumed, s.path,
+			"as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
 		s.rest()
 	}
 	if first == "" {
 		return // a mistake
 	}
-	if p.HintLimit == anyHint {
-		p.HintLimit = engine.DefaultHintLimit
-	}
-	r.add(d, a.nameFor(name, profiles, p), nil, first, p, preset, extras.at(fields), rest...)
+	heedHints(&p)
+	r.add(d, a.nameFor(name, profiles, p), nil, first, p, extras, rest...)
 }
 
 // retry sets the attempts and the waits.
 func (s *settings4j) retry(p *lull.Policy) {
-	p.Attempts = s.whole("maxAttempts", r4jAttempts)
-	if p.Attempts > mostAttempts {
-		p.Attempts = mostAttempts
-		s.d.note(Changed, s.level("maxAttempts").At("maxAttempts"), "a policy makes at most 1000 attempts")
-	}
+	p.Attempts = s.d.attempts(int64(s.whole("maxAttempts", r4jAttempts))-1, s.level("maxAttempts").At("maxAttempts"))
 	p.Backoff = s.waits(p.Attempts)
 	p.Timeouts, p.RateLimitedBase = lull.TimeoutsAlways, waits.SameWhenRateLimited
 	if p.Attempts == 1 {
@@ -437,7 +418,7 @@ func (s *settings4j) retry(p *lull.Policy) {
 		return
 	}
 	s.d.note(Changed, s.path, "resilience4j retries every exception unless it is told which; lull those that may be transient")
-	s.d.noteAbout(hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
+	s.d.noteAbout(true, hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
 }
 
 // waits reads the waits. Only the level that has waitDuration decides about them; of those below it
@@ -455,15 +436,8 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	factor, given := 1.0, false
 	longest := time.Duration(0)
 	if exponential {
-		if l := at("exponentialBackoffMultiplier"); l != nil {
-			factor, given = l.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 })
-		}
-		if !given {
-			factor = r4jFactor
-			s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
-		}
-		if l := at("exponentialMaxWaitDuration"); l != nil && given {
-			longest, _ = s.spring(l, "exponentialMaxWaitDuration")
+		if factor, given = s.factor(at("exponentialBackoffMultiplier")); given {
+			longest, _ = s.spring(at("exponentialMaxWaitDuration"), "exponentialMaxWaitDuration")
 		}
 	}
 	if wait == 0 {
@@ -480,15 +454,9 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	longest = max(shortest(longest), time.Millisecond)
 	switch {
 	case random:
-		share := r4jRandom
-		if o.Has("randomizedWaitFactor") {
-			share, _ = o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
-		} else {
-			s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
-		}
-		if share != 0.2 {
-			s.d.note(Changed, o.Path, fmt.Sprintf("resilience4j spreads a wait by %v up and down; here it is a fifth, with the same mean", share))
-		}
+		share := s.random(o)
+		s.d.noteIf(share != 0.2, Changed, o.Path,
+			fmt.Sprintf("resilience4j spreads a wait by %v up and down; here it is a fifth, with the same mean", share))
 		return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: min(wait, longest), MaxBackoff: longest, BackoffMultiplier: factor})
 	case exponential:
 		return backoff.Schedule{Jitter: backoff.None, Base: min(wait, longest), Cap: longest, Factor: factor}
@@ -496,7 +464,6 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	return backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: wait, Cap: wait}
 }
 
-// breaker reads a circuit breaker.
 func (s *settings4j) breaker() breaker.Config {
 	d := s.d
 	c := breaker.Config{Consecutive: -1, OpenJitter: -1,
@@ -530,11 +497,7 @@ func (s *settings4j) breaker() breaker.Config {
 		return c
 	}
 	if s.flag(o, "enableExponentialBackoff") {
-		factor, given := o.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 })
-		if !given {
-			factor = r4jFactor
-			s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
-		}
+		factor, given := s.factor(o)
 		c.OpenMax = 24 * time.Hour
 		if longest, ok := s.spring(o, "exponentialMaxWaitDurationInOpenState"); ok && given {
 			c.OpenMax = max(shortest(longest), c.OpenFor)
@@ -542,12 +505,7 @@ func (s *settings4j) breaker() breaker.Config {
 		d.note(Changed, o.Path, fmt.Sprintf("the open time grows by %v from one opening to the next; here it doubles", factor))
 	}
 	if s.flag(o, "enableRandomizedWait") {
-		share := r4jRandom
-		if o.Has("randomizedWaitFactor") {
-			share, _ = o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
-		} else {
-			s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
-		}
+		share := s.random(o)
 		d.note(Changed, o.Path, fmt.Sprintf("resilience4j spreads the open time by %v up and down; here it is up to half longer", share))
 		c.OpenJitter, c.OpenMax = 0, max(c.OpenMax, c.OpenFor+c.OpenFor/2)
 	}

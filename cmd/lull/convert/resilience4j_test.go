@@ -15,10 +15,7 @@ import (
 // read4j returns the policy of the instance called a, and the report.
 func read4j(t *testing.T, text string) (lull.Policy, Report) {
 	t.Helper()
-	set, report, err := Read([]File{{"application.yml", []byte(text)}}, Options{})
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
+	set, report := readSet(t, text)
 	d, ok := set.File.Dependency("a")
 	if !ok {
 		t.Fatalf("no dependency of\n%s", text)
@@ -123,9 +120,7 @@ func TestMistakesInResilience4j(t *testing.T) {
 }
 
 func FuzzResilience4j(f *testing.F) {
-	seeds(f)
 	f.Add([]byte("resilience4j.retry.instances: {a: {waitDuration: 1s, enableExponentialBackoff: true, maxAttempts: 999999}}"))
 	f.Add([]byte("resilience4j: {circuitbreaker: {instances: {a: {baseConfig: b}}, configs: {b: {slidingWindowType: TIME_BASED, slidingWindowSize: 2147483647}}}}"))
-	from := Resilience4j
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &from) })
+	fuzz(f, new(Resilience4j))
 }

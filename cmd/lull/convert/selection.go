@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/waits"
 )
@@ -99,10 +100,7 @@ func (f failures) retried(status int) bool {
 func (f failures) apply(p *lull.Policy) (why string) {
 	var also, not []string
 	resets := f.includes("reset", "5xx", "gateway-error")
-	p.Timeouts = lull.TimeoutsNever
-	if resets || f.includes("deadline-exceeded") {
-		p.Timeouts = lull.TimeoutsAlways
-	}
+	p.Timeouts = timeoutsIf(resets || f.includes("deadline-exceeded"))
 	p.RateLimitedBase = waits.Patience(p.Backoff)
 	if f.retried(rateLimited) || f.includes("resource-exhausted") {
 		p.RateLimitedBase = waits.SameWhenRateLimited
@@ -112,20 +110,15 @@ func (f failures) apply(p *lull.Policy) (why string) {
 			also = append(also, strconv.Itoa(status))
 		}
 	}
-	if !resets && !f.includes("connect-failure") {
-		also = append(also, "refused connections")
+	for _, each := range [][2]string{{"connect-failure", "refused connections"}, {"refused-stream", "refused streams"}, {"", "connections that break"}} {
+		if !resets && !f.includes(each[0]) {
+			also = append(also, each[1])
+		}
 	}
-	if !resets && !f.includes("refused-stream") {
-		also = append(also, "refused streams")
-	}
-	if !resets {
-		also = append(also, "connections that break")
-	}
-	if f.includes("5xx") {
-		not = append(not, "501, 505 to 508, 510, 511, 525, 526")
-	}
-	if f.includes("retriable-4xx") {
-		not = append(not, "409")
+	for _, each := range [][2]string{{"5xx", "501, 505 to 508, 510, 511, 525, 526"}, {"retriable-4xx", "409"}} {
+		if f.includes(each[0]) {
+			not = append(not, each[1])
+		}
 	}
 	for _, status := range f.statuses {
 		if f.includes(statusCodes) && status != rateLimited && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.includes("5xx")) {
@@ -148,6 +141,13 @@ func (f failures) apply(p *lull.Policy) (why string) {
 		return ""
 	}
 	return "a policy has no such list: lull " + strings.Join(parts, ", and ") + " (lullhttp.WithStatus decides otherwise, in code)"
+}
+
+func timeoutsIf(retried bool) engine.TimeoutRetries {
+	if retried {
+		return lull.TimeoutsAlways
+	}
+	return lull.TimeoutsNever
 }
 
 // codes are the gRPC codes that are retried, as gRPC itself reads them from a route (gRFC A44).
@@ -176,15 +176,8 @@ func failuresOfCodes(codes []serviceconfig.Code) (f failures, left []string) {
 
 // wholeClass replaces the statuses from 500 by their word, if f has all of them.
 func (f *failures) wholeClass() {
-	fives := 0
-	for _, status := range f.statuses {
-		if status >= 500 {
-			fives++
-		}
-	}
-	if fives == 100 {
-		f.on = append(f.on, "5xx")
-		f.statuses = slices.DeleteFunc(f.statuses, func(status int) bool { return status >= 500 })
+	if rest := slices.DeleteFunc(slices.Clone(f.statuses), func(status int) bool { return status >= 500 }); len(f.statuses)-len(rest) == 100 {
+		f.on, f.statuses = append(f.on, "5xx"), rest
 	}
 }
 

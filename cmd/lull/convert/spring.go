@@ -19,9 +19,9 @@ import (
 
 // isSpring reports whether a document is of a Spring Boot application.
 func isSpring(n *tree.Node) bool {
-	return isResilience4j(n) || n.Get("apiVersion") == nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		first, _, _ := strings.Cut(m.Key, ".")
-		return first == "spring"
+		return plain(first) == "resilience4j" || first == "spring" && n.Get("apiVersion") == nil
 	})
 }
 
@@ -47,16 +47,11 @@ func applications(docs []*document) (all []*application) {
 	for _, d := range docs {
 		stems[d.place()] = true
 		activations[d] = d.activation()
-		for _, set := range activations[d].sets() {
-			for _, name := range set {
-				profiles[name] = true
-			}
+		for _, name := range slices.Concat(activations[d].sets...) {
+			profiles[name] = true
 		}
-	}
-	for _, d := range docs {
-		if _, own := profileOf(d.place(), nil, nil); own != "" {
-			profiles[own] = true
-		}
+		_, own := profileOf(d.place(), nil, nil)
+		profiles[own] = true // it may be empty, which nobody looks for
 	}
 	byName := map[string]*application{}
 	for _, specific := range []bool{false, true} { // profile-specific files count after all others
@@ -73,14 +68,14 @@ func applications(docs []*document) (all []*application) {
 			}
 			when := activations[d]
 			if own != "" {
-				when = allOf{when, profile(own)}
+				when = allOf(when, profile(own))
 			}
 			a.docs = append(a.docs, springDocument{d, when})
 		}
 	}
 	for _, a := range all {
 		for _, d := range a.docs {
-			for _, set := range d.when.sets() {
+			for _, set := range d.when.sets {
 				slices.Sort(set)
 				a.try(slices.Compact(set))
 			}
@@ -123,70 +118,55 @@ func profileOf(name string, files, profiles map[string]bool) (base, profile stri
 	return name, ""
 }
 
-// An activation says with which profiles a document counts.
-type activation interface {
-	// on reports whether it counts with these profiles.
-	on(profiles []string) bool
-	// sets are sets of profiles to try: those with which it may count, or may not.
-	sets() [][]string
+// An activation says with which profiles a document counts. sets are sets of profiles to try: those with which it may count, or may
+// not.
+type activation struct {
+	on   func(profiles []string) bool
+	sets [][]string
 }
 
-type (
-	profile string // one profile
-	not     [1]activation
-	allOf   []activation // the empty one is always
-	anyOf   []activation
-)
-
-func (n profile) on(profiles []string) bool {
-	return slices.Contains(profiles, string(n)) || n == "default" && len(profiles) == 0
-}
-func (n profile) sets() [][]string {
-	if n == "default" {
-		return nil
+func profile(name string) activation {
+	if name == "default" {
+		return activation{on: func(set []string) bool { return len(set) == 0 || slices.Contains(set, name) }}
 	}
-	return [][]string{{string(n)}}
-}
-func (n not) on(profiles []string) bool { return !n[0].on(profiles) }
-func (n not) sets() [][]string          { return n[0].sets() }
-
-func (a allOf) on(profiles []string) bool {
-	return !slices.ContainsFunc(a, func(each activation) bool { return !each.on(profiles) })
+	return activation{func(set []string) bool { return slices.Contains(set, name) }, [][]string{{name}}}
 }
 
-func (a allOf) sets() (all [][]string) {
-	for _, each := range a {
-		sets := each.sets()
-		both := slices.Clone(sets)
-		for _, one := range all {
+func not(a activation) activation {
+	return activation{func(set []string) bool { return !a.on(set) }, a.sets}
+}
+
+// allOf of nothing is always.
+func allOf(all ...activation) activation {
+	var sets [][]string
+	for _, each := range all {
+		both := slices.Clone(each.sets)
+		for _, one := range sets {
 			both = append(both, one)
-			for _, other := range sets {
+			for _, other := range each.sets {
 				both = append(both, slices.Concat(one, other))
 			}
 		}
-		if all = both; len(all) > mostProfiles {
-			all = all[:mostProfiles]
-		}
+		sets = both[:min(len(both), mostProfiles)]
 	}
-	return all
+	return activation{func(set []string) bool {
+		return !slices.ContainsFunc(all, func(each activation) bool { return !each.on(set) })
+	}, sets}
 }
 
-func (a anyOf) on(profiles []string) bool {
-	return slices.ContainsFunc(a, func(each activation) bool { return each.on(profiles) })
-}
-
-func (a anyOf) sets() (all [][]string) {
-	for _, each := range a {
-		if all = append(all, each.sets()...); len(all) > mostProfiles {
-			return all[:mostProfiles]
-		}
+func anyOf(all ...activation) activation {
+	var sets [][]string
+	for _, each := range all {
+		sets = append(sets, each.sets...)
 	}
-	return all
+	return activation{func(set []string) bool {
+		return slices.ContainsFunc(all, func(each activation) bool { return each.on(set) })
+	}, sets[:min(len(sets), mostProfiles)]}
 }
 
 // activation reads when a document counts. An expression that Spring would refuse is a mistake.
 func (d *document) activation() activation {
-	when := allOf{}
+	var when []activation
 	for _, key := range []string{"spring.config.activate.on-profile", "spring.profiles"} {
 		n, at := property(d.root, "", key)
 		if n == nil || n.Kind == tree.Map { // spring.profiles.active is something else
@@ -199,22 +179,22 @@ func (d *document) activation() activation {
 				texts = append(texts, &tree.Node{Kind: tree.Text, Text: text, Line: n.Line, Column: n.Column})
 			}
 		}
-		some := anyOf{}
+		var some []activation
 		for _, text := range texts {
 			p := profileParser{text: text.Text}
-			each, ok := p.expression()
-			if !ok || !text.Scalar() {
+			each, ok := p.operands()
+			if !ok || p.peek() != 0 || !text.Scalar() {
 				d.Wrong(n, at, n.Found(), "a name of a profile, or an expression such as prod & (eu | us)", "")
-				return when
+				return allOf(when...)
 			}
 			some = append(some, each)
 		}
-		when = append(when, some)
+		when = append(when, anyOf(some...))
 	}
 	if n, _ := property(d.root, "", "spring.config.activate.on-cloud-platform"); n != nil && n.Scalar() {
 		when = append(when, profile(strings.ToLower(n.Text)))
 	}
-	return when
+	return allOf(when...)
 }
 
 // property finds a property below n, at the path to it. Its words may be joined by dots or be keys
@@ -247,11 +227,6 @@ type profileParser struct {
 	depth int
 }
 
-func (p *profileParser) expression() (activation, bool) {
-	a, ok := p.operands()
-	return a, ok && p.peek() == 0
-}
-
 func (p *profileParser) peek() byte {
 	if p.text = strings.TrimLeft(p.text, " \t"); p.text == "" {
 		return 0
@@ -262,42 +237,42 @@ func (p *profileParser) peek() byte {
 func (p *profileParser) operands() (activation, bool) {
 	first, ok := p.operand()
 	if !ok {
-		return nil, false
+		return first, false
 	}
 	all := []activation{first}
 	operator := p.peek()
 	for p.peek() == '&' || p.peek() == '|' {
 		if p.peek() != operator {
-			return nil, false
+			return first, false
 		}
 		p.text = p.text[1:]
 		next, ok := p.operand()
 		if !ok {
-			return nil, false
+			return next, false
 		}
 		all = append(all, next)
 	}
 	if operator == '|' {
-		return anyOf(all), true
+		return anyOf(all...), true
 	}
-	return allOf(all), true
+	return allOf(all...), true
 }
 
 func (p *profileParser) operand() (activation, bool) {
 	if p.depth++; p.depth > 100 {
-		return nil, false
+		return activation{}, false
 	}
 	defer func() { p.depth-- }()
 	switch p.peek() {
 	case '!':
 		p.text = p.text[1:]
 		a, ok := p.operand()
-		return not{a}, ok
+		return not(a), ok
 	case '(':
 		p.text = p.text[1:]
 		a, ok := p.operands()
 		if !ok || p.peek() != ')' {
-			return nil, false
+			return a, false
 		}
 		p.text = p.text[1:]
 		return a, true
@@ -321,7 +296,7 @@ func (a *application) merged(profiles []string) *document {
 			continue
 		}
 		if m.File == "" {
-			m.File, m.prefix = d.File, d.prefix
+			m.File, m.prefix, m.based = d.File, d.prefix, d.based
 			m.root.Line, m.root.Column = d.root.Line, d.root.Column
 		}
 		for _, member := range d.root.Members {

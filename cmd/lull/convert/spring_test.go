@@ -89,17 +89,12 @@ func TestFilesOfSpring(t *testing.T) {
 		{[]File{base, file("x/application-eu-1.yml", "5")}, "a (eu-1): 5 200ms, a (prod): 4 200ms, a: 3 200ms"},
 		{[]File{base, file("y/application-prod.yml", "9")}, "a (2): 9 500ms, a (prod): 4 200ms, a: 3 200ms"},
 		{[]File{file("application-prod.yml", "9")}, "a: 9 500ms"},
-		{[]File{file("shop.yml", "3"), file("shop-prod.yml", "9"), {"application-prod.yml", nil}}, "a (prod): 9 500ms, a: 3 500ms"},
+		{[]File{file("shop.yml", "3"), file("shop-prod.yml", "9"), {"application-prod.yml", []byte("spring.application.name: x\n")}}, "a (prod): 9 500ms, a: 3 500ms"},
 		{[]File{{"shop.yml", append(base.Data, "---\nspring.config.activate.on-profile: '!test'\nx: y\n"...)}, file("shop-prod.yml", "9")}, "a (prod): 9 200ms, a: 3 200ms"},
 		{[]File{file("product.yml", "3"), file("product-composite.yml", "9")}, "a (2): 9 500ms, a: 3 500ms"},
 		{[]File{file("shop.yml", "3"), file("shop2-prod.yml", "9")}, "a (2): 9 500ms, a: 3 500ms"},
 		{[]File{{"application.yml", []byte("spring.application.name: shop\n")}, file("application-prod.yml", "9")}, "a: 9 500ms"},
 	} {
-		for i := range c.files {
-			if c.files[i].Data == nil {
-				c.files[i].Data = []byte("spring.application.name: x\n")
-			}
-		}
 		got, report := attempts4j(t, c.files...)
 		if got != c.want {
 			t.Errorf("%s, want %s\n%s", got, c.want, report)
@@ -143,9 +138,7 @@ func TestPlaceholdersOfSpring(t *testing.T) {
 		if fmt.Sprint(d.Policy.Attempts) != want || d.Policy.Backoff.Base != time.Second || d.Policy.Backoff.Factor != 1.5 {
 			t.Errorf("%s: %+v", value, d.Policy)
 		}
-		if entry(report, Assumed, `["resilience4j.retry.instances.a"].maxAttempts`, "the environment may set") == nil {
-			t.Errorf("not said: %s", report)
-		}
+		noted(t, report, Assumed, `["resilience4j.retry.instances.a"].maxAttempts`, "the environment may set")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,18 +13,14 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// vectors reads a file of published cases.
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
+	if err := json.Unmarshal(must(os.ReadFile("testdata/"+name)), into); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,10 +59,7 @@ func TestPublishedEnvoyToGRPC(t *testing.T) {
 		t.Fatalf("%d cases, want 8", len(v.Cases))
 	}
 	seconds := func(s string) string { // protobuf has no ms
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(time.ParseDuration(s))
 		return tree.Seconds(d)
 	}
 	for _, c := range v.Cases {
@@ -154,7 +146,6 @@ type envoyWant struct {
 	Frequency  int       `json:"update_frequency"`
 }
 
-// extensionNames are those of a list of extensions.
 func extensionNames(list *tree.Node) (all []string) {
 	if list == nil {
 		return nil
@@ -235,12 +226,10 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		}
 	}
 	for _, c := range v.Inbound { // a sidecar's own: the same but for what is retried by default
-		d := newDocument(File{Name: "x"}, tree.NewMap(), "")
-		i := &istioReader{r: &reading{set: newSet()}, d: d}
-		nodes, err := tree.ParseJSON(c.In)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := &reading{set: newSet()}
+		d := in.newDocument(File{Name: "x"}, tree.NewMap(), "")
+		i := &istioReader{r: in, d: d}
+		nodes := must(tree.ParseJSON(c.In))
 		inbound := failures{on: []string{"reset-before-request"}}
 		r := istioRetry{retries: 2, on: inbound}
 		if nodes[0].Kind == tree.Map {
@@ -268,11 +257,16 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 // envoyRetryOf is the retry policy of the one route that was written.
 func envoyRetryOf(t *testing.T, data []byte) *tree.Node {
 	t.Helper()
-	docs, err := parse("", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(parse("", data))
 	return docs[0].Get("resources").Items[0].Get("virtual_hosts").Items[0].Get("routes").Items[0].Get("route").Get("retry_policy")
+}
+
+// envoyBudgetOf is the retry budget of the one cluster that was written, and its figures.
+func envoyBudgetOf(data []byte) (b *tree.Node, percent float64, least int) {
+	b = must(parse("", data))[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
+	percent, _ = tree.AnyNumber(b.Get("budget_percent").Get("value"))
+	n, _ := tree.WholeNumber(b.Get("min_retry_concurrency"))
+	return b, percent, int(n)
 }
 
 func checkEnvoy(t *testing.T, name string, got *tree.Node, want envoyWant) {
@@ -339,15 +333,9 @@ func TestPublishedIstioValidation(t *testing.T) {
 	}
 	for _, c := range v.Budget {
 		text, _ := json.Marshal(map[string]any{"apiVersion": "networking.istio.io/v1", "kind": "DestinationRule", "spec": map[string]any{"host": "x", "trafficPolicy": map[string]any{"retryBudget": c.In}}})
-		out, err := Convert([]File{{"dr.json", text}}, Envoy, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs, _ := parse("", out.Data)
-		b := docs[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
-		percent, _ := tree.AnyNumber(b.Get("budget_percent").Get("value"))
-		least, _ := tree.WholeNumber(b.Get("min_retry_concurrency"))
-		if percent != c.Want.Percent || int(least) != c.Want.Min || b.Get("budget_interval") != nil {
+		out := must(Convert([]File{{"dr.json", text}}, Envoy, Options{}))
+		b, percent, least := envoyBudgetOf(out.Data)
+		if percent != c.Want.Percent || least != c.Want.Min || b.Get("budget_interval") != nil {
 			t.Errorf("%s becomes %s", c.In, b.JSON())
 		}
 	}
@@ -372,10 +360,7 @@ func TestPublishedRetryOn(t *testing.T) {
 			t.Errorf("%q: %q and %q, want %q, valid %v", c.In, known, unknown, c.Flags, c.Valid)
 		}
 		text, _ := json.Marshal(map[string]any{"retry_on": c.In})
-		out, err := Convert([]File{{"r.json", text}}, Lull, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(Convert([]File{{"r.json", text}}, Lull, Options{}))
 		gone := slices.ContainsFunc(out.Report, func(e Entry) bool { return e.Kind == Lost && e.Path == "retry_on" })
 		if gone == c.Valid {
 			t.Errorf("%q: reported %v, want %v", c.In, gone, !c.Valid)
@@ -399,10 +384,7 @@ func TestPublishedEnvoyWaits(t *testing.T) {
 	for _, c := range v.Cases {
 		text := fmt.Sprintf(`{"retry_on": "5xx", "num_retries": 9, "retry_back_off": {"base_interval": "%s", "max_interval": "%s"}}`,
 			tree.Seconds(time.Duration(c.Base)*time.Millisecond), tree.Seconds(time.Duration(c.Max)*time.Millisecond))
-		out, err := Convert([]File{{"r.json", []byte(text)}}, Lull, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(Convert([]File{{"r.json", []byte(text)}}, Lull, Options{}))
 		p := policies(t, out.Data)[0].Policy
 		for i, r := range c.Random {
 			below := int(p.Backoff.Ceiling(i+1) / time.Millisecond)
@@ -433,10 +415,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 		text := fmt.Sprintf(`{"resources": [
 			{"@type": "type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "x", "retry_policy": {"retry_on": "5xx"}}}]}]},
 			{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "x", "circuit_breakers": {"thresholds": [{"retry_budget": {"budget_percent": {"value": %v}, "min_retry_concurrency": %d}}]}}]}`, c.Pct, c.Min)
-		out, err := Convert([]File{{"e.json", []byte(text)}}, Lull, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(Convert([]File{{"e.json", []byte(text)}}, Lull, Options{}))
 		p := policies(t, out.Data)[0].Policy
 		const path = "resources[1].circuit_breakers.thresholds[0].retry_budget"
 		if !slices.Contains(losses(out.Report), path) {
@@ -451,13 +430,8 @@ func TestPublishedRetryBudgets(t *testing.T) {
 		if want := (budget.Config{Ratio: c.Pct / 100, Stock: float64(c.Min), Earn: budget.Arrivals}); p.Budget != want {
 			t.Errorf("%v %%, %d: %+v, want %+v", c.Pct, c.Min, p.Budget, want)
 		}
-		again, err := Convert([]File{{"back.yaml", out.Data}}, Envoy, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs, _ := parse("", again.Data)
-		b := docs[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
-		if percent, _ := tree.AnyNumber(b.Get("budget_percent").Get("value")); percent != c.Pct || b.Get("min_retry_concurrency").Text != fmt.Sprint(c.Min) {
+		again := must(Convert([]File{{"back.yaml", out.Data}}, Envoy, Options{}))
+		if b, percent, least := envoyBudgetOf(again.Data); percent != c.Pct || least != c.Min {
 			t.Errorf("%v %%, %d comes back as %s", c.Pct, c.Min, b.Compact())
 		}
 	}
@@ -473,10 +447,7 @@ func TestPublishedOutlierIsLost(t *testing.T) {
 	}
 	vectors(t, "envoy_outlier.json", &v)
 	text := fmt.Sprintf(`{"name": "x", "outlier_detection": {"consecutive_5xx": 7, "success_rate_stdev_factor": %d, "max_ejection_percent": 50}}`, int(v.Threshold[0].Factor*1000))
-	out, err := Convert([]File{{"c.json", []byte(text)}}, Lull, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(Convert([]File{{"c.json", []byte(text)}}, Lull, Options{}))
 	want := []string{"outlier_detection", "outlier_detection", "outlier_detection.success_rate_stdev_factor", "outlier_detection.max_ejection_percent"}
 	if got := losses(out.Report); !slices.Equal(got, want) {
 		t.Errorf("lost %q, want %q\n%v", got, want, out.Report)
@@ -558,23 +529,16 @@ func TestPublishedGatewayLimits(t *testing.T) {
 // The figures of package rivals are those that unsaid fields have.
 func TestTheBasesAreThere(t *testing.T) {
 	for _, f := range []Format{GRPC, Istio, Envoy, Gateway} {
-		p, _ := base{}.of(f)
-		if err := p.Validate(); err != nil {
+		if err := (base{}).of(f).policy.Validate(); err != nil {
 			t.Errorf("%v: %v", f, err)
 		}
 	}
-	istio, name := base{}.of(Istio)
+	istio, name := base{}.of(Istio).policy, base{}.of(Istio).preset
 	if istio.Attempts != 3 || istio.Backoff != (backoff.Schedule{Base: proxyBase, Cap: proxyBase * proxyGrowth}) || name != "istio" || !istio.Budget.Unlimited || !istio.Breaker.Off {
 		t.Errorf("istio: %+v", istio)
 	}
-	envoy, _ := base{}.of(Envoy)
-	if envoy.Deadline != 15*time.Second || envoy.Attempts != 1 {
+	envoy := base{}.of(Envoy).policy
+	if envoy.Deadline != 15*time.Second || envoy.Attempts != 1 || envoy.HintLimit != math.MaxInt64 || envoy.Hedge != (hedge.Config{}) {
 		t.Errorf("envoy: %+v", envoy)
-	}
-	if _, ok := any(envoy.HintLimit).(time.Duration); !ok || envoy.HintLimit != math.MaxInt64 {
-		t.Errorf("envoy heeds hints of %v", envoy.HintLimit)
-	}
-	if reflect.ValueOf(envoy.Hedge).IsZero() != true {
-		t.Errorf("envoy hedges: %+v", envoy.Hedge)
 	}
 }

@@ -20,7 +20,6 @@ const (
 // anyHint is the HintLimit that follows a hint of any length.
 const anyHint = time.Duration(math.MaxInt64)
 
-// proxyWaits are the waits of Envoy as a schedule.
 func proxyWaits(base, longest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: base, Cap: longest}
 }
@@ -54,22 +53,35 @@ func fit(p lull.Policy, attempts int, growth time.Duration, system string, note 
 		return base, longest
 	}
 	noted := false
-	because := func(ok bool, kind Kind, field, why string) {
-		if ok {
-			note(kind, field, why)
-			noted = true
-		}
-	}
-	because(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, Changed, "backoff.kind", system+" waits exponentially")
-	because(s.Jitter != backoff.Full, Changed, "backoff.jitter", system+" spreads a wait over all of it, from zero")
-	because(s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated && attempts > 2 && s.Factor != 0 && s.Factor != 2, Changed, "backoff.factor", system+" doubles")
-	because(s.Floor > 0, Lost, "backoff.floor", system+" has no shortest wait")
-	because(s.FastFirst, Changed, "backoff.fast_first", system+" waits before the first retry as well")
-	because(!s.FastFirst && s.Ceiling(1) != base, Changed, "backoff.base", system+" counts in whole milliseconds, from 1")
-	because(growth > 0 && s.Ceiling(1000) != longest, Changed, "backoff.cap", system+" cannot say it: its longest wait is ten times the first")
-	because(!noted, Changed, "backoff", system+"'s waits are rounded otherwise")
+	because := noter(func(kind Kind, field, why string) {
+		note(kind, field, why)
+		noted = true
+	})
+	because.changed(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, "backoff.kind", system+" waits exponentially")
+	because.changed(s.Jitter != backoff.Full, "backoff.jitter", system+" spreads a wait over all of it, from zero")
+	because.changed(s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated && attempts > 2 && s.Factor != 0 && s.Factor != 2, "backoff.factor",
+		system+" doubles")
+	because.lost(s.Floor > 0, "backoff.floor", system+" has no shortest wait")
+	because.changed(s.FastFirst, "backoff.fast_first", system+" waits before the first retry as well")
+	because.changed(!s.FastFirst && s.Ceiling(1) != base, "backoff.base", system+" counts in whole milliseconds, from 1")
+	because.changed(growth > 0 && s.Ceiling(1000) != longest, "backoff.cap",
+		system+" cannot say it: its longest wait is ten times the first")
+	because.changed(!noted, "backoff", system+"'s waits are rounded otherwise")
 	return base, longest
 }
 
 // A noter records what became of a field.
 type noter func(k Kind, field, why string)
+
+// lost and changed record it if something is so.
+func (note noter) lost(is bool, field, why string) {
+	if is {
+		note(Lost, field, why)
+	}
+}
+
+func (note noter) changed(is bool, field, why string) {
+	if is {
+		note(Changed, field, why)
+	}
+}

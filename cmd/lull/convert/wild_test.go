@@ -37,6 +37,22 @@ func entry(r Report, kind Kind, path, why string) *Entry {
 	return nil
 }
 
+// noted fails if a report has no such entry.
+func noted(t *testing.T, r Report, kind Kind, path, why string) {
+	t.Helper()
+	if entry(r, kind, path, why) == nil {
+		t.Errorf("%s is not %v, %q:\n%s", path, kind, why, r)
+	}
+}
+
+// refused fails if a file is converted, or with another error than one that has these words.
+func refused(t *testing.T, f File, o Options, words string) {
+	t.Helper()
+	if _, err := Convert([]File{f}, Lull, o); err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("%s: %v, want %q", f.Data, err, words)
+	}
+}
+
 const dump = `{"configs": [
  {"@type": "type.googleapis.com/envoy.admin.v3.BootstrapConfigDump", "bootstrap": {
    "static_resources": {"clusters": [{"name": "xds", "connect_timeout": "1s"}]},
@@ -90,9 +106,7 @@ func TestDumps(t *testing.T) {
 		t.Log(out.Report)
 	}
 	twice := `{"clusters": [{"name": "a"}, {"name": "a", "connect_timeout": "1s"}]}`
-	if _, err := Convert([]File{{"c.json", []byte(twice)}}, Lull, Options{}); err == nil || !strings.Contains(err.Error(), `clusters[1].name is "a" once more`) {
-		t.Errorf("two of one name: %v", err)
-	}
+	refused(t, File{"c.json", []byte(twice)}, Options{}, `clusters[1].name is "a" once more`)
 }
 
 // A route, a virtual host or a list of them is read wherever it stands.
@@ -131,9 +145,7 @@ func TestWhatEnvoyDoesByItself(t *testing.T) {
 		{"resources[2].circuit_breakers.thresholds[0].retry_budget", "has 3"},
 		{"resources[2].circuit_breakers.thresholds[0].retry_budget", "20 %"},
 	} {
-		if entry(out.Report, Assumed, want.path, want.why) == nil {
-			t.Errorf("%s: %s is not said:\n%s", want.path, want.why, out.Report)
-		}
+		noted(t, out.Report, Assumed, want.path, want.why)
 	}
 	if p := find(t, out, "a"); p.Deadline != 15*time.Second || p.Attempts != 2 || p.Limit.InFlight != 1024 || p.Budget.Stock != 3 || p.Breaker.Consecutive != 5 {
 		t.Errorf("%+v", p)
@@ -165,9 +177,7 @@ func TestWhatGatewaysDoByThemselves(t *testing.T) {
 		{"spec.rules[0]", "without timeouts.request"}, {"spec.rules[0].retry", "without codes"}, {"spec.rules[0].retry", "without attempts"},
 		{"spec.rules[0].retry", "without backoff"}, {"spec.rules[1]", "without retry"}, {"spec.retryConstraint", "20 %"}, {"spec.retryConstraint", "minRetryRate.count it is 10"}, {"spec.retryConstraint", "each second"},
 	} {
-		if entry(out.Report, Assumed, want.path, want.why) == nil {
-			t.Errorf("%s: %q is not said:\n%s", want.path, want.why, out.Report)
-		}
+		noted(t, out.Report, Assumed, want.path, want.why)
 	}
 	// Services of one name in two namespaces are two.
 	const two = "apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nmetadata: {namespace: %s}\nspec: {targetRefs: [{name: a}], retryConstraint: {budget: {percent: %d}}}\n---\n"
@@ -176,10 +186,7 @@ func TestWhatGatewaysDoByThemselves(t *testing.T) {
 	if a, b := find(t, out, "a"), find(t, out, "a/rules[1]"); a.Budget.Ratio != 0.09 || b.Budget.Ratio != 0.07 {
 		t.Errorf("%+v and %+v", a.Budget, b.Budget)
 	}
-	_, err := Convert([]File{{"x.yaml", []byte("apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nspec: {targetRefs: [{name: a}], retryConstraint: {minRetryRate: {interval: 2h}}}")}}, Lull, Options{})
-	if err == nil || !strings.Contains(err.Error(), `minRetryRate.interval is "2h": want a duration from 1s to 1h`) {
-		t.Error(err)
-	}
+	refused(t, File{"x.yaml", []byte("apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nspec: {targetRefs: [{name: a}], retryConstraint: {minRetryRate: {interval: 2h}}}")}, Options{}, `minRetryRate.interval is "2h": want a duration from 1s to 1h`)
 }
 
 // Outlier detection that ejects sometimes, or nothing that a breaker knows.
@@ -206,10 +213,7 @@ func TestOutlierDetectionThatIsNoBreaker(t *testing.T) {
 			t.Errorf("%s: breaker %+v, reported\n%s", c.fields, p.Breaker, report)
 		}
 	}
-	_, err := Convert([]File{{"x.yaml", []byte("name: a\noutlier_detection: {base_ejection_time: 60s, max_ejection_time: 30s}")}}, Lull, Options{})
-	if err == nil || !strings.Contains(err.Error(), "outlier_detection.max_ejection_time is 30s: want at least base_ejection_time, 60s") {
-		t.Errorf("longest below the first: %v", err)
-	}
+	refused(t, File{"x.yaml", []byte("name: a\noutlier_detection: {base_ejection_time: 60s, max_ejection_time: 30s}")}, Options{}, "outlier_detection.max_ejection_time is 30s: want at least base_ejection_time, 60s")
 }
 
 // Envoy cuts durations off, to whole milliseconds; less than one is none.
@@ -269,10 +273,7 @@ func TestClustersThatLetNoRetryPass(t *testing.T) {
 // Virtual hosts have domains that differ by more than case.
 func TestDomainsOfVirtualHosts(t *testing.T) {
 	out := convert(t, File{"p.yaml", []byte("dependencies: {api: {attempts: 1}, API: {attempts: 1}, Api-2: {attempts: 1}}")}, Envoy, Options{})
-	docs, err := parse("", out.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(parse("", out.Data))
 	seen := map[string]bool{}
 	for _, host := range docs[0].Get("resources").Items[0].Get("virtual_hosts").Items {
 		domain := strings.ToLower(host.Get("domains").Items[0].Text)
@@ -281,9 +282,7 @@ func TestDomainsOfVirtualHosts(t *testing.T) {
 		}
 		seen[domain] = true
 	}
-	if entry(out.Report, Changed, "dependencies.API", "case") == nil {
-		t.Errorf("not reported: %s", out.Report)
-	}
+	noted(t, out.Report, Changed, "dependencies.API", "case")
 }
 
 const meta = "apiVersion: networking.istio.io/v1\nmetadata: {name: %s, namespace: %s}\nkind: %s\nspec: %s\n---\n"
@@ -341,9 +340,7 @@ func TestSeveralRulesForAHost(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"spec.trafficPolicy", "spec.subsets[0]", "spec.subsets[1].trafficPolicy.connectionPool.http.maxRetries"} {
-		if entry(out.Report, Lost, path, "takes") == nil {
-			t.Errorf("%s is not lost: %s", path, out.Report)
-		}
+		noted(t, out.Report, Lost, path, "takes")
 	}
 }
 
@@ -393,9 +390,7 @@ func TestRulesWithoutRoutes(t *testing.T) {
 		t.Errorf("%+v\nand with a route\n%+v", alone, routed)
 	}
 	out := convert(t, File{"x.yaml", []byte(ruled + limit)}, Lull, Options{})
-	if entry(out.Report, Assumed, "spec", "without retries Istio makes two") == nil {
-		t.Errorf("not said: %s", out.Report)
-	}
+	noted(t, out.Report, Assumed, "spec", "without retries Istio makes two")
 }
 
 // The settings of a route that delegates are the defaults of the routes to which it delegates.
@@ -429,13 +424,9 @@ func TestDelegates(t *testing.T) {
 		"spec.http[1].delegate": `"shop/gone" is not in these files`, "spec.http[1].timeout": `"shop/gone" is not in these files`,
 		"spec.http[3].retries": "leads to no destination", "spec.http[3].delegate": "one delegate", "spec.http[3].timeout": "one delegate",
 	} {
-		if entry(out.Report, Lost, path, why) == nil {
-			t.Errorf("%s is not lost: %s", path, out.Report)
-		}
+		noted(t, out.Report, Lost, path, why)
 	}
-	if entry(out.Report, Changed, "spec.http[0].retries.perTryTimeout", "no effect") == nil {
-		t.Errorf("an attempt that may take longer than the call is not reported: %s", out.Report)
-	}
+	noted(t, out.Report, Changed, "spec.http[0].retries.perTryTimeout", "no effect")
 }
 
 // Objects that are not read are reported if they are about how calls are made.
@@ -477,10 +468,7 @@ func TestUnknownVersions(t *testing.T) {
 		"networking.istio.io/v1alpha3": false, "networking.istio.io/v1beta1": false, "networking.istio.io/v1": false, "networking.istio.io/v7": true,
 		"gateway.networking.k8s.io/v1": false, "gateway.networking.k8s.io/v9": true, "gateway.networking.x-k8s.io/v1alpha1": false, "gateway.networking.x-k8s.io/v1": true,
 	} {
-		out, err := Convert([]File{{"x.yaml", []byte("apiVersion: " + version + "\nkind: VirtualService\nspec: {}")}, {"p.yaml", []byte("dependencies: {a: {attempts: 1}}")}}, Lull, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(Convert([]File{{"x.yaml", []byte("apiVersion: " + version + "\nkind: VirtualService\nspec: {}")}, {"p.yaml", []byte("dependencies: {a: {attempts: 1}}")}}, Lull, Options{}))
 		if e := entry(out.Report, Assumed, "apiVersion", "is not known here"); (e != nil) != said || e != nil && e.Value != fmt.Sprintf("%q", version) {
 			t.Errorf("%s: %v", version, out.Report)
 		}
@@ -527,9 +515,7 @@ func TestChoicesOfServiceConfigs(t *testing.T) {
 		"grpc_config=[{" + `"clientLanguage": 5, ` + config("1s") + `}]`:       "x:1:33: [0].clientLanguage is 5: want a list",
 		`[{"serviceConfig": {"methodConfig": [{"name": [{"method": "m"}]}]}}]`: "[0].serviceConfig.methodConfig[0].name[0].service is missing",
 	} {
-		if _, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		refused(t, File{"x", []byte(text)}, Options{}, want)
 	}
 }
 
@@ -537,9 +523,7 @@ func TestChoicesOfServiceConfigs(t *testing.T) {
 func TestOutlierDetectionOfGRPC(t *testing.T) {
 	const text = `{"loadBalancingConfig": [{"outlier_detection_experimental": {"interval": "10s"}}], "methodConfig": [{"name": [{}]}]}`
 	out := convert(t, File{"x.json", []byte(text)}, Lull, Options{})
-	if entry(out.Report, Lost, "loadBalancingConfig[0].outlier_detection_experimental", "load balancing") == nil {
-		t.Errorf("%s", out.Report)
-	}
+	noted(t, out.Report, Lost, "loadBalancingConfig[0].outlier_detection_experimental", "load balancing")
 }
 
 // The other systems repeat what is not safe to repeat. lull does not, and reports that.
@@ -595,16 +579,12 @@ func TestHostsOfRetries(t *testing.T) {
 	const envoy = `{"retry_on": "5xx", "retry_host_predicate": [{"name": "envoy.retry_host_predicates.previous_hosts"}], "host_selection_retry_max_attempts": 3, "retry_priority": {"name": "envoy.retry_priorities.previous_priorities", "typed_config": {"update_frequency": 4}}}`
 	out := convert(t, File{"x.json", []byte(envoy)}, Istio, Options{})
 	for _, why := range []string{"not tried 5 times, not 3", "after 2 retries, not 4"} {
-		if entry(out.Report, Changed, "dependencies.x", why) == nil {
-			t.Errorf("%q is not reported: %s", why, out.Report)
-		}
+		noted(t, out.Report, Changed, "dependencies.x", why)
 	}
 	const own = `{"retry_on": "5xx", "retry_host_predicate": [{"name": "mine"}], "retry_priority": {"name": "mine"}}`
 	out = convert(t, File{"x.json", []byte(own)}, Envoy, Options{})
 	for _, path := range []string{"retry_host_predicate[0]", "retry_priority"} {
-		if entry(out.Report, Lost, path, "") == nil {
-			t.Errorf("%s is not lost: %s", path, out.Report)
-		}
+		noted(t, out.Report, Lost, path, "")
 	}
 }
 
@@ -635,28 +615,15 @@ func TestLongNamesThatAreTaken(t *testing.T) {
 		routes = append(routes, fmt.Sprintf(`{"match": {"prefix": "/"}, "route": {"cluster": %q, "timeout": "%ds"}}`, long, i+1))
 	}
 	text := `{"name": "v", "domains": ["*"], "routes": [` + strings.Join(routes, ",") + `, ` + routes[3] + `]}`
-	done := make(chan Output, 1)
-	go func() { done <- convert(t, File{"x.json", []byte(text)}, Lull, Options{}) }()
-	select {
-	case out := <-done:
-		got := names(policies(t, out.Data))
-		if len(got) != 12 || got[0] != long[:100] || !slices.Contains(got, "v/routes[1]") {
-			t.Errorf("%q", got)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it does not end")
+	got := names(policies(t, convert(t, File{"x.json", []byte(text)}, Lull, Options{}).Data))
+	if len(got) != 12 || got[0] != long[:100] || !slices.Contains(got, "v/routes[1]") {
+		t.Errorf("%q", got)
 	}
 	same := strings.ReplaceAll(text, `{"match"`, `{"name": "`+long+`", "match"`)
 	same = strings.ReplaceAll(same, `"name": "v"`, `"name": "`+long+`"`)
-	go func() { done <- convert(t, File{"x.json", []byte(same)}, Lull, Options{}) }()
-	select {
-	case out := <-done:
-		got := names(policies(t, out.Data))
-		if len(got) != 12 || !strings.HasSuffix(got[1], "x (2)") || !strings.HasSuffix(got[11], "x (12)") || len(got[11]) != 100 {
-			t.Errorf("%q", got)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it does not end")
+	got = names(policies(t, convert(t, File{"x.json", []byte(same)}, Lull, Options{}).Data))
+	if len(got) != 12 || !strings.HasSuffix(got[1], "x (2)") || !strings.HasSuffix(got[11], "x (12)") || len(got[11]) != 100 {
+		t.Errorf("%q", got)
 	}
 }
 

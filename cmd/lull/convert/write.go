@@ -50,9 +50,8 @@ func Write(s *Set, to Format, o Options) ([]byte, Report, error) {
 
 func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	w := &writer{set: s, to: to, written: written{took: map[about]bool{}}}
-	var documents []*tree.Node
-	switch to {
-	case Lull:
+	switch write := writers[min(to, formats)]; {
+	case to == Lull:
 		data, err := config.FormatPolicyFile(w.folded())
 		if err == nil && o.JSON {
 			var nodes []*tree.Node
@@ -64,34 +63,44 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 			err = fmt.Errorf("%d dependencies make a policy file of more than the 1 MiB that is read of one: convert fewer files at a time", len(s.File.Dependencies))
 		}
 		return data, w.written, err
-	case GRPC:
+	case to == GRPC:
 		n, err := w.grpc()
 		if err != nil {
 			return nil, w.written, err
 		}
 		return n.JSON(), w.written, nil
-	case Istio:
-		documents = w.istio()
-	case Envoy:
-		documents = w.envoy()
-	case Gateway:
-		documents = w.gateway()
-	case EnvoyGateway:
-		documents = w.envoyGateway()
-	case Dapr:
-		documents = w.dapr()
-	default:
+	case write == nil:
 		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: TargetNames()}}
-	}
-	if !o.JSON {
-		data, err := yamlOf(documents)
+	case !o.JSON:
+		data, err := yamlOf(write(w))
 		return data, w.written, err
+	default:
+		documents := write(w)
+		n := documents[0]
+		if len(documents) > 1 { // as Kubernetes and xDS have several in one
+			n = listOf(to, documents)
+		}
+		return n.JSON(), w.written, nil
 	}
-	n := documents[0]
-	if len(documents) > 1 { // as Kubernetes and xDS have several in one
-		n = listOf(to, documents)
+}
+
+// writers make the documents of a set in the formats that have several.
+var writers = [formats + 1]func(*writer) []*tree.Node{Istio: (*writer).istio, Envoy: (*writer).envoy, Gateway: (*writer).gateway,
+	EnvoyGateway: (*writer).envoyGateway, Dapr: (*writer).dapr}
+
+// each calls write for each dependency, with its policy and the defaults of it, and records what no system but lull has.
+func (w *writer) each(system string, write func(d config.Dependency, p lull.Policy, note noter)) {
+	for _, d := range w.set.File.Dependencies {
+		note, p := w.of(d), d.Policy.WithDefaults()
+		write(d, p, note)
+		note.lost(p.Nested == engine.NestedNever && p.MaxAttempts() > 1, "nested",
+			system+" also retries what is done on behalf of a retry")
+		note.lost(p.Throttle.Mode != throttle.Off, "throttle", system+" holds no attempts back here")
+		note.lost(p.Limit.MaxWait > 0, "limit.max_wait", system+" refuses at once what is beyond the limit")
+		note.lost(p.Limit.MaxQueue > 0, "limit.max_queue", system+" refuses at once what is beyond the limit")
+		w.facts(d)
 	}
-	return n.JSON(), w.written, nil
+	w.services()
 }
 
 // folded is the file of the set, in which the policy that most dependencies have is that of the
@@ -133,7 +142,6 @@ func (w *writer) folded() *config.PolicyFile {
 	return &f
 }
 
-// listOf makes one document of several.
 func listOf(f Format, documents []*tree.Node) *tree.Node {
 	if f == Envoy {
 		all := tree.ListOf()
@@ -142,7 +150,7 @@ func listOf(f Format, documents []*tree.Node) *tree.Node {
 		}
 		return tree.NewMap().Set("resources", all)
 	}
-	return tree.NewMap().Set("apiVersion", tree.String("v1")).Set("kind", tree.String("List")).Set("items", tree.ListOf(documents...))
+	return tree.NewMap().Set("apiVersion", "v1").Set("kind", "List").Set("items", tree.ListOf(documents...))
 }
 
 // A writer writes policies in another format.
@@ -164,7 +172,6 @@ func (w *writer) note(d config.Dependency, k Kind, field, why string) {
 	w.Report = append(w.Report, Entry{Kind: k, Position: w.set.position(d.Name, field), Path: path, Value: value, To: w.to, Why: why})
 }
 
-// of returns a noter for one dependency.
 func (w *writer) of(d config.Dependency) noter {
 	return func(k Kind, field, why string) { w.note(d, k, field, why) }
 }
@@ -199,7 +206,7 @@ func (w *writer) value(d config.Dependency, field string) string {
 // unsafe records that requests are repeated even if that is not safe. A dependency from another
 // system had that before.
 func (w *writer) unsafe(d config.Dependency, why string) {
-	if f, ok := w.set.foreign[d.Name]; !ok || f.safe {
+	if f, ok := w.set.known[d.Name]; !ok || f.safe {
 		w.note(d, Changed, "", why)
 	}
 }
@@ -207,15 +214,9 @@ func (w *writer) unsafe(d config.Dependency, why string) {
 // facts records the facts of a dependency, which only policy files have.
 func (w *writer) facts(d config.Dependency) {
 	note := w.of(d)
-	if d.P99 > 0 {
-		note(Lost, "p99", "a fact for lull lint; "+w.to.String()+" has no place for it")
-	}
-	if d.Rate > 0 {
-		note(Lost, "rate", "a fact for lull lint; "+w.to.String()+" has no place for it")
-	}
-	if len(d.Operations) > 0 {
-		note(Lost, "operations", "facts for lull lint; "+w.to.String()+" has no place for them")
-	}
+	note.lost(d.P99 > 0, "p99", "a fact for lull lint; "+w.to.String()+" has no place for it")
+	note.lost(d.Rate > 0, "rate", "a fact for lull lint; "+w.to.String()+" has no place for it")
+	note.lost(len(d.Operations) > 0, "operations", "facts for lull lint; "+w.to.String()+" has no place for them")
 }
 
 // services records the call graph, which only policy files have.
@@ -230,44 +231,16 @@ func (w *writer) services() {
 	}
 }
 
-// noteUnsupported records what no proxy has, of a policy that has its defaults.
-func noteUnsupported(p lull.Policy, system string, note noter) {
-	if p.Nested == engine.NestedNever && p.MaxAttempts() > 1 {
-		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
-	}
-	if p.Throttle.Mode != throttle.Off {
-		note(Lost, "throttle", system+" holds no attempts back here")
-	}
-	if p.Limit.MaxWait > 0 {
-		note(Lost, "limit.max_wait", system+" refuses at once what is beyond the limit")
-	}
-	if p.Limit.MaxQueue > 0 {
-		note(Lost, "limit.max_queue", system+" refuses at once what is beyond the limit")
-	}
-}
-
 // millis is a duration in the unit of a proxy. It records a difference.
 func millis(d time.Duration, field, system string, note noter) time.Duration {
 	rounded := toMillis(d)
-	if rounded != d && d != math.MaxInt64 {
-		note(Changed, field, fmt.Sprintf("%s counts in whole milliseconds: %s", system, pretty.Duration(rounded)))
-	}
+	note.changed(rounded != d && d != math.MaxInt64, field,
+		fmt.Sprintf("%s counts in whole milliseconds: %s", system, pretty.Duration(rounded)))
 	return rounded
-}
-
-// proxyTimeouts records what a proxy makes of timeouts, for a policy that has its defaults.
-func proxyTimeouts(p lull.Policy, system string, note noter) {
-	switch p.Timeouts {
-	case engine.TimeoutsWhenAnswered:
-		note(Changed, "timeouts", system+" would retry them whether anybody is answered or not, so it retries none; nor connections that break, which it cannot tell from them")
-	case lull.TimeoutsNever:
-		note(Changed, "timeouts", system+" cannot tell a connection that breaks from a time-out, so it retries neither")
-	}
 }
 
 // rateLimitedWaits records what happens to the longer wait after a rate-limited failure.
 func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
-	if !f.retried(rateLimited) {
-		note(Lost, "rate_limited_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")
-	}
+	note.lost(!f.retried(rateLimited), "rate_limited_base",
+		system+" would retry 429 after the same wait as other failures, so it does not retry it")
 }

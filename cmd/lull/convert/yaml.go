@@ -35,10 +35,7 @@ func lineUp(n *tree.Node) {
 	case tree.Map:
 		n.Flow = len(n.Members) == 0 || len(n.Members) == 1 && single(n.Members[0].Value) && n.Members[0].Key != "host"
 	}
-	for _, item := range n.Items {
-		lineUp(item)
-	}
-	for _, m := range n.Members {
-		lineUp(m.Value)
+	for _, v := range n.Values() {
+		lineUp(v)
 	}
 }

@@ -167,7 +167,7 @@ func (p *pass) run() {
 	p.gather()
 	for i := range catalogue {
 		p.rule = &catalogue[i]
-		p.rule.check(p)
+		checks[p.rule.ID](p)
 	}
 }
 

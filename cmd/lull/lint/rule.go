@@ -1,7 +1,9 @@
 package lint
 
 import (
+	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +23,6 @@ type Rule struct {
 	Sources []Source
 	// Bad is a file in which the rule finds something, Good one in which none does.
 	Bad, Good string
-
-	check func(*pass)
 }
 
 // A Source is a public text on which a rule is based.
@@ -31,12 +31,59 @@ type Source struct {
 	URL   string `json:"url,omitempty"`
 }
 
-// rules are all rules, in the order in which they are documented.
-func rules() []Rule {
-	return slices.Concat(timeRules(), sloRules(), patienceRules(), waitRules(), loadRules(), layerRules(), safetyRules(), breakerRules(), queueRules(), fileRules())
+//go:embed rules.md
+var rulesPage string
+
+// checks are the checks of the rules of rules.md. Check itself finds mistakes in files, and comments that ignore nothing.
+var checks = map[string]func(*pass){
+	"no-time-limit":             eachPolicy(noTimeLimit),
+	"attempt-timeout-missing":   eachPolicy(attemptTimeoutMissing),
+	"attempt-never-made":        eachPolicy(attemptNeverMade),
+	"worst-case-over-deadline":  eachPolicy(worstCaseOverDeadline),
+	"attempt-timeout-below-p99": eachPolicy(attemptTimeoutBelowP99),
+	"worst-case-over-slo":       eachService(worstCaseOverSLO),
+	"worst-case-over-slo-third": eachService(worstCaseOverSLOThird),
+	"caller-gives-up-first":     callerGivesUpFirst,
+	"backoff-missing":           eachPolicy(backoffMissing),
+	"jitter-missing":            eachPolicy(jitterMissing),
+	"jitter-useless":            eachPolicy(jitterUseless),
+	ruleCap:                     eachPolicy(capBelowBase),
+	"budget-missing":            eachPolicy(budgetMissing),
+	"budget-too-large":          eachPolicy(budgetTooLarge),
+	"hedge-without-budget":      eachPolicy(hedgeWithoutBudget),
+	"retries-in-layers":         retriesInLayers,
+	"call-cycle":                callCycle,
+	"retry-not-idempotent":      eachPolicy(retryNotIdempotent),
+	"breaker-cannot-trip":       eachPolicy(breakerCannotTrip),
+	"breaker-trips-on-one":      eachPolicy(breakerTripsOnOne),
+	"slow-call-unseen":          eachPolicy(slowCallUnseen),
+	"visibility-below-handler":  eachService(visibilityBelowHandler),
+	ruleUnknown:                 policyUnknown,
+	ruleMistake:                 func(*pass) {},
+	ruleDirective:               func(*pass) {},
 }
 
-var catalogue = rules()
+// ruleSection is a section of rules.md. Rule.Markdown writes the same form.
+var ruleSection = regexp.MustCompile(`(?s)^(\S+)\n\n([^\n]*)\. Severity: (\w+)\.\n\n(.*)\n\nBad:\n\n` + "```yaml\n(.*)```\n\nGood:\n\n```yaml\n(.*)```" + `\n\nSources:\n\n(.*)$`)
+
+// catalogue are all rules, in the order of rules.md.
+var catalogue = readRules(rulesPage)
+
+func readRules(page string) (all []Rule) {
+	for _, text := range strings.Split(page, "\n## ")[1:] {
+		m := ruleSection.FindStringSubmatch(text)
+		r := Rule{ID: m[1], Title: m[2], Why: m[4], Bad: m[5], Good: m[6]}
+		if err := r.Severity.UnmarshalText([]byte(m[3])); err != nil {
+			panic(err)
+		}
+		for line := range strings.Lines(m[7]) {
+			title, url, _ := strings.Cut(strings.Trim(line, "-[ )\n"), "](")
+			r.Sources = append(r.Sources, Source{title, url})
+		}
+		all = append(all, r)
+	}
+	return all
+}
 
 // Rules returns every rule. The order is stable; the slice is the caller's own.
 func Rules() []Rule { return slices.Clone(catalogue) }
@@ -46,42 +93,28 @@ func FindRule(id string) (Rule, error) {
 	if r, ok := rule(id); ok {
 		return r, nil
 	}
-	ids := make([]string, len(catalogue))
-	for i, r := range catalogue {
-		ids[i] = r.ID
-	}
 	guess := ""
 	if near := nearestRule(id); near != "" {
 		guess = "did you mean " + near + "? "
 	}
-	return Rule{}, fmt.Errorf("no rule is called %q: %sthere are %s", id, guess, strings.Join(ids, ", "))
+	return Rule{}, fmt.Errorf("no rule is called %q: %sthere are %s", id, guess, strings.Join(ruleIDs(), ", "))
 }
 
 func rule(id string) (Rule, bool) {
-	for _, r := range catalogue {
-		if r.ID == id {
-			return r, true
-		}
+	i := slices.IndexFunc(catalogue, func(r Rule) bool { return r.ID == id })
+	if i < 0 {
+		return Rule{}, false
 	}
-	return Rule{}, false
+	return catalogue[i], true
 }
 
-// nearestRule is the id that was probably meant; empty: none is similar.
-func nearestRule(id string) string {
+func ruleIDs() []string {
 	ids := make([]string, len(catalogue))
 	for i, r := range catalogue {
 		ids[i] = r.ID
 	}
-	return choice.Nearest(id, ids)
+	return ids
 }
 
-// Sources of several rules.
-var (
-	srcBuilders   = Source{"AWS Builders' Library, Timeouts, retries, and backoff with jitter", "https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/"}
-	srcJitter     = Source{"AWS Architecture Blog, Exponential Backoff And Jitter", "https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/"}
-	srcOverload   = Source{"Site Reliability Engineering, ch. 21, Handling Overload", "https://sre.google/sre-book/handling-overload/"}
-	srcCascading  = Source{"Site Reliability Engineering, ch. 22, Addressing Cascading Failures", "https://sre.google/sre-book/addressing-cascading-failures/"}
-	srcA6         = Source{"gRFC A6, Client Retries", "https://github.com/grpc/proposal/blob/master/A6-client-retries.md"}
-	srcEnvoyLimit = Source{"Envoy, config.cluster.v3.CircuitBreakers, retry_budget", "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/circuit_breaker.proto"}
-	srcTail       = Source{"Dean and Barroso, The Tail at Scale, CACM 56(2), 2013", "https://research.google/pubs/the-tail-at-scale/"}
-)
+// nearestRule is the id that was probably meant; empty: none is similar.
+func nearestRule(id string) string { return choice.Nearest(id, ruleIDs()) }

@@ -10,42 +10,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-func patienceRules() []Rule {
-	return []Rule{{
-		ID:       "caller-gives-up-first",
-		Severity: Warning,
-		Title:    "An attempt is given up before the service behind it can be done",
-		Why: `If a caller gives up an attempt while the service still works on it, that work is useless:
-nobody waits for the answer. The next attempt starts the same work again, while the first
-may still continue. So the retries of the layer below are useless when they are needed, and
-the layer above adds to the load.
-
-The rule compares the timeout of an attempt (or the deadline, if that is shorter) with the
-worst case of the calls that the answering service makes for one request. It looks only at
-calls where one of the two sides sets a time. Calls are added up, each with all its attempts
-and longest waits; of calls that run side by side only the longest counts. Waits that a
-server asks for are not counted. If the service has lull's server half (server: lull), its
-calls end when the caller's attempt does, and the finding is a note: its last attempts
-cannot be made.`,
-		Sources: []Source{srcCascading, srcBuilders},
-		Bad: `dependencies:
-  checkout: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
-  db: {attempts: 1, attempt_timeout: 5s, deadline: 5s}
-services:
-  web: {calls: [checkout]}
-  checkout: {calls: [{dependency: db, times: 3}]}
-`,
-		Good: `dependencies:
-  checkout: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
-  db: {attempts: 1, attempt_timeout: 300ms, deadline: 300ms}
-services:
-  web: {calls: [checkout]}
-  checkout: {calls: [{dependency: db, times: 3}]}
-`,
-		check: callerGivesUpFirst,
-	}}
-}
-
 // A plan is the policies after some changes.
 type plan struct {
 	p       *pass

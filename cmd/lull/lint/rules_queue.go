@@ -7,37 +7,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-func queueRules() []Rule {
-	return []Rule{{
-		ID:       "visibility-below-handler",
-		Severity: Error,
-		Title:    "A message comes back while it is still handled",
-		Why: `A queue hides a message from other consumers for as long as its visibility timeout (lease,
-ack wait). If the handler takes longer, another consumer gets the message and does the same
-work at the same time. Perhaps neither can acknowledge it. Each round counts as a delivery.
-In the end the message becomes a dead letter, although nothing failed.
-
-lull's own consumers extend the lease while the handler runs, after each third of it, if the
-broker allows that. Nothing needs to be configured for that. Other consumers need a timeout
-that is longer than the handler.
-
-The rule compares visibility with handler, or with the worst case of the service's calls if
-the file does not give handler. If the service has server: lull, its consumer is lull's, and
-the finding is a note: not every broker can extend a lease.`,
-		Sources: []Source{
-			{"Amazon SQS, visibility timeout", "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html"},
-			{"RabbitMQ, consumer acknowledgement timeout", "https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout"},
-		},
-		Bad: `services:
-  mailer: {handler: 40s, visibility: 30s}
-`,
-		Good: `services:
-  mailer: {handler: 40s, visibility: 1m}
-`,
-		check: eachService(visibilityBelowHandler),
-	}}
-}
-
 func visibilityBelowHandler(p *pass, s *service) {
 	handler, steps := s.Handler, []Step{{"the handler runs for at most", pretty(s.Handler), ""}}
 	if handler == 0 {

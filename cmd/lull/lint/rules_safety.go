@@ -7,48 +7,6 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-func safetyRules() []Rule {
-	return []Rule{{
-		ID:       "retry-not-idempotent",
-		Severity: Warning,
-		Title:    "An operation that must not be repeated has several attempts",
-		Why: `A caller that gets no answer cannot know whether the operation was carried out. If
-carrying it out twice is not the same as once, a retry may charge a card twice, and a hedge
-sends the charge twice on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
-with a way to know that it is safe: a key that makes the server carry them out once.
-
-A call that is marked as not idempotent is repeated by lull only if the request was never
-sent. lullhttp marks POST and PATCH itself; with lull.Do and lullgrpc the program marks each
-call. A policy file cannot show whether it does. If it does, the retries of this policy are
-never made. If it does not, they are made by mistake.
-
-The rule finds operations with idempotent: false and without keyed: true, of dependencies whose
-calls are retried or hedged. In files of other systems it finds retries of a route that names
-POST or PATCH, unless they follow only a connection that failed. If the program marks all its calls, ignore the rule there, with
-that as the reason.`,
-		Sources: []Source{
-			{"RFC 9110, HTTP Semantics, 9.2.2 Idempotent Methods", "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2.2"},
-			{"IETF draft, The Idempotency-Key HTTP Header Field", "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/"},
-			srcBuilders,
-		},
-		Bad: `dependencies:
-  payments:
-    attempts: 3
-    operations:
-      charge: {idempotent: false}
-      status: {idempotent: true}
-`,
-		Good: `dependencies:
-  payments:
-    attempts: 3
-    operations:
-      charge: {idempotent: false, keyed: true}
-      status: {idempotent: true}
-`,
-		check: eachPolicy(retryNotIdempotent),
-	}}
-}
-
 // repeatsMethods reports a route of another system that names a method which must not be repeated, and
 // is retried after more than what was certainly not sent.
 func (p *pass) repeatsMethods(d *dependency) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,14 +20,11 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// lullProgram runs lull queue, the first of args, and returns what it printed.
-func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+// lullQueue runs lull queue, and returns what it printed.
+func lullQueue(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	if args[0] == "help" { // lull makes it a flag
-		args = append(args[1:], "--help")
-	}
 	env := cli.Env{Context: ctx, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
-	code = program(env, args[1:])
+	code = program(env, args)
 	return code, out.String(), errs.String()
 }
 
@@ -107,8 +105,8 @@ func withLetters(t *testing.T, n int, f func(t *testing.T, m *memoryBroker)) {
 				t.Fatal(err)
 			}
 		}
-		brokers.Register("test", func(context.Context, *url.URL) (brokers.Broker, error) { return m, nil })
-		defer brokers.Register("test", nil)
+		brokers.Kinds["test"] = func(context.Context, *url.URL) (brokers.Broker, error) { return m, nil }
+		defer delete(brokers.Kinds, "test")
 		now := time.Now()
 		for i := range n {
 			e := queue.Envelope{Reason: "attempts_exhausted", Code: "503", Errors: []string{"no answer"}, Attempts: 10, Source: "orders",
@@ -124,7 +122,7 @@ func withLetters(t *testing.T, n int, f func(t *testing.T, m *memoryBroker)) {
 
 func TestInspectShowsAndLeaves(t *testing.T) {
 	withLetters(t, 4, func(t *testing.T, m *memoryBroker) {
-		code, out, errs := lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead")
+		code, out, errs := lullQueue(t.Context(), "inspect", "test://broker", "dead")
 		const want = `DIED                  REASON              CODE  ATTEMPTS  REDRIVES  SOURCE  ID    ERROR
 2000-01-01T00:00:00Z  attempts_exhausted  503   10        0         orders  id-0  no answer
 1999-12-31T23:00:00Z  attempts_exhausted  503   10        0         orders  id-1  no answer
@@ -138,7 +136,7 @@ func TestInspectShowsAndLeaves(t *testing.T) {
 		if m.dead.Len() != 4 || m.orders.Len() != 0 {
 			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
 		}
-		code, out, _ = lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead", "--reason=crashed")
+		code, out, _ = lullQueue(t.Context(), "inspect", "test://broker", "dead", "--reason=crashed")
 		if want := "No dead letters (4 seen).\n"; code != cli.OK || out != want {
 			t.Errorf("exit code %d, printed %q, want %q", code, out, want)
 		}
@@ -148,7 +146,7 @@ func TestInspectShowsAndLeaves(t *testing.T) {
 func TestInspectAsJSON(t *testing.T) {
 	withLetters(t, 4, func(t *testing.T, m *memoryBroker) {
 		m.die(t, "\xff\x00", queue.Envelope{Reason: "permanent", OriginalID: "id-x"})
-		code, out, errs := lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead", "--json", "--reason", "permanent")
+		code, out, errs := lullQueue(t.Context(), "inspect", "test://broker", "dead", "--json", "--reason", "permanent")
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if code != cli.OK || errs != "" || len(lines) != 2 {
 			t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
@@ -157,7 +155,7 @@ func TestInspectAsJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[0]), &l); err != nil {
 			t.Fatal(err)
 		}
-		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure == nil || l.Source != "orders" {
+		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure.IsZero() || l.Source != "orders" {
 			t.Errorf("%s", lines[0])
 		}
 		if err := json.Unmarshal([]byte(lines[1]), &l); err != nil || string(l.BodyBase64) != "\xff\x00" {
@@ -183,7 +181,7 @@ func TestFilters(t *testing.T) {
 		{[]string{"--limit=1", "--reason=permanent"}, "2"},
 	} {
 		withLetters(t, 7, func(t *testing.T, m *memoryBroker) {
-			code, out, errs := lullProgram(t.Context(), append([]string{"queue", "inspect", "test://broker", "dead", "--json"}, c.flags...)...)
+			code, out, errs := lullQueue(t.Context(), append([]string{"inspect", "test://broker", "dead", "--json"}, c.flags...)...)
 			ids := ""
 			for line := range strings.Lines(out) {
 				var l letterFields
@@ -202,7 +200,7 @@ func TestFilters(t *testing.T) {
 func TestRedriveMoves(t *testing.T) {
 	withLetters(t, 9, func(t *testing.T, m *memoryBroker) {
 		began := time.Now()
-		code, out, errs := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to", "orders", "--reason", "attempts_exhausted", "--rate", "2")
+		code, out, errs := lullQueue(t.Context(), "redrive", "test://broker", "dead", "--to", "orders", "--reason", "attempts_exhausted", "--rate", "2")
 		if want := "moved 6 of 6 (9 seen) from dead to orders in 4.5 s\n"; code != cli.OK || out != want {
 			t.Errorf("exit code %d, printed %q, want %q\n%s", code, out, want, errs)
 		}
@@ -217,7 +215,7 @@ func TestRedriveMoves(t *testing.T) {
 
 func TestDryRunMovesNothing(t *testing.T) {
 	withLetters(t, 9, func(t *testing.T, m *memoryBroker) {
-		code, out, _ := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--dry-run", "--json")
+		code, out, _ := lullQueue(t.Context(), "redrive", "test://broker", "dead", "--to=orders", "--dry-run", "--json")
 		var r struct {
 			Matched, Moved, Seen int
 			Dry                  bool `json:"dry_run"`
@@ -246,7 +244,7 @@ func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 			if stop == 0 {
 				cancel()
 			}
-			code, out, errs := lullProgram(ctx, "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
+			code, out, errs := lullQueue(ctx, "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
 			if stop < 6 && (code != cli.Failed || !strings.Contains(errs, "lull: interrupted: ")) {
 				t.Errorf("interrupted at %d: exit code %d, printed %s%s", stop, code, out, errs)
 			}
@@ -254,7 +252,7 @@ func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 				t.Fatalf("interrupted at %d: no letters are left, so this test tells nothing", stop)
 			}
 			m.sent = nil
-			if code, out, errs = lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max"); code != cli.OK {
+			if code, out, errs = lullQueue(t.Context(), "redrive", "test://broker", "dead", "--to=orders", "--rate=max"); code != cli.OK {
 				t.Errorf("again after %d: exit code %d, printed %s%s", stop, code, out, errs)
 			}
 			if m.dead.Len() != 0 || m.orders.Len() != 6 {
@@ -267,7 +265,7 @@ func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 func TestALetterThatCannotBeMoved(t *testing.T) {
 	withLetters(t, 3, func(t *testing.T, m *memoryBroker) {
 		m.unsendable = "body 1"
-		code, out, errs := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
+		code, out, errs := lullQueue(t.Context(), "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
 		if code != cli.Failed || !strings.Contains(out, "moved 2 of 3 (3 seen), 1 failed") ||
 			!strings.Contains(errs, "lull: id-1 stays a dead letter: ") || !strings.Contains(errs, "1 of 3 letters could not be moved") {
 			t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
@@ -292,7 +290,7 @@ func TestRule24AReadingThatIsCutShort(t *testing.T) {
 		} {
 			withLetters(t, 25, func(t *testing.T, m *memoryBroker) {
 				m.cut = cut
-				code, out, errs := lullProgram(t.Context(), append([]string{"queue"}, c.args...)...)
+				code, out, errs := lullQueue(t.Context(), c.args...)
 				if code != cli.Failed || !strings.Contains(out, c.want) || !strings.Contains(errs, cut.Error()) {
 					t.Errorf("%v: exit code %d, printed %s%s, want %s and %v", c.args, code, out, errs, c.want, cut)
 				}
@@ -303,58 +301,55 @@ func TestRule24AReadingThatIsCutShort(t *testing.T) {
 
 // Each mistake has one clear line and an exit code.
 func TestQueueMistakes(t *testing.T) {
-	open := func(context.Context, *url.URL) (brokers.Broker, error) { return &memoryBroker{}, nil }
-	brokers.Register("test", open)
-	brokers.Register("down", func(context.Context, *url.URL) (brokers.Broker, error) {
+	brokers.Kinds["test"] = func(context.Context, *url.URL) (brokers.Broker, error) { return &memoryBroker{}, nil }
+	brokers.Kinds["down"] = func(context.Context, *url.URL) (brokers.Broker, error) {
 		return nil, fmt.Errorf("%w: connection refused", brokers.ErrUnreachable)
-	})
-	defer brokers.Register("test", nil)
-	defer brokers.Register("down", nil)
-	inspect, redrive := []string{"queue", "inspect"}, []string{"queue", "redrive"}
+	}
+	defer delete(brokers.Kinds, "test")
+	defer delete(brokers.Kinds, "down")
 	for _, c := range []struct {
-		command []string
-		args    []string
-		code    int
-		want    []string // all in one line
+		args string
+		code int
+		want []string // all in one line
 	}{
-		{inspect, []string{"test://b", "dead", "--older-than", "3"}, cli.Misused, []string{"--older-than", `"3"`, "such as 30m, 12h or 7d"}},
-		{inspect, []string{"test://b", "dead", "--older-than=-3d"}, cli.Misused, []string{"--older-than", `"-3d"`}},
-		{inspect, []string{"test://b", "dead", "--younger-than", "NaNd"}, cli.Misused, []string{"--younger-than", `"NaNd"`}},
-		{inspect, []string{"test://b", "dead", "--older-than=2h", "--younger-than=1h"}, cli.Misused, []string{"--younger-than", `"1h"`, "more than --older-than of 2h"}},
-		{inspect, []string{"test://b", "dead", "--limit", "0"}, cli.Misused, []string{"--limit", `"0"`}},
-		{inspect, []string{"test://b", "dead", "--max-redrives", "x"}, cli.Misused, []string{"--max-redrives", `"x"`}},
-		{inspect, []string{"test://b", ""}, cli.Misused, []string{"QUEUE", `""`, "the name of a queue"}},
-		{inspect, []string{"ftp://b", "dead"}, cli.Misused, []string{"BROKER", `"ftp://b"`, "test://"}},
-		{inspect, []string{"orders", "dead"}, cli.Misused, []string{"BROKER", `"orders"`}},
-		{inspect, []string{"test://", "dead"}, cli.Misused, []string{"BROKER", "a host"}},
-		{inspect, []string{"ftp://me:secret@b", "dead"}, cli.Misused, []string{"BROKER", `"...@b"`}},
-		{inspect, []string{"test://b", "ded"}, exitNoQueue, []string{"ded: there is no such queue"}},
-		{inspect, []string{"down://me:secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}},
-		{inspect, []string{"down://secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}}, // a token, on NATS
-		{inspect, []string{"nats://secret@", "dead"}, cli.Misused, []string{"BROKER", "want a host: nats://host"}},
-		{redrive, []string{"test://b", "dead"}, cli.Misused, []string{"--to"}},
-		{redrive, []string{"test://b", "dead", "--to="}, cli.Misused, []string{"--to", `""`}},
-		{redrive, []string{"test://b", "dead", "--to=dead"}, cli.Misused, []string{"--to", `"dead"`, "another queue"}},
-		{redrive, []string{"test://b", "dead", "--to=x", "--rate=0"}, cli.Misused, []string{"--rate", `"0"`, "or max"}},
-		{redrive, []string{"test://b", "dead", "--to=x", "--rate=Inf"}, cli.Misused, []string{"--rate", `"Inf"`}},
-		{redrive, []string{"test://b", "ded", "--to=orders"}, exitNoQueue, []string{"ded: there is no such queue"}},
-		{redrive, []string{"down://b", "dead", "--to=orders"}, exitUnreachable, []string{"cannot be reached"}},
+		{"inspect test://b dead --older-than 3", cli.Misused, []string{"--older-than", `"3"`, "such as 30m, 12h or 7d"}},
+		{"inspect test://b dead --older-than=-3d", cli.Misused, []string{"--older-than", `"-3d"`}},
+		{"inspect test://b dead --younger-than NaNd", cli.Misused, []string{"--younger-than", `"NaNd"`}},
+		{"inspect test://b dead --older-than=2h --younger-than=1h", cli.Misused, []string{"--younger-than", `"1h"`, "more than --older-than of 2h"}},
+		{"inspect test://b dead --limit 0", cli.Misused, []string{"--limit", `"0"`}},
+		{"inspect test://b dead --max-redrives x", cli.Misused, []string{"--max-redrives", `"x"`}},
+		{"inspect test://b ''", cli.Misused, []string{"QUEUE", `""`, "the name of a queue"}},
+		{"inspect ftp://b dead", cli.Misused, []string{"BROKER", `"ftp://b"`, "test://"}},
+		{"inspect orders dead", cli.Misused, []string{"BROKER", `"orders"`}},
+		{"inspect test:// dead", cli.Misused, []string{"BROKER", "a host"}},
+		{"inspect ftp://me:secret@b dead", cli.Misused, []string{"BROKER", `"...@b"`}},
+		{"inspect test://b ded", exitNoQueue, []string{"ded: there is no such queue"}},
+		{"inspect down://me:secret@b dead", exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}},
+		{"inspect down://secret@b dead", exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}}, // a token, on NATS
+		{"inspect nats://secret@ dead", cli.Misused, []string{"BROKER", "want a host: nats://host"}},
+		{"redrive test://b dead", cli.Misused, []string{"--to"}},
+		{"redrive test://b dead --to=", cli.Misused, []string{"--to", `""`}},
+		{"redrive test://b dead --to=dead", cli.Misused, []string{"--to", `"dead"`, "another queue"}},
+		{"redrive test://b dead --to=x --rate=0", cli.Misused, []string{"--rate", `"0"`, "or max"}},
+		{"redrive test://b dead --to=x --rate=Inf", cli.Misused, []string{"--rate", `"Inf"`}},
+		{"redrive test://b ded --to=orders", exitNoQueue, []string{"ded: there is no such queue"}},
+		{"redrive down://b dead --to=orders", exitUnreachable, []string{"cannot be reached"}},
 	} {
-		code, out, errs := lullProgram(t.Context(), append(c.command, c.args...)...)
+		args := strings.Fields(c.args)
+		for i, arg := range args {
+			args[i] = strings.Trim(arg, "'")
+		}
+		code, out, errs := lullQueue(t.Context(), args...)
 		found := false
 		for line := range strings.Lines(errs) {
-			all := strings.HasPrefix(line, "lull: ")
-			for _, part := range c.want {
-				all = all && strings.Contains(line, part)
-			}
-			found = found || all
+			found = found || strings.HasPrefix(line, "lull: ") && !slices.ContainsFunc(c.want, func(part string) bool { return !strings.Contains(line, part) })
 		}
 		if code != c.code || !found || out != "" || strings.Contains(errs, "secret") {
-			t.Errorf("%v %v: exit code %d, want %d with one line that has %q; printed\n%s%s", c.command, c.args, code, c.code, c.want, out, errs)
+			t.Errorf("%s: exit code %d, want %d with one line that has %q; printed\n%s%s", c.args, code, c.code, c.want, out, errs)
 		}
 	}
 	withLetters(t, 1, func(t *testing.T, m *memoryBroker) {
-		if code, _, errs := lullProgram(t.Context(), "queue", "redrive", "test://b", "dead", "--to=ordrs"); code != exitNoQueue || !strings.Contains(errs, "lull: ordrs: there is no such queue\n") {
+		if code, _, errs := lullQueue(t.Context(), "redrive", "test://b", "dead", "--to=ordrs"); code != exitNoQueue || !strings.Contains(errs, "lull: ordrs: there is no such queue\n") {
 			t.Errorf("exit code %d, %s", code, errs)
 		}
 		if m.dead.Len() != 1 {
@@ -365,34 +360,20 @@ func TestQueueMistakes(t *testing.T) {
 
 // Several mistakes are reported at once.
 func TestQueueReportsAllMistakes(t *testing.T) {
-	_, _, errs := lullProgram(t.Context(), "queue", "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
+	_, _, errs := lullQueue(t.Context(), "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
 	if n := strings.Count(errs, "lull: "); n != 5 {
 		t.Errorf("%d lines, want 5:\n%s", n, errs)
-	}
-}
-
-func TestQueueHelpFits(t *testing.T) {
-	for _, args := range [][]string{{"queue", "--help"}, {"help", "queue", "inspect"}, {"queue", "redrive", "--help"}} {
-		code, out, _ := lullProgram(t.Context(), args...)
-		if code != cli.OK || !strings.Contains(out, "4 there is no such queue") {
-			t.Errorf("%v: exit code %d\n%s", args, code, out)
-		}
-		for line := range strings.Lines(out) {
-			if len(line) > 81 {
-				t.Errorf("too wide: %s", line)
-			}
-		}
 	}
 }
 
 // A password can be in the environment, where lists of processes do not show it.
 func TestThePasswordMayStandInTheEnvironment(t *testing.T) {
 	var got *url.URL
-	brokers.Register("test", func(_ context.Context, u *url.URL) (brokers.Broker, error) {
+	brokers.Kinds["test"] = func(_ context.Context, u *url.URL) (brokers.Broker, error) {
 		got = u
 		return nil, errors.New("seen")
-	})
-	defer brokers.Register("test", nil)
+	}
+	defer delete(brokers.Kinds, "test")
 	for typed, want := range map[string]string{"test://me@b": "me:secret", "test://me:typed@b": "me:typed", "test://b": ":secret"} {
 		env := cli.Env{Context: t.Context(), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(name string) string {
 			return map[string]string{"LULL_BROKER_PASSWORD": "secret"}[name]

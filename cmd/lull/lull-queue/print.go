@@ -124,9 +124,9 @@ type letterFields struct {
 	Attempts     int               `json:"attempts,omitempty"`
 	Redrives     int               `json:"redrives"`
 	Source       string            `json:"source,omitempty"`
-	FirstFailure *time.Time        `json:"first_failure,omitempty"`
-	LastFailure  *time.Time        `json:"last_failure,omitempty"`
-	Enqueued     *time.Time        `json:"enqueued,omitempty"`
+	FirstFailure time.Time         `json:"first_failure,omitzero"`
+	LastFailure  time.Time         `json:"last_failure,omitzero"`
+	Enqueued     time.Time         `json:"enqueued,omitzero"`
 	Group        string            `json:"group,omitempty"`
 	TraceParent  string            `json:"traceparent,omitempty"`
 	TraceState   string            `json:"tracestate,omitempty"`
@@ -138,7 +138,7 @@ type letterFields struct {
 func letterJSON(l *queue.Letter) letterFields {
 	f := letterFields{
 		ID: l.OriginalID, Reason: l.Reason, Code: l.Code, Errors: l.Errors, Attempts: l.Attempts, Redrives: l.Redrives,
-		Source: l.Source, FirstFailure: timeOrNil(l.FirstFailure), LastFailure: timeOrNil(l.LastFailure), Enqueued: timeOrNil(l.Enqueued),
+		Source: l.Source, FirstFailure: l.FirstFailure.UTC(), LastFailure: l.LastFailure.UTC(), Enqueued: l.Enqueued.UTC(),
 		Group: l.Group, TraceParent: l.TraceParent, TraceState: l.TraceState, Headers: l.Headers,
 	}
 	if utf8.Valid(l.Body) {
@@ -148,14 +148,6 @@ func letterJSON(l *queue.Letter) letterFields {
 		f.BodyBase64 = l.Body
 	}
 	return f
-}
-
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // redriven is the result of a redrive.

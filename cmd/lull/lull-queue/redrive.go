@@ -38,7 +38,7 @@ func redrive(env cli.Env, f command.Redrive) error {
 		return coded(errors.Join(fmt.Errorf("%s: %w", f.To, err), letters.Close(context.WithoutCancel(env.Context))))
 	}
 	began := time.Now()
-	bar := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	bar := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	p, err := queue.Redrive(env.Context, letters, to, c, func(s queue.Step) {
 		if s.Err != nil {
 			bar.End()

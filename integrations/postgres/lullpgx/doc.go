@@ -14,8 +14,8 @@
 //		...
 //	})
 //
-// What is repeated depends on what is known of the failure: docs/sql.md has that in a table, and all
-// codes with what each of them proves. docs/guide.md has the rest, under "Databases".
+// What is repeated depends on what is known of the failure: docs/protocols.md has that in a table, and all
+// codes with what each of them proves.
 //
 // Beside a bare pool with a time limit for each call, a call that succeeds makes 1 allocation more,
 // and a transaction 3 (go test -bench Cost, in this folder).

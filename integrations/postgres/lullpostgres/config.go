@@ -23,7 +23,7 @@ type Config struct {
 
 	// Isolation is the level of the transactions in which Transact runs the handler. Zero
 	// (sql.LevelDefault): the server's default, which is read committed. Or sql.LevelReadCommitted,
-	// sql.LevelRepeatableRead, sql.LevelSerializable. docs/guide.md compares them under "Once and
+	// sql.LevelRepeatableRead, sql.LevelSerializable. docs/servers.md compares them under "Once and
 	// no more".
 	Isolation sql.IsolationLevel
 }

@@ -17,5 +17,5 @@
 //
 // A claim is one round trip, and so is its record. With Transactional there are four; the handler's
 // own commit is saved. It was tested with PostgreSQL 15. The features that it needs (ON CONFLICT,
-// MATERIALIZED) exist since 12. docs/guide.md has the rest, under "Once and no more".
+// MATERIALIZED) exist since 12. docs/servers.md has the rest, under "Once and no more".
 package lullpostgres

@@ -8,10 +8,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/clients/internal/adapter"
 	"github.com/lullgo/lull/lab/torture"
 	"google.golang.org/api/googleapi"
@@ -32,24 +32,14 @@ func newKubernetes(base *http.Transport) (torture.Doer, error) {
 	codecs := serializer.NewCodecFactory(runtime.NewScheme())
 	config := &rest.Config{Host: "http://localhost", APIPath: "/", ContentConfig: rest.ContentConfig{
 		GroupVersion: &schema.GroupVersion{}, NegotiatedSerializer: codecs.WithoutConversion()}}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: base})
-	if err != nil {
-		return nil, err
-	}
+	client := must.Have(rest.RESTClientForConfigAndClient(config, &http.Client{Transport: base}))
 	return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 		// Each case has a host of its own. The client is copied, and keeps its rate limiter.
-		there, err := rest.NewRESTClient(&url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}, "", rest.ClientContentConfig{
+		there := must.Have(rest.NewRESTClient(&url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}, "", rest.ClientContentConfig{
 			GroupVersion: schema.GroupVersion{}, ContentType: "application/json", Negotiator: runtime.NewClientNegotiator(codecs.WithoutConversion(), schema.GroupVersion{})},
-			client.GetRateLimiter(), client.Client)
-		if err != nil {
-			return nil, err
-		}
+			client.GetRateLimiter(), client.Client))
 		q := there.Verb(r.Method).RequestURI(r.URL.RequestURI())
-		if r.Body != nil {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, err
-			}
+		if body := adapter.Body(r); body != nil {
 			q = q.Body(body)
 		}
 		for name, values := range r.Header {
@@ -72,17 +62,10 @@ func newStorage(base *http.Transport) (torture.Doer, error) {
 	return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 		ctx := r.Context()
 		client := &http.Client{Transport: at{base, r.URL}}
-		service, err := storage.NewService(ctx, option.WithHTTPClient(client), option.WithEndpoint(r.URL.Scheme+"://"+r.URL.Host+"/"))
-		if err != nil {
-			return nil, err
-		}
-		var body []byte
-		if r.Body != nil {
-			if body, err = io.ReadAll(r.Body); err != nil {
-				return nil, err
-			}
-		}
+		service := must.Have(storage.NewService(ctx, option.WithHTTPClient(client), option.WithEndpoint(r.URL.Scheme+"://"+r.URL.Host+"/")))
+		body := adapter.Body(r)
 		object := &storage.Object{Name: "object", Metadata: map[string]string{"text": string(body)}}
+		var err error
 		switch r.Method {
 		case http.MethodGet:
 			_, err = service.Objects.Get("bucket", "object").Context(ctx).Do()
@@ -104,10 +87,7 @@ func newStorage(base *http.Transport) (torture.Doer, error) {
 		if failed, ok := errors.AsType[*googleapi.Error](err); ok {
 			return adapter.Status(failed.Code), nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		return adapter.Status(http.StatusOK), nil
+		return adapter.Status(http.StatusOK), err
 	}), nil
 }
 

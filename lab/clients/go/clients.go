@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/clients/internal/adapter"
 	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lullhttp"
@@ -49,25 +49,17 @@ var clients = adapter.Clients{
 }
 
 // failing makes a request with a body of its own and reads the answer. A status of 500 and above is an error.
-func failing(client *http.Client, r *http.Request) (*http.Response, error) {
+func failing(client *http.Client, r *http.Request) (_ *http.Response, err error) {
+	defer must.Catch(&err)
 	again := r.Clone(r.Context())
 	if r.GetBody != nil {
-		body, err := r.GetBody()
-		if err != nil {
-			return nil, err
-		}
-		again.Body = body
+		again.Body = must.Have(r.GetBody())
 	}
-	resp, err := client.Do(again)
-	if err != nil {
-		return nil, err
-	}
+	resp := must.Have(client.Do(again))
 	defer resp.Body.Close()
-	if _, err := io.ReadAll(resp.Body); err != nil {
-		return nil, err
-	}
+	must.Have(io.ReadAll(resp.Body))
 	if resp.StatusCode >= 500 {
-		return nil, fmt.Errorf("status %d", resp.StatusCode)
+		must.Fail("status %d", resp.StatusCode)
 	}
 	return adapter.Status(resp.StatusCode), nil
 }

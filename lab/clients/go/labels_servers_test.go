@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/lab/torture"
 )
@@ -31,10 +32,7 @@ type label struct {
 }
 
 func readLabels(t *testing.T) map[string][]label {
-	text, err := os.ReadFile("labels.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("labels.txt"))
 	labels := map[string][]label{}
 	n := 0
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
@@ -65,14 +63,8 @@ func clientNamed(t *testing.T, name string) torture.Client {
 		}
 		t.Skipf("%s is missing: apt-get install %[1]s", name)
 	}
-	script, err := filepath.Abs("../" + name + ".sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := torture.Command(name, []string{"sh", script, "{url}", "{method}", "{body-file}", "{timeout-ms}", "{key}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Have(filepath.Abs("../" + name + ".sh"))
+	c := must.Have(torture.Command(name, []string{"sh", script, "{url}", "{method}", "{body-file}", "{timeout-ms}", "{key}"}))
 	return c
 }
 
@@ -128,14 +120,8 @@ func compare(t *testing.T, client torture.Client, labels []label, o torture.Opti
 		names = append(names, l.name)
 		want[l.name] = l
 	}
-	var err error
-	if o.Cases, err = torture.Select(names); err != nil {
-		t.Fatal(err)
-	}
-	card, err := torture.Run(t.Context(), client, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o.Cases = must.Have(torture.Select(names))
+	card := must.Have(torture.Run(t.Context(), client, o))
 	for _, r := range card.Results {
 		if strings.HasPrefix(r.Why, "the machine was too busy") {
 			t.Logf("%s: %s", r.Case, r.Why)
@@ -153,22 +139,10 @@ func compare(t *testing.T, client torture.Client, labels []label, o torture.Opti
 // The adapters of this module speak the protocol.
 func TestTheProtocol(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := torture.Command("go-retryablehttp", []string{program, "go-retryablehttp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := torture.Select([]string{"status-503", "body-post-key", "deadline-silent", "connection-calls", "connection-tls"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Have(os.Executable())
+	client := must.Have(torture.Command("go-retryablehttp", []string{program, "go-retryablehttp"}))
+	cases := must.Have(torture.Select([]string{"status-503", "body-post-key", "deadline-silent", "connection-calls", "connection-tls"}))
+	card := must.Have(torture.Run(t.Context(), client, torture.Options{Cases: cases}))
 	for _, r := range card.Results {
 		if r.Grade != torture.Pass {
 			t.Errorf("%s is %s: %s", r.Case, r.Grade, r.Why)

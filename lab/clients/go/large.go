@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-github/v92/github"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/clients/internal/adapter"
 	"github.com/lullgo/lull/lab/torture"
 )
@@ -28,26 +29,18 @@ func init() {
 		}
 		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			var v any // its methods decode what they get
-			resp, err := client.Do(r, &v)
-			if err != nil {
-				return nil, err
-			}
-			return adapter.Status(resp.StatusCode), nil
+			return adapter.Status(must.Have(client.Do(r, &v)).StatusCode), nil
 		}), nil
 	}
 	clients["aws-sdk-go-s3"] = func(base *http.Transport) (torture.Doer, error) {
-		return s3Doer{&http.Client{Transport: base}, aws.AnonymousCredentials{}}, nil
+		client := &http.Client{Transport: base}
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) { return overS3(client, r) }), nil
 	}
 }
 
-// s3Doer makes a request as the operation of S3 that has its method.
-type s3Doer struct {
-	client *http.Client
-	keys   aws.CredentialsProvider
-}
-
-func (d s3Doer) Do(r *http.Request) (*http.Response, error) {
-	client := s3.New(s3.Options{BaseEndpoint: aws.String(r.URL.Scheme + "://" + r.URL.Host), Region: "us-east-1", UsePathStyle: true, Credentials: d.keys, HTTPClient: d.client,
+// overS3 makes a request as the operation of S3 that has its method.
+func overS3(over *http.Client, r *http.Request) (*http.Response, error) {
+	client := s3.New(s3.Options{BaseEndpoint: aws.String(r.URL.Scheme + "://" + r.URL.Host), Region: "us-east-1", UsePathStyle: true, Credentials: aws.AnonymousCredentials{}, HTTPClient: over,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired})
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	ctx := r.Context()
@@ -57,19 +50,14 @@ func (d s3Doer) Do(r *http.Request) (*http.Response, error) {
 		var out *s3.GetObjectOutput
 		if out, err = client.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key}); err == nil {
 			defer out.Body.Close()
-			if _, err := io.Copy(io.Discard, out.Body); err != nil {
-				return nil, err
-			}
+			must.Have(io.Copy(io.Discard, out.Body))
 		}
 	case http.MethodHead:
 		_, err = client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 	case http.MethodDelete:
 		_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
 	case http.MethodPut:
-		var body []byte
-		if body, err = io.ReadAll(r.Body); err == nil {
-			_, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(body)})
-		}
+		_, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(adapter.Body(r))})
 	default:
 		err = errors.New("S3 has no " + r.Method + " of an object's key")
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/gojek/heimdall/v7"
 	"github.com/gojek/heimdall/v7/httpclient"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/clients/internal/adapter"
 	"github.com/lullgo/lull/lab/torture"
 	"resty.dev/v3"
@@ -18,17 +18,10 @@ func init() {
 		client := resty.New().SetTransport(base).SetRetryCount(3).AddRetryConditions(resty.RetryConditionStatus5XX)
 		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			q := client.R().SetContext(r.Context()).SetHeaderMultiValues(r.Header)
-			if r.Body != nil {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return nil, err
-				}
+			if body := adapter.Body(r); body != nil {
 				q.SetBody(body)
 			}
-			resp, err := q.Execute(r.Method, r.URL.String())
-			if err != nil {
-				return nil, err
-			}
+			resp := must.Have(q.Execute(r.Method, r.URL.String()))
 			_ = resp.String() // its README reads bodies so; what goes wrong there is not reported
 			return adapter.Status(resp.StatusCode()), nil
 		}), nil

@@ -16,10 +16,7 @@ func TestPlayRefusesWhatItDoesNotPlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*sim.Scenario, *sim.Contender){
-		"hosts":              func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Hosts = 2 },
-		"last in, first out": func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Queue.Order = sim.LIFO },
-		"cancelled work":     func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].CancelWork = true },
-		"contention":         func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Contention = true },
+		"hosts": func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Hosts = 2 },
 		"lognormal": func(s *sim.Scenario, _ *sim.Contender) {
 			s.Services[0].Time = sim.Distribution{Kind: sim.LogNormal, Mean: ms, Sigma: 1}
 		},
@@ -27,15 +24,7 @@ func TestPlayRefusesWhatItDoesNotPlay(t *testing.T) {
 		"crash": func(s *sim.Scenario, _ *sim.Contender) {
 			s.Services[0].Faults = []sim.Fault{{Kind: sim.Crash, For: ms}}
 		},
-		"fault that repeats": func(s *sim.Scenario, _ *sim.Contender) {
-			s.Services[0].Faults = []sim.Fault{{Kind: sim.Errors, For: ms, Every: 2 * ms}}
-		},
-		"network":             func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].Network.Loss = 0.1 },
-		"unsafe operation":    func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].NotIdempotent = true },
-		"users who come back": func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].Reload.Share = 1 },
-		"closed loop": func(s *sim.Scenario, _ *sim.Contender) {
-			s.Fleets[0].Arrivals = sim.Arrivals{Kind: sim.Closed, Think: sim.Distribution{Mean: ms}}
-		},
+		"network": func(s *sim.Scenario, _ *sim.Contender) { s.Fleets[0].Network.Loss = 0.1 },
 		"clockwork on a ramp": func(s *sim.Scenario, _ *sim.Contender) {
 			s.Fleets[0].Arrivals = sim.Arrivals{Kind: sim.Constant, Rate: 1, Ramp: []sim.RampPoint{{Factor: 1}, {At: time.Second, Factor: 2}}}
 		},

@@ -2,8 +2,10 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -132,11 +134,7 @@ func keyAtOnce(s *seen) torture.Verdict {
 
 // counted returns what there is how often.
 func counted(n map[string]int) string {
-	var parts []string
-	for what := range n {
-		parts = append(parts, what)
-	}
-	slices.Sort(parts)
+	parts := slices.Sorted(maps.Keys(n))
 	for i, what := range parts {
 		parts[i] = fmt.Sprintf("%d × %s", n[what], what)
 	}
@@ -176,18 +174,11 @@ func problems(list []exchange) torture.Verdict {
 	case len(list) == 0:
 		return torture.NotApplicable.Because("not seen: there was no error")
 	case n == 0:
-		return torture.NotApplicable.Because("the errors are no problem details: %s", orNothing(list[0].header.Get("Content-Type")))
+		return torture.NotApplicable.Because("the errors are no problem details: %s", words.Short(cmp.Or(list[0].header.Get("Content-Type"), "no Content-Type")))
 	case n < len(list):
 		return torture.Warn.Because("%d of %d are problem details", n, len(list))
 	}
 	return torture.Pass.Because("%d of %d are problem details", n, len(list))
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "no Content-Type"
-	}
-	return words.Short(s)
 }
 
 // malformed returns what is wrong with problem details, and nothing if nothing is.
@@ -219,26 +210,12 @@ func malformed(x *exchange) string {
 }
 
 func keyProblem(s *seen) torture.Verdict {
-	var list []exchange
-	for _, survey := range []string{"keys", "at-once"} {
-		for _, x := range s.by[survey] {
-			if x.status >= 400 {
-				list = append(list, x)
-			}
-		}
-	}
-	return problems(list)
+	return problems(slices.DeleteFunc(slices.Concat(s.by["keys"], s.by["at-once"]), func(x exchange) bool { return x.status < 400 }))
 }
 
 // refusals returns what was refused: with 429 or 503.
 func (s *seen) refusals() []exchange {
-	var list []exchange
-	for _, x := range s.by["busy"] {
-		if x.refused() {
-			list = append(list, x)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(s.by["busy"]), func(x exchange) bool { return !x.refused() })
 }
 
 func refusalStatus(s *seen) torture.Verdict {
@@ -252,28 +229,24 @@ func refusalStatus(s *seen) torture.Verdict {
 		}
 	}
 	if len(odd) > 0 {
-		return torture.Warn.Because("not all refusals are 503 or 429: of %s, %s", words.Plural(len(s.by["busy"]), "request"), counted(merged(refused, odd)))
+		maps.Copy(refused, odd) // they have no status in common
+		return torture.Warn.Because("not all refusals are 503 or 429: of %s, %s", words.Plural(len(s.by["busy"]), "request"), counted(refused))
 	}
 	return torture.Pass.Because("of %s, %s", words.Plural(len(s.by["busy"]), "request"), counted(refused))
 }
 
-func merged(a, b map[string]int) map[string]int {
-	for what, n := range b {
-		a[what] += n
+// ofRefusals returns a judge of what was refused in a way that says so, where something was.
+func ofRefusals(judge func(*seen) torture.Verdict) func(*seen) torture.Verdict {
+	return func(s *seen) torture.Verdict {
+		if len(s.refusals()) == 0 {
+			return torture.NotApplicable.Because("not seen: there was no 429 and no 503 (see refusal-status)")
+		}
+		return judge(s)
 	}
-	return a
-}
-
-// none is the verdict where no request was refused in a way that says so.
-func none() torture.Verdict {
-	return torture.NotApplicable.Because("not seen: there was no 429 and no 503 (see refusal-status)")
 }
 
 func refusalHint(s *seen) torture.Verdict {
 	list := s.refusals()
-	if len(list) == 0 {
-		return none()
-	}
 	n, past := 0, 0
 	now := time.Now()
 	for _, x := range list {
@@ -350,10 +323,8 @@ func refusalSpread(s *seen) torture.Verdict {
 	case nFine == n && len(fine) > 1:
 		return torture.Pass.Because("%s, one value in seconds, and %d different ones in milliseconds", words.Plural(n, "refusal"), len(fine))
 	}
-	for v := range seconds {
-		return torture.Warn.Because("%s, all with Retry-After: %s: those who obey come back as a herd", words.Plural(n, "refusal"), words.Short(v))
-	}
-	return none()
+	v := slices.Collect(maps.Keys(seconds))[0]
+	return torture.Warn.Because("%s, all with Retry-After: %s: those who obey come back as a herd", words.Plural(n, "refusal"), words.Short(v))
 }
 
 // older are the names of rate limits before the field RateLimit was one.
@@ -361,9 +332,6 @@ var older = []string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"
 
 func refusalRateLimit(s *seen) torture.Verdict {
 	list := s.refusals()
-	if len(list) == 0 {
-		return none()
-	}
 	current, old := 0, 0
 	for _, x := range list {
 		values := x.header.Values("Ratelimit")
@@ -395,18 +363,11 @@ func refusalRateLimit(s *seen) torture.Verdict {
 }
 
 func refusalProblem(s *seen) torture.Verdict {
-	list := s.refusals()
-	if len(list) == 0 {
-		return none()
-	}
-	return problems(list)
+	return problems(s.refusals())
 }
 
 func refusalCache(s *seen) torture.Verdict {
 	list := s.refusals()
-	if len(list) == 0 {
-		return none()
-	}
 	for _, x := range list {
 		control := strings.ToLower(strings.Join(x.header.Values("Cache-Control"), ","))
 		if strings.Contains(control, "no-store") {
@@ -428,9 +389,6 @@ func refusalCache(s *seen) torture.Verdict {
 }
 
 func refusalConnection(s *seen) torture.Verdict {
-	if len(s.refusals()) == 0 {
-		return none()
-	}
 	last := map[int]bool{} // lanes whose last answer was a refusal
 	next, kept := 0, 0
 	for _, x := range s.by["busy"] {

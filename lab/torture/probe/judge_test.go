@@ -149,7 +149,7 @@ func TestJudges(t *testing.T) {
 		{"two", refusalHint, refused("Retry-After: 1", "Retry-After: 2"), torture.Fail, "2 fields"},
 		{"none", refusalHint, refused(), torture.Warn, "guess"},
 		{"some", refusalHint, of("busy", append(many(5, 503), many(5, 503, "Retry-After: 1")...)...), torture.Warn, "5 of 10"},
-		{"no refusal", refusalHint, of("busy", many(3, 500)...), torture.NotApplicable, "no 429"},
+		{"no refusal", ofRefusals(refusalHint), of("busy", many(3, 500)...), torture.NotApplicable, "no 429"},
 		{"a herd", refusalSpread, refused("Retry-After: 3"), torture.Warn, "herd"},
 		{"a herd in milliseconds", refusalSpread, refused("Retry-After: 1", "Retry-After-Ms: 700"), torture.Warn, "herd"},
 		{"spread", refusalSpread, of("busy", append(many(15, 503, "Retry-After: 1"), many(15, 503, "Retry-After: 2")...)...), torture.Pass, "2 different"},

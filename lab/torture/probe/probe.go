@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/lullgo/lull/lab/torture"
@@ -29,34 +30,31 @@ type Case struct {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
-	if unused != "" {
-		return nil, fmt.Errorf("no case is named %q: lull probe --list has the names of cases and of groups, and key-* is all that begin like that", unused)
-	}
-	return picked, nil
+	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull probe", "key-*")
 }
 
 // A survey makes requests for several cases.
 type survey struct {
 	name string
-	// needs is an earlier survey that it depends on, which is made first.
-	needs string
+	// after is an earlier survey that is made first. If needs it sees nothing where that saw nothing.
+	after string
+	needs bool
 	run   func(*prober, context.Context) error
 }
 
 // surveys are made in this order.
 var surveys = []survey{
-	{"calls", "", (*prober).calls},
-	{"keys", "", (*prober).keys},
-	{"at-once", "keys", (*prober).atOnce},
-	{"error", "keys", (*prober).afterError},
-	{"expect", "", (*prober).expect},
-	{"old", "", (*prober).old},
-	{"late", "", (*prober).late},
-	{"short", "", (*prober).short},
-	{"busy", "", (*prober).busy},
-	{"attempts", "busy", (*prober).attempts},
-	{"left", "busy", (*prober).abandon},
+	{"calls", "", false, (*prober).calls},
+	{"keys", "", false, (*prober).keys},
+	{"at-once", "keys", true, (*prober).atOnce},
+	{"error", "keys", true, (*prober).afterError},
+	{"expect", "", false, (*prober).expect},
+	{"old", "", false, (*prober).old},
+	{"late", "", false, (*prober).late},
+	{"short", "", false, (*prober).short},
+	{"busy", "", false, (*prober).busy},
+	{"attempts", "busy", true, (*prober).attempts},
+	{"left", "busy", false, (*prober).abandon},
 }
 
 // seen is what was seen of a server.
@@ -125,8 +123,12 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		}
 		made[name] = true
 		s := surveys[slices.IndexFunc(surveys, func(s survey) bool { return s.name == name })]
-		if err := make(s.needs); err != nil {
+		if err := make(s.after); err != nil {
 			return err
+		}
+		if why := p.not[s.after]; s.needs && why != "" {
+			p.not[name] = why
+			return nil
 		}
 		p.survey, p.start = name, time.Now()
 		err := s.run(p, ctx)
@@ -190,7 +192,7 @@ func (p *prober) gone(ctx context.Context, survey string) error {
 		if p.take(ctx, 1) != nil {
 			return ctx.Err()
 		}
-		x := p.send(ctx, p.start, exchange{method: "GET", path: p.base.RequestURI()}, nil)
+		x := p.send(ctx, p.start, p.get(""), nil)
 		if x.status > 0 {
 			return nil
 		}
@@ -215,33 +217,31 @@ func (p *prober) round(ctx context.Context, list []exchange, body []byte) error 
 	if err := p.take(ctx, len(list)); err != nil {
 		return err
 	}
-	results := make(chan exchange, len(list))
-	for i := range list {
-		go func() {
-			x := list[i]
-			x.lane = i
-			results <- p.send(ctx, p.start, x, body)
-		}()
+	got := make([]exchange, len(list))
+	var all sync.WaitGroup
+	for i, x := range list {
+		x.lane = i
+		all.Go(func() { got[i] = p.send(ctx, p.start, x, body) })
 	}
-	got := make([]exchange, 0, len(list))
-	for range list {
-		got = append(got, <-results)
-	}
-	slices.SortFunc(got, func(a, b exchange) int { return a.lane - b.lane })
+	all.Wait()
 	p.by[p.survey] = append(p.by[p.survey], got...)
 	return ctx.Err()
 }
 
 // calls is what the server does at peace.
 func (p *prober) calls(ctx context.Context) error {
-	path := p.base.RequestURI()
 	for range 10 {
-		x, err := p.one(ctx, exchange{method: "GET", path: path}, nil)
+		x, err := p.one(ctx, p.get(""), nil)
 		if err != nil || x.status == 0 {
 			return err
 		}
 	}
 	return nil
+}
+
+// get is a GET of the URL.
+func (p *prober) get(what string) exchange {
+	return exchange{what: what, method: "GET", path: p.base.RequestURI()}
 }
 
 // post is a POST with a key.
@@ -297,15 +297,8 @@ const (
 )
 
 func (p *prober) atOnce(ctx context.Context) error {
-	if why := p.not["keys"]; why != "" {
-		return notSeen(why)
-	}
 	for range rounds {
-		key := newKey()
-		list := make([]exchange, min(atOnce, p.together))
-		for i := range list {
-			list[i] = p.post("", key)
-		}
+		list := slices.Repeat([]exchange{p.post("", newKey())}, min(atOnce, p.together))
 		if err := p.round(ctx, list, p.target.Body); err != nil {
 			return err
 		}
@@ -314,10 +307,7 @@ func (p *prober) atOnce(ctx context.Context) error {
 }
 
 func (p *prober) afterError(ctx context.Context) error {
-	switch why := p.not["keys"]; {
-	case why != "":
-		return notSeen(why)
-	case p.target.Fail == "":
+	if p.target.Fail == "" {
 		return notSeen("not seen: no path is known whose POST fails")
 	}
 	key := newKey()
@@ -346,7 +336,7 @@ func (p *prober) old(ctx context.Context) error {
 	if err := p.take(ctx, 1); err != nil {
 		return err
 	}
-	x, body := exchange{method: "GET", path: p.base.RequestURI()}, []byte(nil)
+	x, body := p.get(""), []byte(nil)
 	var header []string
 	if !p.target.NoPost {
 		x, body = p.post("", newKey()), p.target.Body
@@ -357,14 +347,14 @@ func (p *prober) old(ctx context.Context) error {
 }
 
 func (p *prober) late(ctx context.Context) error {
-	x, err := p.one(ctx, exchange{what: "at peace", method: "GET", path: p.base.RequestURI()}, nil)
+	x, err := p.one(ctx, p.get("at peace"), nil)
 	if err != nil {
 		return err
 	}
 	if !x.ok() {
 		return notSeen(fmt.Sprintf("not seen: a GET at peace gets %s", x.short()))
 	}
-	_, err = p.one(ctx, exchange{what: "no time left", method: "GET", path: p.base.RequestURI()}, nil, "Lull-Timeout: 0")
+	_, err = p.one(ctx, p.get("no time left"), nil, "Lull-Timeout: 0")
 	return err
 }
 
@@ -409,40 +399,28 @@ const (
 )
 
 func (p *prober) busy(ctx context.Context) error {
-	refused := 0
 	for n := 0; n < mostRounds; n++ {
-		list := make([]exchange, p.together)
-		for i := range list {
-			list[i] = exchange{method: "GET", path: p.target.Busy}
-		}
+		list := p.crowd()
 		if n > 0 && int(p.left.Load()) < len(list)+p.requests/3 { // the rest is for others
 			break
 		}
 		if err := p.round(ctx, list, nil); err != nil {
 			return err
 		}
-		refused = 0
-		for _, x := range p.by["busy"] {
-			if x.refused() {
-				refused++
-			}
-		}
+		refused := len(p.refusals())
 		if n > 0 && refused >= enough || n == 3 && refused == 0 {
 			break
 		}
 	}
-	if refused == 0 {
-		bad := 0
-		for _, x := range p.by["busy"] {
-			if !x.ok() {
-				bad++
-			}
-		}
-		if bad == 0 {
-			return notSeen(fmt.Sprintf("not seen: none of %s to %s, %d at once, was refused; name a path that refuses, or send more at once", words.Plural(len(p.by["busy"]), "request"), p.target.Busy, p.together))
-		}
+	if !slices.ContainsFunc(p.by["busy"], func(x exchange) bool { return x.refused() || !x.ok() }) {
+		return notSeen(fmt.Sprintf("not seen: none of %s to %s, %d at once, was refused; name a path that refuses, or send more at once", words.Plural(len(p.by["busy"]), "request"), p.target.Busy, p.together))
 	}
 	return nil
+}
+
+// crowd is as many GETs of the busy path as may be sent at once.
+func (p *prober) crowd() []exchange {
+	return slices.Repeat([]exchange{{method: "GET", path: p.target.Busy}}, p.together)
 }
 
 // attemptRounds and the share of retries in each: every other request, and in the next round
@@ -450,13 +428,9 @@ func (p *prober) busy(ctx context.Context) error {
 const attemptRounds = 6
 
 func (p *prober) attempts(ctx context.Context) error {
-	if why := p.not["busy"]; why != "" {
-		return notSeen(why)
-	}
 	for n := range attemptRounds {
-		list := make([]exchange, p.together)
+		list := p.crowd()
 		for i := range list {
-			list[i] = exchange{method: "GET", path: p.target.Busy}
 			if (i+n)%2 == 0 {
 				list[i].attempt = 2
 			}
@@ -484,20 +458,20 @@ func (p *prober) abandon(ctx context.Context) error {
 	}
 	fill, leave := context.WithCancelCause(ctx)
 	defer leave(errLeft)
-	results := make(chan exchange, p.together)
+	left := make([]exchange, p.together)
+	var all sync.WaitGroup
 	start := time.Now()
-	for i := range p.together {
-		go func() {
-			results <- p.send(fill, p.start, exchange{what: "fill", method: "GET", path: p.target.Slow, lane: i}, nil)
-		}()
+	for i := range left {
+		all.Go(func() {
+			left[i] = p.send(fill, p.start, exchange{what: "fill", method: "GET", path: p.target.Slow, lane: i}, nil)
+		})
 	}
 	if err := sleep(ctx, whole/4); err != nil {
 		return err
 	}
 	leave(errLeft)
-	for range p.together {
-		p.by["left"] = append(p.by["left"], <-results)
-	}
+	all.Wait()
+	p.by["left"] = append(p.by["left"], left...)
 	for range 2 {
 		if err := sleep(ctx, whole/8); err != nil {
 			return err

@@ -3,23 +3,24 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/probe/internal/servers"
@@ -34,10 +35,7 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 }
 
 func graded(t *testing.T, target Target, o Options) map[string]torture.Result {
-	card, err := Run(t.Context(), target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must.Have(Run(t.Context(), target, o))
 	if want := len(o.Cases); want == 0 && len(card.Results) != len(Cases()) || want > 0 && len(card.Results) != want {
 		t.Errorf("%d results", len(card.Results))
 	}
@@ -70,10 +68,7 @@ func target(s *httptest.Server) Target {
 // lull's own handlers get full marks: what does not apply is what they do not claim.
 func TestLullsHandlersPass(t *testing.T) {
 	t.Parallel()
-	h, err := servers.Lull()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Have(servers.Lull())
 	without := map[string]bool{"refusal-ratelimit": true, "connection-final": true}
 	wanted(t, graded(t, target(serve(t, h)), Options{Rate: 1000}), func(name string) torture.Grade {
 		if without[name] {
@@ -142,14 +137,7 @@ func TestASloppyServerIsFoundOut(t *testing.T) {
 		"refusal-problem": torture.Fail, "refusal-cache": torture.Fail, "refusal-connection": torture.Warn,
 		"load-attempt": torture.NotApplicable, "load-late": torture.Warn,
 	}
-	var names []string
-	for name := range want {
-		names = append(names, name)
-	}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select(slices.Collect(maps.Keys(want))))
 	s := serve(t, sloppy())
 	wanted(t, graded(t, Target{URL: s.URL + "/", Post: "/pay", Busy: "/busy"}, Options{Cases: cases, Rate: 1000}), func(name string) torture.Grade { return want[name] })
 }
@@ -223,18 +211,11 @@ func TestHeadersAreNotShown(t *testing.T) {
 			seen.Add(1)
 		}
 	}))
-	cases, err := Select([]string{"connections"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := Run(t.Context(), Target{URL: s.URL, Header: http.Header{"Authorization": {"Bearer hush"}}}, Options{Cases: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"connections"}))
+	card := must.Have(Run(t.Context(), Target{URL: s.URL, Header: http.Header{"Authorization": {"Bearer hush"}}}, Options{Cases: cases}))
 	var b bytes.Buffer
-	if err := errors.Join(torture.WriteJSON(&b, []*torture.Card{card}), torture.WritePage(&b, []*torture.Card{card})); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(torture.WriteJSON(&b, []*torture.Card{card}))
+	must.Succeed(torture.WritePage(&b, []*torture.Card{card}))
 	if seen.Load() != 12 || strings.Contains(b.String(), "hush") {
 		t.Errorf("%d requests had the header, want 12; the card: %s", seen.Load(), b.String())
 	}
@@ -267,42 +248,22 @@ func TestRule24AServerThatGoesAway(t *testing.T) {
 	}
 }
 
-// raw answers connections with what is given.
+// raw answers requests with what is given, and closes their connections.
 func raw(t *testing.T, answer string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				in := bufio.NewReader(conn)
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					io.Copy(io.Discard, r.Body)
-					io.WriteString(conn, answer)
-				}
-			}()
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
 		}
-	}()
-	return "http://" + l.Addr().String() + "/"
+		io.WriteString(conn, answer)
+		conn.Close()
+	})).URL
 }
 
 func TestInformationalAnswers(t *testing.T) {
 	t.Parallel()
-	cases, err := Select([]string{"connection-old", "connection-final"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"connection-old", "connection-final"}))
 	const early, good = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 	for _, c := range []struct {
 		answer     string

@@ -49,18 +49,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func FuzzStatusLine(f *testing.F) {
-	for _, line := range []string{"HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/2 200", "HTTP/1.1 20 OK", "ICY 200 OK", ""} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		status, ok := statusOf(line)
-		if ok && (status < 100 || status > 999 || !strings.HasPrefix(line, "HTTP/1.")) {
-			t.Errorf("%q has status %d", line, status)
-		}
-	})
-}
-
 func FuzzProblem(f *testing.F) {
 	f.Add(`{"type":"about:blank","title":"a","status":503}`)
 	f.Add(`{"status":1e99}`)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -93,15 +94,7 @@ func check(t Target, o Options) (Target, *url.URL, Options, error) {
 			l.Check(name != "" && !strings.ContainsAny(name, " :\t\r\n") && !strings.ContainsAny(v, "\r\n\x00"), "Header", strconv.Quote(name), "the name of a header, and values of one line each")
 		}
 	}
-	if o.Requests == 0 {
-		o.Requests = DefaultRequests
-	}
-	if o.Rate == 0 {
-		o.Rate = DefaultRate
-	}
-	if o.Together == 0 {
-		o.Together = DefaultTogether
-	}
+	o.Requests, o.Rate, o.Together = cmp.Or(o.Requests, DefaultRequests), cmp.Or(o.Rate, DefaultRate), cmp.Or(o.Together, DefaultTogether)
 	l.Check(o.Requests >= 1 && o.Requests <= MostRequests, "Requests", o.Requests, "1 to 100000")
 	l.Check(o.Rate > 0 && o.Rate <= MostRate, "Rate", o.Rate, "more than 0, at most 10000 a second")
 	l.Check(o.Together >= 2 && o.Together <= MostTogether, "Together", o.Together, "2 to 1000")
@@ -114,15 +107,7 @@ func check(t Target, o Options) (Target, *url.URL, Options, error) {
 			t.Other = []byte(defaultOther)
 		}
 	}
-	if t.Type == "" {
-		t.Type = "application/json"
-	}
-	own := u.RequestURI()
-	for _, path := range []*string{&t.Post, &t.Busy} {
-		if *path == "" {
-			*path = own
-		}
-	}
+	t.Type, t.Post, t.Busy = cmp.Or(t.Type, "application/json"), cmp.Or(t.Post, u.RequestURI()), cmp.Or(t.Busy, u.RequestURI())
 	if o.Cases == nil {
 		o.Cases = Cases()
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -238,10 +237,6 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 		Got100Continue: func() { mu.Lock(); x.continued = true; mu.Unlock() },
 	})
 	var sent atomic.Bool
-	var reader io.Reader
-	if body != nil {
-		reader = reading{bytes.NewReader(body), &sent}
-	}
 	finish := func(status int, h http.Header, answer []byte, whole bool, err error) exchange {
 		mu.Lock()
 		defer mu.Unlock()
@@ -255,14 +250,33 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 		return y
 	}
 	x.began = time.Since(began)
-	target, err := url.Parse(w.base.Scheme + "://" + w.base.Host + x.path)
+	r, err := w.request(ctx, x, body, header)
 	if err != nil {
 		return finish(0, nil, nil, false, err)
 	}
-	r, err := http.NewRequestWithContext(ctx, x.method, target.String(), reader)
+	if body != nil {
+		r.Body = io.NopCloser(reading{bytes.NewReader(body), &sent})
+	}
+	resp, err := w.lane(x.lane).RoundTrip(r)
 	if err != nil {
 		return finish(0, nil, nil, false, err)
 	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, mostBody+1))
+	whole := err == nil && len(answer) <= mostBody
+	if err != nil && errors.Is(context.Cause(ctx), errLeft) {
+		return finish(0, nil, nil, false, err)
+	}
+	return finish(resp.StatusCode, resp.Header, answer, whole, nil)
+}
+
+// request returns the request of an exchange.
+func (w *wire) request(ctx context.Context, x exchange, body []byte, header []string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, x.method, w.base.Scheme+"://"+w.base.Host+x.path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = nil // nothing is sent twice
 	for name, values := range w.header {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			r.Host = values[0]
@@ -271,7 +285,6 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if body != nil {
-		r.ContentLength = int64(len(body))
 		r.Header.Set("Content-Type", w.typ)
 	}
 	if x.key != "" {
@@ -287,17 +300,7 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", "lull-probe")
 	}
-	resp, err := w.lane(x.lane).RoundTrip(r)
-	if err != nil {
-		return finish(0, nil, nil, false, err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, mostBody+1))
-	whole := err == nil && len(answer) <= mostBody
-	if err != nil && errors.Is(context.Cause(ctx), errLeft) {
-		return finish(0, nil, nil, false, err)
-	}
-	return finish(resp.StatusCode, resp.Header, answer, whole, nil)
+	return r, nil
 }
 
 var errLeft = errors.New("the client left")
@@ -318,52 +321,30 @@ func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte
 		if w.base.Scheme == "https" {
 			conn = tls.Client(conn, &tls.Config{ServerName: w.base.Hostname()})
 		}
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "%s %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: lull-probe\r\n", x.method, x.path, w.base.Host)
-		for name, values := range w.header {
-			for _, v := range values {
-				if http.CanonicalHeaderKey(name) != "Host" {
-					fmt.Fprintf(&b, "%s: %s\r\n", name, v)
-				}
-			}
-		}
-		for _, line := range header {
-			b.WriteString(line + "\r\n")
-		}
-		if x.key != "" {
-			fmt.Fprintf(&b, "Idempotency-Key: %s\r\n", x.key)
-		}
-		if body != nil {
-			fmt.Fprintf(&b, "Content-Type: %s\r\nContent-Length: %d\r\n", w.typ, len(body))
-		}
-		b.WriteString("\r\n")
-		b.Write(body)
-		if _, err := conn.Write(b.Bytes()); err != nil {
+		r, err := w.request(ctx, x, body, header)
+		if err != nil {
 			return err
 		}
-		in := textproto.NewReader(bufio.NewReader(io.LimitReader(conn, mostBody)))
-		for {
-			line, err := in.ReadLine()
+		var b bytes.Buffer
+		if err := r.Write(&b); err != nil {
+			return err
+		}
+		if _, err := conn.Write(bytes.Replace(b.Bytes(), []byte(" HTTP/1.1\r\n"), []byte(" HTTP/1.0\r\n"), 1)); err != nil {
+			return err
+		}
+		for in := bufio.NewReader(io.LimitReader(conn, mostBody)); x.status == 0; {
+			resp, err := http.ReadResponse(in, r)
 			if err != nil {
 				return err
 			}
-			status, ok := statusOf(line)
-			if !ok {
-				return fmt.Errorf("the first line of the answer is %q", oneLine(line))
+			if resp.StatusCode < 200 {
+				x.infos = append(x.infos, resp.StatusCode)
 			}
-			h, err := in.ReadMIMEHeader()
-			if err != nil && !errors.Is(err, io.EOF) {
-				return err
+			if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+				x.status, x.header, x.whole = resp.StatusCode, resp.Header, true
 			}
-			if status == http.StatusSwitchingProtocols {
-				x.infos = append(x.infos, status)
-			}
-			if status >= 200 || status == http.StatusSwitchingProtocols {
-				x.status, x.header, x.whole = status, http.Header(h), true
-				return nil
-			}
-			x.infos = append(x.infos, status)
 		}
+		return nil
 	}()
 	if err != nil {
 		x.err = oneLine(err.Error())
@@ -372,19 +353,9 @@ func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte
 	return x
 }
 
-// statusOf reads the first line of an answer.
-func statusOf(line string) (int, bool) {
-	version, rest, ok := strings.Cut(line, " ")
-	code, _, _ := strings.Cut(rest, " ")
-	status, err := strconv.Atoi(code)
-	return status, ok && strings.HasPrefix(version, "HTTP/1.") && err == nil && len(code) == 3 && status >= 100
-}
-
 // newKey returns an Idempotency-Key: a String of Structured Fields, as the draft wants it.
 func newKey() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return `"lull-probe-` + hex.EncodeToString(b[:]) + `"`
+	return `"lull-probe-` + strings.ToLower(rand.Text()) + `"`
 }
 
 // oneLine returns the beginning of a text as one line.

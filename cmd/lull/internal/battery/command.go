@@ -4,7 +4,6 @@ package battery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -12,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
@@ -25,21 +26,20 @@ import (
 
 // Command is lull battery. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Family  cli.Texts  `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
-	World   cli.Texts  `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
-	Policy  cli.Text   `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
-	Rivals  cli.Texts  `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
-	Seeds   cli.Option `placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
-	Against cli.Text   `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
-	Quick   bool       `help:"Shorter worlds, without the largest fleets, for a first look."`
-	Whole   bool       `help:"All thousand worlds of the family grid, instead of forty."`
-	All     bool       `help:"Print a line for every world, not only for those where the policy is beaten."`
-	JSON    bool       `name:"json" help:"Print all figures as JSON on standard output."`
-	List    bool       `help:"List the families and their worlds."`
+	Family  cli.Texts `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
+	World   cli.Texts `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
+	Policy  cli.Text  `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
+	Rivals  cli.Texts `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
+	Seeds   cli.Texts `sep:"none" placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
+	Against cli.Text  `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
+	Quick   bool      `help:"Shorter worlds, without the largest fleets, for a first look."`
+	Whole   bool      `help:"All thousand worlds of the family grid, instead of forty."`
+	All     bool      `help:"Print a line for every world, not only for those where the policy is beaten."`
+	JSON    bool      `name:"json" help:"Print all figures as JSON on standard output."`
+	List    bool      `help:"List the families and their worlds."`
 	cells.Flags
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Simulates a policy and its rivals in a battery of worlds. Each world is simulated
 with its outage and without ("in peace"). The output lists the demands that the
@@ -78,21 +78,19 @@ func (f Command) Check() error {
 
 // Complete returns the families and the presets.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{"policy": {"lull"}}
-	for _, f := range battery.Families {
-		values["family"] = append(values["family"], f.Name)
-	}
-	for _, p := range rivals.All() {
-		if p.Name != "lull" {
-			values["policy"] = append(values["policy"], p.Name)
-			values["rivals"] = append(values["rivals"], p.Name)
-		}
-	}
-	return values
+	presets := slices.DeleteFunc(cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
+	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": presets}
+}
+
+func families() []string {
+	return cli.Names(battery.Families, func(f battery.Family) string { return f.Name })
 }
 
 // Run flies and prints.
-func (f Command) Run(env cli.Env) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	t, err := f.task()
 	if err != nil {
 		return err
@@ -101,7 +99,7 @@ func (f Command) Run(env cli.Env) error {
 	if f.List {
 		return printList(env.Stdout, t.plan.Worlds)
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	t.plan.Progress = func(done, of int) {
 		p.Show(func(took time.Duration) string {
 			left := time.Duration(float64(took) * float64(of-done) / float64(done)).Round(time.Second)
@@ -146,12 +144,7 @@ func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f
 // task reads the flags.
 func (f Command) task() (task, error) {
 	var l problem.List
-	var mistakes []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			mistakes = append(mistakes, cli.Fail(cli.Misused, fmt.Errorf("%s: %w", flag, err)))
-		}
-	}
+	var wrong cli.Mistakes
 	size, seeds := battery.Full, cli.Text("5")
 	if f.Quick {
 		size, seeds = battery.Quick, "1"
@@ -161,20 +154,14 @@ func (f Command) task() (task, error) {
 	t.plan.Seeds = t.seeds
 	var err error
 	t.where, err = f.Flags.Read(&l)
-	if err != nil {
-		mistakes = append(mistakes, cli.Fail(cli.Misused, err))
-	}
+	wrong.Add(err)
 	l.Check(f.Cells == "" || !f.JSON, "--cells", "with --json", "one of them")
-	var known []string
-	for _, family := range battery.Families {
-		known = append(known, family.Name)
-	}
-	families := f.Family.Split()
-	for _, name := range families {
+	asked, known := f.Family.Split(), families()
+	for _, name := range asked {
 		l.Check(slices.Contains(known, name), "--family", strconv.Quote(name), strings.Join(known, ", "))
 	}
 	t.plan.Worlds = slices.DeleteFunc(battery.Worlds(size), func(w battery.World) bool {
-		return len(families) > 0 && !slices.Contains(families, w.Family)
+		return len(asked) > 0 && !slices.Contains(asked, w.Family)
 	})
 	if patterns := f.World.Split(); len(patterns) > 0 {
 		matches := func(pattern, name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }
@@ -192,27 +179,21 @@ func (f Command) task() (task, error) {
 	}
 	for _, name := range rivals {
 		c, err := battery.Preset(name)
-		wrong("--rivals", err)
+		wrong.In("--rivals", err)
 		t.plan.Rivals = append(t.plan.Rivals, c)
 	}
 	t.plan.Ours, t.preset, err = judged(string(f.Policy))
-	wrong("--policy", err)
+	wrong.In("--policy", err)
 	if f.Against != "" {
 		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
-		wrong("--against", err)
+		wrong.In("--against", err)
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
-	err = errors.Join(append(mistakes, l.Err())...)
-	if err == nil && t.where.Part() { // what is flown in a world depends on nothing outside of it
-		var mine []battery.World
-		for i, w := range t.plan.Worlds {
-			if t.where.Mine(i) {
-				mine = append(mine, w)
-			}
-		}
-		t.plan.Worlds = mine
+	wrong.Add(l.Err())
+	if len(wrong) == 0 { // what is flown in a world depends on nothing outside of it
+		t.plan.Worlds, _ = cells.Mine(t.where, t.plan.Worlds)
 	}
-	return t, err
+	return t, wrong.Err()
 }
 
 // judged returns the policy of that name or file, and the preset that it is, if it is one.
@@ -230,5 +211,3 @@ func judged(v string) (c sim.Contender, preset string, err error) {
 	}
 	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, "", nil
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -3,7 +3,6 @@ package battery
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,11 +12,7 @@ import (
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var commands struct {
-		Battery Command `cmd:""`
-	}
-	return clitest.Run(cli.Env{Context: t.Context()}, &commands, append([]string{"battery"}, args...)...)
+	return clitest.Run[Command](cli.Env{Context: t.Context()}, "battery", args...)
 }
 
 // hang is a small world in which the default policies differ.
@@ -49,10 +44,7 @@ func TestAgainst(t *testing.T) {
 	if code != cli.OK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	path := filepath.Join(t.TempDir(), "first.json")
-	if err := os.WriteFile(path, []byte(first), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := clitest.Write(t, filepath.Join(t.TempDir(), "first.json"), first)
 	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); second != first {
 		t.Errorf("with --against:\n%s\nwithout:\n%s", second, first)
 	}
@@ -69,9 +61,7 @@ func TestAgainst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, changed, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	clitest.Write(t, path, string(changed))
 	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); !strings.Contains(second, `"succeeded": 1,`) {
 		t.Errorf("the flight of a rival is not taken from the file:\n%s", second)
 	}
@@ -87,9 +77,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 		if code != cli.OK || errs != "" {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(part)), []byte(out), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		clitest.Write(t, filepath.Join(folder, fmt.Sprint(part)), out)
 	}
 	for _, form := range []string{"--json", "--all"} {
 		_, want, _ := run(t, append(args, form)...)
@@ -100,17 +88,12 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 }
 
 func TestPolicyFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(path, []byte("dependencies:\n  mine: {attempts: 1}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := clitest.Write(t, filepath.Join(t.TempDir(), "mine.yaml"), "dependencies:\n  mine: {attempts: 1}\n")
 	code, stdout, stderr := run(t, append(hang, "--policy", path, "--all")...)
 	if code != cli.OK || !strings.HasPrefix(stdout, "mine in 1 world") {
 		t.Errorf("exit code %d, printed\n%s%s", code, stdout, stderr)
 	}
-	if err := os.WriteFile(path, []byte("dependencies:\n  mine: {attemps: 1}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	clitest.Write(t, path, "dependencies:\n  mine: {attemps: 1}\n")
 	code, _, stderr = run(t, append(hang, "--policy", path)...)
 	if code != cli.Misused || !strings.Contains(stderr, "mine.yaml:2:") || !strings.Contains(stderr, "attemps") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
@@ -118,10 +101,7 @@ func TestPolicyFile(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte(`{"worlds": 1}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	bad := clitest.Write(t, filepath.Join(t.TempDir(), "bad.json"), `{"worlds": 1}`)
 	for _, c := range []struct{ args, want string }{
 		{"--family hang", `--family is "hang": want timeouts, `},
 		{"--world nowhere", `--world is "nowhere": want `},

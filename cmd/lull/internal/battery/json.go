@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/lab/battery"
@@ -131,7 +132,7 @@ func read(runs []figures) []battery.Figures {
 	for _, r := range runs {
 		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
 		if r.Back != nil {
-			f.Settled, f.Back = true, seconds(*r.Back)
+			f.Settled, f.Back = true, time.Duration(*r.Back*float64(time.Second))
 		}
 		all = append(all, f)
 	}

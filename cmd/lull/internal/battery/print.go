@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/battery"
@@ -68,26 +70,16 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	return out.Flush()
 }
 
-// left prints rows with all columns to the left.
+// left prints rows with all columns to the left, unless there is only the heading.
 func left(out io.Writer, rows [][]string) {
 	if len(rows) == 1 {
 		return
 	}
-	widths := make([]int, len(rows[0]))
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	for _, row := range rows {
-		for i, cell := range row {
-			if i < len(row)-1 {
-				cell = term.Pad(cell, widths[i]) + "  "
-			}
-			fmt.Fprint(out, cell)
-		}
-		fmt.Fprintln(out)
-	}
+	t.Flush()
 }
 
 func perCall(f *battery.Flown) string { return fmt.Sprintf("%.2f", f.Amplification()) }

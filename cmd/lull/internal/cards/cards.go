@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +32,6 @@ type Output struct {
 
 // Earlier returns the cards of --from: of servers, or of clients.
 func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
-	if len(o.From) == 0 {
-		return nil, nil
-	}
 	var cards []*torture.Card
 	for _, name := range o.From.Split() {
 		earlier, err := Read(name, servers)
@@ -64,9 +62,16 @@ func Read(name string, servers bool) ([]*torture.Card, error) {
 	return cards, nil
 }
 
-// Progress returns what shows the progress of one card.
-func (o Output) Progress(env cli.Env) *term.Progress {
-	return term.NewProgress(env.Stderr, env.Getenv, o.Quiet, time.Now)
+// Progress returns what shows the progress of cards. of returns what is called after each case of one.
+func (o Output) Progress(env cli.Env) (p *term.Progress, of func(name string) func(done, all int, last torture.Result)) {
+	p = term.NewProgress(env.Stderr, env.Getenv, o.Quiet)
+	return p, func(name string) func(int, int, torture.Result) {
+		return func(done, all int, _ torture.Result) {
+			p.Show(func(took time.Duration) string {
+				return fmt.Sprintf("%s: %d of %d cases, %v", name, done, all, took.Round(time.Second))
+			})
+		}
+	}
 }
 
 // Print prints the cards in the forms that the flags name. It returns an error if a case has
@@ -228,24 +233,22 @@ func short(group string) string {
 type Case struct{ Name, Group, Does, Right, Source string }
 
 // List prints cases: who does what, and whose answer is right.
-func List(out io.Writer, cases []Case, does, right string) error {
-	groups := 0
-	for i, c := range cases {
-		if i == 0 || c.Group != cases[i-1].Group {
-			groups++
-		}
+func List[C any](w io.Writer, cases []C, of func(C) Case, does, right string) error {
+	out := bufio.NewWriter(w)
+	var groups []string
+	for _, c := range cases {
+		groups = append(groups, of(c).Group)
 	}
-	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), groups)
-	for i, c := range cases {
-		if i == 0 || c.Group != cases[i-1].Group {
-			fmt.Fprintf(out, "\n%s\n", c.Group)
+	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), len(slices.Compact(groups)))
+	group := ""
+	for _, each := range cases {
+		c := of(each)
+		if c.Group != group {
+			group = c.Group
+			fmt.Fprintf(out, "\n%s\n", group)
 		}
 		fmt.Fprintf(out, "\n  %s\n", c.Name)
-		fmt.Fprint(out, term.Fill("    "+does+" ", c.Does+"."))
-		fmt.Fprint(out, term.Fill("    "+right+" ", c.Right+"."))
-		if _, err := fmt.Fprint(out, term.Fill("    ", c.Source)); err != nil {
-			return err
-		}
+		fmt.Fprint(out, term.Fill("    "+does+" ", c.Does+"."), term.Fill("    "+right+" ", c.Right+"."), term.Fill("    ", c.Source))
 	}
-	return nil
+	return out.Flush()
 }

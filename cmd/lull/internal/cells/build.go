@@ -17,17 +17,16 @@ var Build = sync.OnceValue(func() string {
 	if v := cli.ModuleVersion(); v != "" && !strings.Contains(v, "+dirty") {
 		return v
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return "unknown"
-	}
-	f, err := os.Open(self)
-	if err != nil {
-		return "unknown"
-	}
-	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	self, err := os.Executable()
+	if err == nil {
+		var program *os.File
+		if program, err = os.Open(self); err == nil {
+			defer program.Close()
+			_, err = io.Copy(sum, program)
+		}
+	}
+	if err != nil {
 		return "unknown"
 	}
 	return "program " + hex.EncodeToString(sum.Sum(nil)[:8])

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/lullgo/lull/lab/scenario"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -141,12 +142,7 @@ func TestParts(t *testing.T) {
 	for part, text := range map[string]cli.Text{"part-a": "0/2", "part-b": "1/2"} {
 		var out bytes.Buffer
 		w := read(t, Flags{Cells: text}, &out)
-		var mine []Cell
-		for i := range all {
-			if w.Mine(i) {
-				mine = append(mine, all[i])
-			}
-		}
+		mine, _ := Mine(w, all)
 		if err := w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}); err != nil {
 			t.Fatal(err)
 		}
@@ -175,6 +171,16 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// The error of one cell is that of all.
+func TestACellThatCannotBeFlown(t *testing.T) {
+	unknown := stalled(1)
+	unknown.Wanted = "x"
+	err := read(t, Flags{}, nil).Fly(t.Context(), []Cell{stalled(2), unknown}, Watcher{Done: func(int, Result) {}})
+	if err == nil || !strings.Contains(err.Error(), `a cell that wants "x"`) {
+		t.Error(err)
+	}
+}
+
 // What is interrupted is no result: a part has only whole cells.
 func TestInterruptedCellsAreInNoPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -194,7 +200,7 @@ func TestInterruptedCellsAreInNoPart(t *testing.T) {
 
 func TestLinesThatAreNone(t *testing.T) {
 	whole := func(build, cell, result string) string {
-		return `{"build":` + string(quoted(build)) + `,"cell":"` + cell + `","result":` + result + "}\n"
+		return `{"build":` + strconv.Quote(build) + `,"cell":"` + cell + `","result":` + result + "}\n"
 	}
 	good := whole(Build(), "a", `{"run":null}`)
 	for _, c := range []struct{ text, want string }{
@@ -216,14 +222,6 @@ func TestLinesThatAreNone(t *testing.T) {
 	}
 }
 
-func quoted(v string) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
 // A result of another kind, which only a forged part has, is an error.
 func TestResultOfAnotherKind(t *testing.T) {
 	c := stalled(1)
@@ -232,7 +230,7 @@ func TestResultOfAnotherKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{`{}`, `null`, `[]`, `{"figures":{}}`, `{"run":{},"map":{}}`, `{"run":{"End":"x"}}`} {
-		w := &Where{n: 1, merges: true, known: results{key: json.RawMessage(text)}}
+		w := &Where{n: 1, known: results{key: json.RawMessage(text)}}
 		if err := w.Fly(t.Context(), []Cell{c}, Watcher{Done: func(int, Result) { t.Errorf("%s is taken", text) }}); err == nil {
 			t.Errorf("%s: no error", text)
 		}

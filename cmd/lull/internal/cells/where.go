@@ -3,7 +3,6 @@ package cells
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -22,7 +21,7 @@ type Flags struct {
 	Cells   cli.Text  `placeholder:"I/N" help:"Run only part I of N, from 0/N on, and print its results for --merge."`
 	Merge   cli.Texts `placeholder:"FILE,..." help:"Take the results of the parts from these files. * matches any text. Give the same other flags as for the parts."`
 	Quiet   bool      `help:"Show no progress."`
-	// Away runs cells elsewhere. Nil: this program cannot, and lull starts another one that can.
+	// Away runs cells elsewhere. Nil: this program cannot, and starts lull-queue.
 	Away Away `kong:"-"`
 }
 
@@ -41,14 +40,13 @@ type Where struct {
 	away    Away
 	part, n int // --cells
 	prints  bool
-	merges  bool
-	known   results
+	known   results // of --merge; nil without it
 	quiet   bool
 }
 
 // Read reads the flags. Errors of files are returned; mistakes in flags are added to the list.
 func (f Flags) Read(l *problem.List) (*Where, error) {
-	w := &Where{away: f.Away, n: 1, known: results{}, quiet: f.Quiet}
+	w := &Where{away: f.Away, n: 1, quiet: f.Quiet}
 	switch {
 	case f.Remote():
 		w.url = string(f.Workers)
@@ -69,7 +67,7 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 	if len(f.Merge) == 0 {
 		return w, nil
 	}
-	w.merges = true
+	w.known = results{}
 	files, err := filesOf(f.Merge.Split())
 	for _, name := range files {
 		if err == nil {
@@ -88,8 +86,13 @@ func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://")
 // Part reports whether only a part is flown, of which the results are printed.
 func (w *Where) Part() bool { return w.prints }
 
-// Mine reports whether the i-th of what can be flown independently belongs to the part.
-func (w *Where) Mine(i int) bool { return i%w.n == w.part }
+// Mine returns those that belong to the part, of all that can be flown independently, and their indices.
+func Mine[T any](w *Where, all []T) (mine []T, at []int) {
+	for i := w.part; i < len(all); i += w.n {
+		mine, at = append(mine, all[i]), append(at, i)
+	}
+	return mine, at
+}
 
 // Side is how many are flown side by side here.
 func (w *Where) Side() int { return w.side }
@@ -131,7 +134,7 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	switch {
 	case len(f.left) == 0:
 		return nil
-	case w.merges && !w.Part():
+	case w.known != nil && !w.Part():
 		return fmt.Errorf("--merge: of %d cells, %d are in none of the files: want all parts, and the other flags that the parts had", len(cells), len(f.left))
 	case w.url != "":
 		return f.away(ctx)
@@ -139,7 +142,7 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	return f.here(ctx)
 }
 
-func (w *Where) needsKeys() bool { return w.merges || w.Part() || w.url != "" }
+func (w *Where) needsKeys() bool { return w.known != nil || w.Part() || w.url != "" }
 
 // flying is one call of Fly.
 type flying struct {
@@ -149,8 +152,7 @@ type flying struct {
 	left  []int    // cells that are not known
 	watch Watcher
 
-	mu  sync.Mutex // guards err and the calls of watch
-	err error
+	mu sync.Mutex // guards the calls of watch
 }
 
 // read takes the result of a cell that was flown elsewhere.
@@ -180,9 +182,6 @@ func (f *flying) done(i int, r Result, whole bool) error {
 
 // away has the cells flown by workers.
 func (f *flying) away(ctx context.Context) error {
-	if f.Where.away == nil {
-		return errors.New("--workers: this program has no client for " + f.url)
-	}
 	var cells []Cell
 	for _, i := range f.left {
 		cells = append(cells, f.cells[i])
@@ -195,16 +194,15 @@ func (f *flying) away(ctx context.Context) error {
 
 // here flies the cells in this process, in their order, several side by side.
 func (f *flying) here(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	next := make(chan int)
 	var pool sync.WaitGroup
 	for range min(f.side, len(f.left)) {
 		pool.Go(func() {
 			for i := range next {
 				if err := f.fly(ctx, i); err != nil {
-					f.fail(err)
-					stop()
+					stop(err)
 				}
 			}
 		})
@@ -217,10 +215,7 @@ func (f *flying) here(ctx context.Context) error {
 	}
 	close(next)
 	pool.Wait()
-	if f.err == nil {
-		return ctx.Err()
-	}
-	return f.err
+	return context.Cause(ctx) // the first error
 }
 
 func (f *flying) fly(ctx context.Context, i int) error {
@@ -238,13 +233,4 @@ func (f *flying) fly(ctx context.Context, i int) error {
 		return failed
 	}
 	return err
-}
-
-// fail keeps the first error.
-func (f *flying) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
 }

@@ -1,6 +1,7 @@
 // Package cli has the parts of the command line that the commands share: the process around
 // them, the types of their flags, and how a command ends. Each command is a struct
-// of flags with a Run method that takes an Env.
+// of flags with a Run method that takes an Env. Help is shown above its flags, Check returns what is
+// wrong with them, and Complete the values that are known of them.
 package cli
 
 import (
@@ -103,12 +104,11 @@ func Exit(env Env, err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		fmt.Fprintln(env.Stderr, allowed(parse.Context))
 	}
-	var wrong problem.List
 	var failed failure
 	switch {
 	case errors.As(err, &failed):
 		return failed.code
-	case errors.As(err, &wrong):
+	case errors.As(err, new(problem.List)), errors.As(err, new(Mistakes)):
 		return Misused
 	}
 	return Failed
@@ -140,13 +140,12 @@ func allowed(ctx *kong.Context) string {
 	case node == nil:
 		return fmt.Sprintf("Commands: %s. More: lull help", strings.Join(children(ctx.Model.Node), ", "))
 	case len(node.Children) > 0:
-		name := path(node)
-		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %s", name, strings.Join(children(node), ", "), name)
+		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(children(node), ", "))
 	}
 	for _, f := range ctx.Flags() {
 		names = append(names, "--"+f.Name)
 	}
-	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", path(node), strings.Join(names, ", "))
+	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(names, ", "))
 }
 
 func children(n *kong.Node) (names []string) {
@@ -154,12 +153,4 @@ func children(n *kong.Node) (names []string) {
 		names = append(names, c.Name)
 	}
 	return names
-}
-
-// path returns a command as it is typed.
-func path(n *kong.Node) string {
-	if n.Parent == nil || n.Parent.Type == kong.ApplicationNode {
-		return n.Name
-	}
-	return path(n.Parent) + " " + n.Name
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	slash "path" // path is something else in this package
+	slash "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,48 +29,36 @@ type File struct {
 func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err error) {
 	var failed []error
 	known := map[string]bool{}
-	add := func(name string, found bool) {
-		file := File{Name: name, Found: found}
-		if known[name] {
-			return
-		}
-		known[name] = true
-		if name == "-" {
-			file.Name = stdin
-		}
-		if file.Data, err = e.ReadFile(name, maxFile); err != nil {
-			failed = append(failed, err)
-			return
-		}
-		files = append(files, file)
-	}
 	for _, argument := range arguments {
-		if argument == "-" {
-			add(argument, false)
-			continue
-		}
 		// A file has one name however it was typed.
 		name := filepath.ToSlash(filepath.Clean(argument))
-		info, err := os.Stat(name)
-		switch {
-		case err == nil && info.IsDir():
-			names, err := below(name, "**")
-			names = slices.DeleteFunc(names, func(each string) bool { return !isData(each) })
-			if err == nil && len(names) == 0 {
+		names, found := []string{name}, true
+		switch info, err := os.Stat(name); {
+		case argument != "-" && err == nil && info.IsDir():
+			if names, err = below(name, "**"); err == nil && len(names) == 0 {
 				err = fmt.Errorf("%s has no file of YAML or JSON", name)
 			}
 			failed = append(failed, err)
-			for _, each := range names {
-				add(each, true)
-			}
-		case err != nil && strings.ContainsAny(name, "*?["):
-			names, err := matching(name)
+		case argument != "-" && err != nil && strings.ContainsAny(name, "*?["):
+			names, err = matching(name)
 			failed = append(failed, err)
-			for _, each := range names {
-				add(each, true)
-			}
 		default:
-			add(name, false)
+			found = false
+		}
+		for _, each := range names {
+			if known[each] {
+				continue
+			}
+			known[each] = true
+			data, err := e.ReadFile(each, maxFile)
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			if each == "-" {
+				each = stdin
+			}
+			files = append(files, File{each, data, found})
 		}
 	}
 	return files, errors.Join(failed...)

@@ -53,25 +53,21 @@ func (t Texts) Split() []string {
 	return parts
 }
 
-// Option is the text of a flag whose default depends on other flags. An empty value
-// ("--load=") is not the default: it was given.
-type Option struct {
-	Typed Text
-	Given bool
-}
-
-// Decode implements kong's MapperValue.
-func (o *Option) Decode(ctx *kong.DecodeContext) error {
-	o.Given = true
-	return o.Typed.Decode(ctx)
-}
-
-// Or returns what was typed, or the default if the flag was not given.
-func (o Option) Or(otherwise Text) Text {
-	if !o.Given {
+// Or returns the last value, or the default if the flag was not given. An empty value ("--load=") was given.
+func (t Texts) Or(otherwise Text) Text {
+	if len(t) == 0 {
 		return otherwise
 	}
-	return o.Typed
+	return t[len(t)-1]
+}
+
+// Names returns the name of each.
+func Names[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, each := range all {
+		names[i] = name(each)
+	}
+	return names
 }
 
 // Duration reads a duration between two bounds. Like the other readers of flags it adds

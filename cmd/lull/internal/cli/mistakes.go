@@ -2,11 +2,52 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
+
+// Mistakes are all errors in a command line and in the files that it names: problems of flags, and errors with a file and a
+// line. The exit code for them is Misused.
+type Mistakes []error
+
+// Add appends err unless it is nil.
+func (m *Mistakes) Add(err error) {
+	if err != nil {
+		*m = append(*m, err)
+	}
+}
+
+// In appends err under the name of a flag, unless it is nil.
+func (m *Mistakes) In(flag string, err error) {
+	if err != nil {
+		*m = append(*m, fmt.Errorf("%s: %w", flag, err))
+	}
+}
+
+// Err returns m, or nil if it is empty.
+func (m Mistakes) Err() error {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// Error lists them, one a line, and each once.
+func (m Mistakes) Error() string {
+	var lines []string
+	for _, err := range m {
+		if text := err.Error(); !slices.Contains(lines, text) {
+			lines = append(lines, text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns them, for errors.As.
+func (m Mistakes) Unwrap() []error { return m }
 
 // A checker is a command that can check the values of its flags without doing anything.
 type checker interface{ Check() error }

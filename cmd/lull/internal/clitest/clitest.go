@@ -3,15 +3,25 @@ package clitest
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// Run runs commands as the program does, and returns what it printed. The outputs of env
+// Run runs a command of that name as the program does, and returns what it printed. The outputs of env
 // are replaced; without Getenv the process has no variables.
-func Run(env cli.Env, commands any, args ...string) (code int, stdout, stderr string) {
+func Run[C any](env cli.Env, name string, args ...string) (code int, stdout, stderr string) {
+	if len(args) == 0 || args[0] != "help" {
+		args = append([]string{name}, args...)
+	}
+	commands := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "Command", Type: reflect.TypeFor[C](), Tag: reflect.StructTag(fmt.Sprintf(`cmd:"" name:"%s"`, name))},
+	})).Interface()
 	var out, errs bytes.Buffer
 	env.Stdout, env.Stderr = &out, &errs
 	if env.Getenv == nil {
@@ -19,6 +29,18 @@ func Run(env cli.Env, commands any, args ...string) (code int, stdout, stderr st
 	}
 	code = cli.Run(env, commands, args)
 	return code, out.String(), errs.String()
+}
+
+// Write writes a file, with its folders, and returns its name.
+func Write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // Width checks that every line fits, escape sequences not counted.

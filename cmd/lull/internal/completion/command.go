@@ -1,13 +1,10 @@
-// Package completion is the command lull completion. It prints a script that completes the
-// command line of lull in a shell. The scripts are made from the commands and flags that the program
-// has, so that they fit it.
+// Package completion is the command lull completion. It prints a script that completes the command line of lull in a
+// shell. The scripts ask the program itself (Offer), so that they fit it.
 package completion
 
 import (
 	"io"
-	"strings"
 
-	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -17,7 +14,6 @@ type Command struct {
 	Shell cli.Text `arg:"" help:"bash, zsh or fish."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Prints a script that completes commands, flags and their values in a shell.
 
@@ -30,27 +26,86 @@ For zsh the folder must be in fpath: fpath+=(~/.zfunc) before compinit in
 put this into ~/.bashrc: source <(lull completion bash)`
 }
 
-var scripts = map[string]func(*strings.Builder, command){"bash": bash, "zsh": zsh, "fish": fish}
-
-// Complete returns the values of the argument.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{"shell": {"bash", "zsh", "fish"}}
 }
 
-// Check returns what is wrong with the argument.
 func (f Command) Check() error {
 	var l problem.List
-	l.Check(scripts[string(f.Shell)] != nil, "SHELL", f.Shell.Quoted(), "bash, zsh or fish")
+	l.Check(scripts[string(f.Shell)] != "", "SHELL", f.Shell.Quoted(), "bash, zsh or fish")
 	return l.Err()
 }
 
 // Run prints the script.
-func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+func (f Command) Run(env cli.Env) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	var b strings.Builder
-	scripts[string(f.Shell)](&b, commandOf(ctx.Model.Node, nil))
-	_, err := io.WriteString(env.Stdout, b.String())
+	_, err := io.WriteString(env.Stdout, scripts[string(f.Shell)])
 	return err
+}
+
+// scripts are by shell. Bash needs nothing of the package bash-completion. Zsh loads its function by the name, _lull.
+var scripts = map[string]string{
+	"bash": `# bash completion of lull, printed by: lull completion bash
+_lull() {
+  local IFS=$'\n' cur=${COMP_WORDS[COMP_CWORD]} line before
+  [[ $cur == = ]] && cur=''
+  COMPREPLY=()
+  for line in $("${COMP_WORDS[0]}" --offer "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); do
+    case $line in
+      :files*)
+        before=${line#:files}
+        compopt -o filenames 2>/dev/null
+        COMPREPLY+=($(compgen -P "$before" -f -- "${cur#"$before"}")) ;;
+      :program*) [[ ${line#:program} == "$COMP_CWORD" ]] && COMPREPLY=($(compgen -c -- "$cur")) || COMPREPLY=($(compgen -f -- "$cur")) ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+    esac
+  done
+}
+complete -F _lull lull
+`,
+	"zsh": `#compdef lull
+# zsh completion of lull, printed by: lull completion zsh
+_lull() {
+  local line files
+  local -a offers
+  for line in "${(@f)$("${words[1]}" --offer "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    case $line in
+      :files*) files=$line ;;
+      :program*)
+        words=("${(@)words[${line#:program}+1,-1]}")
+        (( CURRENT -= ${line#:program} ))
+        _normal ;;
+      ?*) offers+=("${${line//:/\\:}/$'\t'/:}") ;;
+    esac
+  done
+  (( $#offers )) && _describe ${offers[(r)-*]:+-o} lull offers
+  [[ -n $files ]] && compset -P "${(b)files#:files}" && _files
+}
+if [[ $funcstack[1] == _lull ]]; then
+  _lull "$@"
+else
+  compdef _lull lull
+fi
+`,
+	"fish": `# fish completion of lull, printed by: lull completion fish
+function __lull_offer --description 'Print what lull offers in place of the word that is being typed'
+    set -l word (commandline -ct)
+    set -l words (commandline -poc) "$word"
+    for line in ($words[1] --offer $words[2..-1] 2>/dev/null)
+        switch $line
+            case ':files*'
+                set -l before (string sub -s 7 -- $line)
+                string replace -r '^' -- "$before" (complete -C "'' "(string sub -s (math 1 + (string length -- "$before")) -- "$word"))
+            case ':program*'
+                set -l at (math 1 + (string sub -s 9 -- $line))
+                complete -C "$words[$at..-1]"
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c lull -f -a '(__lull_offer)'
+`,
 }

@@ -35,7 +35,6 @@ type Command struct {
 	List       bool     `help:"List the formats."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Translates the retry settings of other systems into lull's policy file, and back.
 A report on standard error lists each setting that the other format cannot
@@ -164,32 +163,21 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 	}
 	o = convert.Options{From: format("--from", f.From), Base: string(f.Base), Only: string(f.Dependency), GAPIC: f.GAPIC, JSON: f.JSON}
 	l.Check(len(f.Files) > 0, "FILE", "missing", "at least one file, or - for standard input")
-	dashes := 0
-	for _, name := range f.Files {
-		if name == "-" {
-			dashes++
-		}
-	}
-	l.Check(dashes < 2, "FILE", `"-" twice`, "standard input once")
+	dashes := slices.DeleteFunc(slices.Clone(f.Files), func(name string) bool { return name != "-" })
+	l.Check(len(dashes) < 2, "FILE", `"-" twice`, "standard input once")
 	l.Check(f.Base == "" || f.Base == "lull" || isPreset(string(f.Base)), "--base", f.Base.Quoted(), "lull, or a preset: "+strings.Join(config.Presets(), ", "))
 	return to, o, l.Err()
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, _, err := f.options()
 	return err
 }
 
-// Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
-	names := func(all []convert.Format) (names []string) {
-		for _, each := range all {
-			names = append(names, each.String())
-		}
-		return names
+	return map[string][]string{
+		"to": cli.Names(convert.Targets(), convert.Format.String), "from": cli.Names(convert.Formats(), convert.Format.String), "base": config.Presets(),
 	}
-	return map[string][]string{"to": names(convert.Targets()), "from": names(convert.Formats()), "base": config.Presets()}
 }
 
 // mistakes are those in the text of files, with the exit code for them.

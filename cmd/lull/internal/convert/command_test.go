@@ -24,20 +24,14 @@ func converts(t *testing.T, args ...string) (out, report string, code int) {
 // convertsInput is converts with standard input.
 func convertsInput(t *testing.T, stdin io.Reader, args ...string) (out, report string, code int) {
 	t.Helper()
-	code, out, report = clitest.Run(cli.Env{Context: t.Context(), Stdin: stdin}, &struct {
-		Convert Command `cmd:""`
-	}{}, append([]string{"convert"}, args...)...)
+	code, out, report = clitest.Run[Command](cli.Env{Context: t.Context(), Stdin: stdin}, "convert", args...)
 	return out, report, code
 }
 
 // written makes a file with that text.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return clitest.Write(t, filepath.Join(t.TempDir(), name), text)
 }
 
 const (
@@ -224,12 +218,6 @@ func TestListsFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != len(convert.Formats()) {
 		t.Errorf("%s: %v", out, err)
 	}
-	out, _, _ = converts(t, "--help")
-	for _, want := range []string{"0  the result is written", "--strict", "--output"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the help does not say %q:\n%s", want, out)
-		}
-	}
 }
 
 // The text of a file does not control the terminal.
@@ -252,12 +240,7 @@ func TestConvertOfDirectories(t *testing.T) {
 		"deploy/app/config.yaml":     "apiVersion: v1\nkind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.instances: {pay: {maxAttempts: 7}}\n",
 		"deploy/node_modules/x.yaml": "attempts: [",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		clitest.Write(t, name, text)
 	}
 	out, report, code := converts(t, "deploy")
 	if code != cli.OK || !strings.Contains(out, "stock:") || !strings.Contains(out, "pay:") {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,17 +31,13 @@ type backend struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
-	attempts buckets      // requests by the time they arrived
-	left     atomic.Int64 // callers who hung up before they were served
-	served   atomic.Int64
-	wasted   atomic.Int64 // served, but the caller had hung up
+	counts buckets // of the client, too
 }
 
 // A job is a request in the queue.
 type job struct {
 	at   time.Duration
 	done chan struct{}
-	gone atomic.Bool
 }
 
 // startBackend listens and serves until close.
@@ -69,6 +64,7 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 		kind:  s.Kind,
 		queue: make(chan *job, s.Queue),
 		stop:  make(chan struct{}),
+		gate:  gate{make(chan struct{}), make(chan struct{})},
 	}
 	for i := range s.workers() {
 		// The same service times at every backend: only their callers differ.
@@ -81,7 +77,7 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 // ServeHTTP queues the request and waits until it is served.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := b.clock()
-	b.attempts.add(now)
+	b.counts.add(seen, now)
 	if b.kind == errors503 && b.gate.isShut() {
 		http.Error(w, "down", http.StatusServiceUnavailable)
 		return
@@ -96,9 +92,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-j.done:
 		_, _ = io.WriteString(w, "ok\n")
-	case <-r.Context().Done():
-		j.gone.Store(true) // stays in the queue, and will be served
-		b.left.Add(1)
+	case <-r.Context().Done(): // it stays in the queue, and will be served
 	case <-b.stop:
 	}
 }
@@ -125,10 +119,6 @@ func (b *backend) work(service func() time.Duration) {
 		// Nothing leaves a backend that is frozen.
 		if stalls && b.gate.wait(b.stop) {
 			free = b.clock()
-		}
-		b.served.Add(1)
-		if j.gone.Load() {
-			b.wasted.Add(1)
 		}
 		close(j.done)
 	}
@@ -163,45 +153,33 @@ func sleep(d time.Duration, stop <-chan struct{}) bool {
 	}
 }
 
-// A gate is shut during the outage.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the gate opens; nil while it is open
-}
+// A gate is shut during the outage, of which there is one: the channels are closed when it shuts, and when it opens again.
+type gate struct{ shut, opened chan struct{} }
 
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
+func (g gate) close() { close(g.shut) }
+func (g gate) open()  { close(g.opened) }
+
+func (g gate) isShut() bool {
+	select {
+	case <-g.opened:
+		return false
+	default:
 	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
+	select {
+	case <-g.shut:
+		return true
+	default:
+		return false
 	}
-}
-
-func (g *gate) isShut() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.shut != nil
 }
 
 // wait returns when the gate is open, and reports whether it had to wait.
-func (g *gate) wait(stop <-chan struct{}) bool {
-	g.mu.Lock()
-	shut := g.shut
-	g.mu.Unlock()
-	if shut == nil {
+func (g gate) wait(stop <-chan struct{}) bool {
+	if !g.isShut() {
 		return false
 	}
 	select {
-	case <-shut:
+	case <-g.opened:
 	case <-stop:
 	}
 	return true

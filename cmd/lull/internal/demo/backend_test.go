@@ -1,7 +1,9 @@
 package demo
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -10,71 +12,195 @@ import (
 	"time"
 )
 
-// serveVirtually hands n requests to a backend at once, in virtual time, and
-// returns when each was answered.
-func serveVirtually(t *testing.T, s setting, n int, aside func(*backend)) []time.Duration {
-	var mu sync.Mutex
-	var answered []time.Duration
-	start := time.Now()
-	clock := func() time.Duration { return time.Since(start) }
-	b := newBackend(s, clock)
-	if aside != nil {
-		go aside(b)
-	}
-	var wg sync.WaitGroup
+// A visit is an answer, and when it came. Status 0: the caller hung up before.
+type visit struct {
+	status int
+	at     time.Duration
+}
+
+// visitors sends requests to a backend in virtual time.
+type visitors struct {
+	*backend
+	wg  sync.WaitGroup
+	mu  sync.Mutex // guards got
+	got []visit    // in the order of the answers
+}
+
+// visited runs f with a backend, and returns the answers.
+func visited(t *testing.T, s setting, f func(*visitors)) []visit {
+	t.Helper()
+	v := &visitors{}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		v.backend = newBackend(s, func() time.Duration { return time.Since(start) })
+		f(v)
+		v.wg.Wait()
+		v.close()
+	})
+	return v.got
+}
+
+// send sends n requests at once, and returns when all that can happen at this moment has happened.
+func (v *visitors) send(ctx context.Context, n int) {
 	for range n {
-		wg.Go(func() {
+		v.wg.Go(func() {
 			w := httptest.NewRecorder()
-			b.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-			if w.Code != http.StatusOK {
-				t.Errorf("status %d", w.Code)
+			v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if ctx.Err() != nil {
+				w.Code = 0
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			answered = append(answered, clock())
+			v.got = append(v.got, visit{w.Code, v.clock()})
 		})
 	}
-	wg.Wait()
-	b.close()
-	return answered
+	synctest.Wait()
+}
+
+// with counts the answers with a status.
+func with(got []visit, status int) (n int) {
+	for _, v := range got {
+		if v.status == status {
+			n++
+		}
+	}
+	return n
 }
 
 func TestBackendHasItsCapacity(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := tenSeconds()
-		s.Capacity, s.Queue = 100, 4000
-		answered := serveVirtually(t, s, 4000, nil)
-		// 4000 random service times: their mean is within 1.6 % two times in three.
-		if took := answered[len(answered)-1].Seconds(); math.Abs(took-40) > 4 {
-			t.Errorf("4000 requests took %.1f s at 100 a second", took)
+	storms := tenSeconds()
+	storms.Capacity, storms.Queue = 100, 4000
+	tails := parse(t, "--scenario=tail", "--capacity=100", "--queue=2000")
+	if tails.workers() != 50 {
+		t.Errorf("%d workers serve 100 a second of half a second each, want 50", tails.workers())
+	}
+	for what, c := range map[string]struct {
+		s           setting
+		n           int
+		slow        bool
+		took, about float64
+	}{
+		"storm":     {storms, 4000, false, 40, 4}, // 4000 random service times: their mean is within 1.6 % two times in three
+		"slow tail": {tails, 2000, true, 20, 1.5},
+		"no tail":   {parse(t, "--scenario=tail", "--capacity=100", "--queue=2000", "--tail=0"), 2000, false, 0.4, 0.03},
+	} {
+		got := visited(t, c.s, func(v *visitors) {
+			if c.slow {
+				v.gate.close()
+			}
+			v.send(context.Background(), c.n)
+		})
+		if took := got[len(got)-1].at.Seconds(); with(got, 200) != c.n || math.Abs(took-c.took) > c.about {
+			t.Errorf("%s: %d of %d served, in %.1f s; want %v s", what, with(got, 200), c.n, took, c.took)
 		}
-	})
+	}
 }
 
 func TestNothingLeavesAFrozenBackend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := tenSeconds()
-		s.Capacity, s.Queue = 100, 400
-		answered := serveVirtually(t, s, 400, func(b *backend) {
-			time.Sleep(time.Second)
-			b.gate.close()
-			time.Sleep(2 * time.Second)
-			b.gate.open()
-		})
-		sooner := 0
-		for _, at := range answered {
-			switch {
-			case at < time.Second:
-				sooner++
-			case at > time.Second && at < 3*time.Second:
-				t.Errorf("an answer at %v", at)
-			}
+	s := tenSeconds()
+	s.Capacity, s.Queue = 100, 400
+	sooner := 0
+	got := visited(t, s, func(v *visitors) {
+		v.send(context.Background(), 400)
+		time.Sleep(time.Second)
+		v.gate.close()
+		time.Sleep(2 * time.Second)
+		v.gate.open()
+	})
+	for _, a := range got {
+		switch {
+		case a.at < time.Second:
+			sooner++
+		case a.at > time.Second && a.at < 3*time.Second:
+			t.Errorf("an answer at %v", a.at)
 		}
-		if sooner == 0 || sooner == len(answered) {
-			t.Errorf("%d of %d were answered before it froze", sooner, len(answered))
+	}
+	if sooner == 0 || sooner == len(got) {
+		t.Errorf("%d of %d were answered before it froze", sooner, len(got))
+	}
+	if last := got[len(got)-1].at; last < 5*time.Second || last > 7*time.Second {
+		t.Errorf("the last answer came at %v; 4 s of work with a pause of 2 s end at about 6 s", last)
+	}
+}
+
+func TestBackendQueueIsBounded(t *testing.T) {
+	s := tenSeconds()
+	s.Queue = 5
+	got := visited(t, s, func(v *visitors) {
+		v.gate.close()
+		v.send(context.Background(), workers)
+		v.send(context.Background(), s.Queue+7)
+		if len(v.got) != 7 || with(v.got, 503) != 7 {
+			t.Errorf("answers of a frozen backend: %v, want 7 times 503", v.got)
 		}
-		if last := answered[len(answered)-1]; last < 5*time.Second || last > 7*time.Second {
-			t.Errorf("the last answer came at %v; 4 s of work with a pause of 2 s end at about 6 s", last)
+		v.gate.open()
+	})
+	if with(got, 200) != workers+s.Queue || len(got) != workers+s.Queue+7 {
+		t.Errorf("%d of %d are served, want %d", with(got, 200), len(got), workers+s.Queue)
+	}
+}
+
+// Who has gone is served all the same: the next one waits for it.
+func TestBackendServesWhoHasGone(t *testing.T) {
+	s := tenSeconds()
+	s.Queue = 1000
+	const gone = 800
+	got := visited(t, s, func(v *visitors) {
+		ctx, hangUp := context.WithCancel(context.Background())
+		v.send(ctx, gone)
+		hangUp()
+		v.send(context.Background(), 1)
+	})
+	if last := got[len(got)-1]; with(got, 0) != gone || last.status != 200 || last.at < 6*time.Second || last.at > 10*time.Second {
+		t.Errorf("behind %d who have gone, the next one is served at %v with %d; want 200 after 8 s", with(got, 0), last.at, last.status)
+	}
+}
+
+func TestBackendAnswers503WhileDown(t *testing.T) {
+	s := tenSeconds()
+	s.Kind = errors503
+	got := visited(t, s, func(v *visitors) {
+		v.gate.close()
+		v.send(context.Background(), 10)
+		if with(v.got, 503) != 10 {
+			t.Errorf("%v while it is down, want 503", v.got)
+		}
+		v.gate.open()
+		v.send(context.Background(), 10)
+		if n := total(v.counts.copy()[seen]); n != 20 {
+			t.Errorf("%d requests counted, want 20", n)
 		}
 	})
+	if with(got, 200) != 10 {
+		t.Errorf("%d of 10 served when it is up", with(got, 200))
+	}
+}
+
+func TestTailServiceTimes(t *testing.T) {
+	s := parse(t, "--scenario=tail", "--tail=0.1")
+	luck := rand.New(rand.NewPCG(1, 1))
+	const n = 100_000
+	var quick, slow int
+	var quickSum time.Duration
+	for range n {
+		switch d := tail.service(s, luck, false); {
+		case d >= 7*ms && d <= 13*ms:
+			quick++
+			quickSum += d
+		case d >= 350*ms && d <= 650*ms:
+			slow++
+		default:
+			t.Fatalf("a request takes %v; want 7 to 13 or 350 to 650 ms", d)
+		}
+		if d := tail.service(s, luck, true); d < 350*ms || d > 650*ms {
+			t.Fatalf("while everything is slow a request takes %v", d)
+		}
+	}
+	// A tenth, with a standard deviation of 0.1 %. Six of those are one in a billion.
+	if share := float64(slow) / n; math.Abs(share-0.1) > 0.006 {
+		t.Errorf("%.3f of the requests are slow, want 0.1", share)
+	}
+	if mean := quickSum / time.Duration(quick); mean < 9900*time.Microsecond || mean > 10100*time.Microsecond {
+		t.Errorf("the others take %v on average, want 10 ms", mean)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -27,13 +28,7 @@ type client struct {
 func (c client) flagName() string { return strings.ReplaceAll(c.name, " ", "-") }
 
 // flagNames are the names of clients for --clients.
-func flagNames(all []client) []string {
-	names := make([]string, len(all))
-	for i, c := range all {
-		names[i] = c.flagName()
-	}
-	return names
-}
+func flagNames(all []client) []string { return cli.Names(all, client.flagName) }
 
 // once makes a client of one attempt.
 func once(s setting, base http.RoundTripper, url string) (caller, error) {
@@ -52,7 +47,7 @@ func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, st
 				if attempt(ctx, httpClient, url, s.Timeout) {
 					return true
 				}
-				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) || ctx.Err() != nil {
+				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) {
 					return false
 				}
 			}

@@ -15,24 +15,23 @@ import (
 // Command is lull demo. Its flags are text, so that all mistakes are reported at once;
 // setting reads them.
 type Command struct {
-	Scenario   cli.Text   `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). Defaults of tail are in brackets."`
-	Duration   cli.Option `placeholder:"25s" help:"How long the clients make calls: 2s to 10m [28s]."`
-	Load       cli.Option `placeholder:"0.75" help:"Calls per second, as a share of the capacity of a backend: 0.05 to 2."`
-	Outage     cli.Text   `placeholder:"5s" help:"How long the backends are down [slow]; 0s: never. They go down after 4s or a quarter of the duration [become slow after 9s or a third of it]. Default: 5s or a fifth of the duration [6s or a quarter]."`
-	Kind       cli.Option `placeholder:"stall" help:"What down means: stall (workers freeze, requests queue) or errors (a 503 at once). Storm only."`
-	Timeout    cli.Option `placeholder:"500ms" help:"How long each attempt may take, for all clients [2s]."`
-	Attempts   cli.Option `placeholder:"3" help:"The most attempts that a call makes: 1 to 10. Without this flag lull makes as many as its zero policy does. Storm only."`
-	Capacity   cli.Option `placeholder:"100" help:"Requests per second that a backend can serve: 10 to 2000 [280, while everything is slow]."`
-	Queue      cli.Text   `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in ten timeouts [in half a second]."`
-	Tail       cli.Option `placeholder:"0.02" help:"The share of requests that take 50 times as long as most: 0 to 0.5. Tail only."`
-	HedgeDelay cli.Option `placeholder:"20ms" help:"When the naive client sends its second request: 1ms to 10s. Tail only."`
-	Clients    cli.Text   `placeholder:"NAMES" help:"Show only these, separated by commas: no-retry, immediate, fixed-interval, exponential, full-jitter, lull [no-hedging, naive, lull]."`
-	Seed       cli.Text   `placeholder:"1" default:"1" help:"The seed of the start times of calls and of the service times."`
-	JSON       bool       `name:"json" help:"Print the figures as JSON on standard output, and progress on standard error."`
-	Plain      bool       `help:"Print a line each second instead of the picture, as if there were no terminal."`
+	Scenario   cli.Text  `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). Defaults of tail are in brackets."`
+	Duration   cli.Texts `sep:"none" placeholder:"25s" help:"How long the clients make calls: 2s to 10m [28s]."`
+	Load       cli.Texts `sep:"none" placeholder:"0.75" help:"Calls per second, as a share of the capacity of a backend: 0.05 to 2."`
+	Outage     cli.Text  `placeholder:"5s" help:"How long the backends are down [slow]; 0s: never. They go down after 4s or a quarter of the duration [become slow after 9s or a third of it]. Default: 5s or a fifth of the duration [6s or a quarter]."`
+	Kind       cli.Texts `sep:"none" placeholder:"stall" help:"What down means: stall (workers freeze, requests queue) or errors (a 503 at once). Storm only."`
+	Timeout    cli.Texts `sep:"none" placeholder:"500ms" help:"How long each attempt may take, for all clients [2s]."`
+	Attempts   cli.Texts `sep:"none" placeholder:"3" help:"The most attempts that a call makes: 1 to 10. Without this flag lull makes as many as its zero policy does. Storm only."`
+	Capacity   cli.Texts `sep:"none" placeholder:"100" help:"Requests per second that a backend can serve: 10 to 2000 [280, while everything is slow]."`
+	Queue      cli.Text  `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in ten timeouts [in half a second]."`
+	Tail       cli.Texts `sep:"none" placeholder:"0.02" help:"The share of requests that take 50 times as long as most: 0 to 0.5. Tail only."`
+	HedgeDelay cli.Texts `sep:"none" placeholder:"20ms" help:"When the naive client sends its second request: 1ms to 10s. Tail only."`
+	Clients    cli.Text  `placeholder:"NAMES" help:"Show only these, separated by commas: no-retry, immediate, fixed-interval, exponential, full-jitter, lull [no-hedging, naive, lull]."`
+	Seed       cli.Text  `placeholder:"1" default:"1" help:"The seed of the start times of calls and of the service times."`
+	JSON       bool      `name:"json" help:"Print the figures as JSON on standard output, and progress on standard error."`
+	Plain      bool      `help:"Print a line each second instead of the picture, as if there were no terminal."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Compares several clients. Each has its own HTTP backend on loopback. All backends
 have the same capacity and a queue. All clients make their calls at the same
@@ -62,13 +61,11 @@ Ctrl-C ends the run and prints what was measured until then; the exit
 code is 1.`
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, err := f.setting()
 	return err
 }
 
-// Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"scenario": {"storm", "tail"}, "kind": {string(stall), string(errors503)}, "clients": flagNames(storm.clients()),

@@ -53,6 +53,15 @@ func round(v float64, digits int) float64 {
 	return math.Round(v*scale) / scale
 }
 
+// known returns a time in milliseconds, nil if it is not known.
+func known(d time.Duration, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	ms := milliseconds(d)
+	return &ms
+}
+
 func milliseconds(d time.Duration) float64 {
 	return round(float64(d)/float64(time.Millisecond), 1)
 }

@@ -17,13 +17,7 @@ type lane struct {
 	base    *http.Transport
 
 	calls      sync.WaitGroup
-	began      atomic.Int64
 	dialErrors atomic.Int64
-	begins     buckets // calls by the time they began
-	succeeded  buckets // calls by the time they ended
-	bad        buckets
-	extra      buckets // requests beyond the first of their call, by the time they were sent
-	held       buckets // requests that the client's policy did not send
 
 	mu      sync.Mutex // guards what follows
 	ended   []callRecord
@@ -53,9 +47,8 @@ func (l *lane) connect(s setting, c client, base http.RoundTripper) (err error) 
 
 // begin starts one call and returns at once.
 func (l *lane) begin(ctx context.Context) {
-	l.began.Add(1)
 	start := l.clock()
-	l.begins.add(start)
+	l.count(begun, start)
 	tally := &callTally{lane: l}
 	ctx = context.WithValue(ctx, tallyKey{}, tally)
 	l.calls.Go(func() {
@@ -65,9 +58,9 @@ func (l *lane) begin(ctx context.Context) {
 		}
 		end := l.clock()
 		if ok {
-			l.succeeded.add(end)
+			l.count(succeeded, end)
 		} else {
-			l.bad.add(end)
+			l.count(bad, end)
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -75,13 +68,13 @@ func (l *lane) begin(ctx context.Context) {
 	})
 }
 
-func (l *lane) flow() flow { return flow{l.begins.copy(), l.extra.copy(), l.held.copy()} }
+func (l *lane) count(what kind, at time.Duration) { l.backend.counts.add(what, at) }
 
 // unfinished returns the number of calls that the demo ended.
 func (l *lane) unfinished() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int(l.began.Load()) - len(l.ended)
+	return total(l.backend.counts.copy()[begun]) - len(l.ended)
 }
 
 func (l *lane) close() {

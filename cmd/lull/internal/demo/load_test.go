@@ -39,43 +39,27 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-func TestDriveBeginsEachCallAtItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		clock := func() time.Duration { return time.Since(start) }
-		times := []time.Duration{0, 10 * ms, 10 * ms, 700 * ms}
-		var began []time.Duration
-		late := drive(t.Context(), clock, times, func() { began = append(began, clock()) })
-		if !slices.Equal(began, times) {
-			t.Errorf("calls began at %v, want %v", began, times)
-		}
-		if late.p99() != 0 {
-			t.Errorf("late by %v, want 0", late.p99())
-		}
-	})
-}
-
-func TestDriveIsNotHeldBackByALateStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		clock := func() time.Duration { return time.Since(start) }
-		time.Sleep(500 * ms)
-		late := drive(t.Context(), clock, []time.Duration{100 * ms, 200 * ms, 600 * ms}, func() {})
-		if !slices.Equal(late, lateness{400 * ms, 300 * ms, 0}) {
-			t.Errorf("late by %v", late)
-		}
-	})
-}
-
-func TestDriveEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		n := 0
-		drive(ctx, func() time.Duration { return time.Since(start) }, []time.Duration{0, time.Hour}, func() { n++ })
-		if n != 1 || time.Since(start) != time.Second {
-			t.Errorf("%d calls in %v, want 1 in 1s", n, time.Since(start))
-		}
-	})
+func TestDrive(t *testing.T) {
+	for what, c := range map[string]struct {
+		after, end time.Duration // it starts, and its context ends
+		times      []time.Duration
+		late       lateness
+	}{
+		"each call begins at its time":         {0, time.Hour, []time.Duration{0, 10 * ms, 10 * ms, 700 * ms}, lateness{0, 0, 0, 0}},
+		"a late start does not hold back more": {500 * ms, time.Hour, []time.Duration{100 * ms, 200 * ms, 600 * ms}, lateness{400 * ms, 300 * ms, 0}},
+		"it ends with its context":             {0, time.Second, []time.Duration{0, time.Hour}, lateness{0}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			clock := func() time.Duration { return time.Since(start) }
+			time.Sleep(c.after)
+			ctx, cancel := context.WithTimeout(t.Context(), c.end)
+			defer cancel()
+			var began lateness
+			late := drive(ctx, clock, c.times, func() { began = append(began, max(0, clock()-c.times[len(began)])) })
+			if !slices.Equal(late, c.late) || !slices.Equal(began, c.late) || clock() > max(time.Second, c.times[len(c.late)-1]) {
+				t.Errorf("%s: late by %v, begun by %v, over after %v; want %v", what, late, began, clock(), c.late)
+			}
+		})
+	}
 }

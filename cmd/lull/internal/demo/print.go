@@ -2,15 +2,14 @@ package demo
 
 import (
 	"bufio"
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // printTable prints the setting, the figures, findings, and what the figures mean. It fits
@@ -69,49 +68,39 @@ func warnings(r result) (texts []string) {
 	return texts
 }
 
-// ranked returns a sentence that lists some clients, by a value, the least first.
-func ranked[F any](all []F, intro string, of func(F) (value float64, text string, ok bool)) []string {
-	type entry struct {
-		value float64
-		text  string
-	}
-	var entries []entry
-	for _, f := range all {
-		if value, text, ok := of(f); ok {
-			entries = append(entries, entry{value, text})
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.text
-	}
-	return term.List(intro, texts)
-}
-
 // printJSON prints the setting, the run and the figures of the table.
 func printJSON(out io.Writer, r result) error {
 	setting, clients := r.setting.Scenario.json(r)
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Setting any     `json:"setting"`
-		Run     jsonRun `json:"run"`
-		Clients any     `json:"clients"`
-	}{setting, jsonRun{
-		Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
-		Late: milliseconds(r.late.p99()), Troubles: r.dialErrors,
-	}, clients})
+	return enc.Encode(object{
+		{"setting", setting},
+		{"run", object{
+			{"measured_ms", milliseconds(r.measured)}, // calls were begun for so long
+			{"interrupted", r.interrupted},            // before its time
+			{"unfinished_calls", r.unfinished},        // ended by the demo
+			{"late_p99_ms", milliseconds(r.late.p99())},
+			{"local_failures", r.dialErrors}, // attempts that this machine could not make
+		}},
+		{"clients", clients},
+	})
 }
 
-// jsonRun describes the run itself.
-type jsonRun struct {
-	Measured    float64 `json:"measured_ms"`      // calls were begun for so long
-	Interrupted bool    `json:"interrupted"`      // before its time
-	Unfinished  int     `json:"unfinished_calls"` // ended by the demo
-	Late        float64 `json:"late_p99_ms"`      // one call in a hundred began so late or later
-	Troubles    int     `json:"local_failures"`   // attempts that this machine could not make
+// An object is one of JSON, with its fields in their order.
+type object []struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var fields [][]byte
+	for _, f := range o {
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, append(strconv.AppendQuote(nil, f.name), append([]byte{':'}, value...)...))
+	}
+	return slices.Concat([]byte{'{'}, bytes.Join(fields, []byte{','}), []byte{'}'}), nil
 }

@@ -12,7 +12,6 @@ import (
 // go down and calls are retried. In tail some requests are slow and calls are hedged. The
 // rest of this package is for both.
 type scenario interface {
-	name() string
 	clients() []client // in the order in which they are shown
 	defaults() defaults
 	words() words
@@ -21,9 +20,9 @@ type scenario interface {
 	workers(setting) int
 	service(s setting, random *rand.Rand, shut bool) time.Duration
 
-	// The live picture: the heading, which is an alarm during the outage, the legend of the
+	// The live picture: the heading, so many seconds before the outage or after it, the legend of the
 	// bars, and for each client a line and two bars for a stretch of time.
-	heading(snapshot) (text string, alarm bool)
+	heading(s setting, p phase, seconds float64) string
 	legend(snapshot) [2]string
 	status(snapshot, laneSnapshot) string
 	bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string)
@@ -38,7 +37,7 @@ type scenario interface {
 	describe(setting) [][2]string
 	table(io.Writer, result)
 	findings(result) []string
-	json(result) (setting, clients any)
+	json(result) (setting object, clients any)
 }
 
 // The scenarios by their names.

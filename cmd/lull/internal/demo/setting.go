@@ -69,7 +69,7 @@ func (f Command) setting() (setting, error) {
 	}
 	f.foreign(&l, which)
 	if which == tail {
-		f.Attempts = cli.Option{} // refused if given
+		f.Attempts = nil // refused if given
 	}
 	d := which.defaults()
 	s := setting{
@@ -141,9 +141,9 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 
 // foreign reports the flags that were given and have no effect in the scenario.
 func (f Command) foreign(l *problem.List, which scenario) {
-	reject := func(flag string, o cli.Option, allowed string) {
-		if o.Given {
-			l.Add(flag, o.Typed.Quoted(), allowed)
+	reject := func(flag string, given cli.Texts, allowed string) {
+		if len(given) > 0 {
+			l.Add(flag, given.Or("").Quoted(), allowed)
 		}
 	}
 	if which == tail {

@@ -12,28 +12,23 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 )
 
-// commands is lull with this command alone.
-type commands struct {
-	Demo Command `cmd:""`
-}
-
 // lullProgram runs the program and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Run(cli.Env{Context: ctx}, &commands{}, args...)
+	return clitest.Run[Command](cli.Env{Context: ctx}, "demo", args[1:]...)
 }
 
 // parse reads demo flags as the program does.
 func parse(t *testing.T, args ...string) setting {
 	t.Helper()
-	var c commands
+	var c Command
 	parser, err := kong.New(&c, kong.Writers(io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse(append([]string{"demo"}, args...)); err != nil {
+	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Demo.setting()
+	s, err := c.setting()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +64,29 @@ func TestBadFlagsSayWhatIsAllowed(t *testing.T) {
 		{[]string{"--clients", "lull,"}, []string{"--clients", `"lull,"`, "no-retry"}},
 		{[]string{"--lod", "1"}, []string{"--lod", "--load", "--duration", "--json"}},
 		{[]string{"quick"}, []string{"quick", "--load", "--duration"}},
+		{[]string{"--scenario=tial"}, []string{"--scenario", `"tial"`, `"storm"`, `"tail"`}},
+		{[]string{"--scenario="}, []string{"--scenario", `""`, `"storm"`, `"tail"`}},
+		{[]string{"--scenario"}, []string{"--scenario", "missing"}},
+		{[]string{"--scenario=tail", "--kind=errors"}, []string{"--kind", `"errors"`, "left out with --scenario tail"}},
+		{[]string{"--scenario=tail", "--attempts=3"}, []string{"--attempts", `"3"`, "left out with --scenario tail"}},
+		{[]string{"--scenario=tail", "--clients=no-retry"}, []string{"--clients", `"no-retry"`, "no-hedging,naive,lull"}},
+		{[]string{"--scenario=tail", "--tail=0.6"}, []string{"--tail", `"0.6"`, "from 0 to 0.5"}},
+		{[]string{"--scenario=tail", "--tail=NaN"}, []string{"--tail", `"NaN"`, "from 0 to 0.5"}},
+		{[]string{"--scenario=tail", "--tail=2%"}, []string{"--tail", `"2%"`, "share of requests"}},
+		{[]string{"--scenario=tail", "--hedge-delay=0s"}, []string{"--hedge-delay", `"0s"`, "from 1ms to 10s"}},
+		{[]string{"--scenario=tail", "--hedge-delay=2s"}, []string{"--hedge-delay", "2s", "less than the 2s of --timeout"}},
+		{[]string{"--scenario=tail", "--outage=19s"}, []string{"--outage", `"19s"`, "from 0s to 18s"}},
+		{[]string{"--scenario=tail", "--load=3"}, []string{"--load", `"3"`, "from 0.05 to 2"}},
+		{[]string{"--scenario=tail", "--queue=0"}, []string{"--queue", `"0"`, "from 1 to 100000"}},
+		{[]string{"--scenario=tail", "--kind="}, []string{"--kind", `""`, "left out with --scenario tail"}},
+		{[]string{"--scenario=tail", "--tail="}, []string{"--tail", `""`, "from 0 to 0.5"}},
+		{[]string{"--scenario=tail", "--load="}, []string{"--load", `""`, "from 0.05 to 2"}},
+		{[]string{"--load="}, []string{"--load", `""`, "from 0.05 to 2"}},
+		{[]string{"--kind="}, []string{"--kind", `""`, "stall", "errors"}},
+		{[]string{"--tail="}, []string{"--tail", `""`, "left out with --scenario storm"}},
+		{[]string{"--scenario=storm", "--tail=0.1"}, []string{"--tail", `"0.1"`, "left out with --scenario storm"}},
+		{[]string{"--hedge-delay=5ms"}, []string{"--hedge-delay", `"5ms"`, "left out with --scenario storm"}},
+		{[]string{"--clients=naive"}, []string{"--clients", `"naive"`, "no-retry"}},
 	} {
 		code, stdout, stderr := lullProgram(over, append([]string{"demo"}, c.args...)...)
 		if code != cli.Misused || stdout != "" {
@@ -83,10 +101,12 @@ func TestBadFlagsSayWhatIsAllowed(t *testing.T) {
 }
 
 func TestAllBadFlagsAreReportedAtOnce(t *testing.T) {
-	_, _, stderr := lullProgram(t.Context(), "demo", "--duration=x", "--load=x", "--kind=x", "--timeout=x", "--attempts=x",
-		"--capacity=x", "--seed=x", "--clients=x")
-	if n := strings.Count(stderr, "\n"); n != 8 {
-		t.Errorf("%d lines for 8 mistakes:\n%s", n, stderr)
+	common := []string{"demo", "--duration=x", "--load=x", "--kind=x", "--timeout=x", "--attempts=x", "--capacity=x", "--seed=x", "--clients=x"}
+	for n, more := range map[int][]string{8: nil, 10: {"--scenario=tail", "--tail=x", "--hedge-delay=x"}} {
+		_, _, stderr := lullProgram(t.Context(), append(common, more...)...)
+		if got := strings.Count(stderr, "\n"); got != n {
+			t.Errorf("%d lines for %d mistakes:\n%s", got, n, stderr)
+		}
 	}
 }
 
@@ -111,9 +131,11 @@ func TestDefaultSetting(t *testing.T) {
 
 func TestShortRunsShrinkTheOutage(t *testing.T) {
 	for _, args := range [][]string{{"--duration=2s", "--timeout=100ms"}, {"--duration=3s"}, {"--duration=10m"}} {
-		s := parse(t, args...)
-		if s.OutageAt <= s.Timeout || s.outageEnd()+aftermath > s.Duration {
-			t.Errorf("%v: outage from %v to %v of %v", args, s.OutageAt, s.outageEnd(), s.Duration)
+		for _, scenario := range []string{"storm", "tail"} {
+			s := parse(t, append(args, "--scenario="+scenario)...)
+			if s.Scenario == storm && s.OutageAt <= s.Timeout || s.OutageAt <= 0 || s.Outage <= 0 || s.outageEnd()+aftermath > s.Duration {
+				t.Errorf("%v: outage from %v to %v of %v", args, s.OutageAt, s.outageEnd(), s.Duration)
+			}
 		}
 	}
 }
@@ -130,5 +152,61 @@ func TestFlagsReachTheSetting(t *testing.T) {
 	}
 	if got, want := s.policyText(), "lull.Policy{AttemptTimeout: 200ms, Attempts: 5}"; got != want {
 		t.Errorf("lull gets %s, want %s", got, want)
+	}
+}
+
+func TestDefaultTailSetting(t *testing.T) {
+	s := parse(t, "--scenario=tail")
+	if total := s.Duration + s.Timeout; total > 31*time.Second {
+		t.Errorf("runs for up to %v; it should take about 30 s", total)
+	}
+	// While everything is slow the backend can serve the calls, but not twice as many
+	// requests. A request that finds room in the queue is served in time.
+	if s.Load >= 0.9 || 2*s.Load <= 1.2 {
+		t.Errorf("a load of %v", s.Load)
+	}
+	if wait := time.Duration(s.Queue) * slowMedian / time.Duration(s.workers()); wait+slowest >= s.Timeout {
+		t.Errorf("a full queue is %v long, a request takes up to %v, the timeout is %v", wait, slowest, s.Timeout)
+	}
+	if s.offered() < 150 || s.offered() > 300 {
+		t.Errorf("%v calls a second", s.offered())
+	}
+	// The percentile is learned from the last five to ten seconds. There must be time for
+	// that before and after, and not while everything is slow.
+	if s.OutageAt < 5*time.Second || s.Outage < 3*time.Second || s.Duration-s.outageEnd() < 12*time.Second {
+		t.Errorf("slow from %v to %v of %v", s.OutageAt, s.outageEnd(), s.Duration)
+	}
+	if s.HedgeDelay <= tailMedian*(10+10*tailSpread)/10 || s.Tail != 0.02 {
+		t.Errorf("the naive hedger waits for %v, %v of the requests are slow", s.HedgeDelay, s.Tail)
+	}
+	if got, want := s.hedgePolicyText(), "lull.Policy{AttemptTimeout: 2s, Hedge: hedge.Config{Attempts: 2}}"; got != want {
+		t.Errorf("lull gets %s, want %s: the recommended hedge, and the timeout", got, want)
+	}
+	if p := s.hedgePolicy(); p.Validate() != nil || p.Hedge.Attempts != 2 || p.AttemptTimeout != 2*time.Second {
+		t.Errorf("lull gets %+v", p)
+	}
+}
+
+func TestTailFlagsReachTheSetting(t *testing.T) {
+	s := parse(t, "--scenario=tail", "--duration=10s", "--load=0.5", "--outage=1.5s", "--timeout=3s", "--capacity=400",
+		"--queue=77", "--clients=lull,no-hedging", "--seed=9", "--tail=0.04", "--hedge-delay=15ms")
+	if s.Scenario != tail || s.Duration != 10*time.Second || s.offered() != 200 || s.OutageAt != 3300*ms || s.Outage != 1500*ms ||
+		s.Timeout != 3*time.Second || s.workers() != 200 || s.Queue != 77 || s.Seed != 9 || s.Tail != 0.04 || s.HedgeDelay != 15*ms || s.Attempts != 2 {
+		t.Errorf("got %+v", s)
+	}
+	if len(s.Clients) != 2 || s.Clients[0].name != "no hedging" || s.Clients[1].name != "lull" {
+		t.Errorf("clients %v", s.Clients)
+	}
+	if storm := parse(t, "--scenario=storm"); storm.Duration != parse(t).Duration || storm.workers() != workers || storm.Scenario != parse(t).Scenario {
+		t.Errorf("--scenario storm is not the default: %+v", storm)
+	}
+}
+
+func TestHelpNamesTheClients(t *testing.T) {
+	_, help, _ := lullProgram(t.Context(), "demo", "--help")
+	for _, name := range append(flagNames(stormClients), flagNames(tailClients)...) {
+		if !strings.Contains(help, name) {
+			t.Errorf("the help of demo does not name client %s", name)
+		}
 	}
 }

@@ -9,39 +9,22 @@ type snapshot struct {
 	lanes   []laneSnapshot
 }
 
-// laneSnapshot is the state of one client and its backend. The counts are per
-// tick since the start of the run.
+// laneSnapshot is the state of one client and its backend.
 type laneSnapshot struct {
-	name      string
-	calls     int
-	queue     int   // requests waiting at the backend
-	seen      []int // attempts, when the backend saw them
-	succeeded []int // calls that succeeded, when they ended
-	bad       []int // calls that failed, when they ended
-	served    int
-	wasted    int // served, but the caller had hung up
-
-	flow    // tail
-	recents []recent
+	name string
+	counts
+	queue   int      // requests waiting at the backend
+	recents []recent // tail
 }
 
 func snap(s setting, lanes []*lane, now time.Duration) snapshot {
 	shot := snapshot{setting: s, now: now}
 	for _, l := range lanes {
-		shot.lanes = append(shot.lanes, laneSnapshot{
-			name:      l.name,
-			calls:     int(l.began.Load()),
-			queue:     len(l.backend.queue),
-			seen:      l.backend.attempts.copy(),
-			succeeded: l.succeeded.copy(),
-			bad:       l.bad.copy(),
-			served:    int(l.backend.served.Load()),
-			wasted:    int(l.backend.wasted.Load()),
-		})
+		one := laneSnapshot{name: l.name, counts: l.backend.counts.copy(), queue: len(l.backend.queue)}
 		if s.Scenario == tail {
-			last := &shot.lanes[len(shot.lanes)-1]
-			last.flow, last.recents = l.flow(), l.recentUntil(now)
+			one.recents = l.recentUntil(now)
 		}
+		shot.lanes = append(shot.lanes, one)
 	}
 	return shot
 }
@@ -50,7 +33,8 @@ func snap(s setting, lanes []*lane, now time.Duration) snapshot {
 type phase int
 
 const (
-	before phase = iota
+	calm phase = iota // there is no outage
+	before
 	during
 	after
 	lastCalls // no call begins any more
@@ -58,12 +42,26 @@ const (
 
 func (s snapshot) phase() phase {
 	switch {
+	case s.now >= s.setting.Duration:
+		return lastCalls
+	case s.setting.Outage == 0:
+		return calm
 	case s.now < s.setting.OutageAt:
 		return before
 	case s.now < s.setting.outageEnd():
 		return during
-	case s.now < s.setting.Duration:
-		return after
 	}
-	return lastCalls
+	return after
+}
+
+// heading describes the phase.
+func (s snapshot) heading() string {
+	switch p := s.phase(); p {
+	case lastCalls:
+		return "waiting for the last calls"
+	case after:
+		return s.setting.Scenario.heading(s.setting, p, (s.now - s.setting.outageEnd()).Seconds())
+	default:
+		return s.setting.Scenario.heading(s.setting, p, (s.setting.OutageAt - s.now).Seconds())
+	}
 }

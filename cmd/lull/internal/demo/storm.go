@@ -19,7 +19,6 @@ const (
 // stormScenario: backends go down and come back, and calls are retried.
 type stormScenario struct{}
 
-func (stormScenario) name() string      { return "storm" }
 func (stormScenario) clients() []client { return stormClients }
 
 // usualAttempts is what a loop written by hand makes. Unless the flag says otherwise, lull makes as

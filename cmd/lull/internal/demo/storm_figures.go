@@ -28,42 +28,37 @@ type stormFigures struct {
 }
 
 func (stormScenario) measure(r *result, l *lane) {
-	r.retriers = append(r.retriers, measure(r.setting, r.measured, l.name, int(l.began.Load()), l.ended, l.backend.attempts.copy()))
+	r.retriers = append(r.retriers, measure(r.setting, r.measured, l.name, l.ended, l.backend.counts.copy()))
 }
 
-// measure returns the figures of one client. Of the started calls some have ended; seen are
-// the attempts that its backend saw, by ticks; end is when the last call could begin.
-func measure(s setting, end time.Duration, name string, started int, ended []callRecord, seen []int) stormFigures {
-	attempts := total(seen)
+// measure returns the figures of one client. end is when the last call could begin.
+func measure(s setting, end time.Duration, name string, ended []callRecord, n counts) stormFigures {
+	calls, attempts := total(n[begun]), total(n[seen])
 	took := make([]time.Duration, len(ended))
-	succeeded := 0
+	good := 0
 	for i, c := range ended {
 		took[i] = c.took
 		if c.ok {
-			succeeded++
+			good++
 		}
 	}
 	slices.Sort(took)
 	normalFor := min(s.normalEnd(), end).Truncate(tick)
-	normal := ratio(float64(sum(seen, 0, normalFor)), normalFor.Seconds())
-	peak := peakRate(seen)
-	f := stormFigures{
+	normal := ratio(float64(sum(n[seen], 0, normalFor)), normalFor.Seconds())
+	peak := peakRate(n[seen])
+	return stormFigures{
 		Name:          name,
-		Calls:         started,
+		Calls:         calls,
 		Attempts:      attempts,
-		Amplification: round(ratio(float64(attempts), float64(started)), 4),
+		Amplification: round(ratio(float64(attempts), float64(calls)), 4),
 		NormalRPS:     round(normal, 1),
 		PeakRPS:       round(peak, 1),
 		PeakRatio:     round(ratio(peak, normal), 2),
-		SuccessRate:   round(ratio(float64(succeeded), float64(len(ended))), 4),
+		SuccessRate:   round(ratio(float64(good), float64(len(ended))), 4),
 		P50:           milliseconds(percentile(took, 50)),
 		P99:           milliseconds(percentile(took, 99)),
+		Recovery:      known(recovery(s, end, ended)),
 	}
-	if d, ok := recovery(s, end, ended); ok {
-		ms := milliseconds(d)
-		f.Recovery = &ms
-	}
-	return f
 }
 
 // percentile returns a percentile of sorted times by nearest rank, 0 if there are none.

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -148,12 +149,9 @@ func TestMeasure(t *testing.T) {
 	for i := range 100 {
 		ended = append(ended, callRecord{start: time.Duration(i) * tick, took: time.Duration(i+1) * ms, ok: i%4 != 0})
 	}
-	seen := make([]int, 110)
-	for i := range seen {
-		seen[i] = 2
-	}
-	seen[40] = 42
-	got := measure(s, s.Duration, "x", 104, ended, seen)
+	n := counts{begun: {104}, seen: slices.Repeat([]int{2}, 110)}
+	n[seen][40] = 42
+	got := measure(s, s.Duration, "x", ended, n)
 	want := stormFigures{
 		Name: "x", Calls: 104, Attempts: 260, Amplification: 2.5, NormalRPS: 20, PeakRPS: 100, PeakRatio: 5,
 		SuccessRate: 0.75, P50: 50, P99: 99, Recovery: got.Recovery,
@@ -161,7 +159,7 @@ func TestMeasure(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if empty := measure(s, 0, "x", 0, nil, nil); empty != (stormFigures{Name: "x"}) {
+	if empty := measure(s, 0, "x", nil, counts{}); empty != (stormFigures{Name: "x"}) {
 		t.Errorf("a run of nothing: %+v, want zeros", empty)
 	}
 }
@@ -169,16 +167,9 @@ func TestMeasure(t *testing.T) {
 func TestBucketsCountByTick(t *testing.T) {
 	var b buckets
 	for _, at := range []time.Duration{-5, 0, 99 * ms, 100 * ms, 350 * ms} {
-		b.add(at)
+		b.add(extra, at)
 	}
-	got := b.copy()
-	want := []int{3, 1, 0, 1}
-	if len(got) != len(want) || total(got) != 5 {
+	if got, want := b.copy()[extra], []int{3, 1, 0, 1}; !slices.Equal(got, want) || total(got) != 5 {
 		t.Fatalf("got %v, want %v", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Fatalf("got %v, want %v", got, want)
-		}
 	}
 }

@@ -8,21 +8,19 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-func (stormScenario) heading(s snapshot) (text string, alarm bool) {
-	set := s.setting
-	switch p := s.phase(); {
-	case p == lastCalls:
-		return "waiting for the last calls", false
-	case set.Outage == 0:
-		return "no outage", false
-	case p == before:
-		return fmt.Sprintf("outage in %.1f s", (set.OutageAt - s.now).Seconds()), false
-	case p == after:
-		return fmt.Sprintf("the outage ended %.1f s ago", (s.now - set.outageEnd()).Seconds()), false
-	case set.Kind == errors503:
-		return "OUTAGE: every backend answers 503 ", true
+func (stormScenario) heading(s setting, p phase, seconds float64) string {
+	switch p {
+	case before:
+		return fmt.Sprintf("outage in %.1f s", seconds)
+	case during:
+		if s.Kind == errors503 {
+			return "OUTAGE: every backend answers 503 "
+		}
+		return "OUTAGE: every backend is frozen "
+	case after:
+		return fmt.Sprintf("the outage ended %.1f s ago", seconds)
 	}
-	return "OUTAGE: every backend is frozen ", true
+	return "no outage"
 }
 
 // full returns the attempts per second if every call makes as many as it may.
@@ -37,19 +35,17 @@ func (stormScenario) legend(s snapshot) [2]string {
 }
 
 func (stormScenario) status(s snapshot, l laneSnapshot) string {
-	const last = time.Second
-	succeeded, bad := sum(l.succeeded, s.now-last, s.now), sum(l.bad, s.now-last, s.now)
-	seen := total(l.seen)
+	calls, attempts := total(l.counts[begun]), total(l.counts[seen])
 	return fmt.Sprintf("%-15s%6d attempts for %5d calls (%.2f)   queue %4d   ok now %s",
-		l.name, seen, l.calls, ratio(float64(seen), float64(l.calls)), l.queue, percent(succeeded, succeeded+bad))
+		l.name, attempts, calls, ratio(float64(attempts), float64(calls)), l.queue, l.okBetween(s.now-time.Second, s.now))
 }
 
 // bars are load and success.
 func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
-	succeeded, bad := rateIn(l.succeeded, from, to), rateIn(l.bad, from, to)
+	good, failed := rateIn(l.counts[succeeded], from, to), rateIn(l.counts[bad], from, to)
 	colour, ok := term.Reset, " " // nothing ended: nothing known
-	if succeeded+bad > 0 {
-		share := succeeded / (succeeded + bad)
+	if good+failed > 0 {
+		share := good / (good + failed)
 		ok = term.Blocks.Of(share)
 		switch {
 		case share >= recoveryShare:
@@ -60,7 +56,7 @@ func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (c
 			colour = term.Red
 		}
 	}
-	return colour, [2]string{term.Blocks.Of(rateIn(l.seen, from, to) / s.setting.full()), ok}
+	return colour, [2]string{term.Blocks.Of(rateIn(l.counts[seen], from, to) / s.setting.full()), ok}
 }
 
 func (stormScenario) plainHead(s snapshot) string {
@@ -74,10 +70,15 @@ func (stormScenario) plainHead(s snapshot) string {
 
 func (stormScenario) plainLine(s snapshot, from, to time.Duration) (line string) {
 	for _, l := range s.lanes {
-		succeeded, bad := sum(l.succeeded, from, to), sum(l.bad, from, to)
-		line += fmt.Sprintf(" %5s %5.0f", percent(succeeded, succeeded+bad), ratio(float64(sum(l.seen, from, to)), (to-from).Seconds()))
+		line += fmt.Sprintf(" %5s %5.0f", l.okBetween(from, to), ratio(float64(sum(l.counts[seen], from, to)), (to-from).Seconds()))
 	}
 	return line
+}
+
+// okBetween returns the share of calls that succeeded, of those that ended between two times.
+func (l laneSnapshot) okBetween(from, to time.Duration) string {
+	good := sum(l.counts[succeeded], from, to)
+	return percent(good, good+sum(l.counts[bad], from, to))
 }
 
 // percent never rounds to 100 or 0 what is not all or nothing.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // stormDefinitions describe what storm_figures.go computes.
@@ -65,40 +67,26 @@ func (stormScenario) findings(r result) []string {
 	if r.tooShort() {
 		return []string{"The run ended too early to tell who recovers."}
 	}
-	lines := ranked(r.retriers, "Back to normal, the soonest first: ", func(f stormFigures) (float64, string, bool) {
+	var lines term.Sentences
+	lines.List("Back to normal, the soonest first: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
 		if f.Recovery == nil {
 			return 0, "", false
 		}
 		return *f.Recovery, fmt.Sprintf("%s (%.1f s)", f.Name, *f.Recovery/1000), true
-	})
-	return append(lines, ranked(r.retriers, "Not back when the run ended: ", func(f stormFigures) (float64, string, bool) {
+	})...)
+	lines.List("Not back when the run ended: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
 		return 0, f.Name, f.Recovery == nil
 	})...)
+	return lines
 }
 
-func (stormScenario) json(r result) (setting, clients any) {
+func (stormScenario) json(r result) (setting object, clients any) {
 	s := r.setting
-	return struct {
-		Duration       float64 `json:"duration_ms"`
-		Load           float64 `json:"load"`
-		Calls          float64 `json:"calls_per_second"`
-		Capacity       int     `json:"capacity_rps"`
-		Workers        int     `json:"workers"`
-		Service        float64 `json:"service_ms"`
-		Queue          int     `json:"queue"`
-		OutageAt       float64 `json:"outage_at_ms"`
-		Outage         float64 `json:"outage_ms"`
-		Kind           string  `json:"outage_kind"`
-		Timeout        float64 `json:"attempt_timeout_ms"`
-		Attempts       int     `json:"attempts"`
-		Seed           uint64  `json:"seed"`
-		Lull           string  `json:"lull_policy"`
-		PeakWindow     float64 `json:"peak_window_ms"`
-		RecoveryWindow float64 `json:"recovery_window_ms"`
-		RecoveryShare  float64 `json:"recovery_share"`
-	}{
-		milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, workers, milliseconds(s.service()), s.Queue,
-		milliseconds(s.OutageAt), milliseconds(s.Outage), string(s.Kind), milliseconds(s.Timeout), s.Attempts, s.Seed,
-		s.policyText(), milliseconds(peakWindow), milliseconds(recoveryWindow), recoveryShare,
+	return object{
+		{"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)}, {"capacity_rps", s.Capacity},
+		{"workers", workers}, {"service_ms", milliseconds(s.service())}, {"queue", s.Queue},
+		{"outage_at_ms", milliseconds(s.OutageAt)}, {"outage_ms", milliseconds(s.Outage)}, {"outage_kind", s.Kind},
+		{"attempt_timeout_ms", milliseconds(s.Timeout)}, {"attempts", s.Attempts}, {"seed", s.Seed}, {"lull_policy", s.policyText()},
+		{"peak_window_ms", milliseconds(peakWindow)}, {"recovery_window_ms", milliseconds(recoveryWindow)}, {"recovery_share", recoveryShare},
 	}, r.retriers
 }

@@ -29,7 +29,6 @@ const (
 // tailScenario: some requests are slow, for a time all, and calls are hedged.
 type tailScenario struct{}
 
-func (tailScenario) name() string      { return "tail" }
 func (tailScenario) clients() []client { return tailClients }
 
 func (tailScenario) defaults() defaults {

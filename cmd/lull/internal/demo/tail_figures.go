@@ -12,13 +12,6 @@ const never time.Duration = math.MaxInt64
 // peakSecond is the window of the highest extra load.
 const peakSecond = time.Second
 
-// flow holds the counts of a lane, by ticks.
-type flow struct {
-	begun []int // calls
-	extra []int // requests beyond the first of their call
-	held  []int // requests that the client's policy did not send
-}
-
 // tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe
 // them; change both.
 type tailFigures struct {
@@ -50,15 +43,14 @@ type periodFigures struct {
 func (s setting) beforeEnd() time.Duration { return s.OutageAt - slowest }
 
 func (tailScenario) measure(r *result, l *lane) {
-	r.hedgers = append(r.hedgers, measureTail(r.setting, r.measured, l.name, total(l.backend.attempts.copy()), l.ended, l.flow()))
+	r.hedgers = append(r.hedgers, measureTail(r.setting, r.measured, l.name, l.ended, l.backend.counts.copy()))
 }
 
-// measureTail returns the figures of one client. seen are the requests that its backend
-// saw; end is when the last call could begin.
-func measureTail(s setting, end time.Duration, name string, seen int, ended []callRecord, n flow) tailFigures {
-	end = max(end, tick*time.Duration(len(n.begun))) // on a busy machine calls begin late
+// measureTail returns the figures of one client. end is when the last call could begin.
+func measureTail(s setting, end time.Duration, name string, ended []callRecord, n counts) tailFigures {
+	end = max(end, tick*time.Duration(len(n[begun]))) // on a busy machine calls begin late
 	f := tailFigures{
-		Name: name, Calls: total(n.begun), Attempts: seen, Whole: period(ended, n, 0, end),
+		Name: name, Calls: total(n[begun]), Attempts: total(n[seen]), Whole: period(ended, n, 0, end),
 	}
 	if s.Outage == 0 {
 		return f
@@ -66,20 +58,14 @@ func measureTail(s setting, end time.Duration, name string, seen int, ended []ca
 	f.Before = period(ended, n, 0, min(s.beforeEnd(), end))
 	f.Slow = period(ended, n, s.OutageAt, min(s.outageEnd(), end))
 	f.After = period(ended, n, s.outageEnd(), end)
-	if at, ok := stopped(s, end, n); ok {
-		ms := milliseconds(at)
-		f.Stopped = &ms
-	}
-	if at, ok := cutAgain(s, end, ended); ok {
-		ms := milliseconds(at)
-		f.CutAgain = &ms
-	}
+	f.Stopped = known(stopped(s, end, n))
+	f.CutAgain = known(cutAgain(s, end, ended))
 	return f
 }
 
 // period measures the calls that began from one time to another. Without any it returns
 // nil.
-func period(ended []callRecord, n flow, from, to time.Duration) *periodFigures {
+func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures {
 	var calls []callRecord
 	failed, sent := 0, 0
 	for _, c := range ended {
@@ -102,18 +88,12 @@ func period(ended []callRecord, n flow, from, to time.Duration) *periodFigures {
 		P999:            timeOrNever(within(calls, 999)),
 		AttemptsPerCall: round(ratio(float64(sent), float64(len(calls))), 4),
 		WorstSecond:     round(worstSecond(n, from, to), 4),
-		HeldBack:        sum(n.held, from, to),
+		HeldBack:        sum(n[held], from, to),
 		FailureRate:     round(ratio(float64(failed), float64(len(calls))), 4),
 	}
 }
 
-func timeOrNever(d time.Duration) *float64 {
-	if d == never {
-		return nil
-	}
-	ms := milliseconds(d)
-	return &ms
-}
+func timeOrNever(d time.Duration) *float64 { return known(d, d != never) }
 
 // within returns the time within which so many of a thousand calls succeeded. A call that
 // failed counts as one that takes for ever, so that failing makes nobody look quick.
@@ -134,7 +114,7 @@ func within(calls []callRecord, permille int) time.Duration {
 
 // worstSecond returns the highest extraLoad of any second between two times, in steps of a
 // tick; of all that time if it is shorter.
-func worstSecond(n flow, from, to time.Duration) float64 {
+func worstSecond(n counts, from, to time.Duration) float64 {
 	from, to = (from + tick - 1).Truncate(tick), to.Truncate(tick)
 	width := min(peakSecond, to-from)
 	worst := 0.0
@@ -146,16 +126,16 @@ func worstSecond(n flow, from, to time.Duration) float64 {
 
 // extraLoad returns the extra requests that were sent between two times, for each call that
 // began then.
-func extraLoad(n flow, from, to time.Duration) float64 {
-	return ratio(float64(sum(n.extra, from, to)), float64(sum(n.begun, from, to)))
+func extraLoad(n counts, from, to time.Duration) float64 {
+	return ratio(float64(sum(n[extra], from, to)), float64(sum(n[begun], from, to)))
 }
 
 // stopped returns how long after everything turned slow a second began in which no extra
 // request was sent. False if there is none while everything is slow.
-func stopped(s setting, end time.Duration, n flow) (time.Duration, bool) {
+func stopped(s setting, end time.Duration, n counts) (time.Duration, bool) {
 	first := (s.OutageAt + tick - 1).Truncate(tick)
 	for from := first; from+peakSecond <= min(s.outageEnd(), end); from += tick {
-		if sum(n.extra, from, from+peakSecond) == 0 {
+		if sum(n[extra], from, from+peakSecond) == 0 {
 			return max(0, from-s.OutageAt), true
 		}
 	}

@@ -43,20 +43,19 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// flowOf counts perTick calls in each tick of a time, and extra requests.
-func flowOf(length time.Duration, perTick int, extra func(at time.Duration) int) flow {
-	var n flow
+// countsOf counts perTick calls in each tick of a time, and extra requests.
+func countsOf(length time.Duration, perTick int, extras func(at time.Duration) int) (n counts) {
 	for at := time.Duration(0); at < length; at += tick {
-		n.begun = append(n.begun, perTick)
-		n.extra = append(n.extra, extra(at))
-		n.held = append(n.held, 0)
+		n[begun] = append(n[begun], perTick)
+		n[extra] = append(n[extra], extras(at))
+		n[held] = append(n[held], 0)
 	}
 	return n
 }
 
 func TestWorstSecond(t *testing.T) {
 	// 2 in each tick between 2.5 and 3 s: 10 in the seconds that contain all of them.
-	n := flowOf(10*time.Second, 10, func(at time.Duration) int {
+	n := countsOf(10*time.Second, 10, func(at time.Duration) int {
 		if at >= 2500*ms && at < 3*time.Second {
 			return 2
 		}
@@ -95,7 +94,7 @@ func TestStopped(t *testing.T) {
 		{"with one that is too short", func(at time.Duration) bool { return at < 6*time.Second || at == 6900*ms || at == 7500*ms }, s.Duration, notAtAll},
 		{"the run ended", func(at time.Duration) bool { return at < 6*time.Second }, 6900 * ms, notAtAll},
 	} {
-		n := flowOf(s.Duration, 5, func(at time.Duration) int {
+		n := countsOf(s.Duration, 5, func(at time.Duration) int {
 			if c.extra(at) {
 				return 1
 			}
@@ -161,7 +160,7 @@ func TestCutAgain(t *testing.T) {
 func TestMeasureTail(t *testing.T) {
 	s := fifteenSeconds()
 	var ended []callRecord
-	n := flowOf(s.Duration, 1, func(at time.Duration) int {
+	n := countsOf(s.Duration, 1, func(at time.Duration) int {
 		if at >= s.OutageAt && at < s.outageEnd() {
 			return 1
 		}
@@ -174,8 +173,8 @@ func TestMeasureTail(t *testing.T) {
 		}
 		ended = append(ended, c)
 	}
-	n.held[60] = 7
-	f := measureTail(s, s.Duration, "x", 180, ended, n)
+	n[held][60], n[seen] = 7, []int{180}
+	f := measureTail(s, s.Duration, "x", ended, n)
 	if f.Name != "x" || f.Calls != 150 || f.Attempts != 180 || f.Stopped != nil || f.CutAgain == nil || *f.CutAgain != 0 {
 		t.Errorf("got %+v", f)
 	}
@@ -194,19 +193,19 @@ func TestMeasureTail(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	if f := measureTail(s, 14*time.Second, "x", 180, ended, n); f.Whole.Calls != 150 || f.After.Calls != 70 {
+	if f := measureTail(s, 14*time.Second, "x", ended, n); f.Whole.Calls != 150 || f.After.Calls != 70 {
 		t.Errorf("calls that began late are missing: %+v", f.Whole)
 	}
-	n = flow{n.begun[:60], n.extra[:60], n.held[:60]}
-	f = measureTail(s, 6*time.Second, "x", 0, ended[:60], n)
+	n = counts{begun: n[begun][:60], extra: n[extra][:60], held: n[held][:60]}
+	f = measureTail(s, 6*time.Second, "x", ended[:60], n)
 	if f.After != nil || f.Slow == nil || f.Slow.Calls != 10 || f.CutAgain != nil {
 		t.Errorf("a run that ended while all was slow: %+v", f)
 	}
-	if f := measureTail(s, 0, "x", 0, nil, flow{}); f != (tailFigures{Name: "x"}) {
+	if f := measureTail(s, 0, "x", nil, counts{}); f != (tailFigures{Name: "x"}) {
 		t.Errorf("a run of nothing: %+v, want zeros", f)
 	}
 	s.Outage = 0
-	if f := measureTail(s, s.Duration, "x", 0, ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != nil {
+	if f := measureTail(s, s.Duration, "x", ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != nil {
 		t.Errorf("a run that was slow at no time: %+v", f)
 	}
 }
@@ -259,18 +258,18 @@ func TestRecentTimes(t *testing.T) {
 }
 
 func TestTallyCountsRequestsOfACall(t *testing.T) {
-	l := &lane{clock: func() time.Duration { return 150 * ms }}
+	l := &lane{backend: &backend{}, clock: func() time.Duration { return 150 * ms }}
 	a, b := &callTally{lane: l}, &callTally{lane: l}
 	a.send()
 	b.send()
-	if n := total(l.extra.copy()); n != 0 {
+	if n := total(l.backend.counts.copy()[extra]); n != 0 {
 		t.Errorf("two first requests: %d extra", n)
 	}
 	a.send()
 	a.send()
 	a.hold()
-	if got := l.extra.copy(); len(got) != 2 || got[1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(l.held.copy()) != 1 {
-		t.Errorf("extra %v, %d and %d sent; want 2 in the second tick, 3 and 1", got, a.sent.Load(), b.sent.Load())
+	if got := l.backend.counts.copy(); len(got[extra]) != 2 || got[extra][1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(got[held]) != 1 {
+		t.Errorf("%v, %d and %d sent; want 2 extra in the second tick, 3 and 1 sent", got, a.sent.Load(), b.sent.Load())
 	}
 	if tallyOf(t.Context()) != nil {
 		t.Error("a tally out of nowhere")

@@ -12,20 +12,17 @@ import (
 // muchSlow is the p99 from which on bars are yellow.
 const muchSlow = 10 * tailMedian
 
-func (tailScenario) heading(s snapshot) (text string, alarm bool) {
-	set := s.setting
-	slow := fmt.Sprintf("%v %% of the requests are slow", round(100*set.Tail, 2))
-	switch p := s.phase(); {
-	case p == lastCalls:
-		return "waiting for the last calls", false
-	case set.Outage == 0:
-		return slow, false
-	case p == before:
-		return fmt.Sprintf("%s; all will be in %.1f s", slow, (set.OutageAt - s.now).Seconds()), false
-	case p == after:
-		return fmt.Sprintf("everything was slow until %.1f s ago", (s.now - set.outageEnd()).Seconds()), false
+func (tailScenario) heading(s setting, p phase, seconds float64) string {
+	slow := fmt.Sprintf("%v %% of the requests are slow", round(100*s.Tail, 2))
+	switch p {
+	case before:
+		return fmt.Sprintf("%s; all will be in %.1f s", slow, seconds)
+	case during:
+		return fmt.Sprintf("EVERYTHING TAKES %d TIMES AS LONG ", tailFactor)
+	case after:
+		return fmt.Sprintf("everything was slow until %.1f s ago", seconds)
 	}
-	return fmt.Sprintf("EVERYTHING TAKES %d TIMES AS LONG ", tailFactor), true
+	return slow
 }
 
 func (tailScenario) legend(s snapshot) [2]string {
@@ -40,9 +37,9 @@ func (tailScenario) status(s snapshot, l laneSnapshot) string {
 	r, known := l.recentBy(s.now)
 	from := s.now - time.Second
 	text := fmt.Sprintf("%-11s p50 %5s  p99 %5s ms  extra %+4.0f%%  failed %4d",
-		l.name, recentCell(r.p50, known), recentCell(r.p99, known), 100*extraLoad(l.flow, from, s.now), total(l.bad))
-	if held := sum(l.held, from, s.now); held > 0 {
-		text += fmt.Sprintf("  held back %d/s", held)
+		l.name, recentCell(r.p50, known), recentCell(r.p99, known), 100*extraLoad(l.counts, from, s.now), total(l.counts[bad]))
+	if n := sum(l.counts[held], from, s.now); n > 0 {
+		text += fmt.Sprintf("  held back %d/s", n)
 	}
 	return text
 }
@@ -51,9 +48,9 @@ func (tailScenario) status(s snapshot, l laneSnapshot) string {
 func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	colour, p99 := term.Reset, " " // nothing known yet
 	if r, known := l.recentBy(to); known {
-		succeeded, bad := rateIn(l.succeeded, from, to), rateIn(l.bad, from, to)
+		good, failed := rateIn(l.counts[succeeded], from, to), rateIn(l.counts[bad], from, to)
 		switch {
-		case ratio(bad, succeeded+bad) > muchFails:
+		case ratio(failed, good+failed) > muchFails:
 			colour = term.Red
 		case r.p99 > muchSlow:
 			colour = term.Yellow
@@ -62,7 +59,7 @@ func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (co
 		}
 		p99 = term.Blocks.Of(logShare(r.p99, tailMedian/2, max(s.setting.Timeout, slowMedian)))
 	}
-	return colour, [2]string{p99, term.Blocks.Of(ratio(rateIn(l.extra, from, to), rateIn(l.begun, from, to)))}
+	return colour, [2]string{p99, term.Blocks.Of(ratio(rateIn(l.counts[extra], from, to), rateIn(l.counts[begun], from, to)))}
 }
 
 // logShare returns where d lies between two times, on a logarithmic scale.
@@ -90,7 +87,7 @@ func (tailScenario) plainLine(s snapshot, from, to time.Duration) (line string) 
 	for _, l := range s.lanes {
 		r, known := l.recentBy(to)
 		line += fmt.Sprintf("  %5s %5s %+4.0f%% %4d", recentCell(r.p50, known), recentCell(r.p99, known),
-			100*extraLoad(l.flow, from, to), sum(l.bad, from, to))
+			100*extraLoad(l.counts, from, to), sum(l.counts[bad], from, to))
 	}
 	return line
 }

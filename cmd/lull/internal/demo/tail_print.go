@@ -98,7 +98,8 @@ func (tailScenario) findings(r result) []string {
 	if s.Outage == 0 {
 		calm, intro = func(f tailFigures) *periodFigures { return f.Whole }, "99 % of the calls succeeded within (requests per call): "
 	}
-	lines := ranked(r.hedgers, intro, func(f tailFigures) (float64, string, bool) {
+	var lines term.Sentences
+	lines.List(intro, term.Ranked(r.hedgers, func(f tailFigures) (float64, string, bool) {
 		p := calm(f)
 		if p == nil {
 			return 0, "", false
@@ -108,11 +109,11 @@ func (tailScenario) findings(r result) []string {
 			p99 += " ms"
 		}
 		return timeOr(p.P99), fmt.Sprintf("%s %s (%.2f)", f.Name, p99, p.AttemptsPerCall), true
-	})
+	})...)
 	if s.Outage == 0 {
 		return lines
 	}
-	lines = append(lines, ranked(r.hedgers, "While everything was slow, so many failed: ", func(f tailFigures) (float64, string, bool) {
+	lines.List("While everything was slow, so many failed: ", term.Ranked(r.hedgers, func(f tailFigures) (float64, string, bool) {
 		if f.Slow == nil {
 			return 0, "", false
 		}
@@ -120,15 +121,15 @@ func (tailScenario) findings(r result) []string {
 	})...)
 	for _, f := range r.hedgers {
 		if f.Slow != nil && f.Before != nil && f.Before.AttemptsPerCall > 1 {
-			lines = append(lines, stopping(f)...)
+			lines.List(fmt.Sprintf("%s: meanwhile up to %.0f%% more requests in a second, ", f.Name, 100*f.Slow.WorstSecond), stopping(f)...)
 		}
 	}
-	return append(lines, verdict(r.hedgers)...)
+	verdict(&lines, r.hedgers)
+	return lines
 }
 
 // stopping describes how a client hedged while everything was slow, and after.
-func stopping(f tailFigures) []string {
-	var parts []string
+func stopping(f tailFigures) (parts []string) {
 	if f.Slow.HeldBack > 0 {
 		parts = append(parts, fmt.Sprintf("%d held back", f.Slow.HeldBack))
 	}
@@ -142,7 +143,7 @@ func stopping(f tailFigures) []string {
 	} else {
 		parts = append(parts, "had not cut the tail again when the run ended")
 	}
-	return term.List(fmt.Sprintf("%s: meanwhile up to %.0f%% more requests in a second, ", f.Name, 100*f.Slow.WorstSecond), parts)
+	return parts
 }
 
 // Shares of calls that count as little and as much.
@@ -153,15 +154,15 @@ const (
 
 // verdict names the clients whose hedges the backend could not bear, if it could bear the
 // calls without them.
-func verdict(all []tailFigures) []string {
+func verdict(lines *term.Sentences, all []tailFigures) {
 	i := slices.IndexFunc(all, func(f tailFigures) bool { return f.Name == tailClients[0].name })
 	if i < 0 || all[i].Slow == nil {
-		return nil
+		return
 	}
 	alone := all[i].Slow.FailureRate
 	if alone > littleFails {
-		return term.List("The backend could not bear the calls even without hedges, ",
-			[]string{fmt.Sprintf("%.1f%% of which failed", 100*alone)})
+		lines.List("The backend could not bear the calls even without hedges, ", fmt.Sprintf("%.1f%% of which failed", 100*alone))
+		return
 	}
 	var guilty, innocent []string
 	for j, f := range all {
@@ -173,42 +174,20 @@ func verdict(all []tailFigures) []string {
 			innocent = append(innocent, f.Name)
 		}
 	}
-	if len(guilty) == 0 && len(innocent) > 0 {
-		return term.List("The backend bore the calls, and the second requests of: ", innocent)
+	if lines.List("The backend bore the calls alone, but not the second requests of: ", guilty...) {
+		lines.List("It bore those of: ", innocent...)
+	} else {
+		lines.List("The backend bore the calls, and the second requests of: ", innocent...)
 	}
-	var lines []string
-	if len(guilty) > 0 {
-		lines = term.List("The backend bore the calls alone, but not the second requests of: ", guilty)
-	}
-	if len(innocent) > 0 {
-		lines = append(lines, term.List("It bore those of: ", innocent)...)
-	}
-	return lines
 }
 
-func (tailScenario) json(r result) (setting, clients any) {
+func (tailScenario) json(r result) (setting object, clients any) {
 	s := r.setting
-	return struct {
-		Scenario   string  `json:"scenario"`
-		Duration   float64 `json:"duration_ms"`
-		Load       float64 `json:"load"`
-		Calls      float64 `json:"calls_per_second"`
-		Capacity   int     `json:"slow_capacity_rps"`
-		Workers    int     `json:"workers"`
-		Queue      int     `json:"queue"`
-		Median     float64 `json:"median_ms"`
-		Spread     float64 `json:"spread"`
-		Tail       float64 `json:"tail"`
-		Factor     int     `json:"tail_factor"`
-		SlowAt     float64 `json:"slow_at_ms"`
-		Slow       float64 `json:"slow_ms"`
-		Timeout    float64 `json:"attempt_timeout_ms"`
-		HedgeDelay float64 `json:"naive_hedge_delay_ms"`
-		Seed       uint64  `json:"seed"`
-		Lull       string  `json:"lull_policy"`
-	}{
-		s.Scenario.name(), milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, s.workers(), s.Queue,
-		milliseconds(tailMedian), tailSpread, s.Tail, tailFactor, milliseconds(s.OutageAt), milliseconds(s.Outage),
-		milliseconds(s.Timeout), milliseconds(s.HedgeDelay), s.Seed, s.hedgePolicyText(),
+	return object{
+		{"scenario", "tail"}, {"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)},
+		{"slow_capacity_rps", s.Capacity}, {"workers", s.workers()}, {"queue", s.Queue},
+		{"median_ms", milliseconds(tailMedian)}, {"spread", tailSpread}, {"tail", s.Tail}, {"tail_factor", tailFactor},
+		{"slow_at_ms", milliseconds(s.OutageAt)}, {"slow_ms", milliseconds(s.Outage)}, {"attempt_timeout_ms", milliseconds(s.Timeout)},
+		{"naive_hedge_delay_ms", milliseconds(s.HedgeDelay)}, {"seed", s.Seed}, {"lull_policy", s.hedgePolicyText()},
 	}, r.hedgers
 }

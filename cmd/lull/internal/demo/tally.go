@@ -23,9 +23,9 @@ func tallyOf(ctx context.Context) *callTally {
 // send counts a request that is sent.
 func (t *callTally) send() {
 	if t.sent.Add(1) > 1 {
-		t.lane.extra.add(t.lane.clock())
+		t.lane.count(extra, t.lane.clock())
 	}
 }
 
 // hold counts a request that the client's policy did not send.
-func (t *callTally) hold() { t.lane.held.add(t.lane.clock()) }
+func (t *callTally) hold() { t.lane.count(held, t.lane.clock()) }

@@ -102,9 +102,8 @@ func draw(s snapshot, columns, rows int) []string {
 	bars := max(1, min(columns-labelWidth-1, mostBars, int(set.Duration/tick)))
 	slice := set.Duration / time.Duration(bars)
 
-	text, alarm := of.heading(s)
-	heading := clip(fmt.Sprintf("lull demo  %.1f of %v s  %s", min(s.now, set.Duration).Seconds(), set.Duration.Seconds(), text), columns)
-	if alarm {
+	heading := clip(fmt.Sprintf("lull demo  %.1f of %v s  %s", min(s.now, set.Duration).Seconds(), set.Duration.Seconds(), s.heading()), columns)
+	if s.phase() == during {
 		heading = term.Inverse + heading + term.Reset
 	} else {
 		heading = term.Bold + heading + term.Reset

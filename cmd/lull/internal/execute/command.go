@@ -32,7 +32,6 @@ type Command struct {
 	Command   []string  `arg:"" passthrough:"partial" name:"command" help:"The command and its arguments. Put -- before it, to end the flags of lull."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Runs a command, and runs it again if it fails, until it succeeds, or its attempts
 or its time are used up. The waits between the attempts grow and have jitter.
@@ -119,7 +118,6 @@ func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	return d
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, err := f.setting()
 	return err

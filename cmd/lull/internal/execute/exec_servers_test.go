@@ -23,7 +23,11 @@ import (
 // TestMain is lull itself for the tests that send signals to it.
 func TestMain(m *testing.M) {
 	if os.Getenv("LULL_TEST_PROGRAM") != "" {
-		cli.Main(func(env cli.Env, args []string) int { return cli.Run(env, &commands{}, args) })
+		cli.Main(func(env cli.Env, args []string) int {
+			return cli.Run(env, &struct {
+				Exec Command `cmd:""`
+			}{}, args)
+		})
 	}
 	os.Exit(m.Run())
 }
@@ -97,7 +101,7 @@ func TestCommandsThatCannotBeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{"no-such-command-here": 127, plain + "-that-is-missing": 127, plain: 126, garbage: 126} {
-		code, out, errs := clitest.Run(cli.Env{Context: t.Context()}, &commands{}, "exec", "--quiet", "--", name)
+		code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "exec", "--quiet", "--", name)
 		if code != want || out != "" || !strings.Contains(errs, name) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d, want %d; printed %q and %q", name, code, want, out, errs)
 		}
@@ -203,8 +207,8 @@ func TestStreamAndQuiet(t *testing.T) {
 // Flags after the command are its own, with -- and without.
 func TestFlagsOfTheCommand(t *testing.T) {
 	needsShell(t)
-	for _, args := range [][]string{{"exec", "echo", "--attempts", "-n"}, {"exec", "--", "echo", "--attempts", "-n"}, {"exec", "--attempts=2", "--", "echo", "--attempts", "-n"}} {
-		code, out, errs := clitest.Run(cli.Env{Context: t.Context()}, &commands{}, args...)
+	for _, args := range [][]string{{"echo", "--attempts", "-n"}, {"--", "echo", "--attempts", "-n"}, {"--attempts=2", "--", "echo", "--attempts", "-n"}} {
+		code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "exec", args...)
 		if code != 0 || out != "--attempts -n\n" || errs != "" {
 			t.Errorf("%v: exit code %d, printed %q and %q", args, code, out, errs)
 		}

@@ -12,16 +12,11 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-type commands struct {
-	Exec Command `cmd:"" help:"Run a command."`
-}
-
 // run runs lull exec with flags and a shell script.
 func run(t *testing.T, stdin io.Reader, flags, script string) (code int, stdout, stderr string) {
 	t.Helper()
 	needsShell(t)
-	args := append([]string{"exec"}, strings.Fields(flags)...)
-	return clitest.Run(cli.Env{Context: t.Context(), Stdin: stdin}, &commands{}, append(args, "--", "sh", "-c", script)...)
+	return clitest.Run[Command](cli.Env{Context: t.Context(), Stdin: stdin}, "exec", append(strings.Fields(flags), "--", "sh", "-c", script)...)
 }
 
 func needsShell(t *testing.T) {
@@ -40,10 +35,10 @@ func TestAllMistakesAtOnce(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, errs)
 		}
 	}
-	for _, args := range []string{"exec", "exec --", "exec --attempts 3", "exec --no-such-flag -- true"} {
-		code, out, errs := clitest.Run(cli.Env{Context: t.Context()}, &commands{}, strings.Fields(args)...)
+	for _, args := range []string{"", "--", "--attempts 3", "--no-such-flag -- true"} {
+		code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "exec", strings.Fields(args)...)
 		if code != 125 || out != "" || errs == "" {
-			t.Errorf("lull %s: exit code %d, printed %q and %q", args, code, out, errs)
+			t.Errorf("lull exec %s: exit code %d, printed %q and %q", args, code, out, errs)
 		}
 	}
 	for flags, want := range map[string]string{
@@ -54,11 +49,6 @@ func TestAllMistakesAtOnce(t *testing.T) {
 			t.Errorf("%s: exit code %d, printed %s", flags, code, errs)
 		}
 	}
-}
-
-func TestHelpFits(t *testing.T) {
-	_, out, _ := clitest.Run(cli.Env{Context: t.Context()}, &commands{}, "exec", "--help")
-	clitest.Width(t, out, 80)
 }
 
 func FuzzCodes(f *testing.F) {

@@ -59,11 +59,7 @@ func (r *runner) run() error {
 	if err == nil {
 		return nil
 	}
-	text := r.explain(err)
-	if r.quiet && !errors.As(err, new(startError)) && !errors.As(err, new(inputError)) {
-		text = ""
-	}
-	return cli.Fail(r.exitCode(err), errors.New(text))
+	return r.failed(err)
 }
 
 // classify returns the verdict on the end of an attempt.
@@ -243,44 +239,33 @@ type inputError struct{ error }
 func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }
 func (e inputError) Unwrap() error { return e.error }
 
-// exitCode is that of lull, for the error of the call.
-func (r *runner) exitCode(err error) int {
-	if e, ok := errors.AsType[attemptError](err); ok {
-		switch {
-		case e.timedOut:
-			return exitTimeout
-		case e.signal > 0:
-			return 128 + e.signal
-		}
-		return e.code
-	}
+// failed returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
+// command was not repeated.
+func (r *runner) failed(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
-		return startCode(e)
-	}
-	if errors.As(err, new(inputError)) {
-		return exitOwn
-	}
-	if n := r.signals.last(); n > 0 {
-		return 128 + n
-	}
-	return exitTimeout
-}
-
-// explain says in terms of the command line why the command was not repeated.
-func (r *runner) explain(err error) string {
-	call, ok := errors.AsType[*lull.Error](err)
-	if !ok {
-		return err.Error()
-	}
-	if e, ok := errors.AsType[startError](err); ok {
-		return fmt.Sprintf("%s cannot be run: %v", r.argv[0], e.error)
+		return cli.Fail(startCode(e), fmt.Errorf("%s cannot be run: %w", r.argv[0], e.error))
 	}
 	if e, ok := errors.AsType[inputError](err); ok {
-		return e.Error()
+		return cli.Fail(exitOwn, e)
 	}
-	why := ""
+	call, _ := errors.AsType[*lull.Error](err)
+	e, ended := errors.AsType[attemptError](err)
+	killedBy := r.signals.last()
+	code := exitTimeout
 	switch {
-	case r.signals.last() > 0:
+	case ended && e.signal > 0 && !e.timedOut:
+		code = 128 + e.signal
+	case ended && !e.timedOut:
+		code = e.code
+	case !ended && killedBy > 0:
+		code = 128 + killedBy
+	}
+	if r.quiet {
+		return cli.Fail(code, errors.New(""))
+	}
+	why := call.Reason.Meaning()
+	switch {
+	case killedBy > 0:
 		why = "a signal asked it to end"
 	case call.Reason == engine.AttemptsExhausted && r.policy.Attempts == 1:
 		why = "--attempts allows one attempt"
@@ -290,13 +275,10 @@ func (r *runner) explain(err error) string {
 		why = "no time is left before the deadline (--deadline)"
 	case call.Reason == engine.Permanent:
 		why = "--transient does not have this"
-	default:
-		why = call.Reason.Meaning()
 	}
-	last := ""
 	if call.Last != nil {
-		last = ": " + call.Last.Error()
+		why += ": " + call.Last.Error()
 	}
-	return fmt.Sprintf("%s failed after %s (%v); not repeated, because %s%s",
-		r.argv[0], term.Counted(call.Attempts, "attempt"), short(call.Elapsed), why, last)
+	return cli.Fail(code, fmt.Errorf("%s failed after %s (%v); not repeated, because %s",
+		r.argv[0], term.Counted(call.Attempts, "attempt"), short(call.Elapsed), why))
 }

@@ -35,7 +35,6 @@ type Command struct {
 	Rules     bool      `help:"List the rules."`
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Checks policies. It compares worst-case times with deadlines and SLOs. It finds
 retries that multiply from layer to layer, problems of jitter, budgets and
@@ -77,34 +76,33 @@ var severities = regexp.MustCompile(`(?m)^\S.*?:\d+:\d+: (error|warning|note): `
 
 var colours = map[string]string{"error": term.Bold + term.Red, "warning": term.Bold + term.Yellow, "note": term.Bold}
 
-const allowedFormats = "text, json, sarif, github, gitlab or junit"
+// formats are in the order in which they are listed.
+var formats = []string{"text", "json", "sarif", "github", "gitlab", "junit"}
 
-// print writes the report in the format, and reports whether there is such a format.
-func (l linting) print(r lint.Report, w io.Writer) (ok bool, err error) {
+// print writes the report in the format.
+func (l linting) print(r lint.Report, w io.Writer) error {
 	switch l.format {
-	case "text":
-		var b strings.Builder
-		if err := r.Text(&b); err != nil {
-			return true, err
-		}
-		_, err := io.WriteString(w, l.style.Mark(b.String(), severities, colours))
-		return true, err
 	case "json":
-		return true, r.JSON(w)
+		return r.JSON(w)
 	case "sarif":
-		return true, r.SARIF(w, cli.ModuleVersion())
+		return r.SARIF(w, cli.ModuleVersion())
 	case "github":
-		return true, r.GitHub(w)
+		return r.GitHub(w)
 	case "gitlab":
-		return true, r.GitLab(w)
+		return r.GitLab(w)
 	case "junit":
 		least := l.threshold
 		if l.never {
 			least = lint.Error + 1
 		}
-		return true, r.JUnit(w, least)
+		return r.JUnit(w, least)
 	}
-	return false, nil
+	var b strings.Builder
+	if err := r.Text(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, l.style.Mark(b.String(), severities, colours))
+	return err
 }
 
 // Run checks files and prints the findings.
@@ -177,7 +175,7 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	if !f.Notes && (l.never || l.threshold > lint.Note) {
 		shown = report.WithoutNotes()
 	}
-	if _, err := l.print(shown, env.Stdout); err != nil {
+	if err := l.print(shown, env.Stdout); err != nil {
 		return nil, cli.Fail(exitWrong, err)
 	}
 	switch n := report.Count(l.threshold); {
@@ -195,9 +193,7 @@ func (f Command) linting() (linting, error) {
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
 	wrong.Check(!f.Fix || !slices.Contains(f.Files, "-"), "--fix", "given for standard input", "files")
 	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one file or directory")
-	if known, _ := l.print(lint.Report{}, io.Discard); !known {
-		wrong.Add("--format", f.Format.Quoted(), allowedFormats)
-	}
+	wrong.Check(slices.Contains(formats, l.format), "--format", f.Format.Quoted(), "text, json, sarif, github, gitlab or junit")
 	if l.never = f.Threshold == "never"; l.never {
 		l.threshold = lint.Error
 	} else if l.threshold.UnmarshalText([]byte(f.Threshold)) != nil {
@@ -214,20 +210,15 @@ func (f Command) linting() (linting, error) {
 	return l, wrong.Err()
 }
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, err := f.linting()
 	return err
 }
 
-// Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
-	var rules []string
-	for _, r := range lint.Rules() {
-		rules = append(rules, r.ID)
-	}
+	rules := cli.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
 	return map[string][]string{
-		"format": {"text", "json", "sarif", "github", "gitlab", "junit"}, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
+		"format": formats, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
 	}
 }
 

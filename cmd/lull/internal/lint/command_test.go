@@ -25,9 +25,7 @@ func lints(t *testing.T, args ...string) (out, complaint string, code int) {
 // lintsInput is lints with standard input.
 func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint string, code int) {
 	t.Helper()
-	code, out, complaint = clitest.Run(cli.Env{Context: t.Context(), Stdin: stdin}, &struct {
-		Lint Command `cmd:""`
-	}{}, append([]string{"lint"}, args...)...)
+	code, out, complaint = clitest.Run[Command](cli.Env{Context: t.Context(), Stdin: stdin}, "lint", args...)
 	return out, complaint, code
 }
 
@@ -104,10 +102,7 @@ const lintFile = "dependencies:\n  stock: {backoff: {jitter: none}}\n"
 func writeLint(t *testing.T, data string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("retry.yaml", []byte(data), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return "retry.yaml"
+	return clitest.Write(t, "retry.yaml", data)
 }
 
 // The exit codes 0, 1 and 2 are for scripts, and mean what the help states.
@@ -148,9 +143,7 @@ func TestLintExitCodes(t *testing.T) {
 			t.Errorf("lint %q: exit code %d, %q; want %d, %q", c.args, code, complaint, c.code, c.says)
 		}
 	}
-	if err := os.WriteFile(file, []byte("dependencies: 7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clitest.Write(t, file, "dependencies: 7\n")
 	for _, format := range []string{"text", "json", "sarif", "github", "gitlab", "junit"} {
 		out, complaint, code := lints(t, file, "--format", format, "--threshold", "never")
 		if code != 2 || !strings.Contains(complaint, "mistakes in retry.yaml") || !strings.Contains(out, "file-mistake") {
@@ -238,12 +231,7 @@ func TestLintOfDirectories(t *testing.T) {
 		"node_modules/x/retry.yaml": lintFile,
 		"chart/templates/a.yaml":    "{{ if .Values.on }}\na: {{ .Values.b }}\n{{ end }}\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		clitest.Write(t, name, text)
 	}
 	for _, c := range []struct {
 		args []string

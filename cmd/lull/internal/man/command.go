@@ -12,7 +12,6 @@ import (
 // Command is lull man.
 type Command struct{}
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Prints the manual page of lull: all commands with their flags, and the topics.
 

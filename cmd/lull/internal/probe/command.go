@@ -4,15 +4,12 @@ package probe
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/probe"
 )
 
@@ -38,7 +35,6 @@ type Command struct {
 	cards.Output
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Sends requests to your server, and grades how it treats clients that retry:
 idempotency keys, refusals and their headers, deadlines, clients that have gone,
@@ -61,19 +57,13 @@ no proxy is used. The requests are limited in total, per second, and at once.`
 // mostBody bounds the files of bodies.
 const mostBody = 16 << 20
 
-// Check returns what is wrong with the flags.
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
 }
 
-// Complete returns the cases.
 func (Command) Complete() map[string][]string {
-	var names []string
-	for _, c := range probe.Cases() {
-		names = append(names, c.Name)
-	}
-	return map[string][]string{"case": names}
+	return map[string][]string{"case": cli.Names(probe.Cases(), func(c probe.Case) string { return c.Name })}
 }
 
 // task reads the flags, but for the files that they name.
@@ -84,13 +74,10 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 		Requests: cli.Whole(&l, "--requests", f.Requests, 1, probe.MostRequests),
 		Rate:     cli.Number(&l, "--rate", f.Rate, 0.001, probe.MostRate, "requests a second"),
 	}
-	var patterns []string
-	if len(f.Case) > 0 {
-		patterns = f.Case.Split()
-	}
+	patterns := f.Case.Split()
 	var err error
 	if o.Cases, err = probe.Select(patterns); err != nil {
-		l.Check(false, "--case", strings.Join(patterns, ","), err.Error())
+		l.Add("--case", strings.Join(patterns, ","), err.Error())
 	}
 	t := probe.Target{URL: string(f.URL), Post: string(f.Post), NoPost: f.NoPost, Type: string(f.Type),
 		Busy: string(f.Busy), Slow: string(f.Slow), Fail: string(f.Fail), Header: f.headers(&l)}
@@ -111,11 +98,9 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 // Run grades the server.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
-		var list []cards.Case
-		for _, c := range probe.Cases() {
-			list = append(list, cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source})
-		}
-		return cards.List(env.Stdout, list, "The client", "The server")
+		return cards.List(env.Stdout, probe.Cases(), func(c probe.Case) cards.Case {
+			return cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+		}, "The client", "The server")
 	}
 	t, o, err := f.task()
 	if err != nil {
@@ -138,12 +123,8 @@ func (f Command) Run(env cli.Env) error {
 	}
 	var gone error // in the midst
 	if f.URL != "" {
-		p := f.Progress(env)
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", f.URL, done, all, took.Round(time.Second))
-			})
-		}
+		p, of := f.Progress(env)
+		o.Progress = of(string(f.URL))
 		card, err := probe.Run(env.Context, t, o)
 		p.End()
 		if card == nil {
@@ -168,7 +149,7 @@ func (f Command) headers(l *problem.List) http.Header {
 			h.Add(name, strings.TrimSpace(value))
 			continue
 		}
-		l.Check(false, "--header", "a line without a name", "NAME: VALUE")
+		l.Add("--header", "a line without a name", "NAME: VALUE")
 	}
 	return h
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 )
 
 // refusing refuses GETs, and takes POSTs with a body and an Authorization.
@@ -28,7 +29,10 @@ func refusing(t *testing.T) (url string, requests *atomic.Int64) {
 }
 
 func TestCard(t *testing.T) {
-	url, _ := refusing(t)
+	url, requests := refusing(t)
+	if code, _, errs := run(t, url); code != cli.Misused || !strings.HasPrefix(errs, "lull: --i-own-this is missing") || requests.Load() != 0 {
+		t.Errorf("without the confirmation: exit code %d, %d requests, %s", code, requests.Load(), errs)
+	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	code, out, errs := run(t, url, "--i-own-this", "--name", "mine", "--case", "refusals", "--together", "10", "--report", page, "--all", "--quiet")
 	if code != cli.Failed || errs != "lull: 1 case failed\n" {
@@ -51,44 +55,10 @@ func TestFromJSON(t *testing.T) {
 	if code != cli.Failed || !json.Valid([]byte(out)) {
 		t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
 	}
-	kept := filepath.Join(t.TempDir(), "cards.json")
-	if err := os.WriteFile(kept, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kept := clitest.Write(t, filepath.Join(t.TempDir(), "cards.json"), out)
 	code, out, _ = run(t, "--from", kept, url, "--i-own-this", "--case", "refusals", "--quiet")
 	if code != cli.Failed || !strings.Contains(out, "server ") || !strings.Contains(out, "earlier ") {
 		t.Errorf("exit code %d, printed\n%s", code, out)
-	}
-}
-
-// Nothing is sent without the confirmation, nor if anything is wrong.
-func TestMistakes(t *testing.T) {
-	url, requests := refusing(t)
-	clients := filepath.Join(t.TempDir(), "clients.json")
-	if err := os.WriteFile(clients, []byte(`{"cards": [{"name": "curl"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for args, want := range map[string]string{
-		"":                                        "lull: URL is missing: want the address of a server",
-		url:                                       "lull: --i-own-this is missing",
-		"--i-own-this ftp://a":                    `URL is "ftp://a": want http://HOST/PATH`,
-		"--i-own-this --post a " + url:            `--post is "a": want a path`,
-		"--i-own-this --together 1 " + url:        `--together is "1": want a whole number from 2 to 1000`,
-		"--i-own-this --requests 0 " + url:        `--requests is "0"`,
-		"--i-own-this --rate NaN " + url:          `--rate is "NaN"`,
-		"--i-own-this --case nothing " + url:      `no case is named "nothing"`,
-		"--i-own-this --header nothing " + url:    "--header is a line without a name: want NAME: VALUE",
-		"--i-own-this --body /there/is/no " + url: "no such file",
-		"--from /there/is/no":                     "no such file",
-		"--from " + clients:                       "the cards are those of clients: lull torture --from",
-	} {
-		code, out, errs := run(t, strings.Fields(args)...)
-		if code == cli.OK || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit code %d, printed %s%s, want %s", args, code, out, errs, want)
-		}
-	}
-	if n := requests.Load(); n != 0 {
-		t.Errorf("%d requests", n)
 	}
 }
 
@@ -103,10 +73,7 @@ func TestBodiesAndHeaders(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	body := filepath.Join(t.TempDir(), "body")
-	if err := os.WriteFile(body, []byte("amount=1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	body := clitest.Write(t, filepath.Join(t.TempDir(), "body"), "amount=1")
 	code, out, errs := run(t, s.URL, "--i-own-this", "--case", "key-again", "--body", body, "--type", "application/x-www-form-urlencoded", "--header", "Authorization: Basic eDp5", "--quiet")
 	if code != cli.OK || errs != "" || good.Load() != 5 || !strings.Contains(out, "seems to ignore Idempotency-Key") {
 		t.Errorf("exit code %d, %d POSTs were right, want 5; printed\n%s%s", code, good.Load(), out, errs)

@@ -23,7 +23,6 @@ const exitCodes = `
 Exit codes: 0 all is done, 1 something went wrong or Ctrl-C, 2 the command line
 is wrong, 3 the broker cannot be reached, 4 there is no such queue.`
 
-// Help is shown above the commands.
 func (Commands) Help() string {
 	return `A queue of dead letters is that of a lull consumer, or any other: of letters
 without lull's envelope less is known.
@@ -67,7 +66,6 @@ type Inspect struct {
 	Do func(cli.Env, Inspect) error `kong:"-"`
 }
 
-// Help is shown above the flags.
 func (Inspect) Help() string {
 	return `Shows the dead letters of a queue: when and of what they died, after how many
 attempts, and what the last error was. They stay where they are; while they are
@@ -91,7 +89,6 @@ type Redrive struct {
 	Do func(cli.Env, Redrive) error `kong:"-"`
 }
 
-// Help is shown above the flags.
 func (Redrive) Help() string {
 	return `Puts dead letters back into a queue, each as a message with no attempts made.
 A letter is removed when the queue has its message for certain. Interrupted at
@@ -119,7 +116,6 @@ type Worker struct {
 	Do func(cli.Env, Worker) error `kong:"-"`
 }
 
-// Help is shown above the flags.
 func (Worker) Help() string {
 	return `Runs simulations for lull simulate and lull battery that were started with
 --workers and the same URL, until it is interrupted. It may be killed at any

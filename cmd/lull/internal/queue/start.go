@@ -6,31 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
 const program = "lull-queue"
-
-// Remote reports whether the arguments of lull are for lull-queue: those of simulate and battery
-// are if --workers has a URL.
-func Remote(args []string) bool {
-	if len(args) == 0 || args[0] != "simulate" && args[0] != "battery" {
-		return false
-	}
-	for i, arg := range args {
-		value, found := strings.CutPrefix(arg, "--workers=")
-		if arg == "--workers" && i+1 < len(args) {
-			value, found = args[i+1], true
-		}
-		if found && strings.Contains(value, "://") {
-			return true
-		}
-	}
-	return false
-}
 
 // Start replaces this process with lull-queue, and returns only if that fails. On Windows,
 // where no process can be replaced, it runs lull-queue to its end.

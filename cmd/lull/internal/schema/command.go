@@ -9,7 +9,6 @@ import (
 // Command is lull schema.
 type Command struct{}
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Prints the JSON Schema (draft 7) of policy files, for completion and help in
 editors, and for validators that know nothing of lull.

@@ -10,9 +10,7 @@ import (
 
 // The command prints the schema, and nothing else.
 func TestSchema(t *testing.T) {
-	code, out, complaint := clitest.Run(cli.Env{Context: t.Context()}, &struct {
-		Schema Command `cmd:""`
-	}{}, "schema")
+	code, out, complaint := clitest.Run[Command](cli.Env{Context: t.Context()}, "schema")
 	if code != cli.OK || out != string(config.PolicySchema()) || complaint != "" {
 		t.Errorf("exit code %d, %q, printed\n%s", code, complaint, out)
 	}

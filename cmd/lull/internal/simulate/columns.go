@@ -17,49 +17,30 @@ type column struct {
 }
 
 // columnsFor returns the columns that have something to show for the scenario.
-func columnsFor(s sim.Scenario, all []sim.Summary) []column {
-	columns := []column{successColumn, perCallColumn, peakColumn, medianColumn, p99Column, wastedColumn, refusedColumn}
-	if slices.ContainsFunc(all, func(m sim.Summary) bool { return recoveryCell(m) != "-" }) {
-		columns = slices.Insert(columns, 0, backColumn)
-	}
-	if allAtOnce(s) {
-		columns = append(columns, endColumn)
-		columns[slices.IndexFunc(columns, func(c column) bool { return c.head == peakColumn.head })] = peakRateColumn
-	}
-	if slices.ContainsFunc(all, func(m sim.Summary) bool { return len(m.Results) > 1 }) {
-		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == medianColumn.head }) // no room beside the intervals
-	}
-	if len(s.Topics) > 0 {
-		columns = append(columns, deadColumn, leftColumn, caughtUpColumn)
-	}
-	if onlyMessages(s) { // that calls succeed and are refused is another matter
-		columns = slices.DeleteFunc(columns, func(c column) bool {
-			return c.head == backColumn.head && c.above == backColumn.above || c.head == wastedColumn.head || c.head == refusedColumn.head
-		})
-		for i := range columns {
-			switch columns[i].head {
-			case successColumn.head:
-				columns[i] = handledColumn
-			case perCallColumn.head:
-				columns[i] = perMessageColumn
-			case p99Column.head:
-				columns[i].meaning = "time from the sending of a message to the end of its handling"
-			}
+func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
+	add := func(ok bool, some ...column) {
+		if ok {
+			columns = append(columns, some...)
 		}
 	}
-	if slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Reload.Times > 0 }) {
-		columns = append(columns, oldestColumn)
-	}
-	if pooled(s) {
-		columns = append(columns, dialsColumn)
-	}
-	if linked(s) {
-		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == medianColumn.head }) // no room beside these
-		columns = append(columns, lostColumn, memoryColumn)
-	}
-	if mustNotRepeat(s) || slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 }) {
-		columns = append(columns, twiceColumn)
-	}
+	recovers := slices.ContainsFunc(all, func(m sim.Summary) bool { return recoveryCell(m) != "-" })
+	several := slices.ContainsFunc(all, func(m sim.Summary) bool { return len(m.Results) > 1 })
+	twice := slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 })
+	messages, atOnce := onlyMessages(s), allAtOnce(s)
+	add(!messages && recovers, backColumn)
+	add(!messages, successColumn, perCallColumn)
+	add(messages, handledColumn, perMessageColumn)
+	add(!atOnce, peakColumn)
+	add(atOnce, peakRateColumn)
+	add(!several && !linked(s), medianColumn) // else there is no room
+	add(messages, handlingColumn)             // that calls succeed and are refused is another matter
+	add(!messages, p99Column, wastedColumn, refusedColumn)
+	add(atOnce, endColumn)
+	add(len(s.Topics) > 0, deadColumn, leftColumn, caughtUpColumn)
+	add(slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Reload.Times > 0 }), oldestColumn)
+	add(pooled(s), dialsColumn)
+	add(linked(s), lostColumn, memoryColumn)
+	add(twice || mustNotRepeat(s), twiceColumn)
 	return columns
 }
 
@@ -80,7 +61,7 @@ var (
 	wastedColumn   = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
 	refusedColumn  = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
-	twiceColumn = column{"done", "twice", func(m sim.Summary) string { return grouped(float64(duplicates(m))) }, "done twice",
+	twiceColumn = column{"done", "twice", countCell(duplicates), "done twice",
 		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
 	oldestColumn = column{"", "oldest", oldestCell, "oldest",
 		"the longest time that a user waited, from the first call to the success or to giving up; of all seeds"}
@@ -91,8 +72,9 @@ var (
 var (
 	handledColumn    = column{"", "handled", success, "handled", "share of messages that were handled, of those that were handled or are dead"}
 	perMessageColumn = column{"attempts", "per msg", perCallColumn.cell, "per msg", "attempts for each message"}
-	deadColumn       = column{"dead", "letters", topicCell(func(t sim.TopicResult) int64 { return t.Dead }), "dead", "messages that were given up on, of all seeds"}
-	leftColumn       = column{"not", "done", topicCell(func(t sim.TopicResult) int64 { return t.Left }), "not done", "messages that were still there at the end, of all seeds"}
+	handlingColumn   = column{"", "p99", latencyCell, p99Column.name, "time from the sending of a message to the end of its handling"}
+	deadColumn       = column{"dead", "letters", countCell(dead), "dead", "messages that were given up on, of all seeds"}
+	leftColumn       = column{"not", "done", countCell(ofTopics(func(t sim.TopicResult) int64 { return t.Left })), "not done", "messages that were still there at the end, of all seeds"}
 	caughtUpColumn   = column{"caught", "up after", caughtUpCell, "caught up",
 		"time from the end of the last fault until every message that was sent before it was handled or dead"}
 )
@@ -100,17 +82,31 @@ var (
 // onlyMessages reports whether nobody but producers of messages does anything.
 func onlyMessages(s sim.Scenario) bool { return len(s.Fleets) == 0 && len(s.Topics) > 0 }
 
-// topicCell adds up a figure over all topics and seeds.
-func topicCell(of func(sim.TopicResult) int64) func(sim.Summary) string {
-	return func(m sim.Summary) string {
-		var n int64
-		for _, r := range m.Results {
+// total adds up a figure over the seeds.
+func total[N int | int64 | float64](m sim.Summary, of func(sim.Result) N) (sum N) {
+	for _, r := range m.Results {
+		sum += of(r)
+	}
+	return sum
+}
+
+// ofTopics returns the sum of a figure over all topics and seeds.
+func ofTopics(of func(sim.TopicResult) int64) func(sim.Summary) int64 {
+	return func(m sim.Summary) int64 {
+		return total(m, func(r sim.Result) (n int64) {
 			for _, t := range r.Topics {
 				n += of(t)
 			}
-		}
-		return grouped(float64(n))
+			return n
+		})
 	}
+}
+
+var dead = ofTopics(func(t sim.TopicResult) int64 { return t.Dead })
+
+// countCell is the cell of a number.
+func countCell(of func(sim.Summary) int64) func(sim.Summary) string {
+	return func(m sim.Summary) string { return grouped(float64(of(m))) }
 }
 
 // caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and
@@ -205,11 +201,7 @@ func peakCell(m sim.Summary) string {
 }
 
 func peakRateCell(m sim.Summary) string {
-	sum := 0.0
-	for _, r := range m.Results {
-		sum += r.Totals.PeakRate
-	}
-	return abbreviated(sum / float64(max(1, len(m.Results))))
+	return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
 }
 
 // medianCell and latencyCell are "-" if nothing succeeded.
@@ -242,20 +234,12 @@ func estimated(m sim.Summary, e sim.Estimate, digits int) string {
 
 // meanOf is the mean duration over the seeds.
 func meanOf(m sim.Summary, of func(sim.Result) float64) time.Duration {
-	sum := 0.0
-	for _, r := range m.Results {
-		sum += of(r)
-	}
-	return time.Duration(sum / float64(max(1, len(m.Results))))
+	return time.Duration(total(m, of) / float64(max(1, len(m.Results))))
 }
 
 // duplicates is the number of operations that were repeated, over all seeds.
 func duplicates(m sim.Summary) int64 {
-	var n int64
-	for _, r := range m.Results {
-		n += r.Totals.Duplicates
-	}
-	return n
+	return total(m, func(r sim.Result) int64 { return r.Totals.Duplicates })
 }
 
 // oldestCell is the longest wait of a user.

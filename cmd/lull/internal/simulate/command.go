@@ -9,13 +9,16 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"github.com/lullgo/lull/lab/scenario"
-	"time"
+	"io"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
@@ -39,7 +42,6 @@ type Command struct {
 	cells.Flags
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Simulates an outage in virtual time, and compares retry policies in it. The
 simulator and lull's clients use the same engine to decide about retries, so you
@@ -63,21 +65,28 @@ func (f Command) Check() error {
 
 // Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{}
-	for _, s := range scenario.BuiltIn() {
-		values["scenario"] = append(values["scenario"], s.Name)
+	return map[string][]string{
+		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
+		"policy":   cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
 	}
-	for _, p := range rivals.All() {
-		values["policy"] = append(values["policy"], p.Name)
-	}
-	return values
 }
 
 // errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
-// Run simulates and prints the outcome.
-func (f Command) Run(env cli.Env) error {
+// A shown is what comes of a simulation: an outcome, or a stabilityMap.
+type shown interface {
+	// print prints it in the form that the flags name.
+	print(f Command, env cli.Env) error
+	// writePage writes it as a page of HTML.
+	writePage(w io.Writer, command string) error
+}
+
+// Run simulates and prints what comes of it.
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	if f.List {
 		return printList(env.Stdout)
 	}
@@ -89,10 +98,7 @@ func (f Command) Run(env cli.Env) error {
 	if f.Explain {
 		return printExplanation(env.Stdout, s.scenario)
 	}
-	if f.Map {
-		return f.runMap(env, s)
-	}
-	if !f.Force && !f.Remote() && len(f.Merge) == 0 {
+	if !f.Map && !f.Force && !f.Remote() && len(f.Merge) == 0 {
 		if err := s.estimate().check(availableMemory()); err != nil {
 			return err
 		}
@@ -101,37 +107,40 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
-	o, err := s.run(env.Context, func(h totalProgress) { p.Show(h.line) })
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
+	var result shown
+	interrupted := false
+	if f.Map {
+		result, err = mapOf(env.Context, s, p)
+	} else {
+		var o outcome
+		o, err = s.run(env.Context, p)
+		result, interrupted = o, o.interrupted
+	}
 	p.End()
-	if err != nil {
-		page.discard()
-		return err
+	if err == nil && !s.where.Part() {
+		err = result.print(f, env)
 	}
-	if s.where.Part() {
-		if o.interrupted {
-			return errInterrupted
+	switch {
+	case err != nil:
+		page.discard()
+		return inFileTerms(err)
+	case s.where.Part():
+	case f.Report != "":
+		if err := page.write(func(w io.Writer) error { return result.writePage(w, f.command()) }); err != nil {
+			return err
 		}
-		return nil
+		if !f.JSON && !f.CSV {
+			fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
+		}
 	}
-	if err := f.print(env, o); err != nil {
-		page.discard()
-		return err
-	}
-	if err := page.write(o, f.command()); err != nil {
-		return err
-	}
-	if f.Report != "" && !f.JSON && !f.CSV {
-		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
-	}
-	if o.interrupted {
+	if interrupted {
 		return errInterrupted
 	}
 	return nil
 }
 
-// print prints an outcome in the form that the flags name.
-func (f Command) print(env cli.Env, o outcome) error {
+func (o outcome) print(f Command, env cli.Env) error {
 	switch {
 	case f.JSON:
 		return printJSON(env.Stdout, o)

@@ -14,7 +14,7 @@ import (
 
 func TestSimulateInterrupted(t *testing.T) {
 	for _, extra := range [][]string{nil, {"--seeds=2"}, {"--sweep=clients=1,10"}, {"--json"}, {"--csv"}} {
-		args := append([]string{"simulate", tiny, "--policy=none,lull", "--horizon=9000h", "--set=step=1h", "--set=window=1m", "--set=fleets.0.arrivals.rate=1", "--workers=1", "--force"}, extra...)
+		args := append([]string{tiny, "--policy=none,lull", "--horizon=9000h", "--set=step=1h", "--set=window=1m", "--set=fleets.0.arrivals.rate=1", "--workers=1", "--force"}, extra...)
 		want := "Interrupted"
 		if slices.Contains(extra, "--json") {
 			want = `"interrupted":true`

@@ -3,7 +3,6 @@ package simulate
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"github.com/lullgo/lull/lab/scenario"
 	"os"
@@ -20,9 +19,7 @@ import (
 
 // lullProgram runs the program and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Run(cli.Env{Context: ctx}, &struct {
-		Simulate Command `cmd:""`
-	}{}, args...)
+	return clitest.Run[Command](cli.Env{Context: ctx}, "simulate", args...)
 }
 
 const tiny = "testdata/tiny.yaml"
@@ -31,7 +28,7 @@ const tiny = "testdata/tiny.yaml"
 // that takes ten seconds, as one does beside other work, would print some.
 func simulate(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", "--quiet"}, args...)...)
+	code, stdout, stderr := lullProgram(t.Context(), append([]string{"--quiet"}, args...)...)
 	if code != cli.OK || stderr != "" {
 		t.Fatalf("%v: exit code %d, stderr\n%s", args, code, stderr)
 	}
@@ -61,54 +58,6 @@ func TestSimulateIsDeterministic(t *testing.T) {
 		}
 		if other := simulate(t, append(args, "--seed=3")...); other == want {
 			t.Errorf("%v: another seed prints the same", extra)
-		}
-	}
-}
-
-func TestSimulateJSONIsWhatTheTableShows(t *testing.T) {
-	var got struct {
-		Schema     int
-		Scenario   map[string]any
-		Seed       uint64
-		Contenders []struct {
-			Name    string
-			Success struct{ Mean float64 }
-			Runs    []struct {
-				Totals map[string]any
-				Series struct {
-					Step   float64 `json:"step_s"`
-					Values map[string][]float64
-				}
-			}
-		}
-	}
-	text := simulate(t, tiny, "--policy=none,lull", "--json", "--seed=7", "--seeds=2")
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Schema != 1 || got.Seed != 7 || got.Scenario["horizon_s"] != 30.0 || len(got.Contenders) != 2 {
-		t.Fatalf("got %+v", got)
-	}
-	for _, c := range got.Contenders {
-		if c.Success.Mean <= 0 || c.Success.Mean > 1 || len(c.Runs) != 2 {
-			t.Errorf("%s: success %v of %d runs", c.Name, c.Success.Mean, len(c.Runs))
-		}
-		for _, r := range c.Runs {
-			if r.Series.Step != 0.5 || len(r.Series.Values["goodput"]) != 60 {
-				t.Errorf("%s: %d points of %v s, want 60 of 0.5", c.Name, len(r.Series.Values["goodput"]), r.Series.Step)
-			}
-			if c.Name == "none" && r.Totals["attempts"] != r.Totals["calls"] {
-				t.Errorf("none: %v attempts for %v calls", r.Totals["attempts"], r.Totals["calls"])
-			}
-		}
-	}
-}
-
-func TestSimulateCSVIsRectangular(t *testing.T) {
-	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10"} {
-		rows, err := csv.NewReader(strings.NewReader(simulate(t, tiny, "--csv", extra))).ReadAll()
-		if err != nil || len(rows) < 10 {
-			t.Errorf("%s: %d rows, %v", extra, len(rows), err)
 		}
 	}
 }
@@ -156,7 +105,7 @@ func TestSimulateInterruptedBeforeItBegan(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, extra := range []string{"--seeds=2", "--json", "--csv", "--sweep=clients=1,10"} {
-		if code, _, stderr := lullProgram(over, "simulate", tiny, extra); code != cli.Failed || !strings.Contains(stderr, "interrupted") {
+		if code, _, stderr := lullProgram(over, tiny, extra); code != cli.Failed || !strings.Contains(stderr, "interrupted") {
 			t.Errorf("%s: exit code %d, stderr %q", extra, code, stderr)
 		}
 	}
@@ -180,7 +129,7 @@ func TestSimulateReport(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), "fresh.html")
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	lullProgram(over, "simulate", tiny, "--report="+fresh)
+	lullProgram(over, tiny, "--report="+fresh)
 	if _, err := os.Stat(fresh); err != nil {
 		t.Errorf("an interrupted run has a page, too: %v", err)
 	}
@@ -229,14 +178,6 @@ func TestSimulateExplain(t *testing.T) {
 	}
 }
 
-func TestHelpOfSimulate(t *testing.T) {
-	_, help, _ := lullProgram(t.Context(), "help", "simulate")
-	clitest.Width(t, help, 81)
-	if n := strings.Count(help, "\n    lull simulate"); n != 3 {
-		t.Errorf("%d examples, want 3:\n%s", n, help)
-	}
-}
-
 // A map of the tiny scenario, with the boundary of theory, on a terminal, as JSON and as a page.
 func TestSimulateMap(t *testing.T) {
 	if testing.Short() {
@@ -263,7 +204,7 @@ func TestSimulateMapOfNothing(t *testing.T) {
 		{"--map --csv", "--map is with --sweep, --csv or --seeds: want none of these"},
 		{"--map --set=services.0.faults=[]", "services.faults is none that ends: want an outage that ends before the horizon, for a map"},
 	} {
-		code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", tiny}, strings.Fields(c.args)...)...)
+		code, stdout, stderr := lullProgram(t.Context(), append([]string{tiny}, strings.Fields(c.args)...)...)
 		if code == cli.OK || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}

@@ -56,33 +56,9 @@ func connectionsInWords(c sim.Connections) string {
 func somewhat(d sim.Distribution) bool { return d.Kind != sim.Fixed || d.Mean > 0 }
 
 var dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
-	var dials, calls int64
-	for _, r := range m.Results {
-		dials, calls = dials+r.Connections.Dials, calls+r.Totals.Calls
-	}
+	calls := total(m, func(r sim.Result) int64 { return r.Totals.Calls })
 	if calls == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", float64(dials)/float64(calls))
+	return fmt.Sprintf("%.2f", float64(total(m, func(r sim.Result) int64 { return r.Connections.Dials }))/float64(calls))
 }, "dials", "connections that were dialled, for each call"}
-
-// jsonConnections count what happened to connections after the warm-up.
-type jsonConnections struct {
-	Dials   int64  `json:"dials"`
-	Failed  int64  `json:"dials_failed"`
-	NoPort  int64  `json:"no_port"`
-	Waits   int64  `json:"waits"`
-	Waited  figure `json:"waited_s"`
-	Broken  int64  `json:"broken"`
-	Refused int64  `json:"refused"`
-	Dropped int64  `json:"dropped"`
-	Most    int    `json:"most"`
-}
-
-// connectionsOf returns nil for a run without connections.
-func connectionsOf(c sim.ConnectionTotals) *jsonConnections {
-	if c == (sim.ConnectionTotals{}) {
-		return nil
-	}
-	return &jsonConnections{c.Dials, c.Failed, c.NoPort, c.Waits, figure(c.Waited.Seconds()), c.Broken, c.Refused, c.Dropped, c.Most}
-}

@@ -20,50 +20,32 @@ func plainData(v any) json.RawMessage {
 	return b.Bytes()
 }
 
-var durationType = reflect.TypeFor[time.Duration]()
-
 func writeData(b *bytes.Buffer, v reflect.Value) {
 	switch x := v.Interface().(type) {
+	case json.Marshaler:
+		b.Write(jsonText(x))
+		return
 	case time.Duration:
 		if x < 0 {
 			b.WriteString("-1")
 			return
 		}
-		writeJSON(b, figure(x.Seconds()))
+		b.Write(jsonText(figure(x.Seconds())))
 		return
 	case encoding.TextMarshaler:
 		if text, err := x.MarshalText(); err == nil {
-			writeJSON(b, string(text))
+			b.Write(jsonText(string(text)))
 			return
 		}
 	case fmt.Stringer:
 		if v.Kind() != reflect.Struct {
-			writeJSON(b, x.String())
+			b.Write(jsonText(x.String()))
 			return
 		}
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		b.WriteByte('{')
-		first := true
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() || v.Field(i).IsZero() {
-				continue
-			}
-			if !first {
-				b.WriteByte(',')
-			}
-			first = false
-			name := snakeCase(f.Name)
-			if f.Type == durationType {
-				name += "_s"
-			}
-			writeJSON(b, name)
-			b.WriteByte(':')
-			writeData(b, v.Field(i))
-		}
-		b.WriteByte('}')
+		writeStruct(b, v)
 	case reflect.Slice, reflect.Array:
 		b.WriteByte('[')
 		for i := range v.Len() {
@@ -74,19 +56,62 @@ func writeData(b *bytes.Buffer, v reflect.Value) {
 		}
 		b.WriteByte(']')
 	case reflect.Float64:
-		writeJSON(b, figure(v.Float()))
+		b.Write(jsonText(figure(v.Float())))
 	default:
-		writeJSON(b, v.Interface())
+		b.Write(jsonText(v.Interface()))
 	}
 }
 
-// writeJSON writes a value that encoding/json always accepts.
-func writeJSON(b *bytes.Buffer, v any) {
+// writeStruct writes the fields of a struct that are listed, or all that are not zero. An entry of a list is the name of a
+// field, or the path to it. "=key" writes it under another name, "?" at the end leaves it out if it is zero, and
+// "!Field" makes it null if that field is zero.
+func writeStruct(b *bytes.Buffer, v reflect.Value) {
+	list := strings.Fields(fieldsOf[v.Type()])
+	if len(list) == 0 {
+		for f := range v.Type().Fields() {
+			if f.IsExported() {
+				list = append(list, f.Name+"?")
+			}
+		}
+	}
+	separator := "{"
+	for _, entry := range list {
+		path, optional := strings.CutSuffix(entry, "?")
+		path, other, nullable := strings.Cut(path, "!")
+		path, key, named := strings.Cut(path, "=")
+		field := v
+		for name := range strings.SplitSeq(path, ".") {
+			field = field.FieldByName(name)
+		}
+		if optional && field.IsZero() {
+			continue
+		}
+		if !named {
+			key = snakeCase(path[strings.LastIndexByte(path, '.')+1:])
+			if field.Type() == reflect.TypeFor[time.Duration]() {
+				key += "_s"
+			}
+		}
+		b.WriteString(separator)
+		separator = ","
+		b.Write(jsonText(key))
+		b.WriteByte(':')
+		if nullable && v.FieldByName(other).IsZero() {
+			b.WriteString("null")
+		} else {
+			writeData(b, field)
+		}
+	}
+	b.WriteString(strings.TrimPrefix(separator, ",") + "}")
+}
+
+// jsonText returns a value that encoding/json always accepts.
+func jsonText(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	b.Write(text)
+	return text
 }
 
 // snakeCase returns the name of a field in files: DropExpired is drop_expired.

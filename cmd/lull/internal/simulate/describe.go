@@ -46,30 +46,20 @@ func entry(name, text string) string {
 }
 
 func clockInWords(s sim.Scenario) string {
-	text := inWords(s.Horizon)
-	if s.Warmup > 0 {
-		text += fmt.Sprintf("; totals leave out the first %s", inWords(s.Warmup))
-	}
-	return text
+	phrases := parts{inWords(s.Horizon)}
+	phrases.add(s.Warmup > 0, "totals leave out the first %s", inWords(s.Warmup))
+	return strings.Join(phrases, "; ")
 }
 
 func fleetInWords(f sim.Fleet) string {
-	processes := "1 process calls"
-	if n := max(f.Processes, 1); n > 1 {
-		processes = grouped(float64(n)) + " processes call"
-	}
-	phrases := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
+	phrases := parts{each(f.Processes, "1 process calls", "processes call") + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
 	if f.Link.On {
 		phrases = linkInWords(f)
 	}
 	phrases.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
 	phrases.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
-	switch {
-	case f.Keyed:
-		phrases.add(true, "calls carry an idempotency key")
-	case f.NotIdempotent:
-		phrases.add(true, "operations must not be carried out twice")
-	}
+	phrases.add(f.Keyed, "calls carry an idempotency key")
+	phrases.add(f.NotIdempotent && !f.Keyed, "operations must not be carried out twice")
 	phrases.add(f.Reload.Share > 0, "%s of users whose call failed come back after %s, up to %d times", share(f.Reload.Share), distributionInWords(f.Reload.After), f.Reload.Times)
 	phrases = append(phrases, networkInWords(f.Network)...)
 	phrases.add(f.Policy != "", "its policy is %q, whoever is compared", f.Policy)
@@ -78,12 +68,8 @@ func fleetInWords(f sim.Fleet) string {
 
 func topicInWords(t sim.Topic) string {
 	c, b := t.Consumers, t.Broker
-	processes := "1 process"
-	if n := max(c.Processes, 1); n > 1 {
-		processes = grouped(float64(n)) + " processes"
-	}
 	phrases := parts{strings.Replace(arrivalsInWords(t.Arrivals), "call", "message", 1)}
-	phrases.add(true, "%s with %d handlers each, which call %s", processes, cmp.Or(c.Concurrency, 16), t.Calls)
+	phrases.add(true, "%s with %d handlers each, which call %s", each(c.Processes, "1 process", "processes"), cmp.Or(c.Concurrency, 16), t.Calls)
 	phrases.add(true, "a lease of %s", inWords(cmp.Or(c.Lease, 30*time.Second)))
 	phrases.add(b.FixedLeases, "which cannot be extended")
 	phrases.add(b.CountDefers, "a deferral counts as an attempt")
@@ -105,14 +91,10 @@ func killInWords(k sim.Kill) string {
 	if k.Processes > 0 {
 		who = each(k.Processes, "one process", "processes")
 	}
-	text := fmt.Sprintf("from second %s: %s, each back after %s", trimmed(k.At.Seconds(), 5), who, inWords(k.For))
-	if k.Apart > 0 {
-		text += fmt.Sprintf(", one every %s", inWords(k.Apart))
-	}
-	if k.Every > 0 {
-		text += ", again every " + inWords(k.Every)
-	}
-	return text
+	phrases := parts{fmt.Sprintf("from second %s: %s", trimmed(k.At.Seconds(), 5), who), "each back after " + inWords(k.For)}
+	phrases.add(k.Apart > 0, "one every %s", inWords(k.Apart))
+	phrases.add(k.Every > 0, "again every %s", inWords(k.Every))
+	return strings.Join(phrases, ", ")
 }
 
 // parts are the parts of a description, in order.
@@ -132,10 +114,11 @@ func arrivalsInWords(a sim.Arrivals) string {
 	case sim.Constant:
 		text = calls(a.Rate) + " at equal distances"
 	case sim.AtOnce:
-		text = each(a.Each, "one call", "calls") + " each, all at once"
+		when := "all at once"
 		if a.Within > 0 {
-			text = each(a.Each, "one call", "calls") + " each, within " + inWords(a.Within)
+			when = "within " + inWords(a.Within)
 		}
+		text = each(a.Each, "one call", "calls") + " each, " + when
 	case sim.Periodic:
 		text = "each every " + inWords(a.Every)
 		if a.Within > 0 {
@@ -199,9 +182,8 @@ func serviceInWords(s sim.Service) string {
 	phrases.add(true, "%s an attempt", distributionInWords(s.Time))
 	phrases.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
 	phrases.add(s.Workers > 0, "%s", queueInWords(s.Queue))
-	if text := connectionsInWords(s.Connections); text != "" {
-		phrases = append(phrases, text)
-	}
+	connections := connectionsInWords(s.Connections)
+	phrases.add(connections != "", "%s", connections)
 	phrases.add(s.Heap.Size > 0, "%s", heapInWords(s.Heap))
 	phrases.add(s.RefusalTime > 0, "a refusal takes %s of the workers' time", inWords(s.RefusalTime))
 	phrases.add(s.Admission.On, "%s", admissionInWords(s.Admission))
@@ -217,30 +199,21 @@ func queueInWords(q sim.Queue) string {
 	if q.Limit == 0 {
 		return "no queue" + hintInWords(q.RetryAfter, q.DontRetry)
 	}
-	text := fmt.Sprintf("a queue of %s", grouped(float64(q.Limit)))
-	if q.Order == sim.LIFO {
-		text += ", last in first out"
-	}
-	if q.DropExpired {
-		text += ", which drops whose caller has gone"
-	}
-	return text + hintInWords(q.RetryAfter, q.DontRetry)
+	phrases := parts{"a queue of " + grouped(float64(q.Limit))}
+	phrases.add(q.Order == sim.LIFO, "last in first out")
+	phrases.add(q.DropExpired, "which drops whose caller has gone")
+	return strings.Join(phrases, ", ") + hintInWords(q.RetryAfter, q.DontRetry)
 }
 
 func admissionInWords(a sim.Admission) string {
 	c := a.Config
-	text := "before that admission control, which finds out how many attempts at a time are enough"
-	switch {
-	case c.Limit > 0:
-		text = fmt.Sprintf("before that admission control of %s at a time", each(c.Limit, "one attempt", "attempts"))
-	case c.Min > 0 && c.Max > 0:
-		text += fmt.Sprintf(", from %s to %s", grouped(float64(c.Min)), grouped(float64(c.Max)))
-	case c.Min > 0:
-		text += fmt.Sprintf(", at least %s", grouped(float64(c.Min)))
-	case c.Max > 0:
-		text += fmt.Sprintf(", at most %s", grouped(float64(c.Max)))
-	}
-	phrases := parts{text}
+	least, most := grouped(float64(c.Min)), grouped(float64(c.Max))
+	var phrases parts
+	phrases.add(c.Limit > 0, "before that admission control of %s at a time", each(c.Limit, "one attempt", "attempts"))
+	phrases.add(c.Limit <= 0, "before that admission control, which finds out how many attempts at a time are enough")
+	phrases.add(c.Limit <= 0 && c.Min > 0 && c.Max > 0, "from %s to %s", least, most)
+	phrases.add(c.Limit <= 0 && c.Min > 0 && c.Max <= 0, "at least %s", least)
+	phrases.add(c.Limit <= 0 && c.Min <= 0 && c.Max > 0, "at most %s", most)
 	phrases.add(c.MaxWait < 0, "nobody waits for it")
 	phrases.add(c.MaxWait > 0, "others wait for up to %s", inWords(c.MaxWait))
 	phrases.add(c.RetryRatio < 0, "any number of retries may come in")
@@ -271,10 +244,7 @@ func hopInWords(h sim.Hop) string {
 }
 
 func faultInWords(f sim.Fault, s sim.Service) string {
-	left := f.Share
-	if left == 0 {
-		left = 0.1
-	}
+	left := cmp.Or(f.Share, 0.1)
 	var text string
 	switch f.Kind {
 	case sim.Stall:
@@ -308,11 +278,9 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 	if f.Hosts > 0 && f.Hosts < max(s.Hosts, 1) {
 		text = fmt.Sprintf("on %d of %d hosts, %s", f.Hosts, s.Hosts, text)
 	}
-	when := fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))
-	if f.Every > 0 {
-		when += ", again every " + inWords(f.Every)
-	}
-	return when + ": " + text
+	when := parts{fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))}
+	when.add(f.Every > 0, "again every %s", inWords(f.Every))
+	return strings.Join(when, ", ") + ": " + text
 }
 
 func distributionInWords(d sim.Distribution) string {

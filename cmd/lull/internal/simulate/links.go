@@ -14,11 +14,7 @@ func linked(s sim.Scenario) bool {
 
 // linkInWords describes a fleet whose processes keep connections.
 func linkInWords(f sim.Fleet) parts {
-	who := "1 process keeps a connection to "
-	if n := max(f.Processes, 1); n > 1 {
-		who = grouped(float64(n)) + " processes keep a connection each to "
-	}
-	phrases := parts{who + f.Calls}
+	phrases := parts{each(f.Processes, "1 process keeps a connection", "processes keep a connection each") + " to " + f.Calls}
 	phrases.add(!reflect.ValueOf(f.Arrivals).IsZero(), "and lose some: %s", arrivalsInWords(f.Arrivals))
 	phrases.add(f.Link.From != "", "they run on the hosts of %s", f.Link.From)
 	buffered := "while it is down, %s bytes of messages a second wait"
@@ -38,18 +34,3 @@ var (
 		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.OutOfMemory) })))
 	}, "out of memory", "hosts that crashed because their memory was full"}
 )
-
-// jsonLinks count the bytes of messages that waited.
-type jsonLinks struct {
-	Most    int64 `json:"most"` // at one host
-	Dropped int64 `json:"dropped"`
-	Lost    int64 `json:"lost"` // in crashes
-}
-
-// linksOf returns nil for a run in which no messages waited.
-func linksOf(l sim.LinkTotals) *jsonLinks {
-	if l == (sim.LinkTotals{}) {
-		return nil
-	}
-	return &jsonLinks{l.Most, l.Dropped, l.Lost}
-}

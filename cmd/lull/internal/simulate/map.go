@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -39,11 +40,28 @@ func printMaps(w io.Writer, o outcome) error {
 	if o.recovers() {
 		measures = slices.Insert(measures, 0, mapMeasure{"Back after", mapRecovery})
 	}
+	// grid has a line for each value of the first axis.
+	grid := func(title string, heads []string, cell func(row, column int) string) {
+		fmt.Fprintf(out, "\n%s\n", title)
+		rows := [][]string{append([]string{""}, heads...)}
+		for i, v := range o.axes[0].values {
+			row := []string{"  " + v}
+			for j := range heads {
+				row = append(row, cell(i, j))
+			}
+			rows = append(rows, row)
+		}
+		term.Table(out, rows, term.Width)
+	}
+	policies := cli.Names(o.contenders, func(c contender) string { return c.Name })
 	for _, m := range measures {
 		if len(o.axes) == 1 {
-			writeValues(out, o, m)
-		} else {
-			writeMaps(out, o, m)
+			grid(m.title, policies, func(row, column int) string { return o.show(row, policies[column], m) })
+			continue
+		}
+		across := o.axes[1].values
+		for _, policy := range policies {
+			grid(m.title+": "+policy, across, func(row, column int) string { return o.show(row*len(across)+column, policy, m) })
 		}
 	}
 	seeds := "one seed"
@@ -59,40 +77,6 @@ func (o outcome) recovers() bool {
 	return slices.ContainsFunc(slices.Concat(o.results...), func(m sim.Summary) bool {
 		return slices.ContainsFunc(m.Results, func(r sim.Result) bool { return r.Recovery.Measured })
 	})
-}
-
-// writeValues prints one axis: values down, policies across.
-func writeValues(out io.Writer, o outcome, m mapMeasure) {
-	fmt.Fprintf(out, "\n%s\n", m.title)
-	rows := [][]string{{""}}
-	for _, c := range o.contenders {
-		rows[0] = append(rows[0], c.Name)
-	}
-	for i, v := range o.axes[0].values {
-		row := []string{"  " + v}
-		for _, c := range o.contenders {
-			row = append(row, o.show(i, c.Name, m))
-		}
-		rows = append(rows, row)
-	}
-	term.Table(out, rows, term.Width)
-}
-
-// writeMaps prints two axes: a map for each policy, the first axis down.
-func writeMaps(out io.Writer, o outcome, m mapMeasure) {
-	down, across := o.axes[0], o.axes[1]
-	for _, c := range o.contenders {
-		fmt.Fprintf(out, "\n%s: %s\n", m.title, c.Name)
-		rows := [][]string{append([]string{""}, across.values...)}
-		for i, v := range down.values {
-			row := []string{"  " + v}
-			for j := range across.values {
-				row = append(row, o.show(i*len(across.values)+j, c.Name, m))
-			}
-			rows = append(rows, row)
-		}
-		term.Table(out, rows, term.Width)
-	}
 }
 
 // summary returns the summary of a policy in a cell, if there is one.

@@ -2,7 +2,7 @@ package simulate
 
 import (
 	"fmt"
-	"github.com/lullgo/lull/lab/scenario"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -41,17 +42,11 @@ func (r reportFile) discard() {
 	}
 }
 
-// write writes the page.
-func (r reportFile) write(o outcome, command string) error {
-	if r.file == nil {
-		return nil
-	}
-	page, err := o.page(command)
+// write writes the page. The file is open.
+func (r reportFile) write(page func(io.Writer) error) error {
+	err := r.file.Truncate(0)
 	if err == nil {
-		err = r.file.Truncate(0)
-	}
-	if err == nil {
-		err = report.Write(r.file, page)
+		err = page(r.file)
 	}
 	if closed := r.file.Close(); err == nil {
 		err = closed
@@ -60,6 +55,14 @@ func (r reportFile) write(o outcome, command string) error {
 		return fmt.Errorf("report %s: %w", r.file.Name(), err)
 	}
 	return nil
+}
+
+func (o outcome) writePage(w io.Writer, command string) error {
+	page, err := o.page(command)
+	if err != nil {
+		return err
+	}
+	return report.Write(w, page)
 }
 
 // page returns all that the report shows.
@@ -82,20 +85,10 @@ func (o outcome) page(command string) (report.Page, error) {
 		return p, nil
 	}
 	p.Summaries = o.results[0]
-	p.Notes = unwrapped(findings(o.scenario, o.results[0]))
-	return p, nil
-}
-
-// unwrapped joins the lines that term.List made of each sentence.
-func unwrapped(lines []string) (sentences []string) {
-	for _, line := range lines {
-		if rest, goesOn := strings.CutPrefix(line, "  "); goesOn && len(sentences) > 0 {
-			sentences[len(sentences)-1] += " " + rest
-		} else {
-			sentences = append(sentences, line)
-		}
+	for _, sentence := range findings(o.scenario, o.results[0]) {
+		p.Notes = append(p.Notes, strings.ReplaceAll(sentence, "\n  ", " "))
 	}
-	return sentences
+	return p, nil
 }
 
 // policiesFile returns the policies as a file. Presets, which are more than data, are

@@ -44,11 +44,11 @@ func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
 	default:
 		asked = defaultContenders
 	}
-	var wrong mistakes
+	var wrong cli.Mistakes
 	var all []contender
 	for _, v := range asked {
 		found, err := contendersNamed(v)
-		wrong.add(err)
+		wrong.Add(err)
 		all = append(all, found...)
 	}
 	seen := map[string]bool{}
@@ -57,7 +57,7 @@ func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
 		l.Check(!seen[c.Name], "--policy", strconv.Quote(c.Name)+" twice", "names that differ")
 		seen[c.Name] = true
 	}
-	wrong.add(l.Err())
+	wrong.Add(l.Err())
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
@@ -69,7 +69,7 @@ func contendersNamed(v string) ([]contender, error) {
 	if !isPath(v) {
 		c, err := presetContender(v)
 		if err != nil {
-			return nil, badValue{"--policy", fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)}
+			return nil, fmt.Errorf("--policy: %w; or give the path of a file that ends in .yaml", err)
 		}
 		return []contender{{Contender: c, preset: c.Name != lullName}}, nil
 	}
@@ -97,7 +97,7 @@ func presetContender(name string) (sim.Contender, error) {
 func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, error) {
 	known := map[string]bool{"": true, "none": true}
 	var named []cells.Contender
-	var wrong mistakes
+	var wrong cli.Mistakes
 	add := func(name string) {
 		if known[name] {
 			return
@@ -111,7 +111,7 @@ func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, e
 		}
 		c, err := presetContender(name)
 		if err != nil {
-			wrong.in("policy of the scenario", fmt.Errorf("%w; or give a policy of that name with --policy", err))
+			wrong.In("policy of the scenario", fmt.Errorf("%w; or give a policy of that name with --policy", err))
 			return
 		}
 		named = append(named, cells.ContenderOf(c, c.Name))

@@ -3,32 +3,35 @@ package simulate
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
-	var out bytes.Buffer
-	now := time.Unix(0, 0)
-	p := term.NewProgress(&out, func(string) string { return "" }, false, func() time.Time { return now })
-	for second := range 35 {
-		now = time.Unix(int64(second), 0)
-		p.Show(totalProgress{done: second / 10, runs: 5, share: float64(second) / 50, events: int64(second) * 2_000_000}.line)
-	}
-	p.End()
-	const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := term.NewProgress(&out, func(string) string { return "" }, false)
+		for second := range 35 {
+			p.Show((&tally{done: second / 10, of: make([]sim.Progress, 5), share: float64(second) / 50, events: int64(second) * 2_000_000}).line)
+			time.Sleep(time.Second)
+		}
+		p.End()
+		const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
 simulating: 40.0 %, 2 of 5 runs, 2M events/s, 30 s left
 simulating: 60.0 %, 3 of 5 runs, 2M events/s, 20 s left
 `
-	if out.String() != want {
-		t.Errorf("printed\n%swant\n%s", out.String(), want)
-	}
+		if out.String() != want {
+			t.Errorf("printed\n%swant\n%s", out.String(), want)
+		}
+	})
 }
 
 // What is merged of three parts is byte for byte what one run prints, in every form.
@@ -41,9 +44,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 		folder := t.TempDir()
 		for part := range 3 {
 			text := simulate(t, append(c.args, fmt.Sprintf("--cells=%d/3", part))...)
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(part, ".part")), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			clitest.Write(t, filepath.Join(folder, fmt.Sprint(part, ".part")), text)
 		}
 		for _, form := range c.forms {
 			args := c.args
@@ -55,7 +56,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 			if got := simulate(t, merged...); got != want {
 				t.Errorf("%v: merged\n%s\nwant\n%s", args, got, want)
 			}
-			if code, out, errs := lullProgram(t.Context(), append([]string{"simulate"}, append(merged, "--seed=2")...)...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
+			if code, out, errs := lullProgram(t.Context(), append(merged, "--seed=2")...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
 				t.Errorf("%v with another seed: exit code %d, printed %q and %q", args, code, out, errs)
 			}
 		}

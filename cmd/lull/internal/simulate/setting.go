@@ -83,9 +83,9 @@ func (w *world) validate() error {
 	for _, c := range w.contenders {
 		l.In("policy "+c.Name, c.Policy.Validate())
 	}
-	var m mistakes
-	m.add(inFileTerms(w.scenario.Validate()))
-	m.add(l.Err())
+	var m cli.Mistakes
+	m.Add(inFileTerms(w.scenario.Validate()))
+	m.Add(l.Err())
 	return m.Err()
 }
 
@@ -119,12 +119,12 @@ func (w *world) fleet() []sim.Contender {
 // simulation reads the flags. The error has all mistakes, each with the flag, its value
 // and what is allowed.
 func (f Command) simulation() (simulation, error) {
-	var wrong mistakes
+	var wrong cli.Mistakes
 	var l problem.List
 	s := simulation{seed: cli.Seed(&l, f.Seed), seeds: cli.Whole(&l, "--seeds", f.Seeds, 1, mostSeeds)}
 	var err error
 	s.where, err = f.Flags.Read(&l)
-	wrong.add(err)
+	wrong.Add(err)
 	l.Check(f.Cells == "" || !f.JSON && !f.CSV && f.Report == "", "--cells", "with --json, --csv or --report", "none of these, but with --merge")
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
 	l.Check(!f.Map || len(f.Sweep) == 0 && !f.CSV && s.seeds == 1, "--map", "with --sweep, --csv or --seeds", "none of these")
@@ -132,34 +132,34 @@ func (f Command) simulation() (simulation, error) {
 
 	base, err := scenarioNamed(string(f.Scenario))
 	noScenario := err != nil
-	wrong.add(err)
+	wrong.Add(err)
 	asked := f.Policy.Split()
 	if f.Map && len(asked) == 0 {
 		asked = mapContenders
 	}
 	contenders, err := contendersOf(asked, base)
-	wrong.add(err)
+	wrong.Add(err)
 	s.axes = axes(&l, f.Sweep)
 	changes := f.changes(&l)
-	wrong.add(l.Err())
+	wrong.Add(l.Err())
 	if noScenario || contenders == nil {
 		return s, wrong.Err() // what follows depends on these
 	}
 
-	build := func(m *mistakes, more ...change) world {
+	build := func(m *cli.Mistakes, more ...change) world {
 		w := world{scenario: base, contenders: slices.Clone(contenders)} // config.Set copies what it changes
 		before := len(*m)
 		for _, c := range slices.Concat(changes, more) {
-			m.in(c.flag+" "+c.assignment, w.change(c.assignment))
+			m.In(c.flag+" "+c.assignment, w.change(c.assignment))
 		}
 		if len(*m) == before {
-			m.add(w.validate())
+			m.Add(w.validate())
 		}
 		return w
 	}
 	s.world = build(&wrong)
 	named, err := namedPolicies(s.scenario, contenders)
-	wrong.add(err)
+	wrong.Add(err)
 	s.named = named
 	if len(wrong) > 0 {
 		return s, wrong
@@ -233,7 +233,7 @@ func scenarioNamed(v string) (sim.Scenario, error) {
 	}
 	s, err := scenario.Find(v)
 	if err != nil {
-		return s, badValue{"SCENARIO", fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)}
+		return s, fmt.Errorf("SCENARIO: %w; or give the path of a file that ends in .yaml", err)
 	}
 	return s, nil
 }

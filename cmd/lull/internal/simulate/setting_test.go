@@ -55,7 +55,7 @@ func TestBadSimulateFlagsSayWhatIsAllowed(t *testing.T) {
 		{[]string{"--horizon", "9000h"}, []string{"events", " h", "--horizon", "--force"}},
 		{[]string{"--polcy", "lull"}, []string{"--polcy", "--policy"}},
 	} {
-		code, stdout, stderr := lullProgram(over, append([]string{"simulate"}, c.args...)...)
+		code, stdout, stderr := lullProgram(over, c.args...)
 		if code != cli.Misused || stdout != "" {
 			t.Errorf("%v: exit code %d, stdout %.200q; want %d and nothing", c.args, code, stdout, cli.Misused)
 		}
@@ -68,12 +68,12 @@ func TestBadSimulateFlagsSayWhatIsAllowed(t *testing.T) {
 }
 
 func TestAllBadSimulateFlagsAreReportedAtOnce(t *testing.T) {
-	_, _, stderr := lullProgram(t.Context(), "simulate", "--policy=x,lull,y.yaml", "--seed=x", "--seeds=x", "--clients=x", "--horizon=x",
+	_, _, stderr := lullProgram(t.Context(), "--policy=x,lull,y.yaml", "--seed=x", "--seeds=x", "--clients=x", "--horizon=x",
 		"--workers=x", "--set=x=1", "--sweep=x", "--json", "--csv", "none.yaml")
 	if n := strings.Count(stderr, "\n"); n != 10 { // --set needs a scenario
 		t.Errorf("%d lines for 10 mistakes:\n%s", n, stderr)
 	}
-	_, _, stderr = lullProgram(t.Context(), "simulate", "--seed=x", "--set=x=1", "--set=y", "--clients=x")
+	_, _, stderr = lullProgram(t.Context(), "--seed=x", "--set=x=1", "--set=y", "--clients=x")
 	if n := strings.Count(stderr, "\n"); n != 4 {
 		t.Errorf("%d lines for 4 mistakes:\n%s", n, stderr)
 	}

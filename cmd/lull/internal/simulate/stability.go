@@ -29,29 +29,23 @@ type stabilityMap struct {
 const relief = 2 * time.Minute
 
 // mapOf finds the maps, several side by side.
-func mapOf(ctx context.Context, s simulation, show func(done, all int)) (stabilityMap, error) {
+func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, error) {
 	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
-	type task struct{ policy, size int }
-	var tasks []task
-	var fly []cells.Cell
-	all := 0
-	for p, c := range s.contenders {
+	var all []cells.Cell
+	for _, c := range s.contenders {
 		m.of = append(m.of, make([]sim.Stability, len(m.sizes)))
-		for n, size := range m.sizes {
-			if s.where.Mine(all) {
-				tasks = append(tasks, task{p, n})
-				fly = append(fly, cells.Cell{
-					Wanted: cells.Map, Scenario: s.scenario.WithProcesses(size), Contender: c.data(), Named: s.named, Seed: s.seed, Relief: relief,
-				})
-			}
-			all++
+		for _, size := range m.sizes {
+			all = append(all, cells.Cell{
+				Wanted: cells.Map, Scenario: s.scenario.WithProcesses(size), Contender: c.data(), Named: s.named, Seed: s.seed, Relief: relief,
+			})
 		}
 	}
+	fly, at := cells.Mine(s.where, all)
 	done := 0
 	return m, s.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
-		m.of[tasks[i].policy][tasks[i].size] = *r.Map
+		m.of[at[i]/len(m.sizes)][at[i]%len(m.sizes)] = *r.Map
 		done++
-		show(done, len(fly))
+		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done", done, len(fly)) })
 	}})
 }
 
@@ -94,8 +88,15 @@ var marks = [...]string{comesBack: ".", onlyHelped: "+", neverBack: "#"}
 
 const theoryMark = "no retries, by theory"
 
-// print prints the maps on a terminal: those of the sizes of the fleet beside one another.
-func (m stabilityMap) print(w io.Writer) error {
+func (m stabilityMap) print(f Command, env cli.Env) error {
+	if f.JSON {
+		return m.printJSON(env.Stdout)
+	}
+	return m.printText(env.Stdout)
+}
+
+// printText prints the maps on a terminal: those of the sizes of the fleet beside one another.
+func (m stabilityMap) printText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, scenarioText(m.scenario))
 	fmt.Fprint(out, entry("seed", fmt.Sprint(m.seed)))
@@ -110,13 +111,9 @@ func (m stabilityMap) print(w io.Writer) error {
 		theory.Back, theory.Helped = first.Theory, first.Theory
 		m.block(out, "-", theory)
 	}
-	scale := "calls a second"
-	if n := m.scenario.Capacity(); n > 0 {
-		scale += fmt.Sprintf("; the service can do %s", grouped(n))
-	}
 	fmt.Fprintf(out, "\nWhat the maps show\n")
 	fmt.Fprint(out, term.Fill("  rows     ", "length of the outage"))
-	fmt.Fprint(out, term.Fill("  columns  ", fmt.Sprintf("load, from %s to %s %s", loadInWords(first.Loads[0]), loadInWords(first.Loads[len(first.Loads)-1]), scale)))
+	fmt.Fprint(out, term.Fill("  columns  ", fmt.Sprintf("load, from %s to %s calls a second%s", loadInWords(first.Loads[0]), loadInWords(first.Loads[len(first.Loads)-1]), m.capacity())))
 	fmt.Fprint(out, term.Fill("  "+marks[comesBack]+"        ", "calls succeed again as before, within "+inWords(m.patience())+" of the end of the outage"))
 	fmt.Fprint(out, term.Fill("  "+marks[onlyHelped]+"        ", "only with help: if then all callers stay away for "+inWords(relief)))
 	fmt.Fprint(out, term.Fill("  "+marks[neverBack]+"        ", "not even so; or it cannot bear that load in peace"))
@@ -125,6 +122,14 @@ func (m stabilityMap) print(w io.Writer) error {
 	}
 	fmt.Fprint(out, term.Fill("  ", fmt.Sprintf("The boundaries were found by bisection, in %d runs; it is assumed that no load is easier than a lower one.", m.runs())))
 	return out.Flush()
+}
+
+// capacity describes that of the service, if it is known.
+func (m stabilityMap) capacity() string {
+	if n := m.scenario.Capacity(); n > 0 {
+		return fmt.Sprintf("; the service can do %s", grouped(n))
+	}
+	return ""
 }
 
 // patience is for how long a run may take to come back.
@@ -211,38 +216,4 @@ func (m stabilityMap) printJSON(w io.Writer) error {
 		}
 	}
 	return json.NewEncoder(w).Encode(v)
-}
-
-// runMap is Run with --map.
-func (f Command) runMap(env cli.Env, s simulation) error {
-	page, err := openReport(f.Report)
-	if err != nil {
-		return err
-	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
-	m, err := mapOf(env.Context, s, func(done, all int) {
-		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done", done, all) })
-	})
-	p.End()
-	if err == nil && s.where.Part() {
-		return nil
-	}
-	if err == nil {
-		if f.JSON {
-			err = m.printJSON(env.Stdout)
-		} else {
-			err = m.print(env.Stdout)
-		}
-	}
-	if err != nil {
-		page.discard()
-		return inFileTerms(err)
-	}
-	if err := page.writeMap(m, f.command()); err != nil {
-		return err
-	}
-	if f.Report != "" && !f.JSON {
-		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
-	}
-	return nil
 }

@@ -2,10 +2,10 @@ package simulate
 
 import (
 	"fmt"
-	"github.com/lullgo/lull/lab/scenario"
 	"html/template"
 	"io"
 
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -85,8 +85,8 @@ pre{background:#f4f5f7;padding:1rem;overflow:auto}
 </body></html>
 `))
 
-// writeMapPage writes a page that needs nothing else.
-func (m stabilityMap) writeMapPage(w io.Writer, command string) error {
+// writePage writes a page that needs nothing else.
+func (m stabilityMap) writePage(w io.Writer, command string) error {
 	type policy struct {
 		Name, Words string
 		Maps        []mapPicture
@@ -103,34 +103,12 @@ func (m stabilityMap) writeMapPage(w io.Writer, command string) error {
 	if err != nil {
 		return err
 	}
-	capacity := ""
-	if n := m.scenario.Capacity(); n > 0 {
-		capacity = fmt.Sprintf("; the service can do %s", grouped(n))
-	}
 	title := m.scenario.Name
 	if m.scenario.Title != "" {
 		title += ": " + m.scenario.Title
 	}
 	return mapPage.Execute(w, map[string]any{
-		"Title": title, "Capacity": capacity, "Watch": inWords(m.patience()), "Relief": inWords(relief),
+		"Title": title, "Capacity": m.capacity(), "Watch": inWords(m.patience()), "Relief": inWords(relief),
 		"Theory": m.of[0][0].Theory != nil, "Policies": all, "Command": command, "File": string(file),
 	})
-}
-
-// writeMap is write for a map.
-func (r reportFile) writeMap(m stabilityMap, command string) error {
-	if r.file == nil {
-		return nil
-	}
-	err := r.file.Truncate(0)
-	if err == nil {
-		err = m.writeMapPage(r.file, command)
-	}
-	if closed := r.file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("report %s: %w", r.file.Name(), err)
-	}
-	return nil
 }

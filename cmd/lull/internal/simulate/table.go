@@ -44,14 +44,11 @@ func (o outcome) text() string {
 		seeds = fmt.Sprintf("%d and the %d after it; means ± the half width of a 95 %% confidence interval", o.seed, o.seeds-1)
 	}
 	b.WriteString(entry("seed", seeds))
-	b.WriteString("The policies\n")
-	width := 0
+	var policies [][2]string
 	for _, c := range o.contenders {
-		width = max(width, len(c.Name))
+		policies = append(policies, [2]string{c.Name, c.Title})
 	}
-	for _, c := range o.contenders {
-		b.WriteString(term.Fill("  "+term.Pad(c.Name, width)+"  ", c.Title))
-	}
+	listed(&b, "The policies", policies)
 	return b.String()
 }
 

@@ -2,11 +2,12 @@ package simulate
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/golden"
@@ -40,72 +41,17 @@ func fixedScenario() sim.Scenario {
 	}
 }
 
-// fixedSummaries are of three policies: one recovers, one does not, and one never
-// succeeds.
-func fixedSummaries(seeds int) []sim.Summary {
-	series := func(good, attempts func(i int) float64) sim.Series {
-		s := sim.Series{Step: 2 * time.Second}
-		for i := range 50 {
-			s.Calls, s.First = append(s.Calls, 250), append(s.First, 250)
-			s.Goodput, s.Retries = append(s.Goodput, good(i)), append(s.Retries, attempts(i)-250)
-		}
-		return s
+// flown returns what comes of the tiny scenario with three policies.
+func flown(t *testing.T, seeds cli.Text) outcome {
+	t.Helper()
+	s, err := Command{Scenario: tiny, Policy: cli.Texts{"none,naive-3,lull"}, Seed: "1", Seeds: seeds}.simulation()
+	if err != nil {
+		t.Fatal(err)
 	}
-	half := 0.0
-	if seeds > 1 {
-		half = 1
+	o, err := s.run(t.Context(), term.NewProgress(io.Discard, func(string) string { return "" }, true))
+	if err != nil {
+		t.Fatal(err)
 	}
-	build := func(name string, recovered int, success, amplification, took float64, s sim.Series, duplicates int64) sim.Summary {
-		m := sim.Summary{
-			Contender: sim.Contender{Name: name, Title: "the policy called " + name, Policy: lull.Policy{}},
-			Success:   sim.Estimate{Mean: success, Half: 0.012 * half}, Amplification: sim.Estimate{Mean: amplification, Half: 0.1 * half},
-			PeakOverNormal: sim.Estimate{Mean: amplification * 1.5, Half: 0.3 * half}, Recovered: recovered,
-			Wasted: sim.Estimate{Mean: 100 / (25000 * amplification), Half: 0.002 * half}, Refused: sim.Estimate{Mean: 3. / 25000, Half: 0.001 * half},
-		}
-		if recovered > 0 {
-			m.Recovery = sim.Estimate{Mean: took, Half: 0.53 * half}
-		}
-		for i := range seeds {
-			r := sim.Result{Contender: name, Seed: uint64(i + 1), End: 100 * time.Second, Series: s}
-			r.Totals = sim.Totals{Calls: 25000, Succeeded: int64(25000 * success), Attempts: int64(25000 * amplification), Wasted: 100, Refused: 3, Duplicates: duplicates}
-			r.Recovery = sim.Recovery{Measured: true, From: 40 * time.Second, Recovered: i < recovered, Time: time.Duration(took * 1e9), Normal: 1, Final: 0.02}
-			if success > 0 {
-				r.Latency = sim.Latency{Count: 1, P50: 12 * ms, P99: 1234 * ms}
-				m.P99 = sim.Estimate{Mean: 1.234, Half: 0.05 * half}
-			}
-			m.Results = append(m.Results, r)
-		}
-		return m
-	}
-	up := func(int) float64 { return 250 }
-	down := func(i int) float64 {
-		if i >= 15 && i < 25 {
-			return 0
-		}
-		return 250
-	}
-	storm := func(i int) float64 {
-		if i < 15 {
-			return 250
-		}
-		return 1000
-	}
-	zero := func(int) float64 { return 0 }
-	return []sim.Summary{
-		build("steady", seeds, 0.91234, 1, 12.3, series(down, up), 0),
-		build("storming", seeds/3, 0.31, 3.987, 44, series(func(i int) float64 { return 1250 - storm(i)*1.25 + 62 }, storm), 1234),
-		build("a-rather-long-name-of-one", 0, 0, 4, 0, series(zero, storm), 0),
-	}
-}
-
-func fixedOutcome(seeds int) outcome {
-	o := outcome{simulation: simulation{world: world{scenario: fixedScenario()}, seed: 1, seeds: seeds, cells: make([]world, 1)}}
-	all := fixedSummaries(seeds)
-	for _, m := range all {
-		o.contenders = append(o.contenders, contender{Contender: m.Contender})
-	}
-	o.results = [][]sim.Summary{all}
-	o.cells[0] = o.world
 	return o
 }
 
@@ -119,11 +65,13 @@ func comparison(t *testing.T, o outcome, bars term.Bars) string {
 	return out.String()
 }
 
-func TestComparison(t *testing.T) {
-	golden.File(t, "testdata/fixed.txt", comparison(t, fixedOutcome(1), term.Blocks))
-	golden.File(t, "testdata/fixed-seeds.txt", comparison(t, fixedOutcome(3), term.Blocks))
-	ascii := comparison(t, fixedOutcome(1), term.ASCII)
-	golden.File(t, "testdata/fixed-ascii.txt", ascii)
+func TestScenarioInWords(t *testing.T) {
+	golden.File(t, "testdata/fixed.txt", scenarioText(fixedScenario()))
+}
+
+func TestComparisonInASCII(t *testing.T) {
+	ascii := comparison(t, flown(t, "1"), term.ASCII)
+	golden.File(t, "testdata/tiny-ascii.txt", ascii)
 	for _, block := range string(term.Blocks) + "▔·" {
 		if strings.ContainsRune(ascii, block) {
 			t.Errorf("%c is not ASCII", block)
@@ -132,7 +80,7 @@ func TestComparison(t *testing.T) {
 }
 
 func TestComparisonOfAnInterruptedRun(t *testing.T) {
-	o := fixedOutcome(3)
+	o := flown(t, "3")
 	o.interrupted = true
 	all := o.results[0]
 	cut := &all[1].Results[1]
@@ -141,14 +89,26 @@ func TestComparisonOfAnInterruptedRun(t *testing.T) {
 	first := &all[0].Results[0]
 	first.Interrupted, first.Series.Goodput, first.Series.First, first.Series.Retries = true, first.Series.Goodput[:20], first.Series.First[:20], first.Series.Retries[:20]
 	o.results[0] = all[:2] // the third had not begun
-	golden.File(t, "testdata/fixed-interrupted.txt", comparison(t, o, term.Blocks))
+	golden.File(t, "testdata/tiny-interrupted.txt", comparison(t, o, term.Blocks))
 }
 
 func TestNothingIsKnownOfWhatHadNotBegun(t *testing.T) {
-	o := fixedOutcome(1)
+	o := flown(t, "1")
 	o.interrupted, o.results[0] = true, nil
 	if text := comparison(t, o, term.Blocks); !strings.Contains(text, "0 of 3 runs were complete") {
 		t.Errorf("printed\n%s", text)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for want, s := range map[string]sim.Scenario{
+		"handled, per msg, normal, p50, p99, letters, done, up after":   {Topics: []sim.Topic{{}}},
+		"success, per call, normal, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
+		"success, per call, per s, p50, p99, wasted, refused, done":     {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
+	} {
+		if got := strings.Join(cli.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 
@@ -224,6 +184,8 @@ func TestVerdictsHideNothing(t *testing.T) {
 	sparse, again := well, well
 	sparse.Within = 40 * time.Second
 	again.First, again.Relapses = 2*time.Second, 3
+	twice := summary(well)
+	twice.Results[0].Totals.Duplicates = 1234
 	for _, c := range []struct {
 		m    sim.Summary
 		want string
@@ -234,6 +196,7 @@ func TestVerdictsHideNothing(t *testing.T) {
 		{summary(sim.Recovery{Few: true}), "few calls"},
 		{summary(sim.Recovery{Measured: true, Within: 5 * time.Second}), "never"},
 		{summary(sim.Recovery{}), "-"},
+		{summary(well, sim.Recovery{Measured: true}), "1/2 18 s"},
 	} {
 		if got := recoveryCell(c.m); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.m.Results[0].Recovery, got, c.want)
@@ -245,12 +208,18 @@ func TestVerdictsHideNothing(t *testing.T) {
 	}{
 		{summary(again), "Back for a time, and worse again: ours (first after 2 s, 3 relapses)."},
 		{summary(again, well), "Back for a time, and worse again: ours (first after 2 s, 3 relapses with 1 of 2 seeds)."},
-		{summary(well), ""},
+		{summary(well), "Back to normal, the soonest first: ours (18 s)."},
+		{twice, "Operations carried out more than once: ours (1,234)."},
 	} {
-		text := strings.Join(findings(sim.Scenario{}, []sim.Summary{c.m}), "\n")
-		if got := strings.Contains(strings.Join(strings.Fields(text), " "), "worse again"); got != (c.want != "") || !strings.Contains(strings.Join(strings.Fields(text), " "), c.want) {
+		text := strings.Join(strings.Fields(strings.Join(findings(sim.Scenario{}, []sim.Summary{c.m}), "\n")), " ")
+		if strings.Contains(text, "worse again") != strings.Contains(c.want, "worse again") || !strings.Contains(text, c.want) {
 			t.Errorf("%q, want %q in it", text, c.want)
 		}
+	}
+	var out strings.Builder
+	writeTable(&out, columnsFor(sim.Scenario{}, []sim.Summary{twice}), []sim.Summary{twice})
+	if !strings.Contains(out.String(), " twice\n") || !strings.Contains(out.String(), " 1,234\n") {
+		t.Errorf("operations that were carried out twice are not in\n%s", out.String())
 	}
 }
 
@@ -277,7 +246,7 @@ func TestFleetsInTheTable(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if writeFleets(&out, s, columnsFor(s, all), fixedSummaries(1)); out.Len() > 0 {
+	if writeFleets(&out, s, columnsFor(s, all), []sim.Summary{{Results: []sim.Result{{}}}}); out.Len() > 0 {
 		t.Errorf("of one fleet:\n%s", out.String())
 	}
 }

@@ -16,15 +16,13 @@ const (
 type Progress struct {
 	out         io.Writer // nil: shows nothing
 	terminal    bool
-	now         func() time.Time
 	start, last time.Time
 	shown       bool
 }
 
 // NewProgress returns a Progress that begins now.
-func NewProgress(out io.Writer, getenv func(string) string, quiet bool, now func() time.Time) *Progress {
-	p := &Progress{out: out, now: now, start: now()}
-	p.last = p.start
+func NewProgress(out io.Writer, getenv func(string) string, quiet bool) *Progress {
+	p := &Progress{out: out, start: time.Now(), last: time.Now()}
 	_, p.terminal = Terminal(out, getenv)
 	if quiet {
 		p.out = nil
@@ -42,7 +40,7 @@ func (p *Progress) Show(line func(took time.Duration) string) {
 	if p.terminal {
 		often = progressOften
 	}
-	now := p.now()
+	now := time.Now()
 	if now.Sub(p.last) < often {
 		return
 	}

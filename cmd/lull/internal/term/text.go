@@ -1,7 +1,9 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,17 +19,42 @@ func Fill(start, text string) string {
 	return strings.Join(filled(start, indent, unbroken(text)), "\n") + "\n"
 }
 
-// List returns a sentence that lists names, in lines of at most Width columns.
-func List(intro string, names []string) []string {
+// Sentences are texts for people. One that is longer than a line has line breaks, and is indented after them.
+type Sentences []string
+
+// List appends a sentence that lists names, and reports whether there are any: of none it appends nothing.
+func (s *Sentences) List(intro string, names ...string) bool {
+	if len(names) == 0 {
+		return false
+	}
 	words := []string{strings.TrimSpace(intro)}
-	for i, name := range names {
-		if i < len(names)-1 {
-			words = append(words, name+",")
-		} else {
-			words = append(words, name+".")
+	for _, name := range names {
+		words = append(words, name+",")
+	}
+	last := &words[len(words)-1]
+	*last = strings.TrimSuffix(*last, ",") + "."
+	*s = append(*s, strings.Join(filled("", "  ", words), "\n"))
+	return true
+}
+
+// Ranked returns the texts of some of all, by a value, the least first.
+func Ranked[F any](all []F, of func(F) (value float64, text string, ok bool)) []string {
+	type ranked struct {
+		value float64
+		text  string
+	}
+	var some []ranked
+	for _, f := range all {
+		if value, text, ok := of(f); ok {
+			some = append(some, ranked{value, text})
 		}
 	}
-	return filled("", "  ", words)
+	slices.SortStableFunc(some, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
+	var texts []string
+	for _, r := range some {
+		texts = append(texts, r.text)
+	}
+	return texts
 }
 
 // filled puts words into lines. A word that is too long for any line has one to itself.

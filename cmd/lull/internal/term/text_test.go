@@ -27,8 +27,16 @@ func TestNothingIsTornApart(t *testing.T) {
 	if got, want := Fill("", long+"5 ms"), long[:76]+"\n5 ms\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	got := List("Slow, by more than anybody would like to wait: ", []string{"fixed interval (2.4 s)", "full jitter (3 s)"})
-	if want := []string{"Slow, by more than anybody would like to wait: fixed interval (2.4 s),", "  full jitter (3 s)."}; !slices.Equal(got, want) {
+	var got Sentences
+	got.List("Slow, by more than anybody would like to wait: ", "fixed interval (2.4 s)", "full jitter (3 s)")
+	if want := "Slow, by more than anybody would like to wait: fixed interval (2.4 s),\n  full jitter (3 s)."; got.List("Nobody: ") || !slices.Equal(got, Sentences{want}) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRanked(t *testing.T) {
+	got := Ranked([]string{"ccc", "dd", "b", "aa", "none"}, func(s string) (float64, string, bool) { return float64(len(s)), s, s != "none" })
+	if want := []string{"b", "dd", "aa", "ccc"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
@@ -37,7 +37,6 @@ type Command struct {
 	cards.Output
 }
 
-// Help is shown above the flags.
 func (Command) Help() string {
 	return `Starts a server that fails in more than a hundred ways, and grades how a client
 behaves: what it repeats, when, with what body, and what it does not repeat.
@@ -73,11 +72,9 @@ func (f Command) Check() error {
 
 // Complete returns the clients that are built in, and the cases.
 func (Command) Complete() map[string][]string {
-	values := map[string][]string{"client": slices.Sorted(maps.Keys(builtIn))}
-	for _, c := range torture.Cases() {
-		values["case"] = append(values["case"], c.Name)
+	return map[string][]string{
+		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
-	return values
 }
 
 // task reads the flags.
@@ -90,13 +87,10 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 		twice := slices.ContainsFunc(clients[:i], func(other chosen) bool { return other.client.Name() == name })
 		l.Check(f.Keep == "" || !twice, "--keep", f.Keep.Quoted(), fmt.Sprintf("clients of different names, by which it knows their cards; two are named %q", name))
 	}
-	var patterns []string
-	if len(f.Case) > 0 {
-		patterns = f.Case.Split()
-	}
+	patterns := f.Case.Split()
 	var err error
 	if o.Cases, err = torture.Select(patterns); err != nil {
-		l.Check(false, "--case", fmt.Sprint(strings.Join(patterns, ",")), err.Error())
+		l.Add("--case", strings.Join(patterns, ","), err.Error())
 	}
 	return clients, o, l.Err()
 }
@@ -104,11 +98,9 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 // Run grades the clients.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
-		var list []cards.Case
-		for _, c := range torture.Cases() {
-			list = append(list, cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source})
-		}
-		return cards.List(env.Stdout, list, "The server", "The client")
+		return cards.List(env.Stdout, torture.Cases(), func(c torture.Case) cards.Case {
+			return cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+		}, "The server", "The client")
 	}
 	clients, o, err := f.task()
 	if err != nil {
@@ -127,25 +119,27 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := f.Progress(env)
+	p, of := f.Progress(env)
+	stopped := func(err error) error { // prints the cards that were finished before err
+		p.End()
+		if len(all) > 0 {
+			err = errors.Join(err, f.Write(env, all))
+		}
+		return err
+	}
 	var ungraded error
 	for _, c := range clients {
 		if i := slices.IndexFunc(kept, func(card *torture.Card) bool { return finished(card, c, o.Cases) }); i >= 0 {
 			all = append(all, kept[i])
 			continue
 		}
-		o.Progress = func(done, all int, last torture.Result) {
-			p.Show(func(took time.Duration) string {
-				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
-			})
-		}
+		o.Progress = of(c.client.Name())
 		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", c.client.Name(), err)
 		}
 		if err != nil && (card == nil || env.Context.Err() != nil) {
-			p.End()
-			return f.interrupted(env, all, errors.Join(ungraded, err))
+			return stopped(errors.Join(ungraded, err))
 		}
 		ungraded = errors.Join(ungraded, err)
 		card.Version = c.version
@@ -153,8 +147,7 @@ func (f Command) Run(env cli.Env) error {
 		if f.Keep != "" && err == nil {
 			kept = append(slices.DeleteFunc(kept, func(old *torture.Card) bool { return old.Name == card.Name }), card)
 			if err := keep(string(f.Keep), kept); err != nil {
-				p.End()
-				return f.interrupted(env, all, err)
+				return stopped(err)
 			}
 		}
 	}
@@ -189,14 +182,6 @@ func keep(name string, cards []*torture.Card) error {
 		return err
 	}
 	return cli.WriteWhole(name, b.Bytes())
-}
-
-// interrupted prints the cards that were finished before err, and returns err.
-func (f Command) interrupted(env cli.Env, all []*torture.Card, err error) error {
-	if len(all) > 0 {
-		err = errors.Join(err, f.Write(env, all))
-	}
-	return err
 }
 
 // wait listens until it is interrupted, and returns a card for each run that has come.
@@ -250,21 +235,15 @@ type chosen struct {
 // clients returns those that the flags name.
 func (f Command) clients(l *problem.List) []chosen {
 	var list []chosen
-	if len(f.Client) > 0 {
-		for _, name := range f.Client.Split() {
-			make, ok := builtIn[name]
-			l.Check(ok, "--client", fmt.Sprintf("%q", name), "one of lullhttp, lullhttp-hedging, net/http; others after -- or by --adapters")
-			if ok {
-				list = append(list, chosen{make(), version(name)})
-			}
+	for _, name := range f.Client.Split() {
+		make, ok := builtIn[name]
+		l.Check(ok, "--client", strconv.Quote(name), "one of lullhttp, lullhttp-hedging, net/http; others after -- or by --adapters")
+		if ok {
+			list = append(list, chosen{make(), version(name)})
 		}
 	}
 	if f.Adapters != "" {
-		var only []string
-		if len(f.Only) > 0 {
-			only = f.Only.Split()
-		}
-		list = append(list, readAdapters(l, string(f.Adapters), only)...)
+		list = append(list, readAdapters(l, string(f.Adapters), f.Only.Split())...)
 	}
 	if len(f.Adapter) > 0 {
 		c, err := torture.Command(string(f.Name), f.Adapter)
@@ -283,7 +262,7 @@ const mostAdapters = 1 << 20
 func readAdapters(l *problem.List, name string, only []string) []chosen {
 	text, err := cli.Env{}.ReadWhole(name, mostAdapters)
 	if err != nil {
-		l.Check(false, "--adapters", name, err.Error())
+		l.Add("--adapters", name, err.Error())
 		return nil
 	}
 	var list []chosen
@@ -295,21 +274,21 @@ func readAdapters(l *problem.List, name string, only []string) []chosen {
 		fields := strings.SplitN(line, "\t", 3)
 		where := fmt.Sprintf("%s:%d", name, i+1)
 		if len(fields) != 3 {
-			l.Check(false, where, fmt.Sprintf("%q", line), "NAME, VERSION and the command, between tabs")
+			l.Add(where, strconv.Quote(line), "NAME, VERSION and the command, between tabs")
 			continue
 		}
 		if only != nil && !slices.Contains(only, fields[0]) {
 			continue
 		}
 		c, err := torture.Command(fields[0], strings.Fields(fields[2]))
-		l.Check(err == nil, where, fmt.Sprintf("%q", line), fmt.Sprint(err))
+		l.Check(err == nil, where, strconv.Quote(line), fmt.Sprint(err))
 		if err == nil {
 			list = append(list, chosen{c, fields[1]})
 		}
 	}
 	for _, want := range only {
 		found := slices.ContainsFunc(list, func(c chosen) bool { return c.client.Name() == want })
-		l.Check(found || len(*l) > 0, "--only", fmt.Sprintf("%q", want), "a name in "+name)
+		l.Check(found || len(*l) > 0, "--only", strconv.Quote(want), "a name in "+name)
 	}
 	return list
 }

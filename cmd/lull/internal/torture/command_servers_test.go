@@ -45,10 +45,7 @@ func TestFromJSON(t *testing.T) {
 	if code != cli.OK || !json.Valid([]byte(out)) {
 		t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
 	}
-	kept := filepath.Join(t.TempDir(), "cards.json")
-	if err := os.WriteFile(kept, []byte(strings.ReplaceAll(out, `"grade": "pass"`, `"grade": "fail"`)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kept := clitest.Write(t, filepath.Join(t.TempDir(), "cards.json"), strings.ReplaceAll(out, `"grade": "pass"`, `"grade": "fail"`))
 	code, out, errs = run(t, "--from", kept, "--timeline")
 	if code != cli.Failed || errs != "lull: 1 case failed\n" || !strings.Contains(out, "attempt 3 arrives: PUT") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
@@ -60,15 +57,9 @@ func TestKeep(t *testing.T) {
 	folder := t.TempDir()
 	kept := filepath.Join(folder, "kept.json")
 	ctx, cancel := context.WithCancel(t.Context())
-	var commands struct {
-		Torture Command `cmd:""`
-	}
 	// The second client never ends. The run is interrupted when the card of the first is there.
-	list := filepath.Join(folder, "clients")
-	if err := os.WriteFile(list, []byte("stuck\t1\tsleep 60 {url}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"torture", "--client", "net/http", "--adapters", list, "--case", "once-400", "--keep", kept, "--all", "--quiet"}
+	list := clitest.Write(t, filepath.Join(folder, "clients"), "stuck\t1\tsleep 60 {url}\n")
+	args := []string{"--client", "net/http", "--adapters", list, "--case", "once-400", "--keep", kept, "--all", "--quiet"}
 	go func() {
 		for {
 			if _, err := os.Stat(kept); err == nil {
@@ -82,7 +73,7 @@ func TestKeep(t *testing.T) {
 			}
 		}
 	}()
-	code, out, errs := clitest.Run(cli.Env{Context: ctx}, &commands, args...)
+	code, out, errs := clitest.Run[Command](cli.Env{Context: ctx}, "torture", args...)
 	if code != cli.Failed || !strings.Contains(out, "once-400: one attempt") || !strings.Contains(errs, "stuck: context canceled") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
@@ -97,9 +88,7 @@ func TestKeep(t *testing.T) {
 		t.Fatalf("the verdict is not in\n%s", text)
 	}
 	again := func(change func(string) string, args ...string) string {
-		if err := os.WriteFile(kept, []byte(change(marked)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		clitest.Write(t, kept, change(marked))
 		code, out, errs := run(t, append([]string{"--client", "net/http", "--keep", kept, "--all", "--quiet"}, args...)...)
 		if code != cli.OK || errs != "" {
 			t.Errorf("exit code %d, printed\n%s%s", code, out, errs)

@@ -2,7 +2,6 @@ package torture
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,10 +11,7 @@ import (
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	var commands struct {
-		Torture Command `cmd:""`
-	}
-	return clitest.Run(cli.Env{Context: t.Context()}, &commands, append([]string{"torture"}, args...)...)
+	return clitest.Run[Command](cli.Env{Context: t.Context()}, "torture", args...)
 }
 
 func TestList(t *testing.T) {
@@ -27,10 +23,7 @@ func TestList(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	list := filepath.Join(t.TempDir(), "clients")
-	if err := os.WriteFile(list, []byte("# a remark\n\ncurl\t8\tcurl {url}\nwget 1 wget\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	list := clitest.Write(t, filepath.Join(t.TempDir(), "clients"), "# a remark\n\ncurl\t8\tcurl {url}\nwget 1 wget\n")
 	for args, want := range map[string]string{
 		"--listen 0.0.0.0:0":                  `the address is "0.0.0.0:0": want one of this machine alone`,
 		"--client curl":                       `--client is "curl": want one of lullhttp`,
@@ -52,12 +45,9 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	var commands struct {
-		Torture Command `cmd:""`
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, out, errs := clitest.Run(cli.Env{Context: ctx}, &commands, "torture", "--client", "net/http")
+	code, out, errs := clitest.Run[Command](cli.Env{Context: ctx}, "torture", "--client", "net/http")
 	if code != cli.Failed || out != "" || !strings.Contains(errs, "context canceled") {
 		t.Errorf("exit code %d, printed %s%s", code, out, errs)
 	}

@@ -6,7 +6,9 @@ package adapter
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/torture"
 )
 
@@ -35,23 +38,19 @@ func Main(clients Clients) {
 }
 
 // serve reads calls and makes them.
-func serve(client torture.Client) error {
+func serve(client torture.Client) (err error) {
+	defer must.Catch(&err)
 	ca, err := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
 	if err != nil {
 		return fmt.Errorf("LULL_TORTURE_CA: %w", err)
 	}
-	session, err := client.Start(context.Background(), torture.Env{CA: ca}, true)
-	if err != nil {
-		return err
-	}
+	session := must.Have(client.Start(context.Background(), torture.Env{CA: ca}, true))
 	var out sync.Mutex
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		id, call, err := parse(lines.Text())
-		if err != nil {
-			return err
-		}
+		must.Succeed(err)
 		go func() {
 			o := session.Call(context.Background(), call)
 			what := "failed"
@@ -72,31 +71,37 @@ func parse(line string) (id string, c torture.Call, err error) {
 	if len(f) != 7 {
 		return "", c, fmt.Errorf("a line has %d fields, want 7: %q", len(f), line)
 	}
-	c = torture.Call{Method: f[2], URL: f[3]}
-	if c.Client, err = strconv.Atoi(f[1]); err != nil {
-		return "", c, fmt.Errorf("the client %q is no number", f[1])
+	client, err1 := strconv.Atoi(f[1])
+	ms, err2 := strconv.Atoi(f[5])
+	if err := errors.Join(err1, err2); err != nil {
+		return "", c, fmt.Errorf("the client and the timeout must be numbers: %w", err)
 	}
+	c = torture.Call{Client: client, Method: f[2], URL: f[3], Timeout: time.Duration(ms) * time.Millisecond}
 	if f[4] != "-" {
-		if c.Body, err = os.ReadFile(f[4]); err != nil {
-			return "", c, err
-		}
+		c.Body, err = os.ReadFile(f[4])
 	}
-	ms, err := strconv.Atoi(f[5])
-	if err != nil {
-		return "", c, fmt.Errorf("the timeout %q is no number", f[5])
-	}
-	c.Timeout = time.Duration(ms) * time.Millisecond
 	if f[6] != "-" {
 		c.Key = f[6]
 	}
-	return f[0], c, nil
+	return f[0], c, err
 }
 
-// Doer makes a torture.Doer of a function.
+// Doer makes a torture.Doer of a function. What that fails with, as those of package must do, is the error.
 type Doer func(*http.Request) (*http.Response, error)
 
 // Do calls the function.
-func (d Doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
+func (d Doer) Do(r *http.Request) (resp *http.Response, err error) {
+	defer must.Catch(&err)
+	return d(r)
+}
+
+// Body returns the body of a request; nil if it has none.
+func Body(r *http.Request) []byte {
+	if r.Body == nil {
+		return nil
+	}
+	return must.Have(io.ReadAll(r.Body))
+}
 
 // Status returns an answer whose body has been read.
 func Status(code int) *http.Response {

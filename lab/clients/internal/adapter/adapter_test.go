@@ -2,8 +2,11 @@ package adapter
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -27,4 +30,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is call %q", line, id)
 		}
 	})
+}
+
+// What a client's function fails with is the error of its call.
+func TestDoer(t *testing.T) {
+	r := must.Have(http.NewRequest("PUT", "http://127.0.0.1/", strings.NewReader("x")))
+	_, err := Doer(func(r *http.Request) (*http.Response, error) {
+		must.Fail("%s after %d", Body(r), Status(503).StatusCode)
+		return nil, nil
+	}).Do(r)
+	if err == nil || err.Error() != "x after 503" {
+		t.Error(err)
+	}
 }

@@ -20,48 +20,28 @@ func TestNothingAllocates(t *testing.T) {
 	}
 }
 
-func BenchmarkMix(b *testing.B) {
-	for i := uint64(0); b.Loop(); i++ {
-		word = Mix(1, i)
+func first(s Source) uint64 { return s.Uint64() }
+
+// All include a word, 1.2 ns.
+func Benchmark(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		f    func(*Source) float64
+	}{
+		{"Mix", func(s *Source) float64 { return float64(Mix(1, s.Uint64())) }},
+		{"From", func(s *Source) float64 { return float64(first(From(s.Uint64()))) }},
+		{"Below", func(s *Source) float64 { return float64(s.Below(1000)) }},
+		{"Exponential", func(s *Source) float64 { return Exponential(s.Uint64()) }},
+		{"Normal", func(s *Source) float64 { return Normal(s.Uint64()) }},
+		{"Log", func(s *Source) float64 { return Log(Unit(s.Uint64())) }},
+		{"Exp", func(s *Source) float64 { return Exp(Unit(s.Uint64())) }},
+		{"math.Log", func(s *Source) float64 { return math.Log(Unit(s.Uint64())) }},
+		{"math.Exp", func(s *Source) float64 { return math.Exp(Unit(s.Uint64())) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for s := From(1); b.Loop(); {
+				number = c.f(&s)
+			}
+		})
 	}
-}
-
-func BenchmarkFrom(b *testing.B) {
-	for i := uint64(0); b.Loop(); i++ {
-		s := From(i)
-		word = s.Uint64()
-	}
-}
-
-func BenchmarkBelow(b *testing.B) {
-	for s := From(1); b.Loop(); {
-		word = s.Below(1000)
-	}
-}
-
-// The rest include the word, 1.2 ns.
-
-func benchmark(b *testing.B, f func(uint64) float64) {
-	for s := From(1); b.Loop(); {
-		number = f(s.Uint64())
-	}
-}
-
-func BenchmarkExponential(b *testing.B) { benchmark(b, Exponential) }
-func BenchmarkNormal(b *testing.B)      { benchmark(b, Normal) }
-
-func BenchmarkLog(b *testing.B) {
-	benchmark(b, func(w uint64) float64 { return Log(Unit(w)) })
-}
-
-func BenchmarkExp(b *testing.B) {
-	benchmark(b, func(w uint64) float64 { return Exp(Unit(w)) })
-}
-
-func BenchmarkMathLog(b *testing.B) {
-	benchmark(b, func(w uint64) float64 { return math.Log(Unit(w)) })
-}
-
-func BenchmarkMathExp(b *testing.B) {
-	benchmark(b, func(w uint64) float64 { return math.Exp(Unit(w)) })
 }

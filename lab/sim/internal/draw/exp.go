@@ -2,8 +2,8 @@ package draw
 
 import "math"
 
-// Exp is e to the x, as math.Exp but the same bits on every machine. It is accurate
-// to about one unit in the last place, and two where the result is subnormal.
+// Exp is e to the x, for x from -700 to 700, as math.Exp but the same bits on every machine. It is
+// accurate to about one unit in the last place. Other x are not allowed.
 //
 // With k the integer next to 32 x / log 2, and r = x - k log 2 / 32, which is at
 // most 0.011,
@@ -13,14 +13,6 @@ import "math"
 // The first is the exponent, the second is in a table, the last is its Taylor
 // series.
 func Exp(x float64) float64 {
-	switch {
-	case x != x:
-		return x
-	case x > 709.8: // max float64 is exp(709.78)
-		return math.Inf(1)
-	case x < -745.2: // half of the least float64 is exp(-745.13)
-		return 0
-	}
 	steps := float64(x * stepsPerUnit)
 	if x < 0 {
 		steps -= 0.5
@@ -40,16 +32,8 @@ func Exp(x float64) float64 {
 
 	t := powers[k&31]
 	y := t + float64(t*p) // in [0.98, 2)
-	return scale(y, k>>5)
+	return y * math.Float64frombits(uint64(k>>5+1023)<<52)
 }
-
-// scale is y * 2^e, in two steps so that each factor is a normal number.
-func scale(y float64, e int64) float64 {
-	half := e >> 1
-	return float64(y*power(half)) * power(e-half)
-}
-
-func power(e int64) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 const (
 	stepsPerUnit = 46.16624130844683 // 32 / log 2

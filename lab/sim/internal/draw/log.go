@@ -2,8 +2,8 @@ package draw
 
 import "math"
 
-// Log is the natural logarithm, as math.Log but the same bits on every machine. It
-// is accurate to about one unit in the last place.
+// Log is the natural logarithm of a positive normal number, as math.Log but the same bits on
+// every machine. It is accurate to about one unit in the last place. Other numbers are not allowed.
 //
 // x is 2^k * z with z in [0.6875, 1.375), and z lies in one of 64 cells, each with
 // an inverse c of about its middle that has ten bits. Then r = z*c - 1 is small
@@ -16,22 +16,8 @@ import "math"
 // at 1 have c = 1, so that the result is as accurate near 0 as elsewhere.
 func Log(x float64) float64 {
 	b := math.Float64bits(x)
-	k := 0.0
-	if b-leastNormal >= infinity-leastNormal { // not a normal positive number
-		switch {
-		case x == 0:
-			return math.Inf(-1)
-		case x < 0:
-			return math.NaN()
-		case b >= infinity: // or not a number
-			return x
-		}
-		b = math.Float64bits(x * 0x1p52)
-		k = -52
-	}
-
 	from := b - logFrom
-	k += float64(int64(from) >> 52)
+	k := float64(int64(from) >> 52)
 	z := b - from&^(1<<52-1)
 	c := &logs[from>>46&63]
 
@@ -51,9 +37,7 @@ func Log(x float64) float64 {
 }
 
 const (
-	leastNormal = 1 << 52
-	infinity    = 0x7ff << 52
-	logFrom     = 0x3fe6 << 48 // the bits of 0.6875
+	logFrom = 0x3fe6 << 48 // the bits of 0.6875
 
 	// Their sum is log 2, and the first has 16 zeros at its end.
 	ln2Upper = 0.6931471805582987

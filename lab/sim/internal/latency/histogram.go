@@ -1,18 +1,11 @@
 // Package latency counts durations so that any percentile of them can be asked for
-// afterwards, in little memory and with a small, known error.
+// afterwards. It is a log-linear histogram, as HDR histograms are: each doubling of the
+// duration is divided into 128 equal bars, below 256 ns each nanosecond has its own. A bar is
+// so at most 1/128 (0.78 %) as wide as what it counts.
 //
-// It is a log-linear histogram, as HDR histograms are: each doubling of the
-// duration is divided into 128 equal bars, below 256 ns each nanosecond has its
-// own. A bar is so at most 1/128 (0.78 %) as wide as what it counts. Percentiles
-// kept any other way are worse for a simulator: sorted samples grow with the run,
-// samples chosen by chance lose the tail, and estimates that move with each value
-// depend on the order and cannot be merged.
-//
-// # Cost
-//
-// Record is 3 ns and allocates nothing once its doubling was seen. An empty
-// histogram is 72 bytes, each doubling that was seen adds 1 KiB; from 1 ms to 1 s
-// there are ten. Quantile is 0.1 to 0.6 µs.
+// Record is 3 ns and allocates nothing once its doubling was seen. An empty histogram is
+// 72 bytes, each doubling that was seen adds 1 KiB; from 1 ms to 1 s there are ten. Quantile is
+// 0.1 to 0.6 µs.
 package latency
 
 import (
@@ -37,28 +30,22 @@ type Histogram struct {
 type row [128]int64
 
 // Record counts d. A negative d counts as 0.
-func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
-
-// RecordN counts d as n cases. It does nothing if n is not positive, or if the
-// histogram would count more than 2^63-1.
-func (h *Histogram) RecordN(d time.Duration, n int64) {
-	if n <= 0 || n > math.MaxInt64-h.count {
-		return
-	}
+func (h *Histogram) Record(d time.Duration) {
 	d = max(d, 0)
 	at, bar := place(d)
 	if i := at - h.first; uint(i) < uint(len(h.rows)) && h.rows[i] != nil {
-		h.rows[i][bar] += n
+		h.rows[i][bar]++
 	} else {
-		h.row(at)[bar] += n
+		h.row(at)[bar]++
 	}
 	if h.count == 0 {
-		h.least, h.most = d, d
+		h.least = d
 	}
 	h.least, h.most = min(h.least, d), max(h.most, d)
-	h.count += n
-	upper, lower := bits.Mul64(uint64(d), uint64(n))
-	h.add(upper, lower)
+	h.count++
+	var carry uint64
+	h.sum, carry = bits.Add64(h.sum, uint64(d), 0)
+	h.upper += carry
 }
 
 // Count is how many there are.
@@ -78,9 +65,6 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(mean)
 }
 
-// Min is the least of all, exactly; 0 if there are none.
-func (h *Histogram) Min() time.Duration { return h.least }
-
 // Max is the greatest of all, exactly; 0 if there are none.
 func (h *Histogram) Max() time.Duration { return h.most }
 
@@ -88,7 +72,7 @@ func (h *Histogram) Max() time.Duration { return h.most }
 // upper end of the bar in which the share is reached, or Max if that is less. So
 // it is never below the exact quantile (the least recorded duration of which that
 // is true), and at most 0.8 % above it. Below 256 ns it is exact, and so it is for
-// q >= 1, which is Max, and q <= 0 (or not a number), which is Min. It is 0 if
+// q >= 1, which is Max, and q <= 0 (or not a number), which is the least of all. It is 0 if
 // there are none.
 //
 // q times the count is taken to 15 digits, so that 0.07 of 100 are 7, although the
@@ -122,45 +106,6 @@ func (h *Histogram) rank(q float64) int64 {
 		return h.count
 	}
 	return max(int64(wanted), 1)
-}
-
-// Merge adds what o counted, as if it had been recorded here. It does nothing if
-// the histogram would count more than 2^63-1. o stays as it is.
-func (h *Histogram) Merge(o *Histogram) {
-	if o.count == 0 || o.count > math.MaxInt64-h.count {
-		return
-	}
-	for i, from := range o.rows {
-		if from == nil {
-			continue
-		}
-		to := h.row(o.first + i)
-		for bar, n := range from {
-			to[bar] += n
-		}
-	}
-	if h.count == 0 {
-		h.least, h.most = o.least, o.most
-	}
-	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
-	h.count += o.count
-	h.add(o.upper, o.sum)
-}
-
-// Reset forgets everything and keeps the memory.
-func (h *Histogram) Reset() {
-	for _, r := range h.rows {
-		if r != nil {
-			clear(r[:])
-		}
-	}
-	*h = Histogram{rows: h.rows, first: h.first}
-}
-
-func (h *Histogram) add(upper, lower uint64) {
-	var carry uint64
-	h.sum, carry = bits.Add64(h.sum, lower, 0)
-	h.upper += upper + carry
 }
 
 // place is the row and bar of d.

@@ -1,9 +1,6 @@
 // Package prefetch asks the processor for memory before it is needed. A program that
 // works on many small things that lie far apart waits for each of them, some 100 ns.
-// If it asks for a few dozen things ahead, they are in the cache in time. To read them
-// ahead is not the same: a processor that waits for a read can continue only for a
-// short time. It is advice: no value in memory changes, and a processor that does not
-// support it ignores it.
+// It is advice: no value in memory changes.
 package prefetch
 
 import "unsafe"

@@ -91,7 +91,6 @@ func (b *bucket) grow(p *pool) {
 	b.tail = p.chunk(id)
 }
 
-// peek is the events of the first chunk.
 func (b *bucket) peek(p *pool) []Event { return p.chunk(b.first)[:min(b.n, chunkLen)] }
 
 // drop gives the first chunk back.

@@ -4,7 +4,6 @@ package wheel
 // longer one it goes through late.
 const insertMost = 64
 
-// pushFront adds an event that is due in the time of the front.
 func (q *Queue) pushFront(e Event) {
 	n := len(q.front) - q.head
 	switch {

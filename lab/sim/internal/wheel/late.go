@@ -11,13 +11,8 @@ func (h *lateHeap) push(e Event) {
 	h.seq++
 	h.events = append(h.events, e)
 	h.seqs = append(h.seqs, h.seq)
-	h.up(len(h.events)-1, e, h.seq)
-}
-
-// up puts an event in the place i or, as long as they come after it, in that of
-// its parents. It has the latest seq, so that equal times do not move.
-func (h *lateHeap) up(i int, e Event, seq uint64) {
-	for i > 0 {
+	i := len(h.events) - 1
+	for i > 0 { // it has the latest seq, so that equal times do not move
 		parent := (i - 1) / 4
 		if h.events[parent].At <= e.At {
 			break
@@ -25,7 +20,7 @@ func (h *lateHeap) up(i int, e Event, seq uint64) {
 		h.events[i], h.seqs[i] = h.events[parent], h.seqs[parent]
 		i = parent
 	}
-	h.events[i], h.seqs[i] = e, seq
+	h.events[i], h.seqs[i] = e, h.seq
 }
 
 func (h *lateHeap) pop() Event {
@@ -33,22 +28,17 @@ func (h *lateHeap) pop() Event {
 	n := len(h.events) - 1
 	e, seq := h.events[n], h.seqs[n]
 	h.events, h.seqs = h.events[:n], h.seqs[:n]
-	if n > 0 {
-		h.down(e, seq)
+	if n == 0 {
+		return first
 	}
-	return first
-}
-
-// down puts an event in the place of the root, or further down.
-func (h *lateHeap) down(e Event, seq uint64) {
-	events, seqs := h.events, h.seqs[:len(h.events)]
+	events, seqs := h.events, h.seqs[:n]
 	i := 0
 	for {
 		least := 4*i + 1
-		if least >= len(events) {
+		if least >= n {
 			break
 		}
-		for c := least + 1; c < min(4*i+5, len(events)); c++ {
+		for c := least + 1; c < min(4*i+5, n); c++ {
 			if events[c].At < events[least].At || events[c].At == events[least].At && seqs[c] < seqs[least] {
 				least = c
 			}
@@ -60,4 +50,5 @@ func (h *lateHeap) down(e Event, seq uint64) {
 		i = least
 	}
 	events[i], seqs[i] = e, seq
+	return first
 }

@@ -108,19 +108,17 @@ func (q *Queue) Pop() (Event, bool) {
 	return q.popSlow()
 }
 
-func (q *Queue) popSlow() (Event, bool) {
+func (q *Queue) popSlow() (e Event, ok bool) {
 	if !q.ready() {
 		return Event{}, false
 	}
-	q.n--
 	if q.lateFirst() {
-		e := q.late.pop()
-		q.now = e.At
-		q.guard()
-		return e, true
+		e = q.late.pop()
+	} else {
+		e = q.front[q.head]
+		q.head++
 	}
-	e := q.front[q.head]
-	q.head++
+	q.n--
 	q.now = e.At
 	q.guard()
 	return e, true

@@ -182,7 +182,6 @@ func (q *Queue) spawn(b bucket, first, latest, last int64) {
 	}
 }
 
-// extent is the earliest and the latest time in a bucket.
 func (q *Queue) extent(b bucket) (first, latest int64) {
 	first, latest = q.pool.chunk(b.first)[0].At, q.pool.chunk(b.first)[0].At
 	for id, n := b.first, b.n; n > 0; id, n = q.pool.next[id], n-chunkLen {

@@ -14,23 +14,17 @@ const (
 // empty front, in order. It is stable. If too many lie close together for its
 // method it is false, and the bucket as it was.
 func (q *Queue) sortBucket(b *bucket, first, latest int64) bool {
-	n := b.n
-	if n <= insertionMost {
-		for b.n > 0 {
-			q.front = append(q.front, b.peek(&q.pool)...)
-			b.drop(&q.pool)
-		}
+	if b.n > insertionMost && first != latest {
+		return q.binSort(b, first, latest)
+	}
+	for b.n > 0 {
+		q.front = append(q.front, b.peek(&q.pool)...)
+		b.drop(&q.pool)
+	}
+	if first != latest {
 		insertionSort(q.front)
-		return true
 	}
-	if first == latest {
-		for b.n > 0 {
-			q.front = append(q.front, b.peek(&q.pool)...)
-			b.drop(&q.pool)
-		}
-		return true
-	}
-	return q.binSort(b, first, latest)
+	return true
 }
 
 // binSort distributes by counting into about as many bins as there are events,

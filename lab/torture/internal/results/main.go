@@ -1,4 +1,4 @@
-// Command results prints the tables of docs/torture-results.md from cards that lull torture
+// Command results prints the tables of lab/torture/RESULTS.md from cards that lull torture
 // --json has printed: how many verdicts of which grade each client has, and each fail.
 package main
 
@@ -9,25 +9,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/torture"
 )
 
 func main() {
-	var cards []*torture.Card
-	for _, name := range os.Args[1:] {
-		file, err := os.Open(name)
-		if err == nil {
-			var more []*torture.Card
-			more, err = torture.ReadJSON(file)
-			file.Close()
+	must.Main("results", 1, func() error {
+		var cards []*torture.Card
+		for _, name := range os.Args[1:] {
+			more, err := torture.ReadJSON(must.Have(os.Open(name)))
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 			cards = append(cards, more...)
 		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-			os.Exit(1)
-		}
-	}
-	write(os.Stdout, cards)
+		write(os.Stdout, cards)
+		return nil
+	})
 }
 
 // heading is what stands above the clients that failed a case.

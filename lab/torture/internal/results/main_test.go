@@ -28,7 +28,7 @@ func TestResults(t *testing.T) {
 
 // The page says of a case what its rules say, and counts the cases.
 func TestThePageHasTheRulesOfTheCases(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/torture-results.md")
+	text, err := os.ReadFile("../../../../lab/torture/RESULTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,12 +41,11 @@ func Short(text string) string {
 	return text
 }
 
-// Pick returns the items that the patterns name, in their order: by their name, by their group, or by
-// the beginning of a name followed by "*". Without patterns it returns all. unused is the first
-// pattern that names none.
-func Pick[T any](all []T, patterns []string, called func(T) (name, group string)) (picked []T, unused string) {
+// Pick returns the cases that the patterns name, in their order: by their name, by their group, or by the beginning of a name followed by
+// "*". Without patterns it returns all. A pattern that names none is an error, which has the command with the list, and an example of a pattern.
+func Pick[T any](all []T, patterns []string, called func(T) (name, group string), command, example string) (picked []T, err error) {
 	if len(patterns) == 0 {
-		return all, ""
+		return all, nil
 	}
 	used := make([]bool, len(patterns))
 	for _, item := range all {
@@ -63,7 +62,7 @@ func Pick[T any](all []T, patterns []string, called func(T) (name, group string)
 		}
 	}
 	if i := slices.Index(used, false); i >= 0 {
-		return nil, patterns[i]
+		return nil, fmt.Errorf("no case is named %q: %s --list has the names of cases and of groups, and %s is all that begin like that", patterns[i], command, example)
 	}
-	return picked, ""
+	return picked, nil
 }

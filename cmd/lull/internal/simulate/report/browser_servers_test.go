@@ -4,7 +4,6 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"image"
 	"image/draw"
@@ -18,21 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
-
-var screenshots = flag.String("screenshots", "", "write pictures of the page to this directory")
-
-// keep writes a picture to a file if a folder for pictures is set.
-func keep(t *testing.T, name string, data []byte) {
-	t.Helper()
-	if *screenshots == "" {
-		return
-	}
-	if err := os.WriteFile(filepath.Join(*screenshots, name), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // save writes the page to a file, and returns its address.
 func save(t *testing.T, p Page) (url string) {
@@ -61,7 +46,7 @@ func quiet(t *testing.T, b *browser, url string) {
 func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 	b := startBrowser(t)
 	p := fabricate(clients, 2)
-	all, _, _ := charts(p, contenders(p), nil)
+	all, _, _ := charts(p, contenders(p))
 	if len(all) < 10 {
 		t.Fatalf("only %d charts", len(all))
 	}
@@ -86,7 +71,7 @@ func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 				return {id: c.figure.id, drawn: +c.figure.dataset.drawn, x: r.x + scrollX, y: r.y + scrollY, w: r.width, h: r.height} })})`, &found)
 		for _, class := range found.Shown {
 			if !slices.Contains(strings.Fields(class), fmt.Sprintf("c%d", k)) {
-				t.Fatalf("%s alone: %q is shown", client.name, class)
+				t.Fatalf("%s alone: %q is shown", client.Name, class)
 			}
 		}
 		if len(found.Charts) != len(all) {
@@ -96,14 +81,14 @@ func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 		for i, c := range found.Charts {
 			want := all[i].Lines[k].Points
 			if c.ID != "chart-"+all[i].ID || c.Drawn != min(1, want) {
-				t.Errorf("%s alone: chart %d is %+v, want %s", client.name, i, c, all[i].ID)
+				t.Errorf("%s alone: chart %d is %+v, want %s", client.Name, i, c, all[i].ID)
 			}
 			// A line is at least as long as half of the distance of its points, or a tenth
 			// of the plot if it is straight.
 			area := image.Rect(int(c.X), int(c.Y)-2, int(c.X+c.W), int(c.Y+c.H)+2)
 			least := min(area.Dx()/10, want*area.Dx()/all[i].Steps/2)
 			if n := pixels(picture, area, found.Color); n < least {
-				t.Errorf("%s alone: %s has %d pixels of its colour, want %d", client.name, c.ID, n, least)
+				t.Errorf("%s alone: %s has %d pixels of its colour, want %d", client.Name, c.ID, n, least)
 			}
 		}
 	}
@@ -123,7 +108,7 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 	cs := contenders(p)
 	same := func(when string) {
 		t.Helper()
-		all, _, _ := charts(p, cs, nil)
+		all, _, _ := charts(p, cs)
 		for i, got := range ticks() {
 			var want []string
 			for _, tick := range all[i].fit(quantity{axis: all[i].Axis}).Ticks {
@@ -164,7 +149,6 @@ func TestFiguresUnderThePointer(t *testing.T) {
 	if said[0] != "from 50\u00a0s to 50.5\u00a0s" || said[1] != "4,321" || said[4] != "inline" {
 		t.Errorf("under the pointer: %q", said)
 	}
-	keep(t, "pointer.png", b.screenshot(false))
 	for i, s := range p.Summaries {
 		x := s.Results[0].Series
 		if want := number(fourDigits(x.First[100] + x.Retries[100])); said[i+1] != want {
@@ -191,7 +175,6 @@ func TestDark(t *testing.T) {
 		b.scheme(scheme)
 		b.eval("0", nil)
 		picture := b.screenshot(true)
-		keep(t, scheme+".png", picture)
 		r, g, bl, _ := decodePNG(t, picture).At(3, 3).RGBA()
 		b.eval(`getComputedStyle(document.querySelector('.chart .line')).stroke`, &line)
 		return float64(r+g+bl) / 3 / 0xffff, line
@@ -232,7 +215,6 @@ func TestPhone(t *testing.T) {
 		if narrowest < 250 {
 			t.Errorf("%s: a chart is only %g pixels wide", name, narrowest)
 		}
-		keep(t, name+".png", b.screenshot(true))
 		quiet(t, b, url)
 	}
 }
@@ -243,7 +225,6 @@ func TestPrint(t *testing.T) {
 	b.scheme("dark") // paper is white in any scheme
 	b.open(url)
 	pdf := b.pdf()
-	keep(t, "print.pdf", pdf)
 	pages := len(regexp.MustCompile(`/Type\s*/Page\b`).FindAll(pdf, -1))
 	if !bytes.HasPrefix(pdf, []byte("%PDF-")) || pages < 2 || pages > 12 {
 		t.Errorf("printed %d bytes on %d pages", len(pdf), pages)
@@ -279,7 +260,6 @@ func TestWithoutScript(t *testing.T) {
 	if !slices.Equal(before, []string{"no script", "inline", "none"}) || !slices.Equal(after, []string{"no script", "none", "inline"}) {
 		t.Errorf("without a script: %q, and after two clicks %q", before, after)
 	}
-	keep(t, "no-script.png", b.screenshot(true))
 	quiet(t, b, url)
 }
 
@@ -357,12 +337,7 @@ func TestLongSeries(t *testing.T) {
 	}
 	url := save(t, p)
 	b.size(1280, 900, false)
-	began := time.Now()
 	b.open(url)
-	var ready string
-	b.eval(`document.documentElement.dataset.ready`, &ready)
-	t.Logf("%d bytes, %s charts, open after %v", len(text), ready, time.Since(began).Round(time.Millisecond))
-	keep(t, "long.png", b.screenshot(true))
 	quiet(t, b, url)
 }
 

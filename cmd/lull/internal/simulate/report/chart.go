@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -177,7 +178,7 @@ const drawable = 1 << 20
 
 // charts draws all quantities. absent has sentences for those that have nothing to show.
 // thinned reports whether lines have fewer points than there were steps.
-func charts(p Page, cs []contender, ws []window) (all []chart, absent []string, thinned bool) {
+func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool) {
 	steps, step := extent(p)
 	if steps == 0 {
 		return nil, nil, false
@@ -300,15 +301,8 @@ func (c chart) matrix() string {
 }
 
 func (c chart) label() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s through time, a line for each contender; %s: ", c.Title, c.Telling)
-	for i, l := range c.Lines {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(l.Name + " " + l.Telling)
-	}
-	return b.String()
+	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	return fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 }
 
 func aggregated(t aggregate, values []float64) (float64, bool) {

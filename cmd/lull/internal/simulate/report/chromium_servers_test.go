@@ -4,7 +4,6 @@ package report
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,17 +70,17 @@ func startBrowser(t *testing.T) *browser {
 		t.Skip("not short: a browser takes seconds")
 	}
 	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{"google-chrome-stable", "google-chrome", "chromium-browser", "chromium"} {
 		if p, err := exec.LookPath(name); err == nil {
 			path = p
-			break
 		}
 	}
 	if path == "" || runtime.GOOS == "windows" { // where pipes cannot be handed on
+		give := t.Skip
 		if os.Getenv("CI") != "" && runtime.GOOS != "windows" {
-			t.Fatal("no Chromium: apt-get install --no-install-recommends chromium")
+			give = t.Fatal
 		}
-		t.Skip("no Chromium: apt-get install --no-install-recommends chromium")
+		give("no Chromium: apt-get install --no-install-recommends chromium")
 	}
 	if running == nil {
 		var err error
@@ -235,15 +234,7 @@ func (b *browser) open(url string) {
 	if navigated.ErrorText != "" {
 		b.t.Fatalf("%s: %s", url, navigated.ErrorText)
 	}
-	loaded := func() bool {
-		for _, m := range b.events {
-			if m.Method == "Page.loadEventFired" {
-				return true
-			}
-		}
-		return false
-	}
-	for !loaded() {
+	for !slices.ContainsFunc(b.events, func(m message) bool { return m.Method == "Page.loadEventFired" }) {
 		m, err := b.receive()
 		if err != nil {
 			b.t.Fatalf("waiting for %s: %v", url, err)
@@ -295,26 +286,17 @@ func (b *browser) scheme(value string) {
 // screenshot is a PNG of what is in the window, or of the whole page.
 func (b *browser) screenshot(whole bool) []byte {
 	b.t.Helper()
-	var shot struct{ Data string }
+	var shot struct{ Data []byte }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole, "optimizeForSpeed": true}, &shot)
-	return b.decode(shot.Data)
+	return shot.Data
 }
 
 // pdf prints.
 func (b *browser) pdf() []byte {
 	b.t.Helper()
-	var printed struct{ Data string }
+	var printed struct{ Data []byte }
 	b.call("Page.printToPDF", map[string]any{"printBackground": false, "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true}, &printed)
-	return b.decode(printed.Data)
-}
-
-func (b *browser) decode(text string) []byte {
-	b.t.Helper()
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return data
+	return printed.Data
 }
 
 // complaints are the console's messages, exceptions, and what the browser itself

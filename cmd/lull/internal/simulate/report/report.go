@@ -1,20 +1,11 @@
 // Package report writes a comparison of policies as one page of HTML, to be kept, sent and
 // printed.
 //
-// The page is a single file that loads nothing: style and script are in it, and a
-// Content-Security-Policy with their hashes forbids all else. The names of scenarios,
-// policies and contenders are text on the page, whatever they contain.
-//
-// The charts are SVG, drawn here and not in the browser. They fit the screen of a phone and
-// the paper of a printer, and follow the colour scheme of the reader. Without the script
-// all charts are there, and contenders can be hidden. The path of a line holds the figures
-// themselves (the number of the step and the value, to four digits), and a matrix puts them
-// in place. So the script that shows the values under the pointer, and fits the axis to the
-// visible contenders, needs no second copy of them.
-//
-// A point costs about 10 bytes, less where a line is straight. If all paths together would
-// be longer than a megabyte, points are left out; the highest and the lowest of each
-// interval remain (see thin).
+// The page is a single file that loads nothing: style and script are in it, and a Content-Security-Policy with their hashes
+// forbids all else. The charts are SVG, drawn here, so that all of them are there without the script. The path of a line
+// holds the figures themselves (the number of the step and the value, to four digits), and a matrix puts them in place. So
+// the script needs no second copy of them. If all paths together would be longer than a megabyte, points are left out
+// (see thin).
 package report
 
 import (
@@ -27,6 +18,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -111,10 +103,10 @@ func newView(p Page) view {
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
 	v.Windows = windows(p.Scenario)
-	v.Verdict = newVerdict(p)
+	v.Verdict = newVerdict(p, v.Contenders)
 	v.Heat = newHeat(p.Sweep)
-	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders, v.Windows)
-	v.Numbers = newNumbers(p)
+	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
+	v.Numbers = newNumbers(p, v.Contenders)
 	if len(v.Charts) > 0 {
 		v.Step = seconds(v.Charts[0].Step)
 	}
@@ -183,12 +175,11 @@ func facts(p Page) []string {
 		n = max(n, len(p.Sweep.Grids))
 	}
 	if n > 0 {
-		fs = append(fs, count(n, "contender", "contenders"))
+		fs = append(fs, term.Counted(n, "contender"))
 	}
-	switch {
-	case p.Seeds > 1:
+	if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
-	default:
+	} else {
 		fs = append(fs, fmt.Sprintf("seed %d", p.Seed))
 	}
 	if p.Scenario.Horizon > 0 {
@@ -198,11 +189,4 @@ func facts(p Page) []string {
 		fs = append(fs, "lull "+strings.TrimPrefix(p.Version, "lull "))
 	}
 	return fs
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

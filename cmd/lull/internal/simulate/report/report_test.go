@@ -257,7 +257,8 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 		return sim.FleetResult{Name: name, Totals: sim.Totals{Calls: 10, Succeeded: succeeded, Refused: 3, Attempts: 20, Amplification: 2, Reasons: map[string]int64{"success": succeeded, "exhausted": 10 - succeeded}}}
 	}
 	r := sim.Result{Totals: sim.Totals{Calls: 20, Succeeded: 13, Attempts: 40}, Fleets: []sim.FleetResult{fleet("ours", 9), fleet("theirs", 4)}}
-	n := newNumbers(Page{Seeds: 1, Summaries: []sim.Summary{{Contender: sim.Contender{Name: "lull"}, Results: []sim.Result{r}}}})
+	p := Page{Seeds: 1, Summaries: []sim.Summary{{Contender: sim.Contender{Name: "lull"}, Results: []sim.Result{r}}}}
+	n := newNumbers(p, contenders(p))
 	if len(n.Fleets) != 2 || n.Fleets[0].Name != "lull" {
 		t.Fatalf("%+v", n.Fleets)
 	}
@@ -265,8 +266,8 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 	if got := n.Fleets[1].Cells; !slices.Equal(got, want) || len(got) != len(n.FleetColumns()) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	r.Fleets = nil
-	if n = newNumbers(Page{Seeds: 1, Summaries: []sim.Summary{{Results: []sim.Result{r}}}}); n.Fleets != nil {
+	p.Summaries[0].Results[0].Fleets = nil
+	if n = newNumbers(p, contenders(p)); n.Fleets != nil {
 		t.Errorf("of one fleet: %+v", n.Fleets)
 	}
 }

@@ -14,10 +14,10 @@ type table struct {
 	Rows    []row
 }
 
-// A row is one stretch of time.
+// A row is one of any table of figures.
 type row struct {
-	When  string
-	Cells []string
+	Name, About string
+	Cells       []string
 }
 
 // tableRows is how many rows a chart's table has at most.
@@ -31,7 +31,7 @@ func (c chart) table(q quantity, lines [][]float64, step time.Duration) table {
 		t.Caption = "Each step of " + span(step)
 	}
 	for from := 0; from < c.Steps; from += each {
-		r := row{When: span(time.Duration(from) * step)}
+		r := row{Name: span(time.Duration(from) * step)}
 		for _, values := range lines {
 			v := math.NaN()
 			if from < len(values) {
@@ -61,26 +61,15 @@ func powers(logs []float64) []float64 {
 // numbers are all totals: the mean of the seeds for each contender, and the seeds one by one.
 type numbers struct {
 	Names  []string
-	Rows   []total
-	Fleets []seedRow // empty if there is only one fleet
-	Seeds  []seedRow // empty if there is only one seed
+	Rows   []row
+	Fleets []row // empty if there is only one fleet
+	Seeds  []row // empty if there is only one seed
 }
-
-type total struct {
-	Name, About string
-	Cells       []string
-}
-
-type seedRow struct {
-	Name  string
-	Cells []string
-}
-
-// seedColumns head the columns of seedRow.
-var seedColumns = []string{"Seed", "Recovered", "Time to recover", "Success", "Amplification", "Peak", "p50", "p99", "Ended"}
 
 // Columns returns the headings of Seeds.
-func (numbers) Columns() []string { return seedColumns }
+func (numbers) Columns() []string {
+	return []string{"Seed", "Recovered", "Time to recover", "Success", "Amplification", "Peak", "p50", "p99", "Ended"}
+}
 
 // FleetColumns returns the headings of Fleets.
 func (numbers) FleetColumns() []string {
@@ -146,13 +135,13 @@ var totals = []struct {
 	{"Last call", "ended at", func(r sim.Result) float64 { return r.Totals.Last.Seconds() }, seconds},
 }
 
-func newNumbers(p Page) *numbers {
+func newNumbers(p Page, cs []contender) *numbers {
 	n := &numbers{}
-	for _, c := range contenders(p) {
+	for _, c := range cs {
 		n.Names = append(n.Names, c.Name)
 	}
 	for _, t := range totals {
-		row := total{Name: t.name, About: t.about}
+		line := row{Name: t.name, About: t.about}
 		any := false
 		for _, s := range p.Summaries {
 			v, ok := over(s, t.of)
@@ -161,29 +150,25 @@ func newNumbers(p Page) *numbers {
 				text = t.text(v)
 				any = any || v != 0
 			}
-			row.Cells = append(row.Cells, text)
+			line.Cells = append(line.Cells, text)
 		}
 		if any {
-			n.Rows = append(n.Rows, row)
+			n.Rows = append(n.Rows, line)
 		}
 	}
 	if len(n.Rows) == 0 {
 		return nil
 	}
 	for i, s := range p.Summaries {
-		if len(s.Results) == 0 {
-			continue
+		if len(s.Results) > 0 {
+			for k, f := range s.Results[0].Fleets {
+				n.Fleets = append(n.Fleets, row{Name: n.Names[i], Cells: fleetCells(f.Name, s.OfFleet(k))})
+			}
 		}
-		for k, f := range s.Results[0].Fleets {
-			n.Fleets = append(n.Fleets, seedRow{n.Names[i], fleetCells(f.Name, s.OfFleet(k))})
-		}
-	}
-	for i, s := range p.Summaries {
-		if len(s.Results) < 2 {
-			continue
-		}
-		for _, r := range s.Results {
-			n.Seeds = append(n.Seeds, seedRow{n.Names[i], seedCells(r)})
+		if len(s.Results) > 1 {
+			for _, r := range s.Results {
+				n.Seeds = append(n.Seeds, row{Name: n.Names[i], Cells: seedCells(r)})
+			}
 		}
 	}
 	return n

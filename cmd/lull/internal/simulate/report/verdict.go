@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -40,16 +41,15 @@ type measure struct {
 	cell func(sim.Summary, sim.Estimate) cell
 }
 
-func newVerdict(p Page) *verdict {
+func newVerdict(p Page, cs []contender) *verdict {
 	if len(p.Summaries) == 0 {
 		return nil
 	}
 	v := &verdict{Summary: conclusion(p)}
-	ms := measures(p)
-	for _, c := range contenders(p) {
+	for _, c := range cs {
 		v.Rows = append(v.Rows, verdictRow{contender: c})
 	}
-	for _, m := range ms {
+	for _, m := range measures(p) {
 		v.Columns = append(v.Columns, m.column)
 		for i, c := range m.cells(p.Summaries) {
 			v.Rows[i].Cells = append(v.Rows[i].Cells, c)
@@ -79,22 +79,17 @@ func (m measure) cells(summaries []sim.Summary) []cell {
 			best = i
 		}
 	}
-	marked := 0
-	for i := range cells {
-		if !known[i] || best < 0 {
-			continue
-		}
-		// Intervals that touch do not differ, nor do texts that are the same.
+	// Intervals that touch do not differ, nor do texts that are the same.
+	alike := func(i int) bool {
 		gap := math.Abs(estimates[i].Mean - estimates[best].Mean)
-		if gap <= estimates[i].Half+estimates[best].Half || cells[i].Text == cells[best].Text {
-			cells[i].Best = true
-			marked++
-		}
+		return known[i] && (gap <= estimates[i].Half+estimates[best].Half || cells[i].Text == cells[best].Text)
 	}
-	if marked == len(cells) {
-		for i := range cells {
-			cells[i].Best = false
-		}
+	all := true
+	for i := range cells {
+		all = all && best >= 0 && alike(i)
+	}
+	for i := range cells {
+		cells[i].Best = !all && best >= 0 && alike(i)
 	}
 	return cells
 }
@@ -130,12 +125,8 @@ func measures(p Page) []measure {
 			})
 	}
 	ms = append(ms,
-		measure{
-			column: column{"Success", "Calls that succeeded, whatever it took, of all that began."},
-			more:   true,
-			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Success, true },
-			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
-		},
+		share("Success", "Calls that succeeded, whatever it took, of all that began.", true,
+			func(s sim.Summary) sim.Estimate { return s.Success }),
 		measure{
 			column: column{"Amplification", "Attempts for each call that began. Less than 1: calls were refused that made none."},
 			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Amplification, s.Amplification.Mean > 0 },
@@ -163,20 +154,26 @@ func measures(p Page) []measure {
 			}),
 		timed("p99", "99 of 100 calls that succeeded took no longer.",
 			func(s sim.Summary) (sim.Estimate, bool) { return s.P99, s.P99.Mean > 0 }),
-		measure{
-			column: column{"Wasted", "Attempts that were worked on for a caller that had gone: their share of all attempts."},
-			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Wasted, true },
-			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
-		},
-		measure{
-			column: column{"Refused", "Calls that made no attempt (the breaker or a limit refused them): their share of all calls."},
-			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Refused, true },
-			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
-		},
+		share("Wasted", "Attempts that were worked on for a caller that had gone: their share of all attempts.", false,
+			func(s sim.Summary) sim.Estimate { return s.Wasted }),
+		share("Refused", "Calls that made no attempt (the breaker or a limit refused them): their share of all calls.", false,
+			func(s sim.Summary) sim.Estimate { return s.Refused }),
 	)
 	if p.any(func(r sim.Result) bool { return r.Totals.Duplicates > 0 }) {
-		ms = append(ms, counted("Duplicates", "Operations carried out once more than they should have been, and their share of all that were carried out.",
-			func(r sim.Result) (float64, int64) { return float64(r.Totals.Duplicates), r.Totals.Effects }))
+		ms = append(ms, measure{
+			column: column{"Duplicates", "Operations carried out once more than they should have been, and their share of all that were carried out."},
+			of: func(s sim.Summary) (sim.Estimate, bool) {
+				v, ok := over(s, func(r sim.Result) float64 { return float64(r.Totals.Duplicates) })
+				return sim.Estimate{Mean: v}, ok
+			},
+			cell: func(s sim.Summary, e sim.Estimate) cell {
+				c := cell{Text: whole(e.Mean)}
+				if all, _ := over(s, func(r sim.Result) float64 { return float64(r.Totals.Effects) }); all > 0 && e.Mean > 0 {
+					c.More = percent(e.Mean / all)
+				}
+				return c
+			},
+		})
 	}
 	return ms
 }
@@ -194,10 +191,8 @@ func recoveredCell(s sim.Summary, _ sim.Estimate) cell {
 	} else if n > 1 {
 		more = append(more, fmt.Sprintf("%d of %d", n, n))
 	}
-	if relapses == 1 {
-		more = append(more, "1 relapse")
-	} else if relapses > 1 {
-		more = append(more, fmt.Sprintf("%d relapses", relapses))
+	if relapses > 0 {
+		more = append(more, term.Counted(relapses, "relapse"))
 	}
 	c := cell{Text: "✓" + nbsp + "yes", More: strings.Join(more, ", "), Class: "good"}
 	switch {
@@ -213,6 +208,14 @@ func recoveredCell(s sim.Summary, _ sim.Estimate) cell {
 	return c
 }
 
+func share(name, about string, more bool, of func(sim.Summary) sim.Estimate) measure {
+	return measure{
+		column: column{name, about}, more: more,
+		of:   func(s sim.Summary) (sim.Estimate, bool) { return of(s), true },
+		cell: func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
+	}
+}
+
 func timed(name, about string, of func(sim.Summary) (sim.Estimate, bool)) measure {
 	return measure{
 		column: column{name, about}, of: of,
@@ -221,24 +224,6 @@ func timed(name, about string, of func(sim.Summary) (sim.Estimate, bool)) measur
 				return cell{Text: "–"}
 			}
 			return lasting(e)
-		},
-	}
-}
-
-func counted(name, about string, of func(sim.Result) (n float64, all int64)) measure {
-	return measure{
-		column: column{name, about},
-		of: func(s sim.Summary) (sim.Estimate, bool) {
-			v, ok := over(s, func(r sim.Result) float64 { n, _ := of(r); return n })
-			return sim.Estimate{Mean: v}, ok
-		},
-		cell: func(s sim.Summary, e sim.Estimate) cell {
-			all, _ := over(s, func(r sim.Result) float64 { _, all := of(r); return float64(all) })
-			c := cell{Text: whole(e.Mean)}
-			if all > 0 && e.Mean > 0 {
-				c.More = percent(e.Mean / all)
-			}
-			return c
 		},
 	}
 }

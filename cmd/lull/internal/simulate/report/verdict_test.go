@@ -28,11 +28,12 @@ func flown(name string, success sim.Estimate, recovery ...float64) sim.Summary {
 }
 
 func TestVerdict(t *testing.T) {
-	v := newVerdict(Page{Seeds: 2, Summaries: []sim.Summary{
+	p := Page{Seeds: 2, Summaries: []sim.Summary{
 		flown("quick", sim.Estimate{Mean: 0.9, Half: 0.01}, 8, 10),
 		flown("lucky", sim.Estimate{Mean: 0.885, Half: 0.01}, 2, -1), // not the quickest: one seed did not recover
 		flown("stuck", sim.Estimate{Mean: 0.4, Half: 0.1}, -1, -1),
-	}})
+	}}
+	v := newVerdict(p, contenders(p))
 	text := func(c cell) string {
 		s := c.Text + "/" + c.More
 		if c.Best {
@@ -67,7 +68,8 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestNobodyIsBestWhereAllAreAlike(t *testing.T) {
-	v := newVerdict(Page{Summaries: []sim.Summary{flown("a", sim.Estimate{Mean: 1}, 5), flown("b", sim.Estimate{Mean: 1}, 5)}})
+	p := Page{Summaries: []sim.Summary{flown("a", sim.Estimate{Mean: 1}, 5), flown("b", sim.Estimate{Mean: 1}, 5)}}
+	v := newVerdict(p, contenders(p))
 	for _, row := range v.Rows {
 		for i, c := range row.Cells {
 			if c.Best {

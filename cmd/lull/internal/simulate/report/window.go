@@ -148,7 +148,7 @@ func sentence(service sim.Service, f sim.Fault) string {
 func arrange(ws []window, horizon time.Duration) {
 	for i := range ws {
 		w := &ws[i]
-		from, to := share(w.From, horizon), share(w.To, horizon)
+		from, to := part(w.From, horizon), part(w.To, horizon)
 		w.X, w.Width = place(from), place(to-from)
 		w.LabelX, w.Anchor = place(from), "start"
 		if from > 0.5 {
@@ -177,9 +177,9 @@ func inRows(ws []window, horizon time.Duration) bool {
 			continue
 		}
 		width := float64(utf8.RuneCountInString(w.Mark)) * letter
-		left := share(w.From, horizon)
+		left := part(w.From, horizon)
 		if w.Anchor == "end" {
-			left = share(w.To, horizon) - width
+			left = part(w.To, horizon) - width
 		}
 		if left < 0 || left+width > 1 {
 			fits = false
@@ -195,4 +195,4 @@ func inRows(ws []window, horizon time.Duration) bool {
 	return fits
 }
 
-func share(d, of time.Duration) float64 { return d.Seconds() / of.Seconds() }
+func part(d, of time.Duration) float64 { return d.Seconds() / of.Seconds() }

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-func init() { kinds["amqp"], kinds["amqps"] = openAMQP, openAMQP }
+func init() { Kinds["amqp"], Kinds["amqps"] = openAMQP, openAMQP }
 
 // rabbit is RabbitMQ, or a server with the same protocol.
 type rabbit struct {

@@ -33,26 +33,18 @@ var (
 // An Opener connects to a kind of broker.
 type Opener func(ctx context.Context, u *url.URL) (Broker, error)
 
-var kinds = map[string]Opener{}
-
-// Register makes open the Opener of URLs with that scheme; nil removes it. It is for
-// tests, and changes the whole process.
-func Register(scheme string, open Opener) {
-	kinds[scheme] = open
-	if open == nil {
-		delete(kinds, scheme)
-	}
-}
+// Kinds are the kinds of brokers, by the scheme of their URLs.
+var Kinds = map[string]Opener{}
 
 // Parse parses the URL of a broker. The error names what is allowed, and never has a
 // password in it.
 func Parse(text string) (*url.URL, error) {
-	allowed := "want a URL that begins with " + strings.Join(slices.Sorted(maps.Keys(kinds)), "://, ") + "://"
+	allowed := "want a URL that begins with " + strings.Join(slices.Sorted(maps.Keys(Kinds)), "://, ") + "://"
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return nil, errors.New(allowed) // err contains the URL
-	case kinds[u.Scheme] == nil:
+	case Kinds[u.Scheme] == nil:
 		return nil, fmt.Errorf("%s, not %q", allowed, u.Scheme+"://")
 	case u.Host == "":
 		return nil, fmt.Errorf("want a host: %s://host", u.Scheme)
@@ -73,7 +65,7 @@ func redacted(u *url.URL) string {
 
 // Open connects to the broker at u, a result of Parse.
 func Open(ctx context.Context, u *url.URL) (Broker, error) {
-	b, err := kinds[u.Scheme](ctx, u)
+	b, err := Kinds[u.Scheme](ctx, u)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redacted(u), err)
 	}

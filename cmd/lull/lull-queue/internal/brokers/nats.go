@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-func init() { kinds["nats"], kinds["tls"] = openNATS, openNATS }
+func init() { Kinds["nats"], Kinds["tls"] = openNATS, openNATS }
 
 // stream is NATS JetStream. Its queues of dead letters are streams; messages are sent to a
 // subject.

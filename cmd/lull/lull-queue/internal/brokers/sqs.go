@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-func init() { kinds["sqs"] = openSQS }
+func init() { Kinds["sqs"] = openSQS }
 
 // account is Amazon SQS, in one region.
 type account struct{ client *sqs.Client }

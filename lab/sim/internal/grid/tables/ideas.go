@@ -9,7 +9,6 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/lab/sim/internal/grid"
 )
 
 const second = time.Second
@@ -29,7 +28,6 @@ func none() sim.Contender {
 	return c
 }
 
-// idea is the zero Policy with one thing changed.
 func idea(name string, change func(*lull.Policy)) sim.Contender {
 	c := sim.Contender{Name: name}
 	change(&c.Policy)
@@ -38,11 +36,10 @@ func idea(name string, change func(*lull.Policy)) sim.Contender {
 
 // compare prints what each of cs takes to recover, and how it does in peace.
 func compare(p *printer, cs []sim.Contender) error {
-	err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Stall, stall), p.recovery)
-	if err != nil {
+	if err := p.recoveries(cs, fleets, cell{length: stall}); err != nil {
 		return err
 	}
-	return rows(p, "% of calls that succeed at 1 % / 10 % errors; processes:", cs, shares(grid.Fleets, 0.01, 0.1), p.success)
+	return p.successes("1 % / 10 % errors", cs, shares(fleets, 0.01, 0.1))
 }
 
 func stocks(name string, change func(*lull.Policy)) []sim.Contender {
@@ -82,11 +79,11 @@ func edge(p *printer) error {
 	}
 	cs = append(cs, zero, idea("TimeoutsNever", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }))
 	for _, load := range []float64{0.8, 0.95} {
-		var columns []column[grid.Cell]
+		var columns []column[cell]
 		for _, n := range []int{1, 100, 1000} {
-			c := column[grid.Cell]{head: count(n)}
+			c := column[cell]{head: count(n)}
 			for _, d := range []time.Duration{800 * time.Millisecond, second, 1200 * time.Millisecond, 1500 * time.Millisecond} {
-				c.cells = append(c.cells, grid.Cell{Load: load, Processes: n, Outage: grid.Stall, Length: d})
+				c.cells = append(c.cells, cell{load: load, processes: n, length: d})
 			}
 			columns = append(columns, c)
 		}
@@ -95,7 +92,7 @@ func edge(p *printer) error {
 			return err
 		}
 	}
-	return rows(p, "% of calls that succeed when 0.1 % / 1 % of attempts hang; processes:", cs, hanging(), p.success)
+	return hangs(p, cs)
 }
 
 func prices(p *printer) error {
@@ -125,19 +122,19 @@ func breakers(p *printer) error {
 	add("as the zero Policy, open 1 s", breaker.Config{OpenFor: second, OpenMax: 1500 * time.Millisecond})
 	add("as the zero Policy, open 1 s doubling to 30 s", breaker.Config{OpenFor: second})
 	add("as the zero Policy, open 5 s doubling to 30 s", breaker.Config{OpenFor: 5 * second})
-	for _, d := range []time.Duration{10 * second, 30 * second} {
-		fmt.Fprintf(p.out, "\nA stall of %v:\n", d)
-		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Stall, d), p.recovery); err != nil {
+	for _, o := range []struct {
+		title string
+		cell
+	}{
+		{"A stall of", cell{length: 10 * second}},
+		{"A stall of", cell{length: 30 * second}},
+		{"2,500 calls/s, for", cell{spike: true, length: 30 * second}},
+		{"Errors that return at once, for", cell{outage: sim.Errors, length: 30 * second}},
+	} {
+		fmt.Fprintf(p.out, "\n%s %v:\n", o.title, o.length)
+		if err := p.recoveries(cs, fleets, o.cell); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(p.out, "\n2,500 calls/s, for %v:\n", 30*second)
-	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Spike, 30*second), p.recovery); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "\nErrors that return at once, for %v:\n", 30*second)
-	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Errors, 30*second), p.recovery); err != nil {
-		return err
-	}
-	return rows(p, "% of calls that succeed at 1 % / 10 % / 30 % errors; processes:", cs, shares(grid.Fleets, 0.01, 0.1, 0.3), p.success)
+	return p.successes("1 % / 10 % / 30 % errors", cs, shares(fleets, 0.01, 0.1, 0.3))
 }

@@ -1,8 +1,8 @@
-// Command tables prints the tables of docs/defaults-tables.md, in Markdown, each from
+// Command tables prints the tables of lab/battery/TABLES.md, in Markdown, each from
 // simulations that it runs.
 //
 //	go run ./lab/sim/internal/grid/tables [-seeds N] [-workers N] NAME...
-//	go run ./lab/sim/internal/grid/tables -page docs/defaults-tables.md [NAME...]
+//	go run ./lab/sim/internal/grid/tables -page lab/battery/TABLES.md [NAME...]
 //
 // Without a name it lists them; with -page it brings the tables of a page up to
 // date, all of them or those that are named. Times to recover are means over the seeds, in

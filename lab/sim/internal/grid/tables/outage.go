@@ -6,7 +6,6 @@ import (
 
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/lab/sim/internal/grid"
 )
 
 // short is where lull is slower than others: stalls of some seconds.
@@ -19,13 +18,9 @@ func short(p *printer) error {
 	cs := append([]sim.Contender{none(), zero}, aws...)
 	for _, n := range []int{1, 100, 10_000} {
 		fmt.Fprintf(p.out, "\n%s processes:\n", count(n))
-		var columns []column[grid.Cell]
+		var columns []column[cell]
 		for _, d := range lengths {
-			c := column[grid.Cell]{head: d.String()}
-			for _, load := range someLoads {
-				c.cells = append(c.cells, grid.Cell{Load: load, Processes: n, Outage: grid.Stall, Length: d})
-			}
-			columns = append(columns, c)
+			columns = append(columns, column[cell]{d.String(), atLoads(cell{processes: n, length: d})})
 		}
 		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; stall of:", cs, columns, p.recovery); err != nil {
 			return err
@@ -36,11 +31,11 @@ func short(p *printer) error {
 
 func presets(p *printer) error {
 	cs := append([]sim.Contender{zero}, battery.Presets()...)
-	err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages([]int{100, 10_000}, grid.Stall, stall), p.recovery)
-	if err != nil {
+	some := []int{100, 10_000}
+	if err := p.recoveries(cs, some, cell{length: stall}); err != nil {
 		return err
 	}
-	return rows(p, "% of calls that succeed at 1 % / 10 % errors; processes:", cs, shares([]int{100, 10_000}, 0.01, 0.1), p.success)
+	return p.successes("1 % / 10 % errors", cs, shares(some, 0.01, 0.1))
 }
 
 // A cure is something that the server does.
@@ -71,7 +66,7 @@ func server(p *printer) error {
 		names[i] = c.name
 	}
 	for _, load := range someLoads[1:] {
-		cell := grid.Cell{Load: load, Processes: 100_000, Outage: grid.Stall, Length: stall}
+		cell := cell{load: load, processes: 100_000, length: stall}
 		var columns []column[sim.Contender]
 		for _, c := range cs {
 			columns = append(columns, column[sim.Contender]{c.Name, []sim.Contender{c}})
@@ -87,11 +82,11 @@ func server(p *printer) error {
 
 // recoveryWith returns the time to recover with a cure, and the share of calls that succeed
 // in the minute after the outage.
-func (p *printer) recoveryWith(c sim.Contender, cell grid.Cell, cure cure) (string, error) {
+func (p *printer) recoveryWith(c sim.Contender, cell cell, cure cure) (string, error) {
 	var sum time.Duration
 	var succeeded, calls float64
 	for seed := range p.seeds {
-		s := cell.Scenario(grid.After)
+		s := cell.scenario()
 		cure.apply(&s.Services[0])
 		r, err := sim.Run(p.ctx, s, c, sim.Options{Seed: uint64(seed + 1)})
 		if err != nil {
@@ -101,7 +96,7 @@ func (p *printer) recoveryWith(c sim.Contender, cell grid.Cell, cure cure) (stri
 			return "never", nil
 		}
 		sum += r.Recovery.Time
-		from := int((grid.Before + cell.Length) / r.Series.Step)
+		from := int((before + cell.length) / r.Series.Step)
 		for i := from; i < from+int(time.Minute/r.Series.Step); i++ {
 			calls += r.Series.Calls[i]
 			succeeded += r.Series.Good[i] * r.Series.Calls[i]

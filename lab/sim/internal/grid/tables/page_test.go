@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func TestReplaced(t *testing.T) {
@@ -35,6 +37,19 @@ func TestMistakes(t *testing.T) {
 		err := run(p, c.page, c.names)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c, err, c.want)
+		}
+	}
+}
+
+func TestScenariosAreValid(t *testing.T) {
+	for _, s := range []sim.Scenario{
+		cell{load: 0.2, processes: 1, length: second}.scenario(),
+		cell{load: 0.95, processes: 100_000, spike: true, length: second}.scenario(),
+		cell{load: 0.8, processes: 1, outage: sim.Errors, length: second}.scenario(),
+		quiet{processes: 1, errors: 0.1, late: second, length: peaceTime}.scenario(),
+	} {
+		if err := s.Validate(); err != nil {
+			t.Errorf("%+v: %v", s, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/lab/sim/internal/grid"
 )
 
 func named(names ...string) ([]sim.Contender, error) {
@@ -27,41 +26,36 @@ func peace(p *printer) error {
 		return err
 	}
 	cs = append([]sim.Contender{none(), zero}, cs...)
-	return rows(p, "% of calls that succeed at 0.1 % / 1 % / 5 % / 10 % errors; processes:", cs, shares(grid.Fleets, grid.PeaceErrors...), p.success)
+	return p.successes("0.1 % / 1 % / 5 % / 10 % errors", cs, shares(fleets, 0.001, 0.01, 0.05, 0.1))
 }
 
 // lasting is peace for so long that no stock is left from the start.
 func lasting(p *printer) error {
-	columns := shares(grid.Fleets, 0.01, 0.05, 0.1)
+	columns := shares(fleets, 0.01, 0.05, 0.1)
 	for _, c := range columns {
 		for i := range c.cells {
-			c.cells[i].For = 2 * time.Hour
+			c.cells[i].length = 2 * time.Hour
 		}
 	}
-	return rows(p, "% of calls that succeed at 1 % / 5 % / 10 % errors; processes:", []sim.Contender{none(), zero}, columns, p.success)
+	return p.successes("1 % / 5 % / 10 % errors", []sim.Contender{none(), zero}, columns)
 }
 
-// hang is peace in which errors take longer than an attempt may.
+// hang compares the zero Policy with the two other rules about time-outs.
 func hang(p *printer) error {
-	return rows(p, "% of calls that succeed when 0.1 % / 1 % of attempts hang; processes:", timeoutRules(), hanging(), p.success)
-}
-
-// hanging is a column for each fleet: attempts that time out in peace.
-func hanging() []column[grid.Peace] {
-	columns := shares(grid.Fleets, 0.001, 0.01)
-	for _, c := range columns {
-		for i := range c.cells {
-			c.cells[i].After = 2 * second
-		}
-	}
-	return columns
-}
-
-// timeoutRules are the zero Policy and the two others that there are.
-func timeoutRules() []sim.Contender {
-	return []sim.Contender{
+	return hangs(p, []sim.Contender{
 		none(), zero,
 		idea("TimeoutsNever", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }),
 		idea("TimeoutsAlways", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways }),
+	})
+}
+
+// hangs is peace in which errors take longer than an attempt may.
+func hangs(p *printer, cs []sim.Contender) error {
+	columns := shares(fleets, 0.001, 0.01)
+	for _, c := range columns {
+		for i := range c.cells {
+			c.cells[i].late = 2 * second
+		}
 	}
+	return rows(p, "% of calls that succeed when 0.1 % / 1 % of attempts hang; processes:", cs, columns, p.success)
 }

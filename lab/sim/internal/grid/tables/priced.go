@@ -1,7 +1,6 @@
 package main
 
 import (
-	"sync"
 	"time"
 
 	"github.com/lullgo/lull/budget"
@@ -10,12 +9,11 @@ import (
 // priced is a bucket of two tokens, full at the start, that a success puts a tenth
 // into, and in which a retry after a time-out costs more than one token. Where there
 // is less than the price, the balance is spent with the probability of its share of
-// it, so that a price above the size of the bucket is not a prohibition.
+// it, so that a price above the size of the bucket is not a prohibition. It is for a run, which is
+// one goroutine.
 type priced struct {
 	timeout float64
-
-	mu     sync.Mutex // guards what follows
-	tokens float64
+	tokens  float64
 }
 
 const pricedSize = 2
@@ -28,15 +26,11 @@ func (*priced) Settle(time.Duration, budget.Receipt) {}
 
 func (b *priced) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success {
-		b.mu.Lock()
-		defer b.mu.Unlock()
 		b.tokens = min(b.tokens+budget.DefaultRatio, pricedSize)
 	}
 }
 
 func (b *priced) Withdraw(_ time.Duration, class budget.Class, random func() uint64) budget.Grant {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	price := 1.0
 	if class == budget.Timeout {
 		price = b.timeout
@@ -48,16 +42,12 @@ func (b *priced) Withdraw(_ time.Duration, class budget.Class, random func() uin
 	return budget.Grant{OK: true, Receipt: 1}
 }
 
-func (b *priced) Balance(time.Duration) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tokens
-}
+func (b *priced) Balance(time.Duration) float64 { return b.tokens }
 
 // An allowance is the default budget and a rule for time-outs, for a policy that
 // leaves them to the budget: an attempt that timed out is repeated only if some call
 // has been answered since it began, and paid a second time from a small account:
-// size tokens, full at the start, earn for each success. No size: it is paid once.
+// size tokens, full at the start, earn for each success. No size: it is paid once. It is for a run, too.
 type allowance struct {
 	name       string
 	size, earn float64
@@ -71,24 +61,17 @@ func (a allowance) open() budget.Budget {
 	return &allowed{Budget: b, allowance: a, tokens: a.size, answered: -2 * attemptTimeout}
 }
 
-// attemptTimeout is that of the grid's world. Who times out has begun so long ago.
-const attemptTimeout = time.Second
-
 type allowed struct {
 	budget.Budget
 	allowance
-
-	mu       sync.Mutex // guards what follows
 	tokens   float64
 	answered time.Duration
 }
 
 func (b *allowed) End(now time.Duration, success bool, last budget.Receipt, retries int) {
 	if success {
-		b.mu.Lock()
 		b.tokens = min(b.tokens+b.earn, b.size)
 		b.answered = now
-		b.mu.Unlock()
 	}
 	b.Budget.End(now, success, last, retries)
 }
@@ -97,8 +80,6 @@ func (b *allowed) Withdraw(now time.Duration, class budget.Class, random func() 
 	if class != budget.Timeout {
 		return b.Budget.Withdraw(now, class, random)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.answered <= now-attemptTimeout || b.size > 0 && b.tokens < 1 {
 		return budget.Grant{}
 	}

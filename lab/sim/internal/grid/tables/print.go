@@ -1,30 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
-	"github.com/lullgo/lull/lab/sim/internal/grid"
 )
 
-// fly does n pieces of work side by side and returns the first error.
+// fly does n pieces of work side by side and returns the error of the first that failed.
 func (p *printer) fly(n int, work func(i int) error) error {
-	var once sync.Once
-	var failed error
-	battery.Each(n, p.workers, func(i int) {
-		err := p.ctx.Err()
-		if err == nil {
-			err = work(i)
-		}
-		if err != nil {
-			once.Do(func() { failed = err })
+	errs := make([]error, n)
+	sim.Each(n, p.workers, func(i int) {
+		if errs[i] = p.ctx.Err(); errs[i] == nil {
+			errs[i] = work(i)
 		}
 	})
-	return failed
+	return cmp.Or(errs...)
 }
 
 // A column is a heading, and the cells under it. Strokes separate the entries of a row in it.
@@ -82,44 +76,61 @@ func lines[R, T any](p *printer, corner string, names []string, cs []R, columns 
 
 var someLoads = []float64{0.2, 0.8, 0.95}
 
-// outages is a column for each fleet, with an entry for each load.
-func outages(fleets []int, o grid.Outage, length time.Duration) []column[grid.Cell] {
-	var all []column[grid.Cell]
+// recoveries prints the times to recover from an outage at someLoads, with a column for each fleet.
+func (p *printer) recoveries(cs []sim.Contender, fleets []int, outage cell) error {
+	var columns []column[cell]
 	for _, n := range fleets {
-		c := column[grid.Cell]{head: count(n)}
-		for _, load := range someLoads {
-			c.cells = append(c.cells, grid.Cell{Load: load, Processes: n, Outage: o, Length: length})
-		}
+		outage.processes = n
+		columns = append(columns, column[cell]{count(n), atLoads(outage)})
+	}
+	return rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, columns, p.recovery)
+}
+
+// atLoads is a cell at each of someLoads.
+func atLoads(c cell) (all []cell) {
+	for _, c.load = range someLoads {
 		all = append(all, c)
 	}
 	return all
+}
+
+// successes prints the shares of calls that succeed in peace.
+func (p *printer) successes(at string, cs []sim.Contender, columns []column[quiet]) error {
+	return rows(p, "% of calls that succeed at "+at+"; processes:", cs, columns, p.success)
 }
 
 // shares is a column for each fleet, with an entry for each share of errors.
-func shares(fleets []int, errors ...float64) []column[grid.Peace] {
-	var all []column[grid.Peace]
+func shares(fleets []int, errors ...float64) []column[quiet] {
+	var all []column[quiet]
 	for _, n := range fleets {
-		c := column[grid.Peace]{head: count(n)}
+		c := column[quiet]{head: count(n)}
 		for _, e := range errors {
-			c.cells = append(c.cells, grid.Peace{Load: 0.8, Processes: n, Errors: e, For: grid.PeaceTime})
+			c.cells = append(c.cells, quiet{processes: n, errors: e, length: peaceTime})
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// recovery is the mean time to recover.
-func (p *printer) recovery(c sim.Contender, cell grid.Cell) (string, error) {
+// enough is how long things must have been normal in a flight that only measures when
+// they were.
+const enough = 12 * second
+
+func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 	var sum time.Duration
 	back := 0
-	for seed := range p.seeds {
-		r, err := grid.Recovery(p.ctx, c, cell, grid.After, uint64(seed+1))
+	for seed := range uint64(p.seeds) {
+		r, err := sim.Run(p.ctx, cell.scenario(), c, sim.Options{Seed: seed + 1, StopAfterRecovery: enough})
+		if err == nil && !r.Recovery.Recovered && r.End < before+cell.length+after {
+			// It ended in a dip after it had been well.
+			r, err = sim.Run(p.ctx, cell.scenario(), c, sim.Options{Seed: seed + 1})
+		}
 		if err != nil {
 			return "", err
 		}
-		if r.OK {
+		if r.Recovery.Recovered {
 			back++
-			sum += r.Time
+			sum += r.Recovery.Time
 		}
 	}
 	switch back {
@@ -135,20 +146,18 @@ func (p *printer) recovery(c sim.Contender, cell grid.Cell) (string, error) {
 const edgeSeeds = 8
 
 // longest is the longest that a policy takes until all is well for good.
-func (p *printer) longest(c sim.Contender, cell grid.Cell) (string, error) {
+func (p *printer) longest(c sim.Contender, cell cell) (string, error) {
 	var most time.Duration
-	seeds := max(p.seeds, edgeSeeds)
 	never := 0
-	for seed := range seeds {
-		r, err := grid.Fly(p.ctx, c, cell, uint64(seed+1))
+	for seed := range uint64(max(p.seeds, edgeSeeds)) {
+		r, err := sim.Run(p.ctx, cell.scenario(), c, sim.Options{Seed: seed + 1})
 		if err != nil {
 			return "", err
 		}
-		settled := grid.Settled(&r)
-		if !settled.OK {
+		if !r.Recovery.Recovered {
 			never++
 		}
-		most = max(most, settled.Time)
+		most = max(most, r.Recovery.Time)
 	}
 	if never > 0 {
 		return fmt.Sprintf("never (%d)", never), nil
@@ -157,14 +166,15 @@ func (p *printer) longest(c sim.Contender, cell grid.Cell) (string, error) {
 }
 
 // success is the share of calls that succeed in peace, in percent.
-func (p *printer) success(c sim.Contender, peace grid.Peace) (string, error) {
-	var sum grid.Success
-	for seed := range p.seeds {
-		s, err := grid.InPeace(p.ctx, c, peace, uint64(seed+1))
+func (p *printer) success(c sim.Contender, peace quiet) (string, error) {
+	var sum battery.Figures
+	for seed := range uint64(p.seeds) {
+		r, err := sim.Run(p.ctx, peace.scenario(), c, sim.Options{Seed: seed + 1})
 		if err != nil {
 			return "", err
 		}
-		sum = sum.Add(s)
+		f := battery.FiguresOf(&r)
+		sum.Good, sum.Calls = sum.Good+f.Good, sum.Calls+f.Calls
 	}
 	return percent(sum.Share()), nil
 }

@@ -1,21 +1,24 @@
-// Command shown prints the table of docs/probe.md: the servers of package servers, and an nginx
+// Command shown prints the table of docs/torture.md: the servers of package servers, and an nginx
 // in front of the plain one if nginx is installed, each on 127.0.0.1.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/probe"
 	"github.com/lullgo/lull/lab/torture/probe/internal/servers"
@@ -26,46 +29,32 @@ func main() {
 	defer stop()
 	serve := flag.String("serve", "", "serve lull, net/http or nginx until interrupted, and print the address")
 	flag.Parse()
-	if err := run(ctx, *serve); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	must.Main("shown", 1, func() error { return run(ctx, *serve) })
 }
 
 func run(ctx context.Context, serve string) error {
-	behind, err := servers.Lull()
-	if err != nil {
-		return err
-	}
-	lull, plain := httptest.NewServer(behind), httptest.NewServer(servers.Plain())
+	lull, plain := httptest.NewServer(must.Have(servers.Lull())), httptest.NewServer(servers.Plain())
 	defer lull.Close()
 	defer plain.Close()
 	type shown struct{ name, url string }
 	list := []shown{{"lull", lull.URL}, {"net/http", plain.URL}}
 	if nginx, err := exec.LookPath("nginx"); err == nil {
-		address, end, err := front(ctx, nginx, plain.Listener.Addr().String())
-		if err != nil {
-			return err
-		}
+		url, end := front(ctx, nginx, plain.Listener.Addr().String())
 		defer end()
-		list = append(list, shown{"nginx", "http://" + address})
+		list = append(list, shown{"nginx", url})
 	}
 	if serve != "" {
-		for _, s := range list {
-			if s.name == serve {
-				fmt.Println(s.url + servers.Orders)
-				<-ctx.Done()
-				return nil
-			}
+		i := slices.IndexFunc(list, func(s shown) bool { return s.name == serve })
+		if i < 0 {
+			return fmt.Errorf("there is no server %q", serve)
 		}
-		return fmt.Errorf("there is no server %q", serve)
+		fmt.Println(list[i].url + servers.Orders)
+		<-ctx.Done()
+		return nil
 	}
 	var cards []*torture.Card
 	for _, s := range list {
-		card, err := probe.Run(ctx, probe.Target{URL: s.url + servers.Orders, Post: servers.Payments, Slow: servers.Slow, Fail: servers.Fails}, probe.Options{})
-		if err != nil {
-			return err
-		}
+		card := must.Have(probe.Run(ctx, probe.Target{URL: s.url + servers.Orders, Post: servers.Payments, Slow: servers.Slow, Fail: servers.Fails}, probe.Options{}))
 		card.Name = s.name
 		cards = append(cards, card)
 	}
@@ -73,10 +62,7 @@ func run(ctx context.Context, serve string) error {
 	for _, c := range cards {
 		fmt.Printf(" %s |", c.Name)
 	}
-	fmt.Print("\n|---|")
-	for range cards {
-		fmt.Print("---|")
-	}
+	fmt.Print("\n|---|" + strings.Repeat("---|", len(cards)))
 	for i, r := range cards[0].Results {
 		fmt.Printf("\n| %s |", r.Case)
 		for _, c := range cards {
@@ -88,17 +74,11 @@ func run(ctx context.Context, serve string) error {
 }
 
 // front starts nginx with its limit of requests, in front of a server.
-func front(ctx context.Context, nginx, behind string) (address string, end func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	address = l.Addr().String()
-	l.Close()
-	folder, err := os.MkdirTemp("", "lull-probe-")
-	if err != nil {
-		return "", nil, err
-	}
+func front(ctx context.Context, nginx, behind string) (url string, end func()) {
+	var port int
+	must.Succeed(ports.Free(&port))
+	address := fmt.Sprint("127.0.0.1:", port)
+	folder := must.Have(os.MkdirTemp("", "lull-probe-"))
 	text := fmt.Sprintf(`daemon off; worker_processes 1; pid %[1]s/pid; error_log stderr crit;
 events {}
 http {
@@ -113,31 +93,26 @@ http {
 }
 `, folder, address, behind)
 	config := filepath.Join(folder, "nginx.conf")
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return "", nil, err
-	}
+	must.Succeed(os.WriteFile(config, []byte(text), 0o600))
 	cmd := exec.CommandContext(ctx, nginx, "-p", folder, "-c", config)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
+	server := must.Have(child.Start(cmd))
 	end = func() {
 		cmd.Process.Signal(os.Interrupt)
-		cmd.Wait()
+		<-server.Ended
 		os.RemoveAll(folder)
 	}
-	for range 100 {
+	err := server.Await(func() error {
 		resp, err := http.Get("http://" + address + servers.Fails)
 		if err == nil {
 			resp.Body.Close()
-			return address, end, nil
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		return err
+	}, 50*time.Millisecond, 5*time.Second)
+	if err != nil {
+		end()
+		must.Fail("nginx: %w", err)
 	}
-	end()
-	return "", nil, errors.New("nginx does not answer")
+	return "http://" + address, end
 }

@@ -1,0 +1,69 @@
+// Package child starts programs for tests and comparisons that end with this process, however it ends: then their standard input does.
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+)
+
+// A Child is a program that was started.
+type Child struct {
+	*exec.Cmd
+	In    io.WriteCloser // its standard input
+	Ended <-chan struct{}
+}
+
+// Start starts a program.
+func Start(cmd *exec.Cmd) (*Child, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cmd.Wait()
+	}()
+	return &Child{cmd, in, ended}, nil
+}
+
+// HasEnded reports whether it has.
+func (c *Child) HasEnded() bool {
+	select {
+	case <-c.Ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Await asks ready every now and then, until it returns nil. It returns an error if the program has ended, or the time is over.
+func (c *Child) Await(ready func() error, every, within time.Duration) (err error) {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(every) {
+		if c.HasEnded() {
+			return errors.New("it has ended")
+		}
+		if err = ready(); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("it does not answer: %w", err)
+}
+
+// CloseInput closes its standard input, and waits until it has ended.
+func (c *Child) CloseInput() {
+	c.In.Close()
+	<-c.Ended
+}
+
+// Kill kills it, and waits until it has ended.
+func (c *Child) Kill() {
+	c.Process.Kill()
+	<-c.Ended
+}
