@@ -2,9 +2,8 @@ package sqltest
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -31,7 +30,6 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		file := t.TempDir() + "/other"
 		exec(t, db, "CREATE TABLE ledger (id INT); ATTACH '"+file+"' AS other; CREATE TABLE other.t (id INT)")
-		var locker atomic.Pointer[sql.Conn]
 		holder, err := sqlite.Open("file:" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -52,13 +50,10 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 				t.Fatal(err)
 			}
-			locker.Store(conn)
-			free := func() {
-				if c := locker.Swap(nil); c != nil {
-					c.ExecContext(context.Background(), "ROLLBACK")
-					c.Close()
-				}
-			}
+			free := sync.OnceFunc(func() {
+				conn.ExecContext(context.Background(), "ROLLBACK")
+				conn.Close()
+			})
 			d := newDependency(t, patient, lull.WithObserver(onRetry(free)))
 			_, err = lullsql.Exec(t.Context(), d, db, x.query)
 			free()
