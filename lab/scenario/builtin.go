@@ -18,7 +18,7 @@ var library embed.FS
 // need those before it to be understood. They are fresh copies, which the caller may change.
 func BuiltIn() []sim.Scenario {
 	files, _ := fs.Sub(library, "scenarios") // which cannot fail, nor can the pattern
-	names, _ := fs.Glob(files, "*.yaml") // sorted by the numbers they begin with
+	names, _ := fs.Glob(files, "*.yaml")     // sorted by the numbers they begin with
 	var all []sim.Scenario
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
