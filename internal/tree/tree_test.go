@@ -249,3 +249,27 @@ func must[T any](made T, err error) T {
 	}
 	return made
 }
+
+// What code makes is written as JSON, which is read as the same.
+func TestTreesOfCode(t *testing.T) {
+	n := NewMap().Set("a", "x").Set("b", 2).Set("c", int64(3)).Set("d", 0.5).Set("e", 1e300).Set("f", true).
+		Set("g", (*Node)(nil)).SetIf(false, "h", 1).SetIf(true, "i", ListOf(Int(1), NewMap().Set("j", "y")))
+	const want = `{"a":"x","b":2,"c":3,"d":0.5,"e":1e+300,"f":true,"i":[1,{"j":"y"}]}`
+	again, err := ParseJSON(n.JSON())
+	if err != nil || string(n.Compact()) != want || string(again[0].Compact()) != want {
+		t.Fatalf("%s, and read again %v, %v; want %s", n.Compact(), again, err, want)
+	}
+	if n := again[0]; n.Count() != 8 || len(n.Values()) != 7 || !n.Any((*Node).Scalar) || n.Get("i").Any(func(n *Node) bool { return n.Kind == Text }) {
+		t.Errorf("%d single values", n.Count())
+	}
+	i := again[0].Get("i")
+	if i.Elements()[1].Get("j").Text != "y" || i.Get("j") != nil || i.Get("j").Get("k") != nil || i.Get("j").Elements() != nil {
+		t.Errorf("%s", i.Compact())
+	}
+	o, read := new(Reader).Object(again[0], "p"), ""
+	o.Each(func(name string, n *Node, path string) { read += name + " is " + path + ", " })
+	if read != "a is p.a, b is p.b, c is p.c, d is p.d, e is p.e, f is p.f, i is p.i, " || o.Field("i") != i || o.Object("none") != nil {
+		t.Errorf("%s", read)
+	}
+	o.Object("none").Each(func(string, *Node, string) { t.Error("nothing has a field") })
+}
