@@ -224,26 +224,6 @@ func TestAPanicGivesEverythingBack(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Timeouts: lull.TimeoutsAlways})
-		n := 0
-		err := lull.Run(t.Context(), d, func(ctx context.Context) error {
-			if n++; n > 1 {
-				return nil
-			}
-			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) != time.Second {
-				t.Errorf("the attempt's deadline is %v, %v", deadline, ok)
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		if err != nil || n != 2 {
-			t.Errorf("%d attempts, %v", n, err)
-		}
-	})
-}
-
 func TestWaitingHoldsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{
@@ -263,57 +243,34 @@ func TestWaitingHoldsNoPermit(t *testing.T) {
 func TestTheConcurrencyLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		maxWait time.Duration
-		err     error
+		end     func(context.Context) (context.Context, context.CancelFunc)
+		want    error
 		at      time.Duration
 	}{
-		"refuses at once":    {0, lull.ErrLimited, 0},
-		"waits in vain":      {time.Second, lull.ErrLimited, time.Second},
-		"waits for its turn": {3 * time.Second, nil, 2 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: c.maxWait}})
-				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
-				synctest.Wait()
-				start := time.Now()
-				err := lull.Run(t.Context(), d, func(context.Context) error { return nil })
-				if !errors.Is(err, c.err) || time.Since(start) != c.at {
-					t.Errorf("%v after %v; want %v after %v", err, time.Since(start), c.err, c.at)
-				}
-				time.Sleep(time.Minute)
-				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
-					t.Errorf("%d places are still taken", n)
-				}
-			})
-		})
-	}
-}
-
-func TestACallerThatLeavesTheLine(t *testing.T) {
-	for name, c := range map[string]struct {
-		end  func(context.Context) (context.Context, context.CancelFunc)
-		want error
-	}{
-		"goes away": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+		"refuses at once":    {0, context.WithCancel, lull.ErrLimited, 0},
+		"waits in vain":      {time.Second, context.WithCancel, lull.ErrLimited, time.Second},
+		"waits for its turn": {3 * time.Second, context.WithCancel, nil, 2 * time.Second},
+		"goes away": {time.Minute, func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
 			return ctx, cancel
-		}, context.Canceled},
-		"runs out of time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+		}, context.Canceled, time.Second},
+		"runs out of time": {time.Minute, func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
-		}, lull.ErrDeadline},
+		}, lull.ErrDeadline, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: c.maxWait}, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
 				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
 				synctest.Wait()
 				ctx, cancel := c.end(t.Context())
 				defer cancel()
 				start := time.Now()
-				err := lull.Run(ctx, d, func(context.Context) error { t.Error("called without room"); return nil })
-				if !errors.Is(err, c.want) || time.Since(start) != time.Second {
-					t.Errorf("%v after %v", err, time.Since(start))
+				called := false
+				err := lull.Run(ctx, d, func(context.Context) error { called = true; return nil })
+				if !errors.Is(err, c.want) || called != (c.want == nil) || time.Since(start) != c.at {
+					t.Errorf("%v after %v, called: %v; want %v after %v", err, time.Since(start), called, c.want, c.at)
 				}
 				time.Sleep(time.Minute)
 				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
