@@ -97,8 +97,6 @@ func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
 // attemptRandom is the randomness of one attempt, which many services have no use for.
 type attemptRandom struct{ key, n uint64 }
 
-func (l attemptRandom) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
-
 // sendPlain sends an attempt to a service that has as many workers as it takes: when it
 // will answer is known at once, and no job is needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lullgo/lull/internal/saturating"
@@ -180,7 +181,7 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			return ci
 		}
 	}
-	w.at(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.at(saturating.Add(w.now, cmp.Or(p.def.DialTimeout, 30*time.Second)), eventDialOverdue, c.gen, ci)
 	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
@@ -437,7 +438,7 @@ func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 // keepPort is what closing costs the process that does it.
 func (w *world) keepPort(p *pool) {
 	if p.def.Ports > 0 {
-		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+		p.closed = append(p.closed, saturating.Add(w.now, cmp.Or(p.def.TimeWait, time.Minute)))
 	}
 }
 

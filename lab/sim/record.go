@@ -268,5 +268,3 @@ func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
 		}
 	}
 }
-
-func (t *tally) tick() { t.Backlog = append(t.Backlog, float64(t.Sent-t.Handled-t.Dead)) }

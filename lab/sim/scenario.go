@@ -483,10 +483,6 @@ func (s *Scenario) service(name string) *Service {
 // none reports whether there are no arrivals.
 func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
 
-func (p *Pool) dialTimeout() time.Duration { return cmp.Or(p.DialTimeout, 30*time.Second) }
-
-func (p *Pool) timeWait() time.Duration { return cmp.Or(p.TimeWait, time.Minute) }
-
 func (c *Connections) backlog() int { return cmp.Or(c.Backlog, 4096) }
 
 // fullFor is how long it takes to fill the buffer of a connection.

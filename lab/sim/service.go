@@ -528,7 +528,7 @@ func (s *service) servePlain(w *world, at time.Duration, l attemptRandom) (verdi
 	h := &s.hosts[0]
 	var src draw.Source
 	if s.random {
-		src = l.source()
+		src = draw.From(draw.Mix(l.key, l.n))
 		if len(s.hosts) > 1 {
 			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
 		}
