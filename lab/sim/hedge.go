@@ -57,7 +57,6 @@ func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
 	}
 }
 
-// askForHedge asks for one more attempt of a call.
 func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {

@@ -159,7 +159,6 @@ func (w *world) dialFor(p *pool, k uint32, j *job) {
 	w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
 }
 
-// room reports whether p may dial.
 func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
 
 // dial begins a new connection, for an attempt (a job, plus one) or for whoever waits.
@@ -212,7 +211,6 @@ func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
 }
 
-// continueConnection works off an event of a connection.
 func (w *world) continueConnection(what int, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {

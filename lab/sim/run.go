@@ -276,7 +276,6 @@ func (w *world) handle(d uint64) bool {
 	return true
 }
 
-// endStep counts what there is at the end of a step of the time series.
 func (w *world) endStep() {
 	var queued, busy int
 	for _, s := range w.services {

@@ -470,7 +470,6 @@ func (s *Scenario) window() time.Duration {
 	return w
 }
 
-// service returns the service of that name; nil if there is none.
 func (s *Scenario) service(name string) *Service {
 	for i := range s.Services {
 		if s.Services[i].Name == name {
@@ -480,7 +479,6 @@ func (s *Scenario) service(name string) *Service {
 	return nil
 }
 
-// none reports whether there are no arrivals.
 func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
 
 func (c *Connections) backlog() int { return cmp.Or(c.Backlog, 4096) }

@@ -18,7 +18,6 @@ const stall = 10 * second
 
 var zero = sim.Contender{Name: "the zero Policy"}
 
-// none is a client without retries.
 func none() sim.Contender {
 	c, err := battery.Preset("none")
 	if err != nil {
