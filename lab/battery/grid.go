@@ -57,7 +57,6 @@ func (c cell) name() string {
 	return fmt.Sprintf("grid-%s%v-l%v-p%d", c.outage, c.long, c.load, c.processes)
 }
 
-// parts describe the cell's world.
 func (c cell) parts() []part {
 	rate := 1000 * c.load
 	parts := []part{api(rate, c.processes), within(c.within())}

@@ -13,7 +13,6 @@ import (
 // policy is that of ours. Tests wait less.
 var policy = queue.Policy()
 
-// ours is a queue.Consumer with queue.Policy.
 func ours(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error) {
 	conn, js, err := connect(at.url)
 	if err != nil {

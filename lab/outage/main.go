@@ -130,7 +130,6 @@ func compare(ctx context.Context, s setting, progress io.Writer) ([]result, erro
 	}
 }
 
-// live is the life of one consumer through the outage.
 func live(ctx context.Context, s setting, c consumer, url string, index int, began time.Time) (result, error) {
 	at := place{url: url, stream: fmt.Sprintf("S%d", index), subject: fmt.Sprintf("work%d.new", index), workers: s.workers}
 	conn, js, err := connect(url)

@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startServer starts a NATS server with JetStream on 127.0.0.1, in a folder of its own.
 func startServer() (url string, shutdown func(), err error) {
 	dir, err := os.MkdirTemp("", "lull-outage")
 	if err != nil {

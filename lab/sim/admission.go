@@ -106,7 +106,6 @@ func (w *world) passGate(i uint32, j *job) (answer time.Duration) {
 	return at
 }
 
-// gateDecided continues an attempt that waited at the gate.
 func (w *world) gateDecided(i uint32, j *job) {
 	w.services[j.service].hosts[j.host].stand--
 	if d := w.visitors.at(j.visitor - 1).decision; d.Outcome == admission.Refused {

@@ -87,7 +87,6 @@ func lucky(key uint32, now time.Duration) float64 {
 	return draw.Unit(draw.Mix(uint64(now), uint64(key)))
 }
 
-// foundInCache reports whether the nth call of j needs not be made.
 func (w *world) foundInCache(s *service, j *job, n int) bool {
 	c := s.caches[n]
 	if c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed {
@@ -98,7 +97,6 @@ func (w *world) foundInCache(s *service, j *job, n int) bool {
 	return false
 }
 
-// fillCache stores what the latest call of j has returned.
 func (w *world) fillCache(s *service, j *job) {
 	if n := int(j.hop) - 1; s.caches[n] != nil && !s.hosts[0].now(w.now).flushed {
 		s.caches[n].store(s.caches[n].key(j, n), w.now)

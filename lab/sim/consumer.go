@@ -140,7 +140,6 @@ func (w *world) fetchMessages(c *consumer) {
 	w.handOutMessages(c.topic)
 }
 
-// beginDeliveries is the beginning of deliveries that were handed out at once.
 func (w *world) beginDeliveries(c *consumer, got []uint32) {
 	t := c.topic
 	for _, i := range got {
@@ -289,7 +288,6 @@ func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 	w.conclude(i, x, r)
 }
 
-// tryRefused is the end of a try that the engine refused before the handler ran.
 func (w *world) tryRefused(k uint32, f *flight, why engine.Reason) {
 	i := f.parent
 	x := w.deliveries.at(i)

@@ -163,7 +163,6 @@ func (t *timeline) finish(now, work time.Duration) time.Duration {
 	}
 }
 
-// changeFault is the beginning or end of a fault at a host.
 func (s *service) changeFault(w *world, i int) {
 	h := &s.hosts[i]
 	x := h.now(w.now)

@@ -60,7 +60,6 @@ func (w *world) stillPaused(i uint32, j *job) bool {
 	return true
 }
 
-// exhaustMemory crashes a host that has no memory left.
 func (w *world) exhaustMemory(s *service, i uint32) {
 	h := &s.hosts[i]
 	w.rec.count(w.now, &w.rec.totals.OutOfMemory)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -56,7 +57,6 @@ func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
 	}
 }
 
-// askForHedge asks for one more attempt of a call.
 func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {
@@ -64,7 +64,7 @@ func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 		return
 	}
 	r := &racer{}
-	beside := c.flying() > 0
+	beside := slices.ContainsFunc(c.racers, func(r *racer) bool { return r.flies })
 	step := c.call.Hedge(w.now, &r.HedgedAttempt, w.random)
 	if step.Done {
 		w.endRace(i, f, c, step)
@@ -78,15 +78,6 @@ func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 		w.rec.count(w.now, &w.rec.totals.Hedges)
 	}
 	w.sendRacer(i, f, c, r, beside)
-}
-
-func (c *contest) flying() (n int) {
-	for _, r := range c.racers {
-		if r.flies {
-			n++
-		}
-	}
-	return n
 }
 
 // racerEnded is the end of one attempt, g, of a call that may be hedged.

@@ -39,7 +39,6 @@ type outbox struct {
 	restart   time.Duration // when the host is up again after its latest crash
 }
 
-// newLinks connects the processes of a fleet.
 func (w *world) newLinks(o *origin, from *service, key uint64) *links {
 	l := &links{def: &o.fleet.Link, from: from, key: draw.Mix(key, 1<<41+uint64(o.index)), each: make([]link, o.processes)}
 	for p := range l.each {
@@ -283,7 +282,6 @@ func (b *outbox) settle(w *world) {
 	w.rec.links.Most = max(w.rec.links.Most, int64(b.bytes))
 }
 
-// buffered is how many bytes of messages wait at h.
 func (w *world) buffered(h *host) int {
 	if h.box.perSecond > 0 {
 		h.box.settle(w)

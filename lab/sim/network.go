@@ -13,7 +13,6 @@ import (
 // sendAttempt carries the request of an attempt that has begun to the service.
 func (w *world) sendAttempt(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.timeoutAt(f)) }
 
-// timeoutAt is when the attempt that begins now times out.
 func (w *world) timeoutAt(f *flight) time.Duration {
 	return saturating.Add(w.now, f.call.Timeout(w.now))
 }
@@ -97,8 +96,6 @@ func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
 // attemptRandom is the randomness of one attempt, which many services have no use for.
 type attemptRandom struct{ key, n uint64 }
 
-func (l attemptRandom) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
-
 // sendPlain sends an attempt to a service that has as many workers as it takes: when it
 // will answer is known at once, and no job is needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
@@ -148,7 +145,6 @@ type visit struct {
 	at  outlier.Endpoint
 }
 
-// chooseHost chooses the host for the nth attempt of a call, which flight i makes.
 func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Source) uint32 {
 	if !o.chooses {
 		return uint32(src.Below(uint64(len(o.target.hosts))))
@@ -204,7 +200,6 @@ func (w *world) ejected(c outlier.Change) {
 	}
 }
 
-// reportOutcome reports how the attempt of flight i ended.
 func (w *world) reportOutcome(i uint32, outcome outlier.Outcome) {
 	v, ok := w.visits[i]
 	if !ok {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lullgo/lull/internal/saturating"
@@ -158,7 +159,6 @@ func (w *world) dialFor(p *pool, k uint32, j *job) {
 	w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
 }
 
-// room reports whether p may dial.
 func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
 
 // dial begins a new connection, for an attempt (a job, plus one) or for whoever waits.
@@ -180,7 +180,7 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 			return ci
 		}
 	}
-	w.at(saturating.Add(w.now, p.def.dialTimeout()), eventDialOverdue, c.gen, ci)
+	w.at(saturating.Add(w.now, cmp.Or(p.def.DialTimeout, 30*time.Second)), eventDialOverdue, c.gen, ci)
 	w.requestConnection(ci, c, p, w.now)
 	return ci
 }
@@ -211,7 +211,6 @@ func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
 }
 
-// continueConnection works off an event of a connection.
 func (w *world) continueConnection(what int, ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	switch what {
@@ -437,7 +436,7 @@ func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 // keepPort is what closing costs the process that does it.
 func (w *world) keepPort(p *pool) {
 	if p.def.Ports > 0 {
-		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+		p.closed = append(p.closed, saturating.Add(w.now, cmp.Or(p.def.TimeWait, time.Minute)))
 	}
 }
 

@@ -222,7 +222,6 @@ func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 	s.queue, s.busy, s.open = queue, busy, open
 }
 
-// moreToSee reports whether the run has more to show.
 func (r *recorder) moreToSee(now time.Duration) bool {
 	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
 		return true
@@ -268,5 +267,3 @@ func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
 		}
 	}
 }
-
-func (t *tally) tick() { t.Backlog = append(t.Backlog, float64(t.Sent-t.Handled-t.Dead)) }

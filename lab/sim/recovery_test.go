@@ -85,7 +85,6 @@ func TestRecoveryWithoutAnAfterwards(t *testing.T) {
 	} {
 		r := recorded(allBut([2]int{10, 40}), f)
 		want(t, name, r.recovery(40*sec), Recovery{})
-		want(t, name+": the warm-up ends before it", min(30*sec, r.from), 10*sec)
 	}
 	s := &Scenario{Horizon: 40 * sec, Services: []Service{{}}}
 	want(t, "no fault", newRecorder(s).recovery(40*sec), Recovery{})
@@ -109,6 +108,8 @@ func TestRampsDisturbOnlyBeyondCapacity(t *testing.T) {
 		{"a spike that nothing bounds", spike, Service{Time: fixed(100 * millisecond)}, 40 * sec, 0},
 		{"a slope", slope, Service{Hosts: 2, Workers: 1, Time: fixed(100 * millisecond)}, 15 * sec, 25 * sec},
 		{"the end of the calls", []RampPoint{{0, 1}, {20 * sec, 1}, {20 * sec, 0}}, Service{Workers: 2, Time: fixed(100 * millisecond)}, 40 * sec, 0},
+		{"a day that the service can bear, beside a stall", []RampPoint{{0, 1}, {15 * sec, 1.9}, {30 * sec, 1}},
+			Service{Workers: 2, Time: fixed(100 * millisecond), Faults: []Fault{{Kind: Stall, At: 10 * sec, For: 2 * sec}}}, 10 * sec, 12 * sec},
 		{"more from then on", []RampPoint{{20 * sec, 1}, {20 * sec, 3}}, Service{Workers: 2, Time: fixed(100 * millisecond)}, 20 * sec, 0},
 	} {
 		s := &Scenario{Horizon: 40 * sec, Services: []Service{c.service}, Fleets: []Fleet{{Arrivals: Arrivals{Rate: 10, Ramp: c.ramp}}}}
@@ -128,19 +129,6 @@ func TestRampsDisturbOnlyBeyondCapacity(t *testing.T) {
 	from, to := s.disturbance()
 	want(t, "layers: from", from, 5*sec)
 	want(t, "layers: to", to, 8*sec)
-}
-
-// A day whose peak the service can bear is no disturbance beside a stall.
-func TestADayIsNoFault(t *testing.T) {
-	const sec = time.Second
-	s := &Scenario{
-		Horizon:  40 * sec,
-		Services: []Service{{Workers: 2, Time: fixed(100 * millisecond), Faults: []Fault{{Kind: Stall, At: 10 * sec, For: 2 * sec}}}},
-		Fleets:   []Fleet{{Arrivals: Arrivals{Rate: 10, Ramp: []RampPoint{{0, 1}, {15 * sec, 1.9}, {30 * sec, 1}}}}},
-	}
-	from, to := s.disturbance()
-	want(t, "from", from, 10*sec)
-	want(t, "to", to, 12*sec)
 }
 
 // When calls end, there is nothing left that could fail.

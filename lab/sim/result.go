@@ -224,7 +224,6 @@ type MessageEnd struct {
 	Reason   engine.Reason // of a dead letter; Success: it was handled
 }
 
-// result is everything, of a run that ended at the given time.
 func (r *recorder) result(end time.Duration) Result {
 	busiest := 0
 	for i := range r.loads {
@@ -329,7 +328,6 @@ func latencyOf(h *latency.Histogram) Latency {
 	}
 }
 
-// result is that of the fleet, in a run that ended at the given time.
 func (t *callTally) result(r *recorder, end time.Duration) FleetResult {
 	f := FleetResult{Name: t.name, Totals: t.totals, Latency: latencyOf(&t.latency)}
 	f.Totals.ends(&t.reasons)
@@ -383,7 +381,6 @@ func (r *recorder) series(l *load, end time.Duration) Series {
 	return s
 }
 
-// result is everything, of a run that ended at the given time.
 func (t *tally) result(end time.Duration) TopicResult {
 	r := t.TopicResult
 	r.Backlog = slices.Clone(r.Backlog)

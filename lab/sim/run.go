@@ -276,7 +276,6 @@ func (w *world) handle(d uint64) bool {
 	return true
 }
 
-// endStep counts what there is at the end of a step of the time series.
 func (w *world) endStep() {
 	var queued, busy int
 	for _, s := range w.services {
@@ -287,7 +286,7 @@ func (w *world) endStep() {
 	}
 	w.rec.endStep(w.now, queued, busy, w.open)
 	for _, t := range w.topics {
-		t.tally.tick()
+		t.tally.Backlog = append(t.tally.Backlog, float64(t.tally.Sent-t.tally.Handled-t.tally.Dead))
 	}
 	if next := w.now + w.s.step(); next <= w.s.Horizon {
 		w.at(next, eventStepEnd, 0, 0)

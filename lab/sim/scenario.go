@@ -470,7 +470,6 @@ func (s *Scenario) window() time.Duration {
 	return w
 }
 
-// service returns the service of that name; nil if there is none.
 func (s *Scenario) service(name string) *Service {
 	for i := range s.Services {
 		if s.Services[i].Name == name {
@@ -480,12 +479,7 @@ func (s *Scenario) service(name string) *Service {
 	return nil
 }
 
-// none reports whether there are no arrivals.
 func (a *Arrivals) none() bool { return reflect.ValueOf(*a).IsZero() }
-
-func (p *Pool) dialTimeout() time.Duration { return cmp.Or(p.DialTimeout, 30*time.Second) }
-
-func (p *Pool) timeWait() time.Duration { return cmp.Or(p.TimeWait, time.Minute) }
 
 func (c *Connections) backlog() int { return cmp.Or(c.Backlog, 4096) }
 

@@ -96,7 +96,6 @@ const (
 	jobConnecting // its process has no connection for it yet
 )
 
-// callerGone reports whether the caller of j waits no longer.
 func (w *world) callerGone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
 
 // jobArrives is the arrival of a job. It returns when the response will leave, if that
@@ -157,7 +156,6 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 	return verdictOK, now
 }
 
-// drawFailure fails a share of the attempts, by chance.
 func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
 	if x.errors >= 0 {
 		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
@@ -397,7 +395,6 @@ func (w *world) countEffect(s *service, o *origin, op, call uint64) {
 	}
 }
 
-// freeWorker gives a worker back, who takes what waits.
 func (w *world) freeWorker(s *service, h uint32) {
 	s.hosts[h].busy--
 	w.fillWorkers(s, h)
@@ -480,7 +477,6 @@ func (h *host) owed(workers int) time.Duration {
 	return part
 }
 
-// cancelAttempt stops what is done for the latest attempt of f.
 func (w *world) cancelAttempt(f *flight) {
 	s := w.origins[f.origin].target
 	if f.job >= w.jobs.used { // no job yet, or never any
@@ -528,7 +524,7 @@ func (s *service) servePlain(w *world, at time.Duration, l attemptRandom) (verdi
 	h := &s.hosts[0]
 	var src draw.Source
 	if s.random {
-		src = l.source()
+		src = draw.From(draw.Mix(l.key, l.n))
 		if len(s.hosts) > 1 {
 			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
 		}

@@ -176,7 +176,6 @@ func (f *finder) boundary(ctx context.Context, hint, least int, passes func(floa
 	return low
 }
 
-// comesBack flies the contender at a load and an outage, maybe with a time without callers.
 func (f *finder) comesBack(ctx context.Context, load float64, outage time.Duration, helped bool) bool {
 	if f.err != nil {
 		return false

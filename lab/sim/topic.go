@@ -33,7 +33,6 @@ type topic struct {
 	tally   tally
 }
 
-// extends reports whether consumers extend their leases.
 func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
 // crowd is what runs in one process of the topic's, at first: nothing.
@@ -120,7 +119,6 @@ func (w *world) handOutMessages(t *topic) {
 	}
 }
 
-// deliverNext gives c the message that comes first.
 func (w *world) deliverNext(t *topic, c *consumer) uint32 {
 	k := t.next.of[0]
 	m := w.messages.at(k)

@@ -29,15 +29,6 @@ func messages(long time.Duration, faults ...Fault) Scenario {
 	}
 }
 
-// attempts is a policy of so many attempts after the wait, with neither budget nor breaker.
-func attempts(n int, wait time.Duration) lull.Policy {
-	return lull.Policy{
-		Attempts: n, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout,
-		Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Jitter: backoff.None},
-		Budget:  budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
-	}
-}
-
 // topicOf flies p and returns what became of the only topic.
 func topicOf(t *testing.T, s Scenario, c Contender) TopicResult {
 	t.Helper()
@@ -60,7 +51,7 @@ func wantTopic(t *testing.T, what string, got any, want any) {
 
 // All is well: each message is handled once, at once.
 func TestMessagesAreHandled(t *testing.T) {
-	r := topicOf(t, messages(time.Minute), Contender{Policy: attempts(3, time.Second)})
+	r := topicOf(t, messages(time.Minute), Contender{Policy: retrying(3, time.Second)})
 	wantTopic(t, "handled of sent", [2]int64{r.Handled, r.Sent}, [2]int64{60, 60})
 	wantTopic(t, "attempts", r.Attempts, int64(60))
 	wantTopic(t, "longest", r.Latency.Max, 10*millisecond)
@@ -70,11 +61,11 @@ func TestMessagesAreHandled(t *testing.T) {
 // A message whose attempts fail comes again after the policy's waits, and is dead after the
 // last.
 func TestMessagesDie(t *testing.T) {
-	r := topicOf(t, messages(10*time.Second, Fault{Kind: Errors, At: 0, For: time.Hour}), Contender{Policy: attempts(3, time.Second)})
+	r := topicOf(t, messages(10*time.Second, Fault{Kind: Errors, At: 0, For: time.Hour}), Contender{Policy: retrying(3, time.Second)})
 	wantTopic(t, "dead of sent", [2]int64{r.Dead, r.Sent}, [2]int64{10, 10})
 	wantTopic(t, "attempts", r.Attempts, int64(30))
 	wantTopic(t, "reasons", r.Reasons, map[string]int64{"attempts_exhausted": 10})
-	r = topicOf(t, messages(10*time.Second, Fault{Kind: Errors, At: 0, For: 5500 * millisecond}), Contender{Policy: attempts(10, time.Second)})
+	r = topicOf(t, messages(10*time.Second, Fault{Kind: Errors, At: 0, For: 5500 * millisecond}), Contender{Policy: retrying(10, time.Second)})
 	wantTopic(t, "handled of sent", [2]int64{r.Handled, r.Sent}, [2]int64{10, 10})
 	wantTopic(t, "attempts", r.Attempts, int64(10+5+4+3+2+1))
 	wantTopic(t, "during the outage", r.Disturbed, int64(5+4+3+2+1))
@@ -88,7 +79,7 @@ func TestKilledConsumers(t *testing.T) {
 	s := messages(1100 * millisecond) // one message, at 1 s
 	s.Services[0].Time = fixed(5 * time.Minute)
 	s.Topics[0].Consumers = Consumers{Lease: 30 * time.Second, Kills: []Kill{{At: 36 * time.Second, For: time.Second}}}
-	all, err := Run(t.Context(), s, Contender{Policy: attempts(3, time.Second)}, Options{})
+	all, err := Run(t.Context(), s, Contender{Policy: retrying(3, time.Second)}, Options{})
 	if err != nil || all.Totals.Duplicates != 1 {
 		t.Errorf("%d operations were repeated, want that of the killed handler: %v", all.Totals.Duplicates, err)
 	}
@@ -97,12 +88,12 @@ func TestKilledConsumers(t *testing.T) {
 	wantTopic(t, "handled", fmt.Sprint(r.Handled, r.Lapsed, r.Attempts, r.Latency.Max), fmt.Sprint(1, 1, 2, time.Minute+time.Second+5*time.Minute))
 
 	s.Topics[0].Consumers.Kills[0] = Kill{At: 2 * time.Second, For: time.Second, Every: 2 * time.Minute}
-	r = topicOf(t, s, Contender{Policy: attempts(3, time.Second)})
+	r = topicOf(t, s, Contender{Policy: retrying(3, time.Second)})
 	wantTopic(t, "killed each time", fmt.Sprint(r.Dead, r.Reasons), fmt.Sprint(1, map[string]int64{"crashed": 1}))
 
 	// Where leases cannot be extended a handler ends before its own does.
 	s.Topics[0].Consumers.Kills, s.Topics[0].Broker.FixedLeases = nil, true
-	r = topicOf(t, s, Contender{Policy: attempts(3, time.Second)})
+	r = topicOf(t, s, Contender{Policy: retrying(3, time.Second)})
 	wantTopic(t, "cut off", fmt.Sprint(r.Dead, r.Attempts, r.Lapsed), "1 3 0")
 }
 
@@ -114,7 +105,7 @@ func TestAStaleReceiptSettlesNothing(t *testing.T) {
 		s := messages(time.Minute)
 		s.Topics[0].Broker.FixedLeases = true
 		s.Topics[0].Consumers = Consumers{Processes: 2, Lease: time.Second}
-		w, err := newWorld(&s, Contender{Policy: attempts(3, time.Second)}, Options{Seed: 1})
+		w, err := newWorld(&s, Contender{Policy: retrying(3, time.Second)}, Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +140,7 @@ func TestPoison(t *testing.T) {
 		s := messages(10 * time.Minute)
 		s.Topics[0].Poison = Poison{Share: 0.01, Kills: kills}
 		s.Topics[0].Consumers.Processes = 3
-		r := topicOf(t, s, Contender{Policy: attempts(4, time.Second)})
+		r := topicOf(t, s, Contender{Policy: retrying(4, time.Second)})
 		why := map[bool]string{false: "attempts_exhausted", true: "crashed"}[kills]
 		wantTopic(t, "all", r.Handled+r.Dead, r.Sent)
 		wantTopic(t, "dead", r.Reasons, map[string]int64{why: r.Dead})
@@ -165,10 +156,10 @@ func TestPoison(t *testing.T) {
 // A handler that sleeps with its message in hand gives up when the lease is over.
 func TestHeldMessages(t *testing.T) {
 	s := messages(1100*millisecond, Fault{Kind: Errors, At: 0, For: 40 * time.Second})
-	c := Contender{Policy: attempts(10, 20*time.Second), Holds: true}
+	c := Contender{Policy: retrying(10, 20*time.Second), Holds: true}
 	r := topicOf(t, s, c)
 	wantTopic(t, "held too long", fmt.Sprint(r.Dead, r.Attempts, r.Lapsed, r.Reasons), "1 2 0 map[deadline:1]")
-	c.Policy = attempts(3, time.Second)
+	c.Policy = retrying(3, time.Second)
 	r = topicOf(t, s, c)
 	wantTopic(t, "given up on", fmt.Sprint(r.Dead, r.Attempts, r.Reasons), "1 3 map[attempts_exhausted:1]")
 }
@@ -205,7 +196,7 @@ func TestATimeoutLeadsToTheEndOfItsProcess(t *testing.T) {
 	s.Topics[0].Arrivals.Rate = 100
 	s.Topics[0].Poison = Poison{Share: 0.2, Kills: true, Down: 10 * millisecond}
 	s.Topics[0].Consumers.Concurrency = 2
-	p := attempts(3, 10*time.Millisecond)
+	p := retrying(3, 10*time.Millisecond)
 	p.AttemptTimeout = 20 * time.Millisecond
 	r := topicOf(t, s, Contender{Policy: p})
 	if r.Sent != 1000 || r.Dead != r.Sent || r.Lapsed < 100 {

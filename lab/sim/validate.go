@@ -33,12 +33,8 @@ func (s Scenario) Validate() error {
 	l.Check(s.Step >= 0, "Step", s.Step, "a positive duration, or 0 for a 120th of the horizon")
 	l.Check(s.Window >= 0, "Window", s.Window, "a positive duration, or 0 for the step or a second, whichever is less")
 	l.Check(s.Warmup >= 0 && (s.Warmup < s.Horizon || s.Horizon <= 0), "Warmup", s.Warmup, "zero or a duration below the horizon")
-	if s.Horizon > 0 && s.Step > 0 {
-		l.Check(s.Horizon/s.Step <= maxPoints, "Step", s.Step, "no more than 1048576 steps in the horizon")
-	}
-	if s.Horizon > 0 && s.Window > 0 {
-		l.Check(s.Horizon/s.Window <= maxPoints, "Window", s.Window, "no more than 1048576 windows in the horizon")
-	}
+	l.Check(s.Step <= 0 || s.Horizon/s.Step <= maxPoints, "Step", s.Step, "no more than 1048576 steps in the horizon")
+	l.Check(s.Window <= 0 || s.Horizon/s.Window <= maxPoints, "Window", s.Window, "no more than 1048576 windows in the horizon")
 	parts := fmt.Sprintf("1 to %d", maxParts)
 	l.Check(len(s.Services) > 0 && len(s.Services) <= maxParts, "Services", len(s.Services), parts)
 	l.Check((len(s.Fleets) > 0 || len(s.Topics) > 0) && len(s.Fleets) <= maxParts, "Fleets", len(s.Fleets), parts+", or topics")

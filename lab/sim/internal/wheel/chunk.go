@@ -93,7 +93,6 @@ func (b *bucket) grow(p *pool) {
 
 func (b *bucket) peek(p *pool) []Event { return p.chunk(b.first)[:min(b.n, chunkLen)] }
 
-// drop gives the first chunk back.
 func (b *bucket) drop(p *pool) {
 	id := b.first
 	b.first = p.next[id]

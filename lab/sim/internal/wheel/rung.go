@@ -173,7 +173,6 @@ func (q *Queue) fill() {
 	q.guard()
 }
 
-// spawn divides a bucket on a new rung.
 func (q *Queue) spawn(b bucket, first, latest, last int64) {
 	r := q.pushRung(b.n, first, latest, last)
 	for b.n > 0 {

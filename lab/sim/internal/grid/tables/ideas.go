@@ -18,7 +18,6 @@ const stall = 10 * second
 
 var zero = sim.Contender{Name: "the zero Policy"}
 
-// none is a client without retries.
 func none() sim.Contender {
 	c, err := battery.Preset("none")
 	if err != nil {
@@ -102,7 +101,7 @@ func prices(p *printer) error {
 			p.Breaker.Off = true
 			p.Timeouts = lull.TimeoutsAlways
 		})
-		c.Options = append(c.Options, lull.WithBudget(func() budget.Budget { return newPriced(n) }))
+		c.Options = append(c.Options, lull.WithBudget(func() budget.Budget { return &priced{timeout: n, tokens: pricedSize} }))
 		cs = append(cs, c)
 	}
 	cs = append(cs, idea("the rule", func(p *lull.Policy) { p.Breaker.Off = true }))

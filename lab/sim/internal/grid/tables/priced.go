@@ -18,8 +18,6 @@ type priced struct {
 
 const pricedSize = 2
 
-func newPriced(timeout float64) *priced { return &priced{timeout: timeout, tokens: pricedSize} }
-
 func (*priced) Begin(time.Duration)                  {}
 func (*priced) Failed(time.Duration)                 {}
 func (*priced) Settle(time.Duration, budget.Receipt) {}

@@ -145,7 +145,6 @@ func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 // edgeSeeds is how many flights it takes to see what chance may do.
 const edgeSeeds = 8
 
-// longest is the longest that a policy takes until all is well for good.
 func (p *printer) longest(c sim.Contender, cell cell) (string, error) {
 	var most time.Duration
 	never := 0
