@@ -195,8 +195,10 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 	return r.Recovery.Back()
 }
 
-// at is s with its load times a factor, and its outage as many times as long.
+// at is s with its load times a factor, and its outage as many times as long: from the beginning of the first fault to the
+// end of the last, with what is between them.
 func (s Scenario) at(load, stretch float64) Scenario {
+	from, _ := s.disturbance()
 	long := func(d time.Duration) time.Duration { return max(duration(float64(d)*stretch), 1) }
 	s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
 	faults := false
@@ -205,7 +207,7 @@ func (s Scenario) at(load, stretch float64) Scenario {
 		for k := range s.Services[i].Faults {
 			faults = true
 			f := &s.Services[i].Faults[k]
-			f.For = long(f.For)
+			f.At, f.For = from+duration(float64(f.At-from)*stretch), long(f.For)
 		}
 	}
 	for i := range s.Fleets {

@@ -187,12 +187,17 @@ func TestSimulateMap(t *testing.T) {
 	golden.File(t, "testdata/tiny-map.txt", simulate(t, append(args, "--workers=2")...))
 	golden.File(t, "testdata/tiny-map.json", simulate(t, append(args, "--json", "--workers=1")...))
 	page := filepath.Join(t.TempDir(), "map.html")
-	simulate(t, append(args, "--report="+page)...)
+	const several = "from the beginning of the first fault to the end of the last"
+	text := simulate(t, append(args, "--set=services.0.faults=[{kind: stall, at: 10s, for: 1s}, {kind: stall, at: 12s, for: 1s}]", "--report="+page)...)
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), several) {
+		t.Errorf("it does not say what the rows are, of several faults:\n%s", text)
+	}
 	html, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<svg", `class="never"`, `class="back"`, "lull simulate testdata/tiny.yaml --policy none,naive-3"} {
+	for _, want := range []string{"<svg", `class="never"`, `class="back"`, "lull simulate testdata/tiny.yaml --policy none,naive-3",
+		several, "2 contenders", "seed 1", "outage ↓", "calls a second →", "or it cannot bear that load in peace"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the page has no %s", want)
 		}

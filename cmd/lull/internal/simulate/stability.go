@@ -112,7 +112,7 @@ func (m stabilityMap) printText(w io.Writer) error {
 		m.block(out, "-", theory)
 	}
 	fmt.Fprintf(out, "\nWhat the maps show\n")
-	fmt.Fprint(out, term.Fill("  rows     ", "length of the outage"))
+	fmt.Fprint(out, term.Fill("  rows     ", m.rows()))
 	fmt.Fprint(out, term.Fill("  columns  ", fmt.Sprintf("load, from %s to %s calls a second%s", loadInWords(first.Loads[0]), loadInWords(first.Loads[len(first.Loads)-1]), m.capacity())))
 	fmt.Fprint(out, term.Fill("  "+marks[comesBack]+"        ", "calls succeed again as before, within "+inWords(m.patience())+" of the end of the outage"))
 	fmt.Fprint(out, term.Fill("  "+marks[onlyHelped]+"        ", "only with help: if then all callers stay away for "+inWords(relief)))
@@ -122,6 +122,18 @@ func (m stabilityMap) printText(w io.Writer) error {
 	}
 	fmt.Fprint(out, term.Fill("  ", fmt.Sprintf("The boundaries were found by bisection, in %d runs; it is assumed that no load is easier than a lower one.", m.runs())))
 	return out.Flush()
+}
+
+// rows describes what the rows are.
+func (m stabilityMap) rows() string {
+	faults := 0
+	for i := range m.scenario.Services {
+		faults += len(m.scenario.Services[i].Faults)
+	}
+	if faults < 2 {
+		return "length of the outage"
+	}
+	return "length of the outage, from the beginning of the first fault to the end of the last: all are stretched alike"
 }
 
 // capacity describes that of the service, if it is known.

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -31,7 +34,7 @@ type mapLabel struct {
 
 const (
 	cellWidth, cellHeight = 12, 18
-	mapLeft, mapTop       = 60, 6
+	mapLeft, mapTop       = 60, 18
 )
 
 var mapClasses = [...]string{comesBack: "back", onlyHelped: "help", neverBack: "never"}
@@ -39,7 +42,7 @@ var mapWords = [...]string{comesBack: "comes back by itself", onlyHelped: "comes
 
 // picture draws a map, with the boundary of theory as a line.
 func picture(title string, m sim.Stability) mapPicture {
-	p := mapPicture{Title: title, Width: mapLeft + cellWidth*len(m.Loads) + 8, Height: mapTop + cellHeight*len(m.Outages) + 22}
+	p := mapPicture{Title: title, Width: mapLeft + cellWidth*len(m.Loads) + 8, Height: mapTop + cellHeight*len(m.Outages) + 36}
 	for d, outage := range m.Outages {
 		y := mapTop + d*cellHeight
 		p.Rows = append(p.Rows, mapLabel{mapLeft - 6, y + 13, inWords(outage)})
@@ -66,24 +69,37 @@ var mapPage = template.Must(template.New("map").Parse(`<!doctype html>
 <style>
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 figure{display:inline-block;margin:0 1rem 1rem 0}figcaption{font-size:.9rem}
-svg text{font-size:11px;fill:#1b1f24}.back{fill:#4c9f70}.help{fill:#e3b341}.never{fill:#b3413b}
+.facts,.source{color:#57606a;font-size:.9rem}svg text{font-size:11px;fill:#1b1f24}.back{fill:#4c9f70}.help{fill:#e3b341}.never{fill:#b3413b}
 .theory{fill:none;stroke:#1b1f24;stroke-width:2}.key span{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em}
 pre{background:#f4f5f7;padding:1rem;overflow:auto}
 </style></head><body>
-<h1>{{.Title}}</h1>
-<p>Where it comes back after an outage, by load (across, calls a second{{.Capacity}}) and length of the outage (down).</p>
+<header><h1>{{.Title}}</h1>
+<p class="facts">{{.Facts}}</p>{{with .Teaches}}
+<p>{{.}}</p>{{end}}{{with .Source}}
+<p class="source">Source: {{.}}</p>{{end}}</header>
+<p>Where it comes back after an outage, by load (across, calls a second{{.Capacity}}) and {{.Down}} (down).</p>
 <p class="key"><span style="background:#4c9f70"></span>by itself, within {{.Watch}}
 <span style="background:#e3b341"></span>only if all callers stay away for {{.Relief}}
-<span style="background:#b3413b"></span>never{{if .Theory}}; the line is the boundary without retries, by queueing theory{{end}}</p>
+<span style="background:#b3413b"></span>not even so, or it cannot bear that load in peace{{if .Theory}}; the line is the boundary without retries, by queueing theory{{end}}</p>
 {{range .Policies}}<h2>{{.Name}}</h2>{{with .Words}}<p>{{.}}</p>{{end}}
 {{range .Maps}}<figure><svg role="img" aria-label="{{.Title}}" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}">
 {{range .Cells}}<rect x="{{.X}}" y="{{.Y}}" width="{{.W}}" height="{{.H}}" class="{{.Class}}"><title>{{.Tip}}</title></rect>
 {{end}}{{range .Rows}}<text x="{{.X}}" y="{{.Y}}" text-anchor="end">{{.Text}}</text>{{end}}{{range .Loads}}<text x="{{.X}}" y="{{.Y}}" text-anchor="middle">{{.Text}}</text>{{end}}
+<text x="{{.Width}}" y="{{.Height}}" dy="-20" text-anchor="end">calls a second →</text><text x="0" y="10">outage ↓</text>
 {{with .Theory}}<polyline class="theory" points="{{.}}"/>{{end}}</svg><figcaption>{{.Title}}</figcaption></figure>
 {{end}}{{end}}
 <h2>To repeat it</h2><pre>{{.Command}}</pre><pre>{{.File}}</pre>
 </body></html>
 `))
+
+// facts are those of the page of a run.
+func (m stabilityMap) facts() []string {
+	var facts []string
+	if m.scenario.Name != "" {
+		facts = append(facts, "scenario "+m.scenario.Name)
+	}
+	return append(facts, term.Counted(len(m.contenders), "contender"), fmt.Sprintf("seed %d", m.seed), term.Counted(m.runs(), "run"), cli.Version())
+}
 
 // writePage writes a page that needs nothing else.
 func (m stabilityMap) writePage(w io.Writer, command string) error {
@@ -108,7 +124,7 @@ func (m stabilityMap) writePage(w io.Writer, command string) error {
 		title += ": " + m.scenario.Title
 	}
 	return mapPage.Execute(w, map[string]any{
-		"Title": title, "Capacity": m.capacity(), "Watch": inWords(m.patience()), "Relief": inWords(relief),
+		"Title": title, "Facts": strings.Join(m.facts(), " · "), "Teaches": m.scenario.Teaches, "Source": m.scenario.Source, "Down": m.rows(), "Capacity": m.capacity(), "Watch": inWords(m.patience()), "Relief": inWords(relief),
 		"Theory": m.of[0][0].Theory != nil, "Policies": all, "Command": command, "File": string(file),
 	})
 }
