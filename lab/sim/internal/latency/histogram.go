@@ -81,21 +81,19 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	if !(q > 0) {
 		return h.least
 	}
-	rank := h.rank(q)
-	if rank >= h.count {
-		return h.most
-	}
-	for i, r := range h.rows {
-		if r == nil {
-			continue
-		}
-		for bar, n := range r {
-			if rank -= n; rank <= 0 {
-				return min(end(h.first+i, bar), h.most)
+	if rank := h.rank(q); rank < h.count {
+		for i, r := range h.rows {
+			if r == nil {
+				continue
+			}
+			for bar, n := range r {
+				if rank -= n; rank <= 0 {
+					return min(end(h.first+i, bar), h.most)
+				}
 			}
 		}
 	}
-	return h.most // not reached: the bars add up to the count
+	return h.most
 }
 
 // rank is the least number of cases that are a share of q.
