@@ -82,7 +82,6 @@ func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, suc
 	return 0, 0, 0, false
 }
 
-// doneProbe is Done for a probe.
 func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() uint64) {
 	took := saturating.Since(t.start, now)
 	slow := o == Success && b.tooSlow(took)

@@ -54,7 +54,6 @@ func (*Account) Settle(time.Duration, Receipt) {}
 // Repay puts a token back.
 func (a *Account) Repay(now time.Duration, _ Receipt) { a.putBack(now, 1) }
 
-// putBack puts back what so many retries have cost.
 func (a *Account) putBack(now time.Duration, retries int) {
 	over := a.stock.add(uint64(retries) * stateToken)
 	if flow := a.flow.Load(); flow != nil && over > 0 {

@@ -39,7 +39,6 @@ func (t terms) earned() uint64  { return uint64(t) >> fullBits & (1<<earnedBits 
 func (t terms) arrivals() bool  { return t&arrivalsBit != 0 }
 func (t terms) unlimited() bool { return t&unlimitedBit != 0 }
 
-// quietGap is Config.QuietGap.
 func (t terms) quietGap() time.Duration {
 	if t.full() == 0 {
 		return 0

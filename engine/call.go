@@ -53,7 +53,6 @@ type Decision struct {
 	Exhausted bool   // Next: the retry budget has just refused for the first time since it last paid
 }
 
-// done is the Step that ends a call.
 func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}} }
 
 // A Call is one logical call in flight. It never reads a clock, sleeps, or draws a random

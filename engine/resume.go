@@ -72,7 +72,6 @@ func (p Policy) LongestWait(retry int) time.Duration {
 	return p.longestWait(retry, p.rateLimited())
 }
 
-// longestWait is LongestWait for a policy with its defaults filled in.
 func (p Policy) longestWait(retry int, rateLimited backoff.Schedule) time.Duration {
 	slow := rateLimited.Max(retry)
 	return max(p.Backoff.Max(retry), slow, saturating.Add(p.HintLimit, hintSpread(p.HintLimit, slow)))

@@ -126,7 +126,6 @@ func (s *State) CircuitClosed(now time.Duration) bool {
 	return s.Current().mem.Load().closed(now)
 }
 
-// closed is CircuitClosed.
 func (m *memory) closed(now time.Duration) bool {
 	return m.breaker == nil || m.breaker.State(now) == breaker.Closed
 }

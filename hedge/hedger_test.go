@@ -120,22 +120,3 @@ func TestInFlight(t *testing.T) {
 		t.Errorf("after too many have ended: %v, %d in flight", why, h.InFlight())
 	}
 }
-
-// Hedgers of one plan share nothing but rules.
-func TestPlan(t *testing.T) {
-	p, err := Prepare(Config{Attempts: 2, Delay: ms, Share: -1, InFlight: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := p.New(), p.New()
-	f, g := a.Start(0), b.Start(0)
-	if why := a.Fire(0, &f); why != Granted {
-		t.Error(why)
-	}
-	if why := b.Fire(0, &g); why != Granted {
-		t.Error(why)
-	}
-	if p, err := Prepare(Config{Attempts: -1}); p != nil || err == nil {
-		t.Errorf("Prepare returns %v, %v", p, err)
-	}
-}

@@ -49,7 +49,6 @@ const (
 	doneMask  = oneCall - 1
 )
 
-// A tally counts results.
 type tally struct{ calls, ext, local int64 }
 
 func (t *tally) add(u tally) {

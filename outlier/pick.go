@@ -117,7 +117,6 @@ func (s *Set) chooseUntried(v *view, tried *Tried, stripe uint32, random func() 
 	return s.choose(v, skip, stripe, random)
 }
 
-// insert puts at into a sorted list.
 func insert(list []int32, at int32) []int32 {
 	i := len(list)
 	list = append(list, at)
@@ -179,7 +178,6 @@ func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	return best
 }
 
-// better reports whether h is a better choice than g.
 func (h *host) better(g *host, stripe uint32, c Choice) bool {
 	a, b := h.load(stripe), g.load(stripe)
 	if c == LeastTime {

@@ -55,7 +55,6 @@ func (s *Set) nextDue(last uint64) uint64 {
 	return last
 }
 
-// timeOf returns the moment of a sweep.
 func (s *Set) timeOf(tick uint64) time.Duration {
 	if tick > math.MaxInt64/uint64(s.width) {
 		return math.MaxInt64
