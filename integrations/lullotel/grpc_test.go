@@ -32,15 +32,11 @@ func TestGRPC(t *testing.T) {
 		}
 		all := r.collect(t)
 		is := []string{"grpc.method", "pay.V1/Charge", "grpc.target", "dns:///pay"}
-		if value(t, all, "grpc.client.call.retries", is...) != 2 || value(t, all, "grpc.client.call.retry_delay", is...) != 2 || value(t, all, "grpc.client.call.hedges") != 0 {
-			t.Errorf("%v", all["grpc.client.call.retries"])
-		}
-		if h := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0]; h.Sum != 3 || len(h.Bounds) != 5 {
-			t.Errorf("%v retries in %v, want 3", h.Sum, h.Bounds)
-		}
-		if s := sum(all["grpc.client.call.retry_delay"]); !near(s, .04) {
-			t.Errorf("waits of %v s, want 0.04", s)
-		}
+		all.want(t, 2, "grpc.client.call.retries", is...)
+		all.want(t, 2, "grpc.client.call.retry_delay", is...)
+		all.want(t, 0, "grpc.client.call.hedges")
+		all.wantSum(t, 3, "grpc.client.call.retries")
+		all.wantSum(t, .04, "grpc.client.call.retry_delay")
 		if s := r.spans.GetSpans()[2]; s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" || attributes(s.Attributes)["retry.dependency"] != "dns:///pay /pay.V1/" {
 			t.Errorf("span %s %v", s.Name, s.Attributes)
 		}
@@ -67,9 +63,7 @@ func TestGRPCCallsInsideOfCalls(t *testing.T) {
 		if a := attributes(s.Attributes); len(s.Events) != 0 || a["retry.dependency"] != "dns:///pay" || a["retry.attempt"] != int64(1) {
 			t.Errorf("%s has what the call for a token did: %v, %v", s.Name, a, s.Events)
 		}
-		if n := value(t, r.collect(t), "grpc.client.call.retries"); n != 0 {
-			t.Errorf("%v calls of gRPC with retries, want none", n)
-		}
+		r.collect(t).want(t, 0, "grpc.client.call.retries")
 	})
 }
 
@@ -93,15 +87,10 @@ func TestGRPCStreamEndsEarly(t *testing.T) {
 		}, lull.Operation("/pay.V1/Watch"))
 		c.End(nil)
 		all := r.collect(t)
-		if f, n := value(t, all, "retry.attempt.failures"), value(t, all, "retry.attempt.duration"); f != 2 || n != 3 {
-			t.Errorf("%v failures and %v durations of attempts, want 2 and 3", f, n)
-		}
-		if n := value(t, all, "grpc.client.call.retries"); n != 1 {
-			t.Errorf("%v calls with retries, want 1", n)
-		}
-		if s := sum(all["grpc.client.call.retry_delay"]); !near(s, .03) {
-			t.Errorf("a delay of %v s, want 0.03", s)
-		}
+		all.want(t, 2, "retry.attempt.failures")
+		all.want(t, 3, "retry.attempt.duration")
+		all.want(t, 1, "grpc.client.call.retries")
+		all.wantSum(t, .03, "grpc.client.call.retry_delay")
 		if n := len(r.spans.GetSpans()); n != 1 {
 			t.Errorf("%d spans, want 1", n)
 		}
@@ -129,15 +118,9 @@ func TestGRPCHedgesAndTargets(t *testing.T) {
 			c.End(err)
 		}
 		all := r.collect(t)
-		if n := value(t, all, "grpc.client.call.retries"); n != 0 {
-			t.Errorf("%v calls with retries, want none", n)
-		}
-		if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "pay.V1/A", "grpc.target", "dns:///a"); n != 1 {
-			t.Errorf("%v calls with hedges, want 1", n)
-		}
-		if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "other", "grpc.target", "other"); n != 1 {
-			t.Errorf("%v calls with hedges to others, want 1: %v", n, all["grpc.client.call.hedges"])
-		}
+		all.want(t, 0, "grpc.client.call.retries")
+		all.want(t, 1, "grpc.client.call.hedges", "grpc.method", "pay.V1/A", "grpc.target", "dns:///a")
+		all.want(t, 1, "grpc.client.call.hedges", "grpc.method", "other", "grpc.target", "other")
 		ctx, _ := r.StartGRPC(t.Context(), "dns:///a", "/pay.V1/A")
 		r.Observe(ctx, lull.Event{Kind: event.CallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, EndedAttempt: 2, Waited: time.Second})
 		all = r.collect(t)

@@ -3,6 +3,7 @@ package lullotel
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -39,13 +40,16 @@ func newRig(t testing.TB, opts ...Option) *rig {
 	return r
 }
 
-func (r *rig) collect(t testing.TB) map[string]metricdata.Aggregation {
+// metrics are those of one reading.
+type metrics map[string]metricdata.Aggregation
+
+func (r *rig) collect(t testing.TB) metrics {
 	t.Helper()
 	var m metricdata.ResourceMetrics
 	if err := r.reader.Collect(context.Background(), &m); err != nil {
 		t.Fatal(err)
 	}
-	all := make(map[string]metricdata.Aggregation)
+	all := make(metrics)
 	for _, s := range m.ScopeMetrics {
 		for _, x := range s.Metrics {
 			all[x.Name] = x.Data
@@ -56,31 +60,55 @@ func (r *rig) collect(t testing.TB) map[string]metricdata.Aggregation {
 
 // value returns the sum over all series that have the labels, given as key, value, ...; for a
 // histogram the number of its values.
-func value(t testing.TB, all map[string]metricdata.Aggregation, name string, labels ...string) (sum float64) {
-	t.Helper()
-	has := func(s attribute.Set) bool {
-		for i := 0; i < len(labels); i += 2 {
-			if v, _ := s.Value(attribute.Key(labels[i])); v.String() != labels[i+1] {
-				return false
-			}
-		}
-		return true
-	}
-	for _, p := range points(all[name]) {
-		if has(p.attributes) {
+func (m metrics) value(name string, labels ...string) (sum float64) {
+	for _, p := range points(m[name]) {
+		if p.has(labels) {
 			sum += p.value
 		}
 	}
 	return sum
 }
 
-// series returns how many label sets a metric has.
-func series(a metricdata.Aggregation) int { return len(points(a)) }
+func (m metrics) want(t testing.TB, want float64, name string, labels ...string) {
+	t.Helper()
+	if n := m.value(name, labels...); n != want {
+		t.Errorf("%s %v is %v, want %v", name, labels, n, want)
+	}
+}
 
-// A point is a series of a metric: its labels, and its value or, of a histogram, the number of its values.
+// wantSum is about the sum of a histogram's values.
+func (m metrics) wantSum(t testing.TB, want float64, name string) {
+	t.Helper()
+	sum := 0.0
+	for _, p := range points(m[name]) {
+		sum += p.sum
+	}
+	if math.Abs(sum-want) >= 1e-6 {
+		t.Errorf("%s adds up to %v, want %v", name, sum, want)
+	}
+}
+
+// wantSeries is about the number of a metric's label sets.
+func (m metrics) wantSeries(t testing.TB, want int, name string) {
+	t.Helper()
+	if n := len(points(m[name])); n != want {
+		t.Errorf("%s has %d series, want %d", name, n, want)
+	}
+}
+
+// A point is a series of a metric: its labels, and its value or, of a histogram, the number and the sum of its values.
 type point struct {
 	attributes attribute.Set
-	value      float64
+	value, sum float64
+}
+
+func (p point) has(labels []string) bool {
+	for i := 0; i < len(labels); i += 2 {
+		if v, _ := p.attributes.Value(attribute.Key(labels[i])); v.String() != labels[i+1] {
+			return false
+		}
+	}
+	return true
 }
 
 func points(a metricdata.Aggregation) []point {
@@ -103,14 +131,14 @@ func points(a metricdata.Aggregation) []point {
 
 func numbers[N int64 | float64](of []metricdata.DataPoint[N]) (all []point) {
 	for _, p := range of {
-		all = append(all, point{p.Attributes, float64(p.Value)})
+		all = append(all, point{attributes: p.Attributes, value: float64(p.Value)})
 	}
 	return all
 }
 
 func counts[N int64 | float64](of []metricdata.HistogramDataPoint[N]) (all []point) {
 	for _, p := range of {
-		all = append(all, point{p.Attributes, float64(p.Count)})
+		all = append(all, point{p.Attributes, float64(p.Count), float64(p.Sum)})
 	}
 	return all
 }
@@ -121,6 +149,18 @@ func attributes(kv []attribute.KeyValue) map[string]any {
 		m[string(a.Key)] = a.Value.AsInterface()
 	}
 	return m
+}
+
+// expect compares attributes with what is wanted, given as key, value, ...; nil is an attribute that is not there.
+func expect(t testing.TB, kv []attribute.KeyValue, want ...any) {
+	t.Helper()
+	got := attributes(kv)
+	for i := 0; i < len(want); i += 2 {
+		key := want[i].(string)
+		if v, there := got[key]; there != (want[i+1] != nil) || fmt.Sprint(v) != fmt.Sprint(want[i+1]) {
+			t.Errorf("%s is %v, want %v", key, v, want[i+1])
+		}
+	}
 }
 
 // steady is a policy without chance: waits of 10, 20, 40 ms, and no breaker.

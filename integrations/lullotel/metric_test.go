@@ -46,17 +46,11 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 			if o.String() == c.want {
 				want = 1
 			}
-			if n := value(t, all, "retry.calls", "dependency", "d", "operation", "o", "outcome", o.String()); n != want {
-				t.Errorf("%v after %d attempts: %v calls of %v, want %v", c.reason, c.attempts, n, o, want)
-			}
-			if n := value(t, all, "retry.call.duration", "outcome", o.String()); n != want {
-				t.Errorf("%v: %v durations of %v, want %v", c.reason, n, o, want)
-			}
+			all.want(t, want, "retry.calls", "dependency", "d", "operation", "o", "outcome", o.String())
+			all.want(t, want, "retry.call.duration", "outcome", o.String())
 		}
-		if n := value(t, all, "retry.attempts"); n != float64(c.attempts) {
-			t.Errorf("%v: %v attempts, want %d", c.reason, n, c.attempts)
-		}
-		if n := value(t, all, "retry.call.failures"); (n == 1) == (c.reason == engine.Success) {
+		all.want(t, float64(c.attempts), "retry.attempts")
+		if n := all.value("retry.call.failures"); (n == 1) == (c.reason == engine.Success) {
 			t.Errorf("%v: %v failures", c.reason, n)
 		}
 	}
@@ -67,12 +61,10 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	r := newRig(t)
 	r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1})
 	all := r.collect(t)
-	if n := series(all["retry.calls"]); n != int(outcomes) {
-		t.Errorf("%d series of retry.calls, want %d", n, outcomes)
-	}
-	if series(all["retry.attempts"]) != 2 || series(all["retry.budget.denied"]) != 1 || series(all["retry.server_hints"]) != 3 {
-		t.Error("a series is missing")
-	}
+	all.wantSeries(t, int(outcomes), "retry.calls")
+	all.wantSeries(t, 2, "retry.attempts")
+	all.wantSeries(t, 1, "retry.budget.denied")
+	all.wantSeries(t, 3, "retry.server_hints")
 }
 
 // The metrics match what the operations have seen, for random operations under policies that end
@@ -185,9 +177,7 @@ func saw(t *testing.T, wrapped bool) {
 	}
 	all := r.collect(t)
 	for o := range outcomes {
-		if n := value(t, all, "retry.calls", "outcome", o.String()); n != want[o.String()] {
-			t.Errorf("%v: %v calls, want %v", o, n, want[o.String()])
-		}
+		all.want(t, want[o.String()], "retry.calls", "outcome", o.String())
 		if want[o.String()] == 0 && o != FailedLimited && o != FailedExhausted {
 			t.Errorf("no call was %v: the test tests too little", o)
 		}
@@ -196,8 +186,8 @@ func saw(t *testing.T, wrapped bool) {
 		t.Error("no call panicked: the test tests too little")
 	}
 	for key, n := range want {
-		if reason, ok := strings.CutPrefix(key, "reason "); ok && value(t, all, "retry.call.failures", "reason", reason) != n {
-			t.Errorf("%s: %v, want %v", reason, value(t, all, "retry.call.failures", "reason", reason), n)
+		if reason, ok := strings.CutPrefix(key, "reason "); ok {
+			all.want(t, n, "retry.call.failures", "reason", reason)
 		}
 	}
 	for _, c := range []struct {
@@ -213,16 +203,10 @@ func saw(t *testing.T, wrapped bool) {
 		{"retry.budget.denied", want["denied"], nil},
 		{"retry.server_hints", want["too long"], []string{"result", "too_long"}},
 	} {
-		if n := value(t, all, c.name, c.in...); n != c.want {
-			t.Errorf("wrapped %v: %s %v: %v, want %v", wrapped, c.name, c.in, n, c.want)
-		}
+		all.want(t, c.want, c.name, c.in...)
 	}
-	if s := sum(all["retry.attempt.duration"]); !near(s, inAttempts.Seconds()) {
-		t.Errorf("attempts took %v s, want %v", s, inAttempts.Seconds())
-	}
-	if s := sum(all["retry.call.duration"]); !near(s, inCalls.Seconds()) {
-		t.Errorf("calls took %v s, want %v", s, inCalls.Seconds())
-	}
+	all.wantSum(t, inAttempts.Seconds(), "retry.attempt.duration")
+	all.wantSum(t, inCalls.Seconds(), "retry.call.duration")
 }
 
 // The same for calls whose attempts run side by side. An attempt that loses is only counted as
@@ -319,26 +303,16 @@ func sawHedged(t *testing.T, wrapped bool) {
 		}
 	}
 	for o := range outcomes {
-		if n := value(t, all, "retry.calls", "outcome", o.String()); n != want[o.String()] {
-			t.Errorf("%v: %v calls, want %v", o, n, want[o.String()])
-		}
+		all.want(t, want[o.String()], "retry.calls", "outcome", o.String())
 	}
 	for _, c := range []struct{ name, want string }{
 		{"retry.attempts", "attempts"}, {"retry.attempt.failures", "failed"}, {"retry.attempt.duration", "timed"},
 	} {
-		if n := value(t, all, c.name); n != want[c.want] {
-			t.Errorf("%s is %v, want %v", c.name, n, want[c.want])
-		}
+		all.want(t, want[c.want], c.name)
 	}
-	if n := value(t, all, "retry.attempt.duration", "resend", "true"); n != want["timed again"] {
-		t.Errorf("%v times of later attempts, want %v", n, want["timed again"])
-	}
-	if n := value(t, all, "retry.hedges", "result", "started"); n != want["attempts"]-2000 {
-		t.Errorf("%v hedges, want %v", n, want["attempts"]-2000)
-	}
-	if s := sum(all["retry.attempt.duration"]); !near(s, took.Seconds()) {
-		t.Errorf("attempts took %v s, want %v", s, took.Seconds())
-	}
+	all.want(t, want["timed again"], "retry.attempt.duration", "resend", "true")
+	all.want(t, want["attempts"]-2000, "retry.hedges", "result", "started")
+	all.wantSum(t, took.Seconds(), "retry.attempt.duration")
 	if wrapped {
 		if n := len(r.spans.GetSpans()); n != 2000 {
 			t.Errorf("%d spans of 2000 calls", n)
@@ -363,14 +337,11 @@ func TestWhatHasNoDuration(t *testing.T) {
 		timed.Breaker().ForceOpen(timed.Now())
 		lull.Run(t.Context(), timed, fine)
 		all := r.collect(t)
-		if c, n := value(t, all, "retry.calls"), value(t, all, "retry.call.duration"); c != 2 || n != 0 {
-			t.Errorf("%v calls, %v durations, want 2 and 0", c, n)
-		}
+		all.want(t, 2, "retry.calls")
+		all.want(t, 0, "retry.call.duration")
 		timed.Breaker().ForceClosed(timed.Now())
 		lull.Run(t.Context(), timed, fine)
-		if n := value(t, r.collect(t), "retry.call.duration", "outcome", "success_first"); n != 1 {
-			t.Errorf("%v durations, want 1", n)
-		}
+		r.collect(t).want(t, 1, "retry.call.duration", "outcome", "success_first")
 	})
 }
 
@@ -390,23 +361,10 @@ func TestAttemptsAreTimedFromTheirBeginning(t *testing.T) {
 		both.Go(func() { lull.Run(t.Context(), d, fail) })
 		both.Wait()
 		all := r.collect(t)
-		if s := sum(all["retry.attempt.duration"]); !near(s, .04) {
-			t.Errorf("attempts took %v s, want 0.04", s)
-		}
-		if s := sum(all["retry.call.duration"]); !near(s, .06) {
-			t.Errorf("calls took %v s, want 0.06", s)
-		}
+		all.wantSum(t, .04, "retry.attempt.duration")
+		all.wantSum(t, .06, "retry.call.duration")
 	})
 }
-
-func sum(a metricdata.Aggregation) (s float64) {
-	for _, p := range a.(metricdata.Histogram[float64]).DataPoints {
-		s += p.Sum
-	}
-	return s
-}
-
-func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
 
 // Names from outside cannot make more series than the limit, however many there are, from however
 // many goroutines. No count is lost.
@@ -448,7 +406,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 		"retry.breaker.transitions": (l.Dependencies + 1) * (maxChanges + 1), "retry.server_hints": (l.Dependencies + 1) * 3,
 		"retry.call.failures": (l.Dependencies + 1) * 15,
 	} {
-		if n := series(got[name]); n == 0 || n > most {
+		if n := len(points(got[name])); n == 0 || n > most {
 			t.Errorf("%s has %d series, want some, at most %d", name, n, most)
 		}
 	}
@@ -457,13 +415,9 @@ func TestCardinalityIsBounded(t *testing.T) {
 			t.Errorf("label %q", v.AsString())
 		}
 	}
-	if n := value(t, got, "retry.calls"); n != 2*workers*each {
-		t.Errorf("%v calls counted of %d", n, 2*workers*each)
-	}
-	if n := value(t, got, "retry.attempt.failures"); n != 2*workers*each {
-		t.Errorf("%v failures counted of %d", n, 2*workers*each)
-	}
-	if n := value(t, got, "retry.calls", "dependency", Other); n == 0 {
+	got.want(t, 2*workers*each, "retry.calls")
+	got.want(t, 2*workers*each, "retry.attempt.failures")
+	if n := got.value("retry.calls", "dependency", Other); n == 0 {
 		t.Error("nothing is counted under " + Other)
 	}
 	names := make(map[string]bool)
@@ -495,29 +449,19 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 	on(lull.Event{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.FailureRate, MetricsOnly: true}})
 	on(lull.Event{Kind: event.CircuitChanged})
 	all := r.collect(t)
-	for _, c := range []struct {
-		want   float64
-		name   string
-		labels []string
-	}{
-		{1, "retry.server_hints", []string{"result", "honoured"}},
-		{1, "retry.server_hints", []string{"result", "dont_retry"}},
-		{0, "retry.server_hints", []string{"result", "too_long"}},
-		{2, "retry.delay", nil},
-		{1, "retry.hedges", []string{"result", "started"}},
-		{1, "retry.hedges", []string{"result", "refused", "reason", "too_many_late"}},
-		{1, "retry.hedges", []string{"result", "refused", "reason", "budget_exhausted"}},
-		{1, "retry.budget.denied", []string{"dependency", "d"}},
-		{2, "retry.breaker.transitions", []string{"from", "closed", "to", "open", "reason", "consecutive_failures"}},
-		{1, "retry.breaker.transitions", []string{"metrics_only", "true"}},
-		{2, "retry.attempt.failures", []string{"error.type", "503"}},
-		{1, "retry.attempt.failures", []string{"error.type", "429"}},
-		{1, "retry.attempt.failures", []string{"error.type", Other}},
-	} {
-		if n := value(t, all, c.name, c.labels...); n != c.want {
-			t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
-		}
-	}
+	all.want(t, 1, "retry.server_hints", "result", "honoured")
+	all.want(t, 1, "retry.server_hints", "result", "dont_retry")
+	all.want(t, 0, "retry.server_hints", "result", "too_long")
+	all.want(t, 2, "retry.delay")
+	all.want(t, 1, "retry.hedges", "result", "started")
+	all.want(t, 1, "retry.hedges", "result", "refused", "reason", "too_many_late")
+	all.want(t, 1, "retry.hedges", "result", "refused", "reason", "budget_exhausted")
+	all.want(t, 1, "retry.budget.denied", "dependency", "d")
+	all.want(t, 2, "retry.breaker.transitions", "from", "closed", "to", "open", "reason", "consecutive_failures")
+	all.want(t, 1, "retry.breaker.transitions", "metrics_only", "true")
+	all.want(t, 2, "retry.attempt.failures", "error.type", "503")
+	all.want(t, 1, "retry.attempt.failures", "error.type", "429")
+	all.want(t, 1, "retry.attempt.failures", "error.type", Other)
 }
 
 func TestWatch(t *testing.T) {
@@ -543,38 +487,20 @@ func TestWatch(t *testing.T) {
 		<-hold
 		all := r.collect(t)
 		close(let)
-		for _, c := range []struct {
-			want   float64
-			name   string
-			labels []string
-		}{
-			{2, "retry.budget.tokens", []string{"dependency", "a"}},
-			{1, "retry.breaker.state", []string{"dependency", "a", "state", "closed"}},
-			{0, "retry.breaker.state", []string{"dependency", "a", "state", "open"}},
-			{1, "retry.breaker.state", []string{"dependency", "b", "state", "open"}},
-			{1, "retry.breaker.state", []string{"dependency", "b"}},
-			{1, "retry.limit.in_flight", []string{"dependency", "a"}},
-			{0, "retry.limit.in_flight", []string{"dependency", "b"}},
-		} {
-			if n := value(t, all, c.name, c.labels...); n != c.want {
-				t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
-			}
-		}
-		if n := series(all["retry.breaker.state"]); n != 6 {
-			t.Errorf("%d series of breakers' states, want 6", n)
-		}
-		if n := series(all["retry.throttle.refusal"]); n != 2 {
-			t.Errorf("%d series of throttles, want 2", n)
-		}
+		all.want(t, 2, "retry.budget.tokens", "dependency", "a")
+		all.want(t, 1, "retry.breaker.state", "dependency", "a", "state", "closed")
+		all.want(t, 0, "retry.breaker.state", "dependency", "a", "state", "open")
+		all.want(t, 1, "retry.breaker.state", "dependency", "b", "state", "open")
+		all.want(t, 1, "retry.breaker.state", "dependency", "b")
+		all.want(t, 1, "retry.limit.in_flight", "dependency", "a")
+		all.want(t, 0, "retry.limit.in_flight", "dependency", "b")
+		all.wantSeries(t, 6, "retry.breaker.state")
+		all.wantSeries(t, 2, "retry.throttle.refusal")
 		stop()
-		if n := series(r.collect(t)["retry.budget.tokens"]); n != 0 {
-			t.Errorf("%d budgets are shown after stop", n)
-		}
+		r.collect(t).wantSeries(t, 0, "retry.budget.tokens")
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := series(r.collect(t)["retry.calls"]); n != 0 {
-			t.Errorf("%d series after Close", n)
-		}
+		r.collect(t).wantSeries(t, 0, "retry.calls")
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
@@ -60,33 +59,19 @@ func TestQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := r.collect(t)
-		for _, x := range []struct {
-			want   float64
-			name   string
-			labels []string
-		}{
-			{2, "consumer.deliveries", []string{"outcome", "ack"}},
-			{1, "consumer.deliveries", []string{"outcome", "retry"}},
-			{1, "consumer.deliveries", []string{"outcome", "dead-letter"}},
-			{0, "consumer.deliveries", []string{"outcome", "lease_lost"}},
-			{1, "consumer.dlq", []string{"queue", "orders", "reason", "permanent"}},
-			{4, "consumer.attempt", []string{"queue", "orders"}},
-			{4, "messaging.process.duration", []string{"messaging.destination.name", "orders", "messaging.operation.name", "process", "messaging.system", "memory"}},
-			{2, "messaging.process.duration", []string{"error.type", ""}},
-			{1, "messaging.process.duration", []string{"error.type", "transient"}},
-			{1, "messaging.process.duration", []string{"error.type", "permanent"}},
-			{0, "consumer.in_flight", []string{"queue", "orders"}},
-		} {
-			if n := value(t, all, x.name, x.labels...); n != x.want {
-				t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
-			}
-		}
-		if s := sum(all["messaging.process.duration"]); !near(s, .08) {
-			t.Errorf("handlers ran for %v s, want 0.08", s)
-		}
-		if h := all["consumer.attempt"].(metricdata.Histogram[int64]).DataPoints[0]; h.Sum != 5 {
-			t.Errorf("attempts add up to %d, want 1+1+1+2", h.Sum)
-		}
+		all.want(t, 2, "consumer.deliveries", "outcome", "ack")
+		all.want(t, 1, "consumer.deliveries", "outcome", "retry")
+		all.want(t, 1, "consumer.deliveries", "outcome", "dead-letter")
+		all.want(t, 0, "consumer.deliveries", "outcome", "lease_lost")
+		all.want(t, 1, "consumer.dlq", "queue", "orders", "reason", "permanent")
+		all.want(t, 4, "consumer.attempt", "queue", "orders")
+		all.want(t, 4, "messaging.process.duration", "messaging.destination.name", "orders", "messaging.operation.name", "process", "messaging.system", "memory")
+		all.want(t, 2, "messaging.process.duration", "error.type", "")
+		all.want(t, 1, "messaging.process.duration", "error.type", "transient")
+		all.want(t, 1, "messaging.process.duration", "error.type", "permanent")
+		all.want(t, 0, "consumer.in_flight", "queue", "orders")
+		all.wantSum(t, .08, "messaging.process.duration")
+		all.wantSum(t, 1+1+1+2, "consumer.attempt")
 		spans := r.spans.GetSpans()
 		if len(spans) != 4 {
 			t.Fatalf("%d spans, want 4", len(spans))
@@ -124,22 +109,12 @@ func TestProcessing(t *testing.T) {
 	}
 	on("another", queue.Ack, "")
 	all := r.collect(t)
-	for _, x := range []struct {
-		want   float64
-		name   string
-		labels []string
-	}{
-		{4, "messaging.process.duration", []string{"error.type", "", "messaging.destination.name", "q"}},
-		{1, "messaging.process.duration", []string{"error.type", "a"}},
-		{2, "messaging.process.duration", []string{"error.type", Other}},
-		{3, "consumer.dlq", []string{"reason", Other}},
-		{0, "consumer.dlq", []string{"reason", ""}},
-		{1, "messaging.process.duration", []string{"messaging.destination.name", Other, "messaging.system", ""}},
-	} {
-		if n := value(t, all, x.name, x.labels...); n != x.want {
-			t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
-		}
-	}
+	all.want(t, 4, "messaging.process.duration", "error.type", "", "messaging.destination.name", "q")
+	all.want(t, 1, "messaging.process.duration", "error.type", "a")
+	all.want(t, 2, "messaging.process.duration", "error.type", Other)
+	all.want(t, 3, "consumer.dlq", "reason", Other)
+	all.want(t, 0, "consumer.dlq", "reason", "")
+	all.want(t, 1, "messaging.process.duration", "messaging.destination.name", Other, "messaging.system", "")
 }
 
 // Deferring or dropping a message is no failure of its handler.
@@ -195,24 +170,12 @@ func TestAdmission(t *testing.T) {
 	c.Arrive(now, hedge, &admission.Ticket{})
 	c.Depart(now+20*time.Millisecond, first, admission.Done)
 	all := r.collect(t)
-	for _, x := range []struct {
-		want   float64
-		name   string
-		labels []string
-	}{
-		{2, "admission.admitted", []string{"admission", "api", "priority", "critical", "attempt_class", "first"}},
-		{1, "admission.shed", []string{"admission", "api", "priority", "sheddable-plus", "attempt_class", "hedge", "reason", "shed_hedge"}},
-		{1, "admission.shed", nil},
-		{1, "admission.queue.wait", []string{"result", "admitted"}},
-		{1, "admission.limit", nil},
-		{1, "admission.in_flight", nil},
-		{0, "admission.waiting", nil},
-	} {
-		if n := value(t, all, x.name, x.labels...); n != x.want {
-			t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
-		}
-	}
-	if s := sum(all["admission.queue.wait"]); !near(s, .02) {
-		t.Errorf("waited for %v s, want 0.02", s)
-	}
+	all.want(t, 2, "admission.admitted", "admission", "api", "priority", "critical", "attempt_class", "first")
+	all.want(t, 1, "admission.shed", "admission", "api", "priority", "sheddable-plus", "attempt_class", "hedge", "reason", "shed_hedge")
+	all.want(t, 1, "admission.shed")
+	all.want(t, 1, "admission.queue.wait", "result", "admitted")
+	all.want(t, 1, "admission.limit")
+	all.want(t, 1, "admission.in_flight")
+	all.want(t, 0, "admission.waiting")
+	all.wantSum(t, .02, "admission.queue.wait")
 }

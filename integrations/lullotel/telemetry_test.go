@@ -125,18 +125,12 @@ func TestTwoOnOneProvider(t *testing.T) {
 		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1, EndedAttempt: 1, Elapsed: 1, AttemptTook: 1})
 	}
 	all := a.collect(t)
-	if n := value(t, all, "retry.calls"); n != 3 {
-		t.Errorf("%v calls, want 3", n)
-	}
-	if n := value(t, all, "retry.call.duration"); n != 3 {
-		t.Errorf("%v durations, want 3", n)
-	}
+	all.want(t, 3, "retry.calls")
+	all.want(t, 3, "retry.call.duration")
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := value(t, a.collect(t), "retry.calls"); n != 1 {
-		t.Errorf("%v calls after the other was closed, want 1", n)
-	}
+	a.collect(t).want(t, 1, "retry.calls")
 }
 
 // Events may come in any order, also after the end.
@@ -276,16 +270,12 @@ func TestConcurrently(t *testing.T) {
 		stop.Store(true)
 		others.Wait()
 		all := r.collect(t)
-		if n := value(t, all, "retry.calls"); n != workers*each {
-			t.Errorf("%v calls, want %v", n, workers*each)
-		}
+		all.want(t, workers*each, "retry.calls")
 		if n := len(r.spans.GetSpans()); n != workers*each/2 {
 			t.Errorf("%d spans, want %d", n, workers*each/2)
 		}
-		if n := value(t, all, "retry.attempts"); n != float64(attempts.Load()) {
-			t.Errorf("%v attempts, want %v", n, attempts.Load())
-		}
-		if n := value(t, all, "retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
+		all.want(t, float64(attempts.Load()), "retry.attempts")
+		if n := all.value("retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
 			t.Errorf("%v calls panicked, want %v", n, panics.Load())
 		}
 	})
@@ -298,29 +288,21 @@ func TestWatchAfterUpdate(t *testing.T) {
 		p := steady()
 		d := dependencyOn(t, r, "d", p)
 		r.Watch(d)
-		shown := func(name string, want int) {
-			t.Helper()
-			if n := series(r.collect(t)[name]); n != want {
-				t.Errorf("%d series of %s, want %d", n, name, want)
-			}
-		}
-		shown("retry.breaker.state", 0)
-		shown("retry.budget.tokens", 0)
+		r.collect(t).wantSeries(t, 0, "retry.breaker.state")
+		r.collect(t).wantSeries(t, 0, "retry.budget.tokens")
 		p.Breaker.Off, p.Budget.Unlimited, p.Limit.InFlight = false, false, 5
 		if err := d.Update(p); err != nil {
 			t.Fatal(err)
 		}
 		d.Breaker().ForceOpen(d.Now())
-		shown("retry.breaker.state", 3)
-		shown("retry.budget.tokens", 1)
-		shown("retry.limit.in_flight", 1)
+		r.collect(t).wantSeries(t, 3, "retry.breaker.state")
+		r.collect(t).wantSeries(t, 1, "retry.budget.tokens")
+		r.collect(t).wantSeries(t, 1, "retry.limit.in_flight")
 		p.Limit.InFlight = 0
 		if err := d.Update(p); err != nil {
 			t.Fatal(err)
 		}
-		if n := value(t, r.collect(t), "retry.breaker.state", "state", "open"); n != 1 {
-			t.Error("the breaker is not shown open after the update")
-		}
-		shown("retry.limit.in_flight", 0)
+		r.collect(t).want(t, 1, "retry.breaker.state", "state", "open")
+		r.collect(t).wantSeries(t, 0, "retry.limit.in_flight")
 	})
 }

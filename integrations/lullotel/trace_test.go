@@ -511,9 +511,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 					if got := strings.Join(events, " "); got != c.events {
 						t.Errorf("events %q, want %q", got, c.events)
 					}
-					if n := value(t, r.collect(t), "retry.calls", "outcome", c.outcome); n != 1 {
-						t.Errorf("%v calls are counted as %s, want 1", n, c.outcome)
-					}
+					r.collect(t).want(t, 1, "retry.calls", "outcome", c.outcome)
 				})
 			})
 		}
