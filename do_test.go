@@ -496,6 +496,22 @@ func TestObserversAreTold(t *testing.T) {
 	})
 }
 
+// The attempts that failed stand in the event of the call's end, and not in that of the budget before it: a log would have them twice.
+func TestEarlierAttemptsAreReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log eventLog
+		d := newDependency(t, lull.Policy{Budget: budget.Config{Stock: 1}}, lull.WithObserver(&log))
+		lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
+		earlier := map[event.Kind]bool{}
+		for _, e := range log.events {
+			earlier[e.Kind] = e.Earlier != nil
+		}
+		if exhausted, is := earlier[event.BudgetExhausted]; !is || exhausted || !earlier[event.CallEnded] {
+			t.Errorf("%v", earlier)
+		}
+	})
+}
+
 func TestMarks(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

@@ -401,7 +401,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 // observeExhausted reports that the budget has just refused; e will report what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
-	e.EndedAttempt, e.AttemptTook, e.Waited = 0, 0, 0
+	e.EndedAttempt, e.AttemptTook, e.Waited, e.Earlier = 0, 0, 0, nil
 	r.observe(e)
 }
 

@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // docLink is a link of a doc comment to a name, see go.dev/doc/comment: a name in brackets, with its type or package before it.
@@ -134,6 +136,9 @@ func checkNames() error {
 	return errors.Join(missing...)
 }
 
+// goroot is where the standard library is. Package runtime does not know it in a command that was built with -trimpath.
+var goroot = sync.OnceValue(func() string { return strings.TrimSpace(must.Have(tool.Output(exec.Command("go", "env", "GOROOT")))) })
+
 // imported returns the names of the package that the files in dir know by that name or path; nil if its source is not at hand.
 func imported(files []*ast.File, pkg, dir string, read func(dir string) names) names {
 	if pkg == files[0].Name.Name {
@@ -151,7 +156,7 @@ func imported(files []*ast.File, pkg, dir string, read func(dir string) names) n
 	case here:
 		return read(path.Join(".", rest))
 	case !strings.Contains(pkg, "."): // of the standard library, or not imported: go doc makes no link then
-		return read(filepath.Join(build.Default.GOROOT, "src", pkg))
+		return read(filepath.Join(goroot(), "src", pkg))
 	}
 	return nil
 }
