@@ -473,27 +473,25 @@ func TestCallsInsideOfCalls(t *testing.T) {
 		hedges := steady()
 		hedges.Attempts = 1
 		hedges.Hedge = hedge.Config{Attempts: 2, Delay: time.Hour}
-		for name, run := range map[string]func(context.Context, *rig, *lull.Dependency, func(context.Context) error) error{
-			"Run": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				return Run(ctx, r.Telemetry, d, op)
+		type op = func(context.Context) (int, error)
+		for name, run := range map[string]func(context.Context, *Telemetry, *lull.Dependency, op, ...lull.CallOption) (int, error){
+			"Run": func(ctx context.Context, t *Telemetry, d *lull.Dependency, f op, _ ...lull.CallOption) (int, error) {
+				return 0, Run(ctx, t, d, func(ctx context.Context) error {
+					_, err := f(ctx)
+					return err
+				})
 			},
-			"Do": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				_, err := Do(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-				return err
-			},
-			"DoHedged": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				_, err := DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-				return err
-			},
+			"Do":       Do[int],
+			"DoHedged": DoHedged[int],
 		} {
 			for _, p := range []lull.Policy{steady(), hedges} {
 				r := newRig(t)
 				outer := dependencyOn(t, r, "outer", p)
 				inner := dependencyOn(t, r, "inner", steady())
-				err := run(t.Context(), r, outer, func(ctx context.Context) error {
+				_, err := run(t.Context(), r.Telemetry, outer, func(ctx context.Context) (int, error) {
 					lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
 					lull.Run(ctx, outer, func(context.Context) error { return errDown })
-					return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
+					return 0, Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -502,8 +500,9 @@ func TestCallsInsideOfCalls(t *testing.T) {
 				if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
 					t.Fatalf("%s: spans %v", name, all)
 				}
-				if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
-					t.Errorf("%s: the outer call took the inner's events: %v %v", name, got, all[1].Events)
+				expect(t, all[1].Attributes, "retry.attempt", 1)
+				if len(all[1].Events) != 0 {
+					t.Errorf("%s: the outer call took the inner's events: %v", name, all[1].Events)
 				}
 			}
 		}
