@@ -1,23 +1,21 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // startServer starts a NATS server with JetStream on 127.0.0.1, in a folder of its own.
-func startServer() (url string, shutdown func(), err error) {
-	dir, err := os.MkdirTemp("", "lull-outage")
-	if err != nil {
-		return "", nil, err
-	}
+func startServer() (url string, shutdown func()) {
+	dir := must.Have(os.MkdirTemp("", "lull-outage"))
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
 	if err != nil {
 		os.RemoveAll(dir)
-		return "", nil, err
+		must.Succeed(err)
 	}
 	s.Start()
 	shutdown = func() {
@@ -27,7 +25,7 @@ func startServer() (url string, shutdown func(), err error) {
 	}
 	if !s.ReadyForConnections(10 * time.Second) {
 		shutdown()
-		return "", nil, errors.New("the NATS server does not come up")
+		must.Fail("the NATS server does not come up")
 	}
-	return s.ClientURL(), shutdown, nil
+	return s.ClientURL(), shutdown
 }
