@@ -56,9 +56,10 @@ func main() {
 func (s setting) validate() error {
 	var l problem.List
 	l.Check(s.rate >= 1 && s.rate <= 1000, "-rate", s.rate, "1 to 1000 messages a second")
-	for name, d := range map[string]time.Duration{"-before": s.before, "-outage": s.outage, "-after": s.after, "-patience": s.patience} {
-		l.Check(d > 0, name, d, "a positive duration")
-	}
+	l.Check(s.before > 0, "-before", s.before, "a positive duration")
+	l.Check(s.outage > 0, "-outage", s.outage, "a positive duration")
+	l.Check(s.after > 0, "-after", s.after, "a positive duration")
+	l.Check(s.patience > 0, "-patience", s.patience, "a positive duration")
 	l.Check(s.workers >= 1 && s.workers <= 256, "-workers", s.workers, "1 to 256")
 	return l.Err()
 }
