@@ -4,17 +4,20 @@ package dashboards
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/ports"
 )
 
 // program is the path of prometheus or promtool, which a test cannot do without: in the folder
@@ -58,59 +61,40 @@ type server struct{ url string }
 func startPrometheus(t *testing.T) *server {
 	t.Helper()
 	path := program(t, "prometheus")
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := lis.Addr().String()
-	lis.Close()
+	var port int
+	must.Succeed(ports.Free(&port))
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	dir := t.TempDir()
 	rules, _ := filepath.Abs("rules.yml")
 	config := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q]\n", rules)
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
+	log := must.Have(os.Create(filepath.Join(dir, "log")))
 	defer log.Close()
 	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, "--web.enable-otlp-receiver")
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { cmd.Wait(); close(ended) }()
+	c := must.Have(child.Start(cmd))
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-			cmd.Process.Kill()
-			<-ended
-		}
+		c.Kill()
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			t.Logf("%s", text)
 		}
 	})
 	p := &server{url: "http://" + addr}
-	for range 1200 { // a minute; beside other work, ten seconds were too few
-		if resp, err := http.Get(p.url + "/-/ready"); err == nil {
+	err := c.Await(func() error {
+		resp, err := http.Get(p.url + "/-/ready")
+		if err == nil {
 			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return p
+			if resp.StatusCode != http.StatusOK {
+				err = errors.New(resp.Status)
 			}
 		}
-		select {
-		case <-ended:
-			t.Fatal("prometheus has ended")
-		case <-time.After(50 * time.Millisecond):
-		}
+		return err
+	}, 50*time.Millisecond, time.Minute) // beside other work, ten seconds were too few
+	if err != nil {
+		t.Fatalf("prometheus: %v", err)
 	}
-	t.Fatal("prometheus does not get ready")
-	return nil
+	return p
 }
 
 // point is a value at a time.

@@ -12,11 +12,12 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	lullotel "github.com/lullgo/lull/integrations/lullotel"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
 )
 
-// tally adds up events, knowing nothing of lullotel but the names of metrics. What it hears
+// tally adds up events, knowing nothing of lullotel but the names of metrics and outcomes. What it hears
 // lullotel hears in the same moment, under one lock, so that both have it, or neither, when
 // Prometheus comes.
 type tally struct {
@@ -68,8 +69,8 @@ func (t *tally) call(e lull.Event) {
 	for _, r := range []string{"honoured", "too_long", "dont_retry"} {
 		t.add(0, "retry_server_hints_total", "dependency", d, "result", r)
 	}
-	for _, o := range []string{"success_first", "success_retry", "failed_terminal", "failed_exhausted", "failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "cancelled"} {
-		t.add(0, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", o)
+	for o := lullotel.SuccessFirst; o <= lullotel.Cancelled; o++ {
+		t.add(0, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", o.String())
 	}
 	t.add(0, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
 	t.add(0, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
@@ -95,26 +96,10 @@ func (t *tally) call(e lull.Event) {
 			t.add(1, "retry_budget_denied_total", "dependency", d)
 		}
 	case event.CallEnded:
-		outcome := "failed_terminal"
+		outcome := lullotel.OutcomeOf(e.Reason, e.EndedAttempt).String()
 		switch e.Reason {
-		case engine.Success:
-			outcome = "success_retry"
-			if e.EndedAttempt == 1 {
-				outcome = "success_first"
-			}
-		case engine.AttemptsExhausted:
-			outcome = "failed_exhausted"
 		case engine.BudgetExhausted:
-			outcome = "failed_budget"
 			t.add(1, "retry_budget_denied_total", "dependency", d)
-		case engine.Deadline:
-			outcome = "failed_deadline"
-		case engine.CircuitOpen:
-			outcome = "failed_breaker"
-		case engine.Limited, engine.Throttled:
-			outcome = "failed_limited"
-		case engine.Canceled:
-			outcome = "cancelled"
 		case engine.HintTooLong:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "too_long")
 		case engine.Overloaded:
@@ -152,17 +137,19 @@ func (t *tally) request(e admission.Event) {
 			t.add(0, "admission_admitted_total", "admission", "api", "priority", p, "attempt_class", c)
 		}
 	}
+	result := "admitted"
+	by := []string{"admission", "api", "priority", e.Priority.String(), "attempt_class", e.Class.String()}
 	switch e.Kind {
 	case admission.Admission:
-		t.add(1, "admission_admitted_total", "admission", "api", "priority", e.Priority.String(), "attempt_class", e.Class.String())
-		if e.Waited > 0 {
-			t.put(e.Waited.Seconds(), delays, "admission_queue_wait_seconds", "admission", "api", "result", "admitted")
-		}
+		t.add(1, "admission_admitted_total", by...)
 	case admission.Refusal:
-		t.add(1, "admission_shed_total", "admission", "api", "priority", e.Priority.String(), "attempt_class", e.Class.String(), "reason", e.Decision.Reason.String())
-		if e.Waited > 0 {
-			t.put(e.Waited.Seconds(), delays, "admission_queue_wait_seconds", "admission", "api", "result", "shed")
-		}
+		result = "shed"
+		t.add(1, "admission_shed_total", append(by, "reason", e.Decision.Reason.String())...)
+	default:
+		return
+	}
+	if e.Waited > 0 {
+		t.put(e.Waited.Seconds(), delays, "admission_queue_wait_seconds", "admission", "api", "result", result)
 	}
 }
 

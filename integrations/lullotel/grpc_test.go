@@ -14,21 +14,24 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
+// downFor is an operation that fails n times, and then succeeds.
+func downFor(n int) func(context.Context) error {
+	return func(context.Context) error {
+		if n--; n >= 0 {
+			return errDown
+		}
+		return nil
+	}
+}
+
 // StartGRPC makes A96's metrics, of calls with retries only.
 func TestGRPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		d := dependencyOn(t, r, "dns:///pay /pay.V1/", steady())
 		for fails := range 3 {
-			n := 0
 			ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
-			err := lull.Run(ctx, d, func(context.Context) error {
-				if n++; n <= fails {
-					return errDown
-				}
-				return nil
-			}, lull.Operation("/pay.V1/Charge"))
-			c.End(err)
+			c.End(lull.Run(ctx, d, downFor(fails), lull.Operation("/pay.V1/Charge")))
 		}
 		all := r.collect(t)
 		is := []string{"grpc.method", "pay.V1/Charge", "grpc.target", "dns:///pay"}
@@ -37,8 +40,10 @@ func TestGRPC(t *testing.T) {
 		all.want(t, 0, "grpc.client.call.hedges")
 		all.wantSum(t, 3, "grpc.client.call.retries")
 		all.wantSum(t, .04, "grpc.client.call.retry_delay")
-		if s := r.spans.GetSpans()[2]; s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" || attributes(s.Attributes)["retry.dependency"] != "dns:///pay /pay.V1/" {
-			t.Errorf("span %s %v", s.Name, s.Attributes)
+		s := r.spans.GetSpans()[2]
+		expect(t, s.Attributes, "retry.dependency", "dns:///pay /pay.V1/")
+		if s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" {
+			t.Errorf("span %s", s.Name)
 		}
 	})
 }
@@ -50,18 +55,13 @@ func TestGRPCCallsInsideOfCalls(t *testing.T) {
 		payments, tokens := dependencyOn(t, r, "dns:///pay", steady()), dependencyOn(t, r, "tokens", steady())
 		ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
 		err := lull.Run(ctx, payments, func(ctx context.Context) error {
-			n := 0
-			return lull.Run(ctx, tokens, func(context.Context) error {
-				if n++; n < 2 {
-					return errDown
-				}
-				return nil
-			}, lull.Operation("POST"))
+			return lull.Run(ctx, tokens, downFor(1), lull.Operation("POST"))
 		}, lull.Operation("/pay.V1/Charge"))
 		c.End(err)
 		s := r.spans.GetSpans()[0]
-		if a := attributes(s.Attributes); len(s.Events) != 0 || a["retry.dependency"] != "dns:///pay" || a["retry.attempt"] != int64(1) {
-			t.Errorf("%s has what the call for a token did: %v, %v", s.Name, a, s.Events)
+		expect(t, s.Attributes, "retry.dependency", "dns:///pay", "retry.attempt", 1)
+		if len(s.Events) != 0 {
+			t.Errorf("%s has what the call for a token did: %v", s.Name, s.Events)
 		}
 		r.collect(t).want(t, 0, "grpc.client.call.retries")
 	})
@@ -74,16 +74,11 @@ func TestGRPCStreamEndsEarly(t *testing.T) {
 		r := newRig(t)
 		d := dependencyOn(t, r, "dns:///pay", steady())
 		ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Watch")
-		n := 0
-		lull.Run(ctx, d, func(context.Context) error {
+		op := downFor(2)
+		lull.Run(ctx, d, func(ctx context.Context) error {
 			time.Sleep(time.Millisecond)
-			if n++; n == 1 {
-				c.End(nil) // it is open
-			}
-			if n < 3 {
-				return errDown
-			}
-			return nil
+			c.End(nil) // it is open
+			return op(ctx)
 		}, lull.Operation("/pay.V1/Watch"))
 		c.End(nil)
 		all := r.collect(t)

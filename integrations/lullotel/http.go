@@ -1,6 +1,7 @@
 package lullotel
 
 import (
+	"cmp"
 	"net/http"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,10 +25,7 @@ import (
 // otelhttp above lullhttp would make one span, with the status of the last attempt, and hide the
 // others.
 func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &transport{t, next}
+	return &transport{t, cmp.Or(next, http.DefaultTransport)}
 }
 
 type transport struct {
@@ -82,10 +80,7 @@ const resendCount = attribute.Key("http.request.resend_count")
 // span it finds in the context; otelhttp itself never sets it. Redirects that http.Client follows
 // above are counted with their attempts.
 func (t *Telemetry) Resends(next http.RoundTripper) http.RoundTripper {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &resends{next}
+	return &resends{cmp.Or(next, http.DefaultTransport)}
 }
 
 type resends struct{ next http.RoundTripper }

@@ -66,33 +66,31 @@ type instruments struct {
 type builder struct {
 	meter    metric.Meter
 	observed []metric.Observable
-	errs     *[]error
+	errs     []error
 }
 
-func (b *builder) check(name string, err error) {
+func (b *builder) check(name string, err error, observed ...metric.Observable) {
+	b.observed = append(b.observed, observed...)
 	if err != nil {
-		*b.errs = append(*b.errs, fmt.Errorf("%s: %w", name, err))
+		b.errs = append(b.errs, fmt.Errorf("%s: %w", name, err))
 	}
 }
 
 func (b *builder) counter(name, unit, description string) metric.Int64ObservableCounter {
 	c, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err)
-	b.observed = append(b.observed, c)
+	b.check(name, err, c)
 	return c
 }
 
 func (b *builder) gauge(name, unit, description string) metric.Int64ObservableGauge {
 	g, err := b.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err)
-	b.observed = append(b.observed, g)
+	b.check(name, err, g)
 	return g
 }
 
 func (b *builder) floatGauge(name, unit, description string) metric.Float64ObservableGauge {
 	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err)
-	b.observed = append(b.observed, g)
+	b.check(name, err, g)
 	return g
 }
 

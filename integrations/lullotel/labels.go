@@ -1,7 +1,7 @@
 package lullotel
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"strings"
 	"sync"
@@ -38,32 +38,15 @@ type Limits struct {
 // Validate reports every problem at once.
 func (l Limits) Validate() error {
 	var all problem.List
-	for _, f := range [...]struct {
-		name  string
-		value int
-	}{{"Dependencies", l.Dependencies}, {"Operations", l.Operations}, {"Codes", l.Codes}} {
-		if f.value < 0 || f.value > 1e5 {
-			all.Add(f.name, f.value, "0 (the default) to 100000")
-		}
-	}
+	check := func(name string, n int) { all.Check(n >= 0 && n <= 1e5, name, n, "0 (the default) to 100000") }
+	check("Dependencies", l.Dependencies)
+	check("Operations", l.Operations)
+	check("Codes", l.Codes)
 	return all.Err()
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range [...]struct {
-		field *int
-		value int
-	}{{&l.Dependencies, 64}, {&l.Operations, 16}, {&l.Codes, 32}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	return l
-}
-
-// String returns a text for errors and logs.
-func (l Limits) String() string {
-	return fmt.Sprintf("%d dependencies, %d operations each, %d codes each", l.Dependencies, l.Operations, l.Codes)
+	return Limits{cmp.Or(l.Dependencies, 64), cmp.Or(l.Operations, 16), cmp.Or(l.Codes, 32)}
 }
 
 // table finds entries without a lock. New entries are found with one, until they have been looked

@@ -68,255 +68,161 @@ func TestSeriesBeginAtZero(t *testing.T) {
 }
 
 // The metrics match what the operations have seen, for random operations under policies that end
-// calls in all ways, whether the calls were started here or not.
+// calls in all ways, with attempts one after the other or side by side, whether the calls were
+// started here or not. An attempt that loses is only counted as made.
 func TestMetricsAreWhatOperationsSaw(t *testing.T) {
+	retried := steady()
+	retried.Budget.Unlimited = false
+	retried.Breaker.Off = false
+	retried.Deadline, retried.AttemptTimeout = 200*time.Millisecond, 60*time.Millisecond
+	retried.HintLimit = 50 * time.Millisecond
+	hedged := steady()
+	hedged.Budget.Unlimited = false // it ends calls whose last attempt has failed
+	hedged.Attempts = 1
+	hedged.Hedge = hedge.Config{Attempts: 3, Delay: 10 * time.Millisecond, Share: -1}
 	for _, wrapped := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) { saw(t, wrapped) })
+		synctest.Test(t, func(t *testing.T) {
+			saw(t, retried, wrapped, SuccessFirst, SuccessRetry, FailedTerminal, FailedBudget, FailedDeadline, FailedBreaker, Cancelled)
+		})
+		synctest.Test(t, func(t *testing.T) { saw(t, hedged, wrapped, SuccessFirst, SuccessRetry, FailedTerminal, FailedBudget) })
 	}
 }
 
-func saw(t *testing.T, wrapped bool) {
+// saw makes calls under p. Some of them must have each of the outcomes in must.
+func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
+	const calls = 3000
 	random := rand.New(rand.NewPCG(7, 7))
 	r := newRig(t)
-	p := steady()
-	p.Budget.Unlimited = false
-	p.Breaker.Off = false
-	p.Deadline, p.AttemptTimeout = 200*time.Millisecond, 60*time.Millisecond
-	p.HintLimit = 50 * time.Millisecond
 	d := dependencyOn(t, r, "d", p, lull.WithRand(rand.New(rand.NewPCG(8, 8)).Uint64))
+	hedged := p.Hedge.Attempts > 0
+	var mu sync.Mutex // attempts may be side by side
 	want := make(map[string]float64)
 	var inAttempts, inCalls time.Duration
-	for i := range 3000 {
-		ctx, cancel := context.WithCancel(context.Background())
-		if random.IntN(10) == 0 {
+	for i := range calls {
+		ctx, cancel := context.WithCancel(t.Context())
+		if !hedged && random.IntN(10) == 0 {
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(100))*time.Millisecond)
 		}
-		if random.IntN(10) == 0 {
+		if !hedged && random.IntN(10) == 0 {
 			time.AfterFunc(time.Duration(random.IntN(50))*time.Millisecond, cancel)
 		}
 		down := i%300 > 270 // for long enough to open the circuit
-		bad := down || random.IntN(3) == 0
 		panics := random.IntN(50) == 0
-		attempts := 0
+		attempts, winner := 0, 0
 		began := time.Now()
-		op := func(ctx context.Context) (err error) {
+		op := func(ctx context.Context) (_ int, err error) {
+			from := time.Now()
+			mu.Lock()
+			defer mu.Unlock()
 			attempts++
+			number := attempts
 			want["attempts"]++
-			defer func(from time.Time) {
-				failed := err != nil || panics
-				if failed {
-					want["failed"]++
-				}
-				if attempts > 1 || failed {
-					want["timed"]++
-					if attempts > 1 {
-						want["timed again"]++
-					}
-					inAttempts += time.Since(from)
-				}
-			}(time.Now())
+			length := time.Duration(1 + random.IntN(3e7)) // in ns, so that no two end in one moment
+			mu.Unlock()
 			select {
-			case <-time.After(time.Duration(1+random.IntN(30)) * time.Millisecond):
+			case <-time.After(length):
 			case <-ctx.Done():
-				if !panics {
-					return ctx.Err()
+				err = ctx.Err()
+			}
+			mu.Lock()
+			if hedged && err != nil {
+				return 0, err // it has lost
+			}
+			kind := random.IntN(9)
+			switch {
+			case err != nil:
+			case kind == 0:
+				err = errors.New("unknown")
+			case kind == 1 && !hedged:
+				err = lull.RetryAfter(errDown, time.Duration(random.IntN(80))*time.Millisecond)
+			case down, kind < 4:
+				err = errDown
+			}
+			failed := err != nil || panics
+			if failed {
+				want["failed"]++
+			} else {
+				winner = number
+			}
+			if failed || number > 1 {
+				want["timed"]++
+				if number > 1 {
+					want["timed again"]++
 				}
+				inAttempts += time.Since(from)
 			}
 			if panics {
 				panic("oh")
 			}
-			if !bad {
-				return nil
-			}
-			switch random.IntN(8) {
-			case 0:
-				if down {
-					return errDown
-				}
-				return nil
-			case 1:
-				return errors.New("unknown")
-			case 2:
-				return lull.RetryAfter(errDown, time.Duration(random.IntN(80))*time.Millisecond)
-			}
-			return errDown
+			return 0, err
 		}
-		outcome := SuccessFirst
 		var err error
-		func() {
-			defer func() {
-				if recover() != nil {
-					outcome = FailedTerminal
-					want["reason panicked"]++
-				}
-			}()
-			if wrapped {
-				err = Run(ctx, r.Telemetry, d, op)
-			} else {
-				err = lull.Run(ctx, d, op)
+		panicked := func() (panicked bool) {
+			defer func() { panicked = recover() != nil }()
+			switch {
+			case hedged && wrapped:
+				_, err = DoHedged(ctx, r.Telemetry, d, op)
+			case hedged:
+				_, err = lull.DoHedged(ctx, d, op)
+			case wrapped:
+				_, err = Do(ctx, r.Telemetry, d, op)
+			default:
+				_, err = lull.Do(ctx, d, op)
 			}
+			return false
 		}()
 		inCalls += time.Since(began)
 		cancel()
-		if e, ok := errors.AsType[*lull.Error](err); ok {
+		synctest.Wait() // for those that have lost
+		e, failed := errors.AsType[*lull.Error](err)
+		outcome := OutcomeOf(engine.Success, winner)
+		switch {
+		case panicked:
+			outcome = FailedTerminal
+			want["reason panicked"]++
+		case failed:
 			outcome = OutcomeOf(e.Reason, e.Attempts)
 			want["reason "+e.Reason.String()]++
-			switch e.Reason {
-			case engine.BudgetExhausted:
-				want["denied"]++
-			case engine.HintTooLong:
-				want["too long"]++
-			}
-		} else if attempts > 1 && outcome == SuccessFirst {
-			outcome = SuccessRetry
+		case winner == 1 && attempts > 1:
+			want["first beside others"]++
 		}
 		want[outcome.String()]++
 		if random.IntN(20) == 0 {
-			time.Sleep(time.Second)
+			time.Sleep(10 * time.Second) // for the budget
 		}
 	}
 	all := r.collect(t)
 	for o := range outcomes {
 		all.want(t, want[o.String()], "retry.calls", "outcome", o.String())
-		if want[o.String()] == 0 && o != FailedLimited && o != FailedExhausted {
+	}
+	for _, o := range must {
+		if want[o.String()] == 0 {
 			t.Errorf("no call was %v: the test tests too little", o)
 		}
 	}
-	if want["reason panicked"] == 0 {
-		t.Error("no call panicked: the test tests too little")
+	if want["reason panicked"] == 0 || want["reason hint_too_long"]+want["first beside others"] == 0 {
+		t.Error("no call panicked, got a hint, or was won by the first of several attempts: the test tests too little")
 	}
 	for key, n := range want {
 		if reason, ok := strings.CutPrefix(key, "reason "); ok {
 			all.want(t, n, "retry.call.failures", "reason", reason)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		want float64
-		in   []string
-	}{
-		{"retry.attempts", want["attempts"], nil},
-		{"retry.attempt.failures", want["failed"], nil},
-		{"retry.attempt.failures", want["reason panicked"], []string{"error.type", "panic"}},
-		{"retry.attempt.duration", want["timed"], nil},
-		{"retry.attempt.duration", want["timed again"], []string{"resend", "true"}},
-		{"retry.budget.denied", want["denied"], nil},
-		{"retry.server_hints", want["too long"], []string{"result", "too_long"}},
-	} {
-		all.want(t, c.want, c.name, c.in...)
+	all.want(t, want["attempts"], "retry.attempts")
+	all.want(t, want["failed"], "retry.attempt.failures")
+	all.want(t, want["reason panicked"], "retry.attempt.failures", "error.type", "panic")
+	all.want(t, want["timed"], "retry.attempt.duration")
+	all.want(t, want["timed again"], "retry.attempt.duration", "resend", "true")
+	if hedged {
+		all.want(t, want["attempts"]-calls, "retry.hedges", "result", "started")
+	} else {
+		all.want(t, want["reason budget_exhausted"], "retry.budget.denied")
+		all.want(t, want["reason hint_too_long"], "retry.server_hints", "result", "too_long")
 	}
 	all.wantSum(t, inAttempts.Seconds(), "retry.attempt.duration")
 	all.wantSum(t, inCalls.Seconds(), "retry.call.duration")
-}
-
-// The same for calls whose attempts run side by side. An attempt that loses is only counted as
-// made.
-func TestMetricsAreWhatHedgedOperationsSaw(t *testing.T) {
-	for _, wrapped := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) { sawHedged(t, wrapped) })
-	}
-}
-
-func sawHedged(t *testing.T, wrapped bool) {
-	random := rand.New(rand.NewPCG(5, 5))
-	r := newRig(t)
-	p := steady()
-	p.Budget.Unlimited = false // it ends calls whose last attempt has failed
-	p.Attempts = 1
-	p.Hedge = hedge.Config{Attempts: 3, Delay: 10 * time.Millisecond, Share: -1}
-	d := dependencyOn(t, r, "d", p)
-	want := make(map[string]float64)
-	var took time.Duration
-	var mu sync.Mutex
-	for range 2000 {
-		attempts, winner := 0, 0
-		panics := random.IntN(50) == 0
-		op := func(ctx context.Context) (_ int, err error) {
-			began := time.Now()
-			mu.Lock()
-			attempts++
-			number := attempts
-			want["attempts"]++
-			length := time.Duration(1 + random.IntN(3e7)) // in ns, so that no two end in one moment
-			kind := random.IntN(6)
-			mu.Unlock()
-			select {
-			case <-time.After(length):
-			case <-ctx.Done():
-				return 0, ctx.Err() // it has lost
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case panics:
-				want["failed"]++
-			case kind < 3:
-				err = errDown
-				want["failed"]++
-			default:
-				winner = number
-			}
-			if winner != 1 {
-				want["timed"]++
-				if number > 1 {
-					want["timed again"]++
-				}
-				took += time.Since(began)
-			}
-			if panics {
-				panic("oh")
-			}
-			return number, err
-		}
-		outcome := ""
-		var err error
-		func() {
-			defer func() {
-				if recover() != nil {
-					outcome = FailedTerminal.String()
-				}
-			}()
-			if wrapped {
-				_, err = DoHedged(t.Context(), r.Telemetry, d, op)
-			} else {
-				_, err = lull.DoHedged(t.Context(), d, op)
-			}
-		}()
-		synctest.Wait() // for those that have lost
-		if e, ok := errors.AsType[*lull.Error](err); ok {
-			outcome = OutcomeOf(e.Reason, 0).String()
-		} else if outcome == "" {
-			outcome = OutcomeOf(engine.Success, winner).String()
-			if winner == 1 && attempts > 1 {
-				want["first beside others"]++
-			}
-		}
-		want[outcome]++
-		if random.IntN(4) == 0 {
-			time.Sleep(10 * time.Second) // for the budget
-		}
-	}
-	all := r.collect(t)
-	for _, o := range []Outcome{SuccessFirst, SuccessRetry, FailedBudget, FailedTerminal} {
-		if want[o.String()] == 0 || want["first beside others"] == 0 {
-			t.Errorf("no call was %v, or none was won by the first of several attempts: the test tests too little", o)
-		}
-	}
-	for o := range outcomes {
-		all.want(t, want[o.String()], "retry.calls", "outcome", o.String())
-	}
-	for _, c := range []struct{ name, want string }{
-		{"retry.attempts", "attempts"}, {"retry.attempt.failures", "failed"}, {"retry.attempt.duration", "timed"},
-	} {
-		all.want(t, want[c.want], c.name)
-	}
-	all.want(t, want["timed again"], "retry.attempt.duration", "resend", "true")
-	all.want(t, want["attempts"]-2000, "retry.hedges", "result", "started")
-	all.wantSum(t, took.Seconds(), "retry.attempt.duration")
-	if wrapped {
-		if n := len(r.spans.GetSpans()); n != 2000 {
-			t.Errorf("%d spans of 2000 calls", n)
-		}
+	if n := len(r.spans.GetSpans()); wrapped && n != calls {
+		t.Errorf("%d spans of %d calls", n, calls)
 	}
 }
 

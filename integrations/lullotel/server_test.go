@@ -120,38 +120,34 @@ func TestProcessing(t *testing.T) {
 // Deferring or dropping a message is no failure of its handler.
 func TestHandlersThatDecide(t *testing.T) {
 	for _, c := range []struct {
-		err     error
-		outcome any // of the span
-		failed  bool
+		err                error // nil and an error type: it panics
+		outcome, errorType any   // of the span
 	}{
-		{nil, nil, false},
-		{queue.DeferFor(errors.New("early"), time.Second), "defer", false},
-		{fmt.Errorf("again: %w", queue.DropMessage(nil)), "drop", false},
-		{queue.DeadLetterAs("schema", nil), nil, true},
-		{lull.Transient(errors.New("down")), nil, true},
+		{nil, nil, nil},
+		{queue.DeferFor(errors.New("early"), time.Second), "defer", nil},
+		{fmt.Errorf("again: %w", queue.DropMessage(nil)), "drop", nil},
+		{queue.DeadLetterAs("schema", nil), nil, "unclassified"},
+		{lull.Transient(errors.New("down")), nil, "transient"},
+		{nil, nil, queue.ReasonPanicked},
 	} {
 		r := newRig(t)
-		h := r.Handler("q", "", func(context.Context, *queue.Message) error { return c.err })
-		if err := h(t.Context(), &queue.Message{}); err != c.err {
-			t.Errorf("%v came back as %v", c.err, err)
-		}
+		h := r.Handler("q", "", func(context.Context, *queue.Message) error {
+			if c.errorType == queue.ReasonPanicked {
+				panic("oh")
+			}
+			return c.err
+		})
+		func() {
+			defer func() { recover() }()
+			if err := h(t.Context(), &queue.Message{}); err != c.err {
+				t.Errorf("%v came back as %v", c.err, err)
+			}
+		}()
 		s := r.spans.GetSpans()[0]
-		a := attributes(s.Attributes)
-		if a["retry.outcome"] != c.outcome || (s.Status.Code == codes.Error) != c.failed || (a["error.type"] != nil) != c.failed {
-			t.Errorf("%v: %v, %v", c.err, a, s.Status)
+		expect(t, s.Attributes, "retry.outcome", c.outcome, "error.type", c.errorType)
+		if (s.Status.Code == codes.Error) != (c.errorType != nil) {
+			t.Errorf("%v: %v", c.err, s.Status)
 		}
-	}
-}
-
-func TestHandlerPanics(t *testing.T) {
-	r := newRig(t)
-	h := r.Handler("q", "", func(context.Context, *queue.Message) error { panic("oh") })
-	func() {
-		defer func() { recover() }()
-		h(t.Context(), &queue.Message{})
-	}()
-	if s := r.spans.GetSpans(); len(s) != 1 || attributes(s[0].Attributes)["error.type"] != queue.ReasonPanicked {
-		t.Errorf("%v", s)
 	}
 }
 

@@ -155,16 +155,6 @@ func (c *Call) note() trace.Span {
 	return c.span
 }
 
-// succeeded is learn for a call whose first attempt has succeeded.
-func (c *Call) succeeded(e *lull.Event, o *operation) {
-	c.mu.Lock()
-	if !c.ended {
-		c.storeResult(e)
-		c.rename(o)
-	}
-	c.mu.Unlock()
-}
-
 // learn records an event.
 func (c *Call) learn(e *lull.Event, o *operation) {
 	c.mu.Lock()

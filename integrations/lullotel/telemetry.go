@@ -31,7 +31,6 @@ type Telemetry struct {
 	tracer      trace.Tracer
 	propagator  propagation.TextMapPropagator // nil: the global one
 	spans       Spans
-	meter       metric.Meter
 	instruments instruments
 	callback    metric.Registration
 
@@ -103,13 +102,12 @@ func New(opts ...Option) (*Telemetry, error) {
 	l := o.limits.withDefaults()
 	t := &Telemetry{
 		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans,
-		meter:   o.meters.Meter(Scope),
 		calls:   newCalls(l),
 		gates:   newNames(l.Dependencies, newGate),
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),
 	}
-	if err := t.install(t.meter); err != nil {
+	if err := t.install(o.meters.Meter(Scope)); err != nil {
 		return nil, fmt.Errorf("lullotel: %w", err)
 	}
 	return t, nil
@@ -142,7 +140,7 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 		}
 		if t.tracing.Load() {
 			if c := callOf(ctx, &e); c != nil {
-				c.succeeded(&e, o)
+				c.learn(&e, o)
 			}
 		}
 		return
@@ -266,10 +264,9 @@ func newChange(name string) *change {
 
 // install makes the instruments and registers the callback that reads their values.
 func (t *Telemetry) install(m metric.Meter) error {
-	var errs []error
-	b := builder{meter: m, errs: &errs}
+	b := builder{meter: m}
 	t.instruments = b.instruments()
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(b.errs...); err != nil {
 		return err
 	}
 	callback, err := m.RegisterCallback(t.collect, b.observed...)

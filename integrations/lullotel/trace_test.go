@@ -94,6 +94,18 @@ func sorted(all tracetest.SpanStubs) (calls, attempts, rest tracetest.SpanStubs)
 	return calls, attempts, rest
 }
 
+// expectResends is about semantic conventions' number of each attempt, which the first has not.
+func expectResends(t *testing.T, attempts tracetest.SpanStubs) {
+	t.Helper()
+	for i, a := range attempts {
+		var want any
+		if i > 0 {
+			want = i
+		}
+		expect(t, a.Attributes, "http.request.resend_count", want)
+	}
+}
+
 func TestThreeAttemptsAreOneTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t, steady(), failing(2))
@@ -114,16 +126,7 @@ func TestThreeAttemptsAreOneTrace(t *testing.T) {
 			if a.Parent.SpanID() != call.SpanContext.SpanID() {
 				t.Errorf("attempt %d is not under the call's span", i+1)
 			}
-			n, there := attributes(a.Attributes)["http.request.resend_count"]
-			switch {
-			case i == 0 && there:
-				t.Errorf("the first attempt has resend_count %v, want none", n)
-			case i > 0 && n != int64(i):
-				t.Errorf("attempt %d has resend_count %v, want %d", i+1, n, i)
-			}
-			if want := [...]int64{503, 503, 200}[i]; attributes(a.Attributes)["http.response.status_code"] != want {
-				t.Errorf("attempt %d: status %v, want %d", i+1, attributes(a.Attributes)["http.response.status_code"], want)
-			}
+			expect(t, a.Attributes, "http.response.status_code", [...]int{503, 503, 200}[i])
 			if i > 0 && a.SpanContext.SpanID() == attempts[i-1].SpanContext.SpanID() {
 				t.Error("two attempts have one span")
 			}
@@ -131,26 +134,17 @@ func TestThreeAttemptsAreOneTrace(t *testing.T) {
 		if len(s.parents) != 3 || s.parents[0] == s.parents[1] || s.parents[1] == s.parents[2] {
 			t.Errorf("the server was sent %q: want three of one trace", s.parents)
 		}
-		got := attributes(call.Attributes)
-		for k, want := range map[string]any{
-			"retry.attempt": int64(3), "retry.budget_exhausted": false, "retry.reason": "success", "retry.outcome": "success_retry",
-			"retry.operation": "GET", "retry.dependency": s.url[len("http://"):],
-		} {
-			if got[k] != want {
-				t.Errorf("%s is %v, want %v", k, got[k], want)
-			}
-		}
-		if d := got["retry.delay_ms"]; d != 30.0 {
-			t.Errorf("the call waited for %v ms, want 30", d)
-		}
+		expectResends(t, attempts)
+		expect(t, call.Attributes, "retry.attempt", 3, "retry.delay_ms", 30, "retry.budget_exhausted", false, "retry.reason", "success",
+			"retry.outcome", "success_retry", "retry.operation", "GET", "retry.dependency", s.url[len("http://"):])
 		if len(call.Events) != 2 {
 			t.Fatalf("events %v, want two waits", call.Events)
 		}
 		for i, e := range call.Events {
-			got := attributes(e.Attributes)
-			if e.Name != "retry.wait" || got["retry.attempt"] != int64(i+1) || got["retry.delay_ms"] != []float64{10, 20}[i] ||
-				got["retry.delay_before_jitter_ms"] != []float64{10, 20}[i] || got["error.type"] != "503" {
-				t.Errorf("event %d is %s %v", i, e.Name, got)
+			wait := []float64{10, 20}[i]
+			expect(t, e.Attributes, "retry.attempt", i+1, "retry.delay_ms", wait, "retry.delay_before_jitter_ms", wait, "error.type", "503")
+			if e.Name != "retry.wait" {
+				t.Errorf("event %d is %s", i, e.Name)
 			}
 			// It stands between the two attempts.
 			if e.Time.Before(attempts[i].StartTime) || e.Time.After(attempts[i+1].StartTime) {
@@ -172,18 +166,21 @@ func TestStatusIsTheCalls(t *testing.T) {
 		s := newStand(t, steady(), failing(100))
 		s.get(t, context.Background(), "/") // ends on a response
 		calls, _, _ := sorted(s.spans.GetSpans())
-		if a := attributes(calls[0].Attributes); len(calls) != 1 || calls[0].Status.Code != codes.Error || a["error.type"] != "503" || a["retry.reason"] != "attempts_exhausted" {
-			t.Errorf("%v %v", calls[0].Status, a)
+		if len(calls) != 1 || calls[0].Status.Code != codes.Error {
+			t.Errorf("%v", calls)
 		}
+		expect(t, calls[0].Attributes, "error.type", "503", "retry.reason", "attempts_exhausted")
 		s.spans.Reset()
 		answer := errors.New("the end of the list")
 		d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindSuccess} }))
 		if err := Run(t.Context(), s.Telemetry, d, func(context.Context) error { return answer }); err != answer {
 			t.Fatal(err)
 		}
-		if s := s.spans.GetSpans()[0]; s.Status.Code != codes.Unset || attributes(s.Attributes)["retry.reason"] != "success" || attributes(s.Attributes)["error.type"] != nil {
-			t.Errorf("%v %v", s.Status, s.Attributes)
+		span := s.spans.GetSpans()[0]
+		if span.Status.Code != codes.Unset {
+			t.Errorf("%v", span.Status)
 		}
+		expect(t, span.Attributes, "error.type", nil, "retry.reason", "success")
 	})
 }
 
@@ -221,11 +218,7 @@ func TestSpansNoted(t *testing.T) {
 		if c := calls[0]; c.StartTime.Before(before) || c.StartTime.After(attempts[0].StartTime) || len(c.Events) != 2 || attributes(c.Attributes)["retry.attempt"] != int64(3) {
 			t.Errorf("the call's span began %v, its first attempt %v; events %v", c.StartTime, attempts[0].StartTime, c.Events)
 		}
-		for i, a := range attempts {
-			if n, ok := attributes(a.Attributes)["http.request.resend_count"]; ok != (i > 0) || ok && n != int64(i) {
-				t.Errorf("attempt %d: resend_count %v", i+1, n)
-			}
-		}
+		expectResends(t, attempts)
 		// A call that just succeeds has no span.
 		s.spans.Reset()
 		s.get(t, ctx, "/")
@@ -259,12 +252,7 @@ func TestResendCountOverRedirects(t *testing.T) {
 		if len(attempts) != 3 {
 			t.Fatalf("%d attempts, want 3", len(attempts))
 		}
-		for i, a := range attempts {
-			n, ok := attributes(a.Attributes)["http.request.resend_count"]
-			if ok != (i > 0) || ok && n != int64(i) {
-				t.Errorf("request %d has resend_count %v", i+1, n)
-			}
-		}
+		expectResends(t, attempts)
 	})
 }
 
@@ -297,9 +285,7 @@ func TestResendsLeavesOtherSpansAlone(t *testing.T) {
 		})
 		above.End()
 		for _, s := range r.spans.GetSpans() {
-			if _, ok := attributes(s.Attributes)["http.request.resend_count"]; ok {
-				t.Errorf("%s has a resend_count", s.Name)
-			}
+			expect(t, s.Attributes, "http.request.resend_count", nil)
 		}
 		// Without a base it is the default transport.
 		nowhere, _ := http.NewRequest("GET", "nowhere://x", nil)
@@ -310,43 +296,6 @@ func TestResendsLeavesOtherSpansAlone(t *testing.T) {
 }
 
 var errDown = lull.Transient(errors.New("down"))
-
-func TestDoNotesRefusals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		p := steady()
-		p.Budget.Unlimited = false // a stock of two
-		d := dependencyOn(t, r, "payments", p)
-		for range 3 {
-			_, err := Do(t.Context(), r.Telemetry, d, func(context.Context) (int, error) { return 0, errDown }, lull.Operation("charge"))
-			if err == nil {
-				t.Fatal("no error")
-			}
-		}
-		calls := r.spans.GetSpans()
-		if len(calls) != 3 {
-			t.Fatalf("%d spans", len(calls))
-		}
-		first, last := attributes(calls[0].Attributes), attributes(calls[2].Attributes)
-		if first["retry.reason"] != "attempts_exhausted" || first["retry.attempt"] != int64(3) || first["retry.delay_ms"] != 30.0 || first["retry.budget_exhausted"] != false {
-			t.Errorf("first call: %v", first)
-		}
-		if last["retry.reason"] != "budget_exhausted" || last["retry.attempt"] != int64(1) || last["retry.delay_ms"] != 0.0 || last["retry.budget_exhausted"] != true {
-			t.Errorf("last call: %v", last)
-		}
-		for _, c := range calls {
-			if c.Status.Code != codes.Error || c.Name != "call payments charge" {
-				t.Errorf("status %v of %s", c.Status, c.Name)
-			}
-			if e := c.Events[len(c.Events)-1]; e.Name != "retry.refused" {
-				t.Errorf("last event %v", e)
-			}
-		}
-		if calls[0].EndTime.Sub(calls[0].StartTime) != 30*time.Millisecond {
-			t.Errorf("the span lasts %v, want the 30ms of the call", calls[0].EndTime.Sub(calls[0].StartTime))
-		}
-	})
-}
 
 // Every call has one span, which ends once, is under its caller's span, and has the result of the
 // call, in every case.
@@ -363,27 +312,27 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 				panic(err)
 			}
 			first(d)
-			Run(ctx, r.Telemetry, d, op, lull.Operation("charge"))
+			if p.Hedge.Attempts == 0 {
+				Run(ctx, r.Telemetry, d, op, lull.Operation("charge"))
+				return
+			}
+			DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) }, lull.Operation("charge"))
 		}
 	}
 	as := func(*lull.Policy) {}
 	is := func(*lull.Dependency) {}
+	full := func(d *lull.Dependency) { d.Limiter().TryAcquire() }
 	fine := func(context.Context) error { return nil }
-	down := func(context.Context) error { return errDown }
+	down := func(context.Context) error {
+		time.Sleep(time.Millisecond)
+		return errDown
+	}
 	hedged := func(p *lull.Policy) {
 		p.Attempts = 1
 		p.Hedge = hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: -1}
 	}
-	raced := func(change func(*lull.Policy)) run {
-		return func(ctx context.Context, r *rig, op func(context.Context) error) {
-			p := steady()
-			change(&p)
-			d, err := lull.NewDependency("payments", p, r.Options()...)
-			if err != nil {
-				panic(err)
-			}
-			DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) }, lull.Operation("charge"))
-		}
+	limited := func(wait time.Duration) func(*lull.Policy) {
+		return func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: wait} }
 	}
 	soon := func(d time.Duration) func(context.Context) context.Context {
 		return func(ctx context.Context) context.Context {
@@ -406,19 +355,21 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 		{"success", on(as, is), fine, nil, "success", "success_first", "", 1, 0, ""},
 		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
 		{"permanent", on(as, is), func(context.Context) error { return lull.Permanent(errDown) }, nil, "permanent", "failed_terminal", "transient", 1, 0, ""},
+		{"refused by the budget", on(func(p *lull.Policy) { p.Budget.Unlimited = false }, func(d *lull.Dependency) { d.Budget().Withdraw(d.Now(), 0, nil) }),
+			down, nil, "budget_exhausted", "failed_budget", "transient", 2, 10, "wait refused"},
 		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
 			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
-		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"refused by the limit", on(limited(0), full),
 			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
-		{"refused after a wait for room", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: 50 * time.Millisecond} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"refused after a wait for room", on(limited(50*time.Millisecond), full),
 			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
 		{"cancelled before", on(as, is), fine, func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
 			return ctx
 		}, "canceled", "cancelled", "canceled", 0, 0, ""},
-		{"cancelled in the wait", on(as, is), down, soon(15 * time.Millisecond), "canceled", "cancelled", "transient", 2, 15, "wait wait"},
-		{"cancelled in line", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: time.Minute} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"cancelled in the wait", on(as, is), down, soon(17 * time.Millisecond), "canceled", "cancelled", "transient", 2, 15, "wait wait"},
+		{"cancelled in line", on(limited(time.Minute), full),
 			fine, soon(time.Second), "canceled", "cancelled", "canceled", 0, 0, ""},
 		{"no time for the wait", on(func(p *lull.Policy) { p.Deadline = 15 * time.Millisecond }, is), down, nil, "deadline", "failed_deadline", "transient", 2, 10, "wait refused"},
 		{"panic", on(as, is), func(context.Context) error { panic("oh") }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
@@ -429,14 +380,14 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 			}
 			return errDown
 		}, nil, "panicked", "failed_terminal", "panic", 2, 10, "wait"},
-		{"won by the second", raced(hedged), func(ctx context.Context) error {
+		{"won by the second", on(hedged, is), func(ctx context.Context) error {
 			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
 				return nil
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}, nil, "success", "success_retry", "", 2, 0, "hedge.started"},
-		{"won by the first of two", raced(hedged), func(ctx context.Context) error {
+		{"won by the first of two", on(hedged, is), func(ctx context.Context) error {
 			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
 				<-ctx.Done()
 				return ctx.Err()
@@ -444,19 +395,19 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 			return nil
 		}, nil, "success", "success_first", "", 2, 0, "hedge.started"},
-		{"both fail", raced(hedged), func(ctx context.Context) error {
+		{"both fail", on(hedged, is), func(ctx context.Context) error {
 			a, _ := lull.AttemptFrom(ctx)
 			time.Sleep(time.Duration(5*a.Number) * time.Millisecond)
 			return errDown
 		}, nil, "attempts_exhausted", "failed_exhausted", "transient", 2, 0, "hedge.started attempt.failed refused"},
-		{"a hedge panics", raced(hedged), func(ctx context.Context) error {
+		{"a hedge panics", on(hedged, is), func(ctx context.Context) error {
 			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
 				panic("oh")
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}, nil, "panicked", "failed_terminal", "panic", 2, 0, "hedge.started"},
-		{"hedged and cancelled", raced(hedged), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
+		{"hedged and cancelled", on(hedged, is), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
 	} {
 		for _, spans := range []Spans{SpansAll, SpansNoted} {
 			t.Run(c.name, func(t *testing.T) {
@@ -467,12 +418,14 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 						ctx = c.ctx(ctx)
 					}
 					done := make(chan struct{})
+					began := time.Now()
 					go func() {
 						defer close(done)
 						defer func() { recover() }()
 						c.run(ctx, r, c.op)
 					}()
 					<-done
+					took := time.Since(began)
 					synctest.Wait()
 					all := r.spans.GetSpans()
 					if spans == SpansNoted && c.events == "" && c.errorType == "" {
@@ -485,25 +438,21 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 						t.Fatalf("%d spans, and %d have begun, want 1, and that of the caller", len(all), n)
 					}
 					s := all[0]
-					a := attributes(s.Attributes)
 					if s.Name != "call payments charge" || s.Parent.SpanID() != above.SpanContext().SpanID() {
 						t.Errorf("span %q under %v", s.Name, s.Parent.SpanID())
 					}
-					for key, want := range map[string]any{
-						"retry.reason": c.reason, "retry.outcome": c.outcome, "retry.attempt": c.attempts, "retry.delay_ms": c.delay,
-						"retry.dependency": "payments", "retry.operation": "charge",
-					} {
-						if a[key] != want {
-							t.Errorf("%s is %v, want %v", key, a[key], want)
-						}
+					if got := s.EndTime.Sub(s.StartTime); got != took {
+						t.Errorf("the span lasts %v, the call %v", got, took)
 					}
-					kind, status := a["error.type"], codes.Error
-					if c.errorType == "" {
-						status = codes.Unset
+					status, errorType := codes.Unset, any(nil)
+					if c.errorType != "" {
+						status, errorType = codes.Error, c.errorType
 					}
-					if s.Status.Code != status || (c.errorType == "") != (kind == nil) || kind != nil && kind != c.errorType {
-						t.Errorf("status %v, error.type %v, want %v and %q", s.Status, kind, status, c.errorType)
+					if s.Status.Code != status {
+						t.Errorf("status %v, want %v", s.Status, status)
 					}
+					expect(t, s.Attributes, "retry.reason", c.reason, "retry.outcome", c.outcome, "retry.attempt", c.attempts, "retry.delay_ms", c.delay,
+						"retry.budget_exhausted", c.reason == "budget_exhausted", "retry.dependency", "payments", "retry.operation", "charge", "error.type", errorType)
 					var events []string
 					for _, e := range s.Events {
 						events = append(events, strings.TrimPrefix(e.Name, "retry."))
@@ -524,27 +473,25 @@ func TestCallsInsideOfCalls(t *testing.T) {
 		hedges := steady()
 		hedges.Attempts = 1
 		hedges.Hedge = hedge.Config{Attempts: 2, Delay: time.Hour}
-		for name, run := range map[string]func(context.Context, *rig, *lull.Dependency, func(context.Context) error) error{
-			"Run": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				return Run(ctx, r.Telemetry, d, op)
+		type op = func(context.Context) (int, error)
+		for name, run := range map[string]func(context.Context, *Telemetry, *lull.Dependency, op, ...lull.CallOption) (int, error){
+			"Run": func(ctx context.Context, t *Telemetry, d *lull.Dependency, f op, _ ...lull.CallOption) (int, error) {
+				return 0, Run(ctx, t, d, func(ctx context.Context) error {
+					_, err := f(ctx)
+					return err
+				})
 			},
-			"Do": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				_, err := Do(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-				return err
-			},
-			"DoHedged": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
-				_, err := DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
-				return err
-			},
+			"Do":       Do[int],
+			"DoHedged": DoHedged[int],
 		} {
 			for _, p := range []lull.Policy{steady(), hedges} {
 				r := newRig(t)
 				outer := dependencyOn(t, r, "outer", p)
 				inner := dependencyOn(t, r, "inner", steady())
-				err := run(t.Context(), r, outer, func(ctx context.Context) error {
+				_, err := run(t.Context(), r.Telemetry, outer, func(ctx context.Context) (int, error) {
 					lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
 					lull.Run(ctx, outer, func(context.Context) error { return errDown })
-					return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
+					return 0, Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -553,8 +500,9 @@ func TestCallsInsideOfCalls(t *testing.T) {
 				if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
 					t.Fatalf("%s: spans %v", name, all)
 				}
-				if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
-					t.Errorf("%s: the outer call took the inner's events: %v %v", name, got, all[1].Events)
+				expect(t, all[1].Attributes, "retry.attempt", 1)
+				if len(all[1].Events) != 0 {
+					t.Errorf("%s: the outer call took the inner's events: %v", name, all[1].Events)
 				}
 			}
 		}
@@ -628,29 +576,20 @@ func TestAttributesAreText(t *testing.T) {
 	})
 }
 
-// If nobody observes a dependency, the error has the result of the call.
+// If nobody observes a dependency, the error has the result of the call, or its panic.
 func TestSpanWithoutObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		d, _ := lull.NewDependency("x", steady())
 		Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errDown })
-		if got := attributes(r.spans.GetSpans()[0].Attributes); got["retry.reason"] != "attempts_exhausted" || got["retry.attempt"] != int64(3) {
-			t.Errorf("%v", got)
-		}
-	})
-}
-
-// The same holds for a panic.
-func TestPanicWithoutObserver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		d, _ := lull.NewDependency("x", steady())
 		func() {
 			defer func() { recover() }()
 			Run(t.Context(), r.Telemetry, d, func(context.Context) error { panic("oh") })
 		}()
 		all := r.spans.GetSpans()
-		if len(all) != 1 || all[0].Status.Code != codes.Error || attributes(all[0].Attributes)["error.type"] != "panic" {
+		expect(t, all[0].Attributes, "retry.reason", "attempts_exhausted", "retry.attempt", 3)
+		expect(t, all[1].Attributes, "error.type", "panic")
+		if len(all) != 2 || all[1].Status.Code != codes.Error {
 			t.Errorf("%v", all)
 		}
 	})

@@ -15,27 +15,31 @@ import (
 
 // sources are read together with the metrics.
 type sources struct {
-	mu   sync.Mutex
-	next int
-	all  []source
+	mu  sync.Mutex
+	all []*source
 }
 
-type source struct {
-	id   int
-	look func(t *Telemetry, seen map[string]bool, out metric.Observer)
-}
+// A source writes to out what has not been seen. Keys of seen are a kind and a label.
+type source func(seen map[string]bool, out metric.Observer)
 
-func (s *sources) add(look func(*Telemetry, map[string]bool, metric.Observer)) (stop func()) {
+func (s *sources) add(look source) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next++
-	id := s.next
-	s.all = append(s.all, source{id, look})
+	s.all = append(s.all, &look)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x source) bool { return x.id == id })
+		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x *source) bool { return x == &look })
 	}
+}
+
+// isFirst reports whether a label is to be shown: each of a kind once, and Other not at all.
+func isFirst(seen map[string]bool, kind, label string) bool {
+	if label == Other || seen[kind+label] {
+		return false
+	}
+	seen[kind+label] = true
+	return true
 }
 
 // Watch reports the states of the dependencies whenever metrics are read: the tokens in their
@@ -43,14 +47,7 @@ func (s *sources) add(look func(*Telemetry, map[string]bool, metric.Observer)) (
 // refusals of their throttles. Of several with one name the first is reported, and beyond Limits
 // none. stop ends that.
 func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
-	deps = slices.Clone(deps)
-	return t.WatchAll(func(yield func(*lull.Dependency) bool) {
-		for _, d := range deps {
-			if !yield(d) {
-				return
-			}
-		}
-	})
+	return t.WatchAll(slices.Values(slices.Clone(deps)))
 }
 
 // WatchAll is Watch for all dependencies at the time of reading: those of a lull.Registry
@@ -60,17 +57,15 @@ func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop 
 	if all == nil {
 		return func() {}
 	}
-	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
-		all(func(d *lull.Dependency) bool {
+	return t.sources.add(func(seen map[string]bool, out metric.Observer) {
+		for d := range all {
 			if d == nil {
-				return true
+				continue
 			}
-			if label := t.calls.dependencies.get(d.Name()).label; label != Other && !seen["d "+label] {
-				seen["d "+label] = true
+			if label := t.calls.dependencies.get(d.Name()).label; isFirst(seen, "d ", label) {
 				t.instruments.dependency(d, label, out)
 			}
-			return true
-		})
+		}
 	})
 }
 
@@ -79,9 +74,8 @@ func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) 
 	if c == nil {
 		return func() {}
 	}
-	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
-		if label := t.queues.get(name).label; label != Other && !seen["q "+label] {
-			seen["q "+label] = true
+	return t.sources.add(func(seen map[string]bool, out metric.Observer) {
+		if label := t.queues.get(name).label; isFirst(seen, "q ", label) {
 			out.ObserveInt64(t.instruments.consumerInFlight, int64(c.InFlight()), metric.WithAttributes(attribute.String(keyQueue, label)))
 		}
 	})
@@ -92,9 +86,8 @@ func (t *Telemetry) WatchGate(name string, g *admission.Gate) (stop func()) {
 	if g == nil {
 		return func() {}
 	}
-	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
-		if label := t.gates.get(name).label; label != Other && !seen["g "+label] {
-			seen["g "+label] = true
+	return t.sources.add(func(seen map[string]bool, out metric.Observer) {
+		if label := t.gates.get(name).label; isFirst(seen, "g ", label) {
 			t.instruments.gate(g.Snapshot(), label, out)
 		}
 	})
@@ -106,7 +99,7 @@ func (t *Telemetry) watched(out metric.Observer) {
 	t.sources.mu.Unlock()
 	seen := make(map[string]bool)
 	for _, s := range all {
-		s.look(t, seen, out)
+		(*s)(seen, out)
 	}
 }
 
