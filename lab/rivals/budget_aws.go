@@ -57,13 +57,10 @@ type awsQuota struct {
 }
 
 // newAWSQuota returns a full bucket.
-func newAWSQuota(c AWSConfig) (*awsQuota, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+func newAWSQuota(c AWSConfig) *awsQuota {
 	q := &awsQuota{cfg: c}
 	q.tokens.Store(int64(c.Capacity))
-	return q, nil
+	return q
 }
 
 // Begin does nothing.
@@ -80,9 +77,6 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 		cost = int64(q.cfg.TimeoutCost)
 	case budget.RateLimited:
 		cost = int64(q.cfg.RateLimitedCost)
-	}
-	if cost <= 0 {
-		return budget.Grant{}
 	}
 	for {
 		have := q.tokens.Load()
@@ -120,9 +114,6 @@ func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt, retri
 
 // Balance is the retries of class budget.Transient that the tokens would pay for.
 func (q *awsQuota) Balance(time.Duration) float64 {
-	if q.cfg.RetryCost <= 0 {
-		return 0
-	}
 	return float64(q.tokens.Load() / int64(q.cfg.RetryCost))
 }
 

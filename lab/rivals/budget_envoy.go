@@ -47,14 +47,6 @@ type envoyConcurrency struct {
 	edge    edge.Edge
 }
 
-// newEnvoyConcurrency returns a budget with no call active.
-func newEnvoyConcurrency(c EnvoyConfig) (*envoyConcurrency, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return &envoyConcurrency{cfg: c}, nil
-}
-
 // limit is the number of retries that may be under way. Envoy computes it in
 // floating point and cuts the fraction off.
 func (e *envoyConcurrency) limit() int64 {

@@ -74,24 +74,18 @@ type finagleBucket struct {
 }
 
 // newFinagleBucket returns a budget that holds its reserve.
-func newFinagleBucket(c FinagleConfig) (*finagleBucket, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+func newFinagleBucket(c FinagleConfig) *finagleBucket {
 	b := &finagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {
 		// Scala's toInt saturates.
 		b.deposit, b.withdrawal = finagleScale, int64(min(finagleScale/c.Percent, math.MaxInt32))
 	}
 	b.reserve = int64(min(float64(c.MinPerSecond)*float64(c.TTL/time.Second)*float64(b.withdrawal), 1e18))
-	return b, nil
+	return b
 }
 
 // advance empties the slots that have left the window. mu must be held.
 func (b *finagleBucket) advance(now time.Duration) {
-	if b.width <= 0 {
-		return
-	}
 	tick := window.Tick(now, b.width)
 	for n := 0; b.tick < tick && n < len(b.slots); n++ {
 		b.tick++
@@ -128,7 +122,7 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
-	if b.sum+b.reserve < b.withdrawal || b.withdrawal == 0 {
+	if b.sum+b.reserve < b.withdrawal {
 		return budget.Grant{Exhausted: b.edge.Refused()}
 	}
 	b.add(-b.withdrawal)
@@ -151,8 +145,5 @@ func (b *finagleBucket) Balance(now time.Duration) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
-	if b.withdrawal == 0 {
-		return 0
-	}
 	return float64(max(0, (b.sum+b.reserve)/b.withdrawal))
 }

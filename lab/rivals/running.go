@@ -48,8 +48,6 @@ type running struct {
 	refused bool            // since the last grant
 }
 
-func newRunning(c Running) *running { return &running{cfg: c} }
-
 // advance lets retries run whose wait is over. mu must be held.
 func (b *running) advance(now time.Duration) {
 	b.now = max(b.now, now)
