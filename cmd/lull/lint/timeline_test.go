@@ -13,8 +13,7 @@ import (
 
 // The lines of a sum add up to lull's own WorstCase.
 func TestSumsOfTimesAddUp(t *testing.T) {
-	seed := seed.Fresh(t)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(seed.Fresh(t), 1))
 	for range 2000 {
 		p := randomPolicy(r)
 		steps := newTimeline(p).explain()
@@ -33,11 +32,11 @@ func TestSumsOfTimesAddUp(t *testing.T) {
 				sum = min(sum, parse(t, s.Total)) // the deadline cuts it
 			}
 			if got := parse(t, s.Total); got != sum {
-				t.Fatalf("seed %d: %+v\nline %d says %v, it is %v: %+v", seed, p, i, got, sum, steps)
+				t.Fatalf("%+v\nline %d says %v, it is %v: %+v", p, i, got, sum, steps)
 			}
 		}
 		if want := p.WorstCase(); sum != want {
-			t.Fatalf("seed %d: %+v\nthe sum is %v, WorstCase %v: %+v", seed, p, sum, want, steps)
+			t.Fatalf("%+v\nthe sum is %v, WorstCase %v: %+v", p, sum, want, steps)
 		}
 	}
 }
