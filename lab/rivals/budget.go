@@ -1,6 +1,8 @@
 package rivals
 
 import (
+	"time"
+
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -82,3 +84,11 @@ func (b Budget) kind() (made budget.Budget) {
 	}
 	return made
 }
+
+// An indifferent budget does nothing when a call begins, when an attempt fails (a failure costs only if it is
+// retried), and when a retry is over.
+type indifferent struct{}
+
+func (indifferent) Begin(time.Duration)                  {}
+func (indifferent) Failed(time.Duration)                 {}
+func (indifferent) Settle(time.Duration, budget.Receipt) {}

@@ -51,6 +51,7 @@ func (c AWSConfig) Validate() error {
 // and one that needed none puts back one. It has no clock, so what an outage
 // spent is earned back by calls alone, a token each.
 type awsQuota struct {
+	indifferent
 	cfg    AWSConfig
 	tokens atomic.Int64 // 0 to cfg.Capacity
 	edge   edge.Edge
@@ -62,12 +63,6 @@ func newAWSQuota(c AWSConfig) *awsQuota {
 	q.tokens.Store(int64(c.Capacity))
 	return q
 }
-
-// Begin does nothing.
-func (*awsQuota) Begin(time.Duration) {}
-
-// Failed does nothing: a failure costs only if it is retried.
-func (*awsQuota) Failed(time.Duration) {}
 
 // Withdraw pays the cost of the class. The receipt is that cost.
 func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budget.Grant {
@@ -89,9 +84,6 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 		}
 	}
 }
-
-// Settle does nothing.
-func (*awsQuota) Settle(time.Duration, budget.Receipt) {}
 
 // End gives back what the last retry cost, or the increment if there was none,
 // if the call succeeded.

@@ -41,6 +41,7 @@ func (c EnvoyConfig) Validate() error {
 // a little lower in an outage.) Since it bounds concurrency alone, fast failures
 // with short waits pass as many retries as they can make.
 type envoyConcurrency struct {
+	indifferent
 	cfg     EnvoyConfig
 	calls   atomic.Int64 // begun and not ended
 	retries atomic.Int64 // granted and not settled
@@ -56,9 +57,6 @@ func (e *envoyConcurrency) limit() int64 {
 
 // Begin counts an active call.
 func (e *envoyConcurrency) Begin(time.Duration) { e.calls.Add(1) }
-
-// Failed does nothing.
-func (*envoyConcurrency) Failed(time.Duration) {}
 
 // Withdraw counts a retry as under way, if the limit allows it.
 func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {

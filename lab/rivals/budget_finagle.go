@@ -61,6 +61,7 @@ func (c FinagleConfig) Validate() error {
 // The reserve is per process and arrivals earn, so what it allows in an outage
 // grows with the number of processes; see package budget.
 type finagleBucket struct {
+	indifferent
 	width               time.Duration // of a slot
 	onSuccess           bool
 	deposit, withdrawal int64
@@ -114,9 +115,6 @@ func (b *finagleBucket) put(now time.Duration) {
 	b.add(b.deposit)
 }
 
-// Failed does nothing.
-func (*finagleBucket) Failed(time.Duration) {}
-
 // Withdraw pays for a retry, if the balance covers it.
 func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) budget.Grant {
 	b.mu.Lock()
@@ -129,9 +127,6 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 	b.edge.Granted()
 	return budget.Grant{OK: true, Receipt: 1}
 }
-
-// Settle does nothing.
-func (*finagleBucket) Settle(time.Duration, budget.Receipt) {}
 
 // End deposits, if the call succeeded and OnSuccess is set.
 func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt, _ int) {
