@@ -1,6 +1,8 @@
 package rivals
 
 import (
+	"time"
+
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -56,30 +58,37 @@ func (b Budget) New() budget.Budget {
 
 // build is New for what Validate has passed: a simulator makes millions.
 func (b Budget) build() budget.Budget {
-	made, err := b.kind()
-	if err != nil {
-		return new(budget.Bucket)
-	}
+	made := b.kind()
 	if b.Warmup > 0 {
 		return newWarmup(b.Warmup, made)
 	}
 	return made
 }
 
-func (b Budget) kind() (budget.Budget, error) {
+func (b Budget) kind() (made budget.Budget) {
 	switch {
 	case b.AWS != AWSConfig{}:
 		return newAWSQuota(b.AWS)
 	case b.GRPC != budget.GRPCConfig{}:
-		return budget.NewGRPCThrottle(b.GRPC)
+		made, _ = budget.NewGRPCThrottle(b.GRPC)
 	case b.Envoy != EnvoyConfig{}:
-		return newEnvoyConcurrency(b.Envoy)
+		return &envoyConcurrency{cfg: b.Envoy}
 	case b.Finagle != FinagleConfig{}:
 		return newFinagleBucket(b.Finagle)
 	case b.Bucket != budget.Config{}:
-		return budget.NewBucket(b.Bucket)
+		made, _ = budget.NewBucket(b.Bucket)
 	case b.Running != Running{}:
-		return newRunning(b.Running), nil
+		return &running{cfg: b.Running}
+	default:
+		made, _ = budget.New(budget.Config{}) // nothing is set: as Policy.Budget would be
 	}
-	return budget.New(budget.Config{}) // nothing is set: as Policy.Budget would be
+	return made
 }
+
+// An indifferent budget does nothing when a call begins, when an attempt fails (a failure costs only if it is
+// retried), and when a retry is over.
+type indifferent struct{}
+
+func (indifferent) Begin(time.Duration)                  {}
+func (indifferent) Failed(time.Duration)                 {}
+func (indifferent) Settle(time.Duration, budget.Receipt) {}

@@ -51,26 +51,18 @@ func (c AWSConfig) Validate() error {
 // and one that needed none puts back one. It has no clock, so what an outage
 // spent is earned back by calls alone, a token each.
 type awsQuota struct {
+	indifferent
 	cfg    AWSConfig
 	tokens atomic.Int64 // 0 to cfg.Capacity
 	edge   edge.Edge
 }
 
 // newAWSQuota returns a full bucket.
-func newAWSQuota(c AWSConfig) (*awsQuota, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+func newAWSQuota(c AWSConfig) *awsQuota {
 	q := &awsQuota{cfg: c}
 	q.tokens.Store(int64(c.Capacity))
-	return q, nil
+	return q
 }
-
-// Begin does nothing.
-func (*awsQuota) Begin(time.Duration) {}
-
-// Failed does nothing: a failure costs only if it is retried.
-func (*awsQuota) Failed(time.Duration) {}
 
 // Withdraw pays the cost of the class. The receipt is that cost.
 func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budget.Grant {
@@ -80,9 +72,6 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 		cost = int64(q.cfg.TimeoutCost)
 	case budget.RateLimited:
 		cost = int64(q.cfg.RateLimitedCost)
-	}
-	if cost <= 0 {
-		return budget.Grant{}
 	}
 	for {
 		have := q.tokens.Load()
@@ -95,9 +84,6 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 		}
 	}
 }
-
-// Settle does nothing.
-func (*awsQuota) Settle(time.Duration, budget.Receipt) {}
 
 // End gives back what the last retry cost, or the increment if there was none,
 // if the call succeeded.
@@ -120,9 +106,6 @@ func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt, retri
 
 // Balance is the retries of class budget.Transient that the tokens would pay for.
 func (q *awsQuota) Balance(time.Duration) float64 {
-	if q.cfg.RetryCost <= 0 {
-		return 0
-	}
 	return float64(q.tokens.Load() / int64(q.cfg.RetryCost))
 }
 

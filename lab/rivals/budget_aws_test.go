@@ -16,7 +16,7 @@ func TestAWSCostsByClass(t *testing.T) {
 		{AWSStandard21(), map[budget.Class]budget.Receipt{budget.Transient: 14, budget.Timeout: 14, budget.RateLimited: 5, 9: 14}},
 	} {
 		for class, want := range c.want {
-			q, _ := newAWSQuota(c.cfg)
+			q := newAWSQuota(c.cfg)
 			if g := q.Withdraw(0, class, never); !g.OK || g.Receipt != want || q.Tokens() != 500-int(want) {
 				t.Errorf("%v: %+v leaves %d, want to pay %d", class, g, q.Tokens(), want)
 			}
@@ -25,14 +25,14 @@ func TestAWSCostsByClass(t *testing.T) {
 }
 
 func TestAWSNeverExceedsItsCapacity(t *testing.T) {
-	q, _ := newAWSQuota(AWSLegacy())
+	q := newAWSQuota(AWSLegacy())
 	q.Withdraw(0, budget.Timeout, never)
 	for want := 491; want <= 500; want++ { // full to the last token, one by one
 		if q.End(0, true, 0, 0); q.Tokens() != want {
 			t.Fatalf("%d tokens, want %d", q.Tokens(), want)
 		}
 	}
-	q, _ = newAWSQuota(AWSLegacy())
+	q = newAWSQuota(AWSLegacy())
 	q.Withdraw(0, budget.Timeout, never)
 	q.End(0, true, 0, 0) // a call that needed no retry puts back one
 	if q.Tokens() != 491 {

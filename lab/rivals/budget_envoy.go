@@ -41,18 +41,11 @@ func (c EnvoyConfig) Validate() error {
 // a little lower in an outage.) Since it bounds concurrency alone, fast failures
 // with short waits pass as many retries as they can make.
 type envoyConcurrency struct {
+	indifferent
 	cfg     EnvoyConfig
 	calls   atomic.Int64 // begun and not ended
 	retries atomic.Int64 // granted and not settled
 	edge    edge.Edge
-}
-
-// newEnvoyConcurrency returns a budget with no call active.
-func newEnvoyConcurrency(c EnvoyConfig) (*envoyConcurrency, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return &envoyConcurrency{cfg: c}, nil
 }
 
 // limit is the number of retries that may be under way. Envoy computes it in
@@ -64,9 +57,6 @@ func (e *envoyConcurrency) limit() int64 {
 
 // Begin counts an active call.
 func (e *envoyConcurrency) Begin(time.Duration) { e.calls.Add(1) }
-
-// Failed does nothing.
-func (*envoyConcurrency) Failed(time.Duration) {}
 
 // Withdraw counts a retry as under way, if the limit allows it.
 func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {

@@ -19,10 +19,7 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 		t.Fatalf("%d cases, want 6", len(v.Cases))
 	}
 	for i, c := range v.Cases {
-		b, err := newEnvoyConcurrency(EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := &envoyConcurrency{cfg: EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}}
 		for range c.Active + c.Pending {
 			b.Begin(0)
 		}
@@ -39,7 +36,7 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 
 // The percentage is cut off, not rounded; and what ends makes room, or takes it.
 func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
-	b, _ := newEnvoyConcurrency(EnvoyConfig{Percent: 25})
+	b := &envoyConcurrency{cfg: EnvoyConfig{Percent: 25}}
 	for range 7 { // 1.75
 		b.Begin(0)
 	}

@@ -61,6 +61,7 @@ func (c FinagleConfig) Validate() error {
 // The reserve is per process and arrivals earn, so what it allows in an outage
 // grows with the number of processes; see package budget.
 type finagleBucket struct {
+	indifferent
 	width               time.Duration // of a slot
 	onSuccess           bool
 	deposit, withdrawal int64
@@ -74,24 +75,18 @@ type finagleBucket struct {
 }
 
 // newFinagleBucket returns a budget that holds its reserve.
-func newFinagleBucket(c FinagleConfig) (*finagleBucket, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+func newFinagleBucket(c FinagleConfig) *finagleBucket {
 	b := &finagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {
 		// Scala's toInt saturates.
 		b.deposit, b.withdrawal = finagleScale, int64(min(finagleScale/c.Percent, math.MaxInt32))
 	}
 	b.reserve = int64(min(float64(c.MinPerSecond)*float64(c.TTL/time.Second)*float64(b.withdrawal), 1e18))
-	return b, nil
+	return b
 }
 
 // advance empties the slots that have left the window. mu must be held.
 func (b *finagleBucket) advance(now time.Duration) {
-	if b.width <= 0 {
-		return
-	}
 	tick := window.Tick(now, b.width)
 	for n := 0; b.tick < tick && n < len(b.slots); n++ {
 		b.tick++
@@ -120,24 +115,18 @@ func (b *finagleBucket) put(now time.Duration) {
 	b.add(b.deposit)
 }
 
-// Failed does nothing.
-func (*finagleBucket) Failed(time.Duration) {}
-
 // Withdraw pays for a retry, if the balance covers it.
 func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) budget.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
-	if b.sum+b.reserve < b.withdrawal || b.withdrawal == 0 {
+	if b.sum+b.reserve < b.withdrawal {
 		return budget.Grant{Exhausted: b.edge.Refused()}
 	}
 	b.add(-b.withdrawal)
 	b.edge.Granted()
 	return budget.Grant{OK: true, Receipt: 1}
 }
-
-// Settle does nothing.
-func (*finagleBucket) Settle(time.Duration, budget.Receipt) {}
 
 // End deposits, if the call succeeded and OnSuccess is set.
 func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt, _ int) {
@@ -151,8 +140,5 @@ func (b *finagleBucket) Balance(now time.Duration) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
-	if b.withdrawal == 0 {
-		return 0
-	}
 	return float64(max(0, (b.sum+b.reserve)/b.withdrawal))
 }

@@ -1,14 +1,11 @@
 package rivals
 
 import (
-	"math"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -91,7 +88,7 @@ func TestTokenBucket(t *testing.T) {
 // Earned by arrivals, it still pays for one retry in ten calls when all fail.
 func TestTokenBucketArrivals(t *testing.T) {
 	p := find(t, "token-bucket-arrivals")
-	if got := retries(t, p, dependency(t, p), 0, 1000, transient); got < 109 || got > 110 {
+	if got := retries(t, p, dependency(t, p), 0, 1000, transient); got != 109 {
 		t.Errorf("%d retries of 1000 failing calls, want the stock of 10 and 100", got)
 	}
 }
@@ -118,9 +115,10 @@ func TestAWSQuotas(t *testing.T) {
 	}
 }
 
-// A reserve of ten a second for ten seconds, whatever earns; then one in five.
+// A reserve of ten a second for ten seconds, whatever earns; then one in five. gRPC's throttle has
+// half of its tokens to give.
 func TestFloors(t *testing.T) {
-	for name, want := range map[string]int{"budget-finagle": 100 + 200, "finagle": 100 + 200, "linkerd": 100} {
+	for name, want := range map[string]int{"budget-finagle": 100 + 200, "finagle": 100 + 200, "linkerd": 100, "grpc": 3, "grpc-throttling-100": 37} {
 		p := find(t, name)
 		if got := retries(t, p, dependency(t, p), 0, 1000, transient); got != want {
 			t.Errorf("%s: %d retries of 1000 failing calls, want %d", name, got, want)
@@ -147,6 +145,7 @@ func TestBreakersOpenForAFixedTime(t *testing.T) {
 		for range 10 {
 			succeed(t, d, now)
 		}
+		now += 9 * time.Second
 		for i := range 10 {
 			if s := d.Breaker().State(now); s != breaker.Closed {
 				t.Fatalf("%s: %v after %d calls", name, s, 10+i)
@@ -171,53 +170,6 @@ func TestBreakersOpenForAFixedTime(t *testing.T) {
 	}
 }
 
-// The single mechanisms are those that were simulated first, to the letter: all of
-// them three retries with full jitter from 100 ms to 10 s, also after timeouts.
-func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
-	loop := lull.Policy{
-		Attempts:        4,
-		AttemptTimeout:  lull.NoTimeout, // the scenario's second
-		Deadline:        lull.NoTimeout,
-		Backoff:         backoff.Schedule{Base: 100 * time.Millisecond, Cap: 10 * time.Second},
-		RateLimitedBase: time.Nanosecond,
-		Timeouts:        lull.TimeoutsAlways,
-		Nested:          lull.NestedAlways,
-		HintLimit:       math.MaxInt64,
-		Budget:          budget.Config{Unlimited: true},
-		Breaker:         breaker.Config{Off: true},
-	}
-	cut := func(open time.Duration) lull.Policy {
-		p := loop
-		p.Breaker = breaker.Config{
-			Consecutive: -1,
-			FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second,
-			OpenFor: open, OpenMax: open, OpenJitter: -1,
-			Probes: 1, ProbeTimeout: 365 * 24 * time.Hour,
-		}
-		return p
-	}
-	tenth := Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, Percent: 0.1}}
-	faster := loop
-	faster.Backoff.Base = 50 * time.Millisecond
-	for name, want := range map[string]Preset{
-		"full-jitter":           {Policy: loop},
-		"ratio-10":              {Policy: loop, Budget: tenth},
-		"budget-finagle":        {Policy: loop, Budget: Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}}},
-		"token-bucket":          {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10}}},
-		"token-bucket-arrivals": {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10, Earn: budget.Arrivals}}},
-		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}},
-		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}}},
-		"breaker-5s":            {Policy: cut(5 * time.Second)},
-		"breaker-30s":           {Policy: cut(30 * time.Second)},
-		"budget10+breaker5s":    {Policy: cut(5 * time.Second), Budget: tenth},
-	} {
-		got := find(t, name)
-		if got.Policy != want.Policy || got.Budget != want.Budget || got.Jitter != (Jitter{}) || got.Reads != everything {
-			t.Errorf("%s is\n%+v\nwant\n%+v", name, got, want)
-		}
-	}
-}
-
 // The measure of them all remembers nothing.
 func TestNoneHasNoMemory(t *testing.T) {
 	d := dependency(t, find(t, "none"))
@@ -226,34 +178,17 @@ func TestNoneHasNoMemory(t *testing.T) {
 	}
 }
 
-// A rate needs its number of calls: a process with one a second is never cut off,
+// A rate needs its number of calls in its window: a process with few calls is never cut off,
 // however long nothing succeeds. Failures in a row are no rule of these clients.
 func TestARateCutsNoQuietProcessOff(t *testing.T) {
 	for _, name := range []string{"breaker-5s", "breaker-30s", "budget10+breaker5s", "dotnet-standard", "resilience4j-breaker"} {
 		p := find(t, name)
 		d := dependency(t, p)
-		for now := time.Duration(0); now < 30*time.Second; now += time.Second {
+		for now := time.Duration(0); now < 30*time.Second; now += 550 * time.Millisecond {
 			fail(t, p, d, now, transient, lowest, -1)
 			if got := d.Breaker().State(now); got != breaker.Closed {
 				t.Fatalf("%s: %v after %v", name, got, now)
 			}
-		}
-	}
-}
-
-// What a preset without a budget lets through when everything fails, and what it
-// lets through with one.
-func TestAttemptsInATotalOutage(t *testing.T) {
-	for name, want := range map[string]float64{
-		"none": 1, "naive-3": 4, "fixed-100ms": 4, "full-jitter": 4, "polly": 4, "resilience4j": 3, "tenacity": 7,
-		"go-retryablehttp": 5, "istio": 3, "grpc-no-throttling": 5, "linkerd-route": 2,
-		"ratio-10": 1.1, "token-bucket": 1.001, "aws-legacy-standard": 1.01, "aws-standard-2.1": 1.0035,
-		"budget-finagle": 1.21, "grpc": 1.0004, "grpc-throttling-100": 1.0037,
-	} {
-		const calls = 10_000
-		p := find(t, name)
-		if got := 1 + float64(retries(t, p, dependency(t, p), 0, calls, transient))/calls; got < want-0.0005 || got > want+0.0005 {
-			t.Errorf("%s: %.4f attempts a call, want %v", name, got, want)
 		}
 	}
 }

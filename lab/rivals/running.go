@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/edge"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
@@ -38,6 +39,7 @@ func (c Running) Validate() error {
 
 // running is a Running of one process.
 type running struct {
+	indifferent
 	cfg Running
 
 	mu      sync.Mutex // guards what follows
@@ -45,10 +47,8 @@ type running struct {
 	calls   int             // begun and not ended
 	retries int             // running
 	waiting []time.Duration // when the other retries that were granted begin to run, in order
-	refused bool            // since the last grant
+	edge    edge.Edge
 }
-
-func newRunning(c Running) *running { return &running{cfg: c} }
 
 // advance lets retries run whose wait is over. mu must be held.
 func (b *running) advance(now time.Duration) {
@@ -70,9 +70,6 @@ func (b *running) Begin(time.Duration) {
 	b.mu.Unlock()
 }
 
-// Failed does nothing.
-func (*running) Failed(time.Duration) {}
-
 // Withdraw looks at what is running now. The receipt is when the retry begins to
 // run, and one.
 func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) budget.Grant {
@@ -80,11 +77,9 @@ func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) b
 	defer b.mu.Unlock()
 	b.advance(now)
 	if b.retries >= b.cfg.Min && float64(b.retries) > b.cfg.Ratio*float64(b.calls+b.retries) {
-		first := !b.refused
-		b.refused = true
-		return budget.Grant{Exhausted: first}
+		return budget.Grant{Exhausted: b.edge.Refused()}
 	}
-	b.refused = false
+	b.edge.Granted()
 	at := saturating.Add(b.now, b.cfg.Delay)
 	if b.cfg.Delay == 0 {
 		b.retries++

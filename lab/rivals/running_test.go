@@ -86,7 +86,7 @@ func TestFailsafeBudgetWithoutWaits(t *testing.T) {
 func TestRunningModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for _, cfg := range []Running{{Ratio: 0.2, Min: 3}, {Ratio: 0.2, Min: 3, Delay: 50}, {Ratio: 0, Min: 1, Delay: 10}, {Ratio: 1, Delay: 5}, {Ratio: 0.5}} {
-		b := newRunning(cfg)
+		b := &running{cfg: cfg}
 		type retry struct {
 			from time.Duration
 			r    budget.Receipt
@@ -132,7 +132,7 @@ func TestRunningModel(t *testing.T) {
 
 // Many goroutines, for the race detector; in the end nothing is left.
 func TestBudgetsConcurrently(t *testing.T) {
-	r := newRunning(Running{Ratio: 0.2, Min: 3, Delay: 10})
+	r := &running{cfg: Running{Ratio: 0.2, Min: 3, Delay: 10}}
 	k, err := budget.NewBucket(budget.Config{Stock: 5, Ratio: 0.5})
 	if err != nil {
 		t.Fatal(err)

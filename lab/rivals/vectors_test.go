@@ -407,44 +407,6 @@ func TestEnvoyBackoff(t *testing.T) {
 	}
 }
 
-// Calls that are active, of which some wait for a retry, and one more that would.
-func TestEnvoyRetryBudget(t *testing.T) {
-	var v struct {
-		Cases []struct {
-			Pct                               float64
-			Min, Active, Pending, Outstanding int
-			Allow                             bool
-		}
-	}
-	vectors(t, "testdata/envoy_retry_budget.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
-	for i, c := range v.Cases {
-		p := find(t, "envoy-retry-budget")
-		p.Budget.Envoy = EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}
-		if p.Budget.Envoy == (EnvoyConfig{}) {
-			// Allows nothing: one attempt is the same.
-			p.Policy.Attempts = 1
-		}
-		d := dependency(t, p)
-		// A retry outstanding is that of a call, which counts as active here.
-		calls := make([]engine.Call, max(c.Active+c.Pending, c.Outstanding+1))
-		for j := range calls {
-			calls[j], _ = d.State().Start(0, engine.Spec{})
-			calls[j].Attempt(0, nil)
-		}
-		for j := range c.Outstanding {
-			if step := calls[j].Next(0, transient, nil); step.Done {
-				t.Errorf("case %d: retry %d refused: %v", i, j, step.Reason)
-			}
-		}
-		if step := calls[c.Outstanding].Next(0, transient, nil); step.Done == c.Allow {
-			t.Errorf("case %d %+v: %+v", i, c, step)
-		}
-	}
-}
-
 // Envoy's default of three retries at a time, whatever the number of calls.
 func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	d := dependency(t, find(t, "envoy"))
@@ -501,60 +463,5 @@ func TestIstioDefault(t *testing.T) {
 	want := EnvoyConfig{Percent: v.RetryBudget[0].Want.Percent, MinConcurrency: v.RetryBudget[0].Want.Min}
 	if got := find(t, "envoy-retry-budget").Budget.Envoy; got != want {
 		t.Errorf("a retry budget is %+v, Istio's default %+v", got, want)
-	}
-}
-
-// tower deposits when a call succeeds, and withdraws when one would retry.
-func TestTowerScripts(t *testing.T) {
-	v := new(finagleVectors).read(t)
-	if len(v.Tower) != 4 {
-		t.Fatalf("%d scripts, want 4", len(v.Tower))
-	}
-	for i, s := range v.Tower {
-		ttl, _ := time.ParseDuration(s.TTL)
-		p := find(t, "linkerd")
-		p.Budget.Finagle = FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: true}
-		d := dependency(t, p)
-		now := time.Duration(0)
-		for j, step := range s.Script {
-			switch step[0] {
-			case "deposit":
-				succeed(t, d, now)
-			case "advance":
-				by, _ := time.ParseDuration(step[1].(string))
-				now += by
-			case "withdraw":
-				_, why := fail(t, p, d, now, transient, nil, 0)
-				if got := why == engine.Canceled; got != step[1].(bool) {
-					t.Errorf("script %d, step %d: %v, want a retry: %v", i, j, why, step[1])
-				}
-			}
-		}
-	}
-}
-
-// Finagle's property: of n calls that fail, n × pct and the reserve are retried,
-// or one more or less.
-func TestFinagleGrantsTheRatio(t *testing.T) {
-	v := new(finagleVectors).read(t)
-	const n = 10_000
-	if len(v.Finagle.Pcts) != 10 {
-		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
-	}
-	for _, pct := range v.Finagle.Pcts {
-		for _, perSecond := range []int{0, 10} {
-			p := find(t, "finagle")
-			p.Policy.Attempts = 2
-			p.Budget.Finagle = FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct}
-			d := dependency(t, p)
-			retries := 0
-			for i := range n {
-				waits, _ := fail(t, p, d, time.Duration(i)*time.Millisecond, transient, nil, -1)
-				retries += len(waits)
-			}
-			if want := min(n, int(n*pct)+60*perSecond); retries < want-1 || retries > want+1 {
-				t.Errorf("%v of calls and %d a second: %d retries, want %d", pct, perSecond, retries, want)
-			}
-		}
 	}
 }

@@ -126,23 +126,6 @@ func paid(t *testing.T, p Preset) *lull.Dependency {
 	return d
 }
 
-// cenkalti/backoff's own table (TestBackOff in its exponential_test.go): 500 ms
-// doubling to 5 s, ± 10 %.
-func TestCenkaltiTable(t *testing.T) {
-	p := find(t, "cenkalti")
-	p.Policy.Backoff.Factor = 2
-	p.Policy.Backoff.Cap = 6 * time.Second // 5 s before the schedule's own jitter
-	p.Jitter = Jitter{Low: 0.9, High: 1.1}
-	want := around(.1, 500, 1000, 2000, 4000, 5000, 5000, 5000, 5000, 5000, 5000)
-	low, _ := fail(t, p, dependency(t, p), 0, transient, lowest, len(want))
-	high, _ := fail(t, p, dependency(t, p), 0, transient, highest, len(want))
-	for i, w := range want {
-		if l, h := time.Duration(w.low*1e6), time.Duration(w.high*1e6); (low[i]-l).Abs() > 1 || (high[i]-h).Abs() > 1 {
-			t.Errorf("wait %d: from %v to %v, want %v to %v", i+1, low[i], high[i], l, h)
-		}
-	}
-}
-
 // cenkalti gives up when the wait would end after its 15 minutes.
 func TestCenkaltiEnds(t *testing.T) {
 	p := find(t, "cenkalti")

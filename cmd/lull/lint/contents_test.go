@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of other people's files in a directory none is an error. One that was named is, unless it is a
-// template or an object of Kubernetes that is about something else.
+// Of files in a directory only those are read that are policies; what is skipped is listed, and none is an
+// error. One that was named is, unless it is a template or an object of Kubernetes that is about something else.
 func TestOtherPeoplesFiles(t *testing.T) {
 	const (
 		virtual = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: a}\nspec:\n  http:\n  - route: [{destination: {host: a}}]\n"
@@ -21,7 +21,6 @@ func TestOtherPeoplesFiles(t *testing.T) {
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {names: {kind: Retry}}\n":                           {nothing, nothing},
 		"- op: replace\n  path: /spec/http/0/timeout\n  value: 3s\n":                                                                    {nothing, "mistake"},
 		"apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: a}\nspec: {http: [{route: [{destination: {}}]}]}\n": {broken, "mistake"}, // a patch
-		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n":                                       {nothing, nothing},
 		"apiVersion: v2\nname: chart\ndependencies: [{name: redis, version: 1.2.3}]\n":                                                  {nothing, nothing},
 		virtual + "    timeout: ${TIMEOUT}\n":                                                                                           {broken, "mistake"},
 		virtual + "    timeout: {{ .Values.timeout }}\n":                                                                                {aside, aside},
@@ -31,14 +30,18 @@ func TestOtherPeoplesFiles(t *testing.T) {
 		virtual + "{% if timeout %}\n    timeout: 3s\n{% endif %}\n":                                                                    {aside, aside},
 		"# {{ see the manual }}\n" + virtual + "    timeout: 3s\n":                                                                      {"", ""},
 		"# {{ see the manual }}\ndependencies: [\n":                                                                                     {"mistake", "mistake"},
-		"dependencies: {a: {attempts: many}}\n":                                                                                         {"mistake", "mistake"},
 		"apiVersion: v1\nkind: ConfigMap\ndata: {greeting: 'Hello {{ name }}', x.yaml: \"a: b\"}\n":                                     {nothing, nothing},
 		"apiVersion: v1\nkind: ConfigMap\ndata:\n  deps.yaml: |\n    dependencies: {flutter: {sdk: flutter}}\n":                         {nothing, nothing},
 		"apiVersion: v1\nkind: ConfigMap\ndata:\n  t.yaml: |\n    resilience4j.retry.instances: {a: {maxAttempts: {{ .Values.n }}}}\n":  {nothing, nothing},
 		"server: {port: 8080}\nspring: {application: {name: x}}\n":                                                                      {nothing, nothing},
-		"Resources:\n  A: !Sub x\n":                                           {broken, "mistake"},
+		"a: [\n": {broken + "line 2: ", "mistake"},
 		"// a comment\n{\"compilerOptions\": {}}\n":                           {broken, "mistake"},
 		"name: x\nspec: {timeout: 3s}\n---\n" + virtual + "    timeout: 3s\n": {"", ""},
+		"dependencies: {flutter: {sdk: flutter}}\n":                           {nothing, "mistake"},
+		"# nothing\n": {nothing, "mistake"},
+		"apiVersion: v1\nkind: Service\n---\na: b\n":                                  {nothing, "the document in line 3 is nothing"},
+		"apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\n":    {nothing, nothing},
+		"name: stall\nhorizon: 6m\nservices: [{name: api, workers: 3}]\nfleets: []\n": {nothing, "mistake"},
 	} {
 		for _, found := range []bool{true, false} {
 			r := checked(t, File{Name: "x.yaml", Data: []byte(text), Found: found})
@@ -57,6 +60,10 @@ func TestOtherPeoplesFiles(t *testing.T) {
 			}
 		}
 	}
+	skipped := checked(t, File{Name: "x.yaml", Data: []byte("a: b"), Found: true})
+	if got, want := printed(t, skipped.Text), "nothing found in 0 files; 1 skipped\nskipped: x.yaml: "+nothing+"\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Files of other systems within a ConfigMap are checked as if they were files, at their places.
@@ -74,14 +81,7 @@ func TestOtherSystemsInConfigMaps(t *testing.T) {
 		}
 		const before = "apiVersion: apps/v1\nkind: Deployment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.txt: b\n  file.yaml: |\n"
 		within := checked(t, File{Name: "x.yaml", Data: []byte(before + movedRight(inner, 4)), Found: true})
-		places := func(r Report, lines, columns int) (all []string) {
-			for _, f := range r.Findings {
-				all = append(all, fmt.Sprintf("%s %d:%d", f.Rule, f.Line+lines, f.Column+columns))
-			}
-			slices.Sort(all)
-			return all
-		}
-		if got, want := places(within, -strings.Count(before, "\n"), -4), places(alone, 0, 0); !slices.Equal(got, want) {
+		if got, want := spots(within, -strings.Count(before, "\n"), -4), spots(alone, 0, 0); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q of\n%s", got, want, inner)
 		}
 		quoted := checked(t, File{Name: "x.yaml", Data: []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, data: {file.yaml: " + fmt.Sprintf("%q", inner) + "}}\n")})

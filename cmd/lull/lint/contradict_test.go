@@ -1,8 +1,7 @@
 package lint
 
 import (
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,26 +17,8 @@ func examples(t *testing.T) map[string]string {
 	for _, r := range Rules() {
 		all[r.ID+", bad"], all[r.ID+", good"] = r.Bad, r.Good
 	}
-	addFiles(t, all, "../../../docs/examples/policies/*/*.yaml", "testdata/found/*.yaml")
+	maps.Copy(all, filesOf(t, "../../../docs/examples/policies/*/*.yaml", "testdata/found/*.yaml"))
 	return all
-}
-
-// addFiles adds the text of each file that a pattern finds, by its name. Each pattern finds some.
-func addFiles(t *testing.T, to map[string]string, patterns ...string) {
-	t.Helper()
-	for _, pattern := range patterns {
-		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			t.Fatal(pattern, err)
-		}
-		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			to[name] = string(data)
-		}
-	}
 }
 
 // change makes a change in a file that was read: in the policy of a dependency, or in the defaults and all that
@@ -69,15 +50,6 @@ func change(t *testing.T, was, f *config.PolicyFile, c Change) {
 	}
 }
 
-type place struct{ rule, path string }
-
-func placesOf(all []Finding) (out []place) {
-	for _, f := range all {
-		out = append(out, place{f.Rule, f.Path})
-	}
-	return out
-}
-
 // A fix ends its finding, and causes no other.
 func TestFixesDoNotContradictEachOther(t *testing.T) {
 	tried := 0
@@ -99,8 +71,8 @@ func TestFixesDoNotContradictEachOther(t *testing.T) {
 			tried++
 			after := findings(&better)
 			for _, f := range after {
-				at := place{f.Rule, f.Path}
-				if at == (place{found.Rule, found.Path}) || !slices.Contains(placesOf(before), at) {
+				same := func(g Finding) bool { return f.Rule == g.Rule && f.Path == g.Path }
+				if same(found) || !slices.ContainsFunc(before, same) {
 					t.Errorf("%s: %s: %s\n  fix: %s\n  leads to %s: %s", name, found.Rule, found.Message, found.Fix.Text, f.Rule, f.Message)
 				}
 			}

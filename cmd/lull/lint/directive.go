@@ -48,7 +48,7 @@ func directives(file string, lines []string, all []Finding) []Finding {
 			on = wholeFile
 		}
 		for id := range strings.SplitSeq(names, ",") {
-			if _, known := rule(id); !known {
+			if _, err := FindRule(id); err != nil {
 				fix := "write one of the rules that lull lint --rules lists"
 				if near := nearestRule(id); near != "" {
 					fix = "write " + near

@@ -8,7 +8,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/convert"
-	"github.com/lullgo/lull/config"
 )
 
 // A file of another system is checked as a policy. What is reported is in the words of that system: the
@@ -87,12 +86,12 @@ func (d *dependency) proved(rule string) bool {
 // writeThere is write for the file of another system: each field as it is called there.
 func (d *dependency) writeThere(fields []string) Fix {
 	set, name := d.system()
-	p := d.Policy
+	p, err := with(d.Policy, fields)
+	if err != nil {
+		return Fix{unable: true}
+	}
 	var changed []string
-	for i := 0; i+1 < len(fields); i += 2 {
-		if err := config.SetPolicy(&p, fields[i]+"="+fields[i+1]); err != nil {
-			return Fix{unable: true}
-		}
+	for i := 0; i < len(fields); i += 2 {
 		changed = append(changed, fields[i])
 	}
 	return inWordsOf(set, name, p, changed)
@@ -121,7 +120,7 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 		}
 		parts = append(parts, does("write ", written, where(at, home)), does("remove ", removed, where(at, home)))
 	}
-	f.Text = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+	f.Text = strings.Join(slices.DeleteFunc(parts, isBlank), "; ")
 	if now, _ := set.File.Dependency(name); set.Format(name) == convert.Dapr && now.Policy.Attempts >= mostAttempts && now.Policy.Backoff.Kind == backoff.Constant && p.Backoff != now.Policy.Backoff {
 		f.Text += "; then Dapr begins no retry later than 15 minutes after the first attempt"
 	}

@@ -55,29 +55,18 @@ func (r Rule) Markdown() string {
 }
 
 func indented(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		b.WriteString("  " + line)
-	}
-	return b.String()
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n  ") + "\n"
 }
 
 // wrap breaks a paragraph into lines of at most the given width.
 func wrap(s string, width int) string {
-	var b strings.Builder
-	n := 0
+	lines := []string{}
 	for _, word := range strings.Fields(s) {
-		switch {
-		case n == 0:
-		case n+1+utf8.RuneCountInString(word) > width:
-			b.WriteByte('\n')
-			n = 0
-		default:
-			b.WriteByte(' ')
-			n++
+		if last := len(lines) - 1; last >= 0 && utf8.RuneCountInString(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
 		}
-		b.WriteString(word)
-		n += utf8.RuneCountInString(word)
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

@@ -109,9 +109,9 @@ func edited(name string, data []byte, changes []Change) ([]byte, bool) {
 		if err != nil {
 			return nil, false
 		}
-		at := f.Position(c.Path)
+		ok := false
 		if f.Origin(c.Path) == config.Written {
-			if data, err = replaced(data, at, c.Value); err != nil {
+			if data, ok = replaced(data, f.Position(c.Path), c.Value); !ok {
 				return nil, false
 			}
 			continue
@@ -127,11 +127,9 @@ func edited(name string, data []byte, changes []Change) ([]byte, bool) {
 				break
 			}
 		}
-		next, ok := added(data, f.Position(parent), rest, c.Value)
-		if !ok {
+		if data, ok = added(data, f.Position(parent), rest, c.Value); !ok {
 			return nil, false
 		}
-		data = next
 	}
 	return data, true
 }
@@ -139,29 +137,15 @@ func edited(name string, data []byte, changes []Change) ([]byte, bool) {
 // standsAt reports whether at is the place of the key of the last part of path.
 func standsAt(data []byte, at config.Position, path string) bool {
 	key := path[strings.LastIndexByte(path, '.')+1:]
-	line, ok := lineOf(data, at.Line)
-	return ok && at.Column >= 1 && at.Column <= len([]rune(line)) && strings.HasPrefix(string([]rune(line)[at.Column-1:]), key+":")
+	return at.Line >= 1 && at.Column >= 1 && bytes.HasPrefix(data[offset(data, at):], []byte(key+":"))
 }
 
-func lineOf(data []byte, number int) (string, bool) {
-	lines := strings.Split(string(data), "\n")
-	if number < 1 || number > len(lines) {
-		return "", false
-	}
-	return strings.TrimSuffix(lines[number-1], "\r"), true
-}
-
-// errNoValue is the error for a value that does not stand behind its key.
-type errNoValue struct{}
-
-func (errNoValue) Error() string { return "the value is not a plain one" }
-
-// replaced is data with another value at a place.
-func replaced(data []byte, at config.Position, value string) ([]byte, error) {
+// replaced is data with another value at a place. ok is false if no plain value stands there.
+func replaced(data []byte, at config.Position, value string) (text []byte, ok bool) {
 	from := offset(data, at)
 	rest, _, _ := strings.Cut(string(data[from:]), "\n")
 	if rest == "" || strings.ContainsAny(rest[:1], "&*!|>{[\"'#") {
-		return nil, errNoValue{}
+		return nil, false
 	}
 	size := len(rest)
 	if i := strings.IndexAny(rest, ",}]\r"); i >= 0 {
@@ -171,7 +155,7 @@ func replaced(data []byte, at config.Position, value string) ([]byte, error) {
 		size = min(size, i)
 	}
 	old := strings.TrimRight(rest[:size], " ")
-	return slices.Concat(data[:from], []byte(value), data[from+len(old):]), nil
+	return slices.Concat(data[:from], []byte(value), data[from+len(old):]), true
 }
 
 // offset is the index of a place in data.

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,27 +32,19 @@ dependencies:
 // Of the bad examples, what is fixed is gone, nothing new is found, every line that was a comment is
 // still there, and a second run changes nothing.
 func TestFixFileFixesTheExamples(t *testing.T) {
-	names, err := filepath.Glob("../../../docs/examples/policies/bad/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatal(err)
-	}
 	total := 0
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := checked(t, File{Name: "x.yaml", Data: text})
-		data, fixed, err := FixFile(File{Name: "x.yaml", Data: text}, Options{}, Note)
+	for name, text := range filesOf(t, "../../../docs/examples/policies/bad/*.yaml") {
+		before := check(t, text)
+		data, fixed, err := FixFile(File{Name: "x.yaml", Data: []byte(text)}, Options{}, Note)
 		if err != nil {
 			t.Fatal(err)
 		}
 		total += len(fixed)
-		after := checked(t, File{Name: "x.yaml", Data: data})
+		after := check(t, string(data))
 		if after.Count(Note) != before.Count(Note)-len(fixed) && len(fixed) > 0 && after.Count(Note) >= before.Count(Note) {
 			t.Errorf("%s: %d findings, %d fixed, and then %d:\n%s", name, before.Count(Note), len(fixed), after.Count(Note), data)
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			if strings.HasPrefix(strings.TrimSpace(line), "#") && !strings.Contains(string(data), strings.TrimSpace(line)) {
 				t.Errorf("%s: the comment %q is gone", name, line)
 			}
@@ -62,7 +52,7 @@ func TestFixFileFixesTheExamples(t *testing.T) {
 		if again, more, _ := FixFile(File{Name: "x.yaml", Data: data}, Options{}, Note); len(more) > 0 || string(again) != string(data) {
 			t.Errorf("%s: a second run fixes %d", name, len(more))
 		}
-		if len(fixed) == 0 && string(data) != string(text) {
+		if len(fixed) == 0 && string(data) != text {
 			t.Errorf("%s: nothing is fixed, and the text has changed", name)
 		}
 	}
@@ -85,7 +75,7 @@ func TestFixesAskForFacts(t *testing.T) {
 		"how rare":             {"dependencies:\n  b: {attempts: 2, attempt_timeout: 5s, deadline: 20s}\n  c: {attempts: 2, attempt_timeout: 1s, deadline: 4s}\nservices: {a: {calls: [b]}, b: {server: lull, calls: [c]}}\n", "retries-in-layers", "attempts: 1"},
 	} {
 		found := false
-		for _, f := range checked(t, File{Name: "x.yaml", Data: []byte(c.text)}).Findings {
+		for _, f := range check(t, c.text).Findings {
 			if f.Rule != c.rule {
 				continue
 			}

@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"encoding/xml"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +44,15 @@ var sarifObjects = map[string]map[string]string{
 	"artifact":      {"uri": "string"},
 	"region":        {"startLine": "number", "startColumn": "number"},
 	"suppression":   {"kind*": "string", "justification": "string"},
+}
+
+// decoded is the content of JSON.
+func decoded[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func validSARIF(t *testing.T, path, kind string, v any) {
@@ -105,20 +115,9 @@ func validSARIF(t *testing.T, path, kind string, v any) {
 
 func TestSARIF(t *testing.T) {
 	r := someReport(t)
-	var b strings.Builder
-	if err := r.SARIF(&b, "v1.2.3"); err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := json.Unmarshal([]byte(b.String()), &v); err != nil {
-		t.Fatal(err)
-	}
-	validSARIF(t, "", "log", v)
-
-	var log sarifLog
-	if err := json.Unmarshal([]byte(b.String()), &log); err != nil {
-		t.Fatal(err)
-	}
+	text := printed(t, func(w io.Writer) error { return r.SARIF(w, "v1.2.3") })
+	validSARIF(t, "", "log", decoded[any](t, text))
+	log := decoded[sarifLog](t, text)
 	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Invocations[0].ExecutionSuccessful {
 		t.Errorf("%s, %d runs", log.Version, len(log.Runs))
 	}
@@ -168,13 +167,9 @@ func TestFileURI(t *testing.T) {
 // One command a line, with what means something in it escaped.
 func TestGitHub(t *testing.T) {
 	r := someReport(t)
-	var b strings.Builder
-	if err := r.GitHub(&b); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(printed(t, r.GitHub), "\n"), "\n")
 	if len(lines) != r.Count(Note) {
-		t.Fatalf("%d lines for %d findings:\n%s", len(lines), r.Count(Note), b.String())
+		t.Fatalf("%d lines for %d findings:\n%s", len(lines), r.Count(Note), strings.Join(lines, "\n"))
 	}
 	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets up to 5 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
 		t.Errorf("%s\nwant %s", lines[0], want)
@@ -185,47 +180,28 @@ func TestGitHub(t *testing.T) {
 	if !strings.HasPrefix(lines[1], "::notice file=dir/a b%2Cc.yaml,line=4,") || !strings.HasPrefix(lines[2], "::error file=broken.yaml,line=2,col=7,title=file-mistake::") {
 		t.Errorf("%s", strings.Join(lines[1:], "\n"))
 	}
-}
-
-// What means something in a command is escaped, and a file is called as in the repository.
-func TestGitHubEscapes(t *testing.T) {
-	r := Report{Findings: []Finding{{File: "./a:b%\r\n,.yaml", Rule: "x", Message: "50%: a,\r\nb::c", Fix: Fix{Text: "y"}}}}
-	var b strings.Builder
-	if err := r.GitHub(&b); err != nil {
-		t.Fatal(err)
-	}
-	if want := "::notice file=a%3Ab%25%0D%0A%2C.yaml,line=1,col=1,title=x::50%25: a,%0D%0Ab::c%0AFix: y\n"; b.String() != want {
-		t.Errorf("%q, want %q", b.String(), want)
+	// A file is called as in the repository.
+	r = Report{Findings: []Finding{{File: "./a:b%\r\n,.yaml", Rule: "x", Message: "50%: a,\r\nb::c", Fix: Fix{Text: "y"}}}}
+	if got, want := printed(t, r.GitHub), "::notice file=a%3Ab%25%0D%0A%2C.yaml,line=1,col=1,title=x::50%25: a,%0D%0Ab::c%0AFix: y\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
 func TestJSON(t *testing.T) {
-	r := someReport(t)
-	var b strings.Builder
-	if err := r.JSON(&b); err != nil {
-		t.Fatal(err)
-	}
-	var d document
-	if err := json.Unmarshal([]byte(b.String()), &d); err != nil {
-		t.Fatal(err)
-	}
+	d := decoded[document](t, printed(t, someReport(t).JSON))
 	if d.Errors != 2 || d.Warnings != 0 || d.Notes != 2 || d.Ignored != 2 || len(d.Findings) != 6 || len(d.Files) != 3 || !slices.Equal(d.Unreadable, []string{"broken.yaml"}) {
 		t.Errorf("%+v", d)
 	}
 	if a := d.Rules["budget-missing"]; a.Severity != Error || len(a.Sources) == 0 || a.Why == "" {
 		t.Errorf("%+v", a)
 	}
-	b.Reset()
-	if err := check(t, "dependencies:\n  a: {}\n").JSON(&b); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"unreadable": []`) {
-		t.Errorf("%s, %v", b.String(), err)
+	if got := printed(t, check(t, "dependencies:\n  a: {}\n").JSON); !strings.Contains(got, `"findings": []`) || !strings.Contains(got, `"unreadable": []`) {
+		t.Error(got)
 	}
 }
 
 func TestText(t *testing.T) {
-	var b strings.Builder
-	if err := someReport(t).Text(&b); err != nil {
-		t.Fatal(err)
-	}
+	got := printed(t, someReport(t).Text)
 	for _, want := range []string{
 		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets up to 5 attempts for each call [budget-missing]\n" +
 			"    2 |   a: {budget: {unlimited: true}}\n" +
@@ -234,8 +210,8 @@ func TestText(t *testing.T) {
 		"\nignored: dir/a b,c.yaml:3: jitter-missing: 100% sure\n",
 		"\nignored: dir/a b,c.yaml:5: backoff-missing: known\n",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%s\nis missing in\n%s", want, &b)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nis missing in\n%s", want, got)
 		}
 	}
 }
@@ -259,35 +235,32 @@ func TestCaret(t *testing.T) {
 
 // What a terminal would obey is not printed.
 func TestNothingMovesTheCursor(t *testing.T) {
-	var b strings.Builder
-	r := check(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n")
-	r.Text(&b)
-	Report{Findings: []Finding{{File: "\u202e.yaml"}, {File: "\u202e.yaml", Ignored: &Ignored{}}}}.Text(&b)
-	if strings.ContainsRune(b.String(), '\u202e') {
-		t.Errorf("%q", b.String())
+	for _, r := range []Report{
+		check(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n"),
+		{Findings: []Finding{{File: "\u202e.yaml"}, {File: "\u202e.yaml", Ignored: &Ignored{}}}},
+	} {
+		if got := printed(t, r.Text); strings.ContainsRune(got, '\u202e') {
+			t.Errorf("%q", got)
+		}
 	}
 }
 
 // JUnit's XML has a suite for each file and a case for each finding; what is below the threshold
 // passes, and what is ignored is skipped.
 func TestJUnit(t *testing.T) {
-	r := someReport(t)
-	for _, c := range []struct {
-		least    Severity
-		failures int
-	}{{Note, 3}, {Warning, 1}, {Error, 1}, {Error + 1, 0}} {
-		var b strings.Builder
-		if err := r.JUnit(&b, c.least); err != nil {
-			t.Fatal(err)
+	junit := func(r Report, least Severity) (text string, all junitSuites) {
+		text = printed(t, func(w io.Writer) error { return r.JUnit(w, least) })
+		if err := xml.Unmarshal([]byte(text), &all); err != nil {
+			t.Fatalf("%v\n%s", err, text)
 		}
-		var all junitSuites
-		if err := xml.Unmarshal([]byte(b.String()), &all); err != nil {
-			t.Fatalf("%v\n%s", err, b.String())
+		return text, all
+	}
+	for least, wanted := range []int{Note: 3, Warning: 1, Error: 1, Error + 1: 0} {
+		_, all := junit(someReport(t), Severity(least))
+		if all.Tests != 6 || all.Failures != wanted || all.Errors != 1 || len(all.Suites) != 3 || all.Suites[0].Skipped != 2 {
+			t.Errorf("%d: %+v", least, all)
 		}
-		if all.Tests != 6 || all.Failures != c.failures || all.Errors != 1 || len(all.Suites) != 3 || all.Suites[0].Skipped != 2 {
-			t.Errorf("%v: %+v", c.least, all)
-		}
-		if first := all.Suites[0].Cases[0]; first.File != "dir/a b,c.yaml" || first.Line != 2 || c.failures > 0 && (first.Failure == nil || !strings.Contains(first.Failure.Text, "Fix: ")) {
+		if first := all.Suites[0].Cases[0]; first.File != "dir/a b,c.yaml" || first.Line != 2 || wanted > 0 && (first.Failure == nil || !strings.Contains(first.Failure.Text, "Fix: ")) {
 			t.Errorf("%+v", first)
 		}
 		for _, s := range all.Suites {
@@ -302,30 +275,18 @@ func TestJUnit(t *testing.T) {
 			}
 		}
 	}
-	var b strings.Builder
-	clean := Report{Files: []string{`x\good.yaml`}}
-	if err := clean.JUnit(&b, Note); err != nil || !strings.Contains(b.String(), `<testcase classname="x/good.yaml" name="x/good.yaml" file="x/good.yaml">`) {
-		t.Errorf("%v\n%s", err, b.String())
+	text, _ := junit(Report{Files: []string{`x\good.yaml`}}, Note)
+	if !strings.Contains(text, `<testcase classname="x/good.yaml" name="x/good.yaml" file="x/good.yaml">`) {
+		t.Error(text)
 	}
-	b.Reset()
-	odd := Report{Files: []string{"a"}, Findings: []Finding{{File: "a", Message: "<&\"\x01", Fix: Fix{Text: "]]>"}}}}
-	if err := odd.JUnit(&b, Note); err != nil || xml.Unmarshal([]byte(b.String()), new(junitSuites)) != nil {
-		t.Errorf("%v\n%s", err, b.String())
-	}
+	junit(Report{Files: []string{"a"}, Findings: []Finding{{File: "a", Message: "<&\"\x01", Fix: Fix{Text: "]]>"}}}}, Note)
 }
 
 // GitLab's report has an entry for each finding that is not ignored, and their fingerprints differ.
 func TestGitLab(t *testing.T) {
 	r := someReport(t)
 	r.Findings = append(r.Findings, r.Findings[0]) // the same field once more
-	var b strings.Builder
-	if err := r.GitLab(&b); err != nil {
-		t.Fatal(err)
-	}
-	var all []gitlabEntry
-	if err := json.Unmarshal([]byte(b.String()), &all); err != nil {
-		t.Fatal(err)
-	}
+	all := decoded[[]gitlabEntry](t, printed(t, r.GitLab))
 	if len(all) != r.Count(Note) {
 		t.Errorf("%d entries for %d findings", len(all), r.Count(Note))
 	}
@@ -341,12 +302,10 @@ func TestGitLab(t *testing.T) {
 	}
 	// An entry keeps its fingerprint when its line moves.
 	r.Findings[0].Line = 99
-	var again strings.Builder
-	if err := r.GitLab(&again); err != nil || !strings.Contains(again.String(), all[0].Fingerprint) {
-		t.Errorf("%v\n%s", err, again.String())
+	if again := printed(t, r.GitLab); !strings.Contains(again, all[0].Fingerprint) {
+		t.Error(again)
 	}
-	b.Reset()
-	if err := (Report{}).GitLab(&b); err != nil || b.String() != "[]\n" {
-		t.Errorf("%v %q", err, b.String())
+	if got := printed(t, Report{}.GitLab); got != "[]\n" {
+		t.Errorf("%q", got)
 	}
 }

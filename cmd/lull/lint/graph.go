@@ -96,14 +96,14 @@ func (g graph) ways() map[*service][]*reach {
 	all := map[*service][]*reach{}
 	for _, s := range g.order {
 		if !called[s] || s.Deliveries > 1 || len(all[s]) == 0 {
-			all[s] = with(all[s], s.begins())
+			all[s] = among(all[s], s.begins())
 		}
 		for _, c := range s.calls {
 			if c.to == nil || g.back[c] || c.leaf(g) {
 				continue
 			}
 			for _, r := range all[s] {
-				all[c.answered] = with(all[c.answered], r.on(s, c).to(c.answered))
+				all[c.answered] = among(all[c.answered], r.on(s, c).to(c.answered))
 			}
 		}
 	}
@@ -127,15 +127,9 @@ func circle(c *call, s *service) []string {
 	way := []string{s.Name}
 	for at := s; at != c.answered; {
 		at = from[at]
-		if at == nil {
-			break
-		}
 		way = append(way, at.Name)
 	}
-	if c.answered != s {
-		way = append(way, s.Name)
-		slices.Reverse(way[1 : len(way)-1])
-		return way
-	}
-	return append(way, s.Name)
+	way = append(way, s.Name)
+	slices.Reverse(way)
+	return way
 }

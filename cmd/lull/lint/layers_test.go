@@ -23,29 +23,6 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// The articles' figures: three layers of four attempts are 64.
-func TestThreeLayersOfFourAttempts(t *testing.T) {
-	f := &config.PolicyFile{
-		Dependencies: []config.Dependency{{Name: "b", Policy: lull.Policy{Attempts: 4}}, {Name: "c", Policy: lull.Policy{Attempts: 4}}, {Name: "d", Policy: lull.Policy{Attempts: 4}}},
-		Services: []config.Service{
-			{Name: "a", Calls: []config.Edge{{Dependency: "b"}}},
-			{Name: "b", Calls: []config.Edge{{Dependency: "c"}}},
-			{Name: "c", Calls: []config.Edge{{Dependency: "d"}}},
-		},
-	}
-	got := layersOf(findings(f))
-	if len(got) != 1 || !strings.Contains(got[0].Message, "64 attempts at d: 3 layers retry (4 × 4 × 4)") {
-		t.Fatalf("%+v", got)
-	}
-	var totals []string
-	for _, s := range got[0].Sum {
-		totals = append(totals, s.Total)
-	}
-	if want := "4 16 64 10 4 1.331 times"; strings.Join(totals, " ") != want {
-		t.Errorf("%v, want %s", totals, want)
-	}
-}
-
 func layersOf(all []Finding) (out []Finding) {
 	for _, f := range all {
 		if f.Rule == "retries-in-layers" {
@@ -59,22 +36,21 @@ func layersOf(all []Finding) (out []Finding) {
 // fail. Some layers have servers that know which attempt they work on. inTime: they also answer
 // "don't retry", as package lullhttp does; otherwise that answer comes too late.
 func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
-	seed := seed.Fresh(t)
-	r := rand.New(rand.NewPCG(seed, 3))
+	r := rand.New(rand.NewPCG(seed.Fresh(t), 3))
 	multiply := map[multiplicity]int{}
 	for range 600 {
 		w, inTime := randomWay(r), r.IntN(2) == 0
 		got := w.end((*service).hasLullServer, inTime)
 		if want := fly(t, w, inTime, false); got != want {
-			t.Fatalf("seed %d: %s\nin time: %v: said to be %d, and is %d", seed, w, inTime, got, want)
+			t.Fatalf("%s\nin time: %v: said to be %d, and is %d", w, inTime, got, want)
 		}
 		l, m := w.reach()
 		if l.sum() != w.end((*service).hasLullServer, false) {
-			t.Fatalf("seed %d: %s\nthe way is %d to the search, and %d to the sum", seed, w, l.sum(), w.end((*service).hasLullServer, false))
+			t.Fatalf("%s\nthe way is %d to the search, and %d to the sum", w, l.sum(), w.end((*service).hasLullServer, false))
 		}
 		switch n, factors := w.end((*service).hasLullServer, false), w.factors(); {
 		case (m == oneLayer) != (len(factors) < 2), m == adding && n != sumOf(factors), m == multiplied && n <= sumOf(factors):
-			t.Fatalf("seed %d: %s\nkind %d of %d attempts, %v", seed, w, m, n, factors)
+			t.Fatalf("%s\nkind %d of %d attempts, %v", w, m, n, factors)
 		}
 		multiply[m]++
 	}
@@ -201,10 +177,9 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 { //clock: it is called 
 	return bottom.Load()
 }
 
-// The worst way to each leaf is found, compared with trying all ways, attempt by attempt.
+// The worst way to each leaf is found, compared with trying all ways.
 func TestWorstWayIsFound(t *testing.T) {
-	seed := seed.Fresh(t)
-	r := rand.New(rand.NewPCG(seed, 4))
+	r := rand.New(rand.NewPCG(seed.Fresh(t), 4))
 	notes := 0
 	for range 500 {
 		// Services a, b, c, ... call only those after them; the last letters are leaves.
@@ -225,21 +200,6 @@ func TestWorstWayIsFound(t *testing.T) {
 			}
 			f.Services = append(f.Services, s)
 		}
-		// attempts at the end of a way: what is made for one request to its first service.
-		var attempts func(way []int, retry bool) int
-		attempts = func(way []int, retry bool) int {
-			if len(way) < 2 {
-				return 1
-			}
-			knows := retry && f.Services[way[0]].Server == config.LullServer
-			p, sum := f.Dependencies[way[1]].Policy, 0
-			for k := range p.Attempts {
-				if k == 0 || !knows || p.Nested == lull.NestedAlways {
-					sum += attempts(way[1:], knows || k > 0)
-				}
-			}
-			return sum
-		}
 		type worst struct{ multiplied, added int }
 		most := map[string]*worst{}
 		var walk func(way []int)
@@ -251,25 +211,23 @@ func TestWorstWayIsFound(t *testing.T) {
 			if len(calls[end]) > 0 || len(way) < 2 {
 				return
 			}
-			deliveries := max(f.Services[way[0]].Deliveries, 1)
-			layers, added := min(deliveries-1, 1), deliveries
-			for _, j := range way[1:] {
-				if more := f.Dependencies[j].Policy.Attempts - 1; more > 0 {
-					layers, added = layers+1, added+more
-				}
+			var policies []lull.Policy
+			var lulls []bool
+			for i, j := range way[1:] {
+				policies = append(policies, f.Dependencies[j].Policy)
+				lulls = append(lulls, f.Services[way[i]].Server == config.LullServer)
 			}
-			total := 0
-			for k := range deliveries {
-				total += attempts(way, k > 0)
-			}
+			w := wayOf(policies, lulls)
+			w.root.Deliveries = f.Services[way[0]].Deliveries
+			total, factors := int(w.end((*service).hasLullServer, false)), w.factors()
 			m := most[letter(end)]
 			if m == nil {
 				m = new(worst)
 				most[letter(end)] = m
 			}
 			switch {
-			case layers < 2:
-			case total > added:
+			case len(factors) < 2:
+			case total > int(sumOf(factors)):
 				m.multiplied = max(m.multiplied, total)
 			default:
 				m.added = max(m.added, total)
@@ -292,7 +250,7 @@ func TestWorstWayIsFound(t *testing.T) {
 			g, ok := said[leaf]
 			switch {
 			case want == 0 && ok, want > 0 && (!ok || g.Severity != severity || !strings.Contains(g.Message, fmt.Sprintf("may become %d attempts at %s:", want, leaf))):
-				t.Fatalf("seed %d: %+v\n%s: want %d, a %v: %v %s", seed, f, leaf, want, severity, g.Severity, g.Message)
+				t.Fatalf("%+v\n%s: want %d, a %v: %v %s", f, leaf, want, severity, g.Severity, g.Message)
 			case severity == Note:
 				notes++
 			}
@@ -375,6 +333,8 @@ func TestSumsOfLayers(t *testing.T) {
 		layered("other", "lull", ""):                  "4 7 16 4 1.21 times",
 		layered("other", "lull", ", nested: always"):  "4 16 4 1.21 times",
 		layered("other", "other", ", nested: always"): "4 16 16 4 1.21 times",
+		// The articles' figures: three layers of four attempts are 64.
+		"b: {attempts: 4}\n  c: {attempts: 4}\n  d: {attempts: 4}\nservices: {a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}}": "4 16 64 10 4 1.331 times",
 		// The layer next to the failure has one attempt, and "don't retry" stops those above.
 		strings.Replace(layered("other", "lull", ""), "c: {attempts: 4", "c: {attempts: 1", 1) + "\n": "",
 		// A floor is no share: it takes the rate of calls to make it one.
@@ -386,14 +346,12 @@ func TestSumsOfLayers(t *testing.T) {
 		strings.Replace(layered("other", "other", ""), "[c]", "[{dependency: c, times: 2}]", 1): "4 16 7 4 32 1.21 times",
 		strings.Replace(layered("other", "lull", ""), "[b]", "[b, b]", 1):                       "4 7 16 4 14 1.21 times",
 	} {
-		var got []string
+		got := ""
 		for _, f := range layersOf(check(t, "dependencies:\n  "+file+"\n").Findings) {
-			for _, s := range f.Sum {
-				got = append(got, s.Total)
-			}
+			got += totals(f.Sum)
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s\n%s, want %s", file, strings.Join(got, " "), want)
+		if got != want {
+			t.Errorf("%s\n%s, want %s", file, got, want)
 		}
 	}
 }

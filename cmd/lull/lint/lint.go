@@ -147,15 +147,9 @@ func mistakes(file string, err error) []Finding {
 			out = append(out, f)
 			continue
 		}
-		switch {
-		case m.Suggestion != "" && m.Allowed != "":
-			f.Fix = Fix{Text: fmt.Sprintf("write %s, or else %s", m.Suggestion, m.Allowed)}
-		case m.Suggestion != "":
-			f.Fix = Fix{Text: "write " + m.Suggestion}
-		case m.Allowed != "":
-			f.Fix = Fix{Text: "write " + m.Allowed}
-		default:
-			f.Fix = Fix{Text: "correct the file"}
+		f.Fix = Fix{Text: "correct the file"}
+		if wanted := slices.DeleteFunc([]string{m.Suggestion, m.Allowed}, isBlank); len(wanted) > 0 {
+			f.Fix.Text = "write " + strings.Join(wanted, ", or else ")
 		}
 		out = append(out, f)
 	}

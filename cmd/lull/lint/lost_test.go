@@ -143,7 +143,7 @@ var witnesses = []string{
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	t.Parallel()
 	files := examples(t)
-	addFiles(t, files, "../../../lab/study/*.yaml", "../internal/simulate/testdata/*.yaml", "../../../lab/scenario/scenarios/*.yaml", "../../../config/testdata/*.yaml")
+	maps.Copy(files, filesOf(t, "../../../lab/study/*.yaml", "../internal/simulate/testdata/*.yaml", "../../../lab/scenario/scenarios/*.yaml", "../../../config/testdata/*.yaml"))
 	for i, text := range witnesses {
 		files["witness "+strconv.Itoa(i)] = text
 	}

@@ -231,7 +231,6 @@ const (
 	policyPart                  // a policy file
 	foreignPart                 // a document of another system that says how calls are made
 	objectPart                  // another object of Kubernetes
-	emptyPart                   // nothing but comments
 	brokenPart                  // it cannot be parsed
 )
 
@@ -243,8 +242,6 @@ func kindOf(t part) partKind {
 	roots = slices.DeleteFunc(roots, func(n *tree.Node) bool { return n.Kind == tree.Null })
 	formats := convert.Recognise(convert.File{Name: t.file, Data: t.data})
 	switch {
-	case len(roots) == 0:
-		return emptyPart
 	case slices.ContainsFunc(formats, func(f convert.Format) bool { return f != convert.Lull }):
 		return foreignPart
 	case len(formats) > 0 && len(roots) == 1:

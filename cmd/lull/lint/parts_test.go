@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,10 +18,10 @@ func checked(t *testing.T, files ...File) Report {
 	return r
 }
 
-// spots are the findings of a report, without the file, in other lines and columns.
+// spots are the rules and places of what was found, in other lines and columns.
 func spots(r Report, lines, columns int) (all []string) {
 	for _, f := range r.Findings {
-		all = append(all, fmt.Sprintf("%s %d:%d %s", f.Rule, f.Line+lines, f.Column+columns, f.Message))
+		all = append(all, fmt.Sprintf("%s %d:%d", f.Rule, f.Line+lines, f.Column+columns))
 	}
 	slices.Sort(all)
 	return all
@@ -44,25 +42,17 @@ func movedRight(text string, by int) string {
 // What is found in a policy file is found in it as a document among others, and as the text of a
 // ConfigMap, at the right places.
 func TestPoliciesInStreamsAndConfigMaps(t *testing.T) {
-	names, err := filepath.Glob("../../../docs/examples/policies/bad/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatal(err)
-	}
 	const before = "# Source: shop/templates/deployment.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
 	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policies}\ndata:\n  other.txt: |\n    nothing\n  policies.yaml: |\n"
 	tried := 0
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := strings.TrimRight(string(data), "\n") + "\n"
-		alone := checked(t, File{Name: "x.yaml", Data: []byte(text)})
+	for name, text := range filesOf(t, "../../../docs/examples/policies/bad/*.yaml") {
+		text = strings.TrimRight(text, "\n") + "\n"
+		alone := check(t, text)
 		if strings.Contains(name, "ignore-comment") || strings.Contains(text, "\n---") || strings.HasPrefix(text, "---") || !strings.Contains(text, ":\n") || strings.Contains(text, "\t") {
 			continue // its messages have lines, it has several documents, or is none that can be indented
 		}
 		tried++
-		stream := checked(t, File{Name: "x.yaml", Data: []byte(before + "---\n" + text + "---\n" + before)})
+		stream := check(t, before+"---\n"+text+"---\n"+before)
 		lines := strings.Count(before, "\n") + 1
 		if got, want := spots(stream, -lines, 0), spots(alone, 0, 0); !slices.Equal(got, want) {
 			t.Errorf("%s in a stream:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -70,7 +60,7 @@ func TestPoliciesInStreamsAndConfigMaps(t *testing.T) {
 		if len(alone.Unreadable) > 0 && !slices.ContainsFunc(alone.Findings, func(f Finding) bool { return f.Rule == ruleCap }) {
 			continue // only what is known to be a policy file is read in a ConfigMap
 		}
-		within := checked(t, File{Name: "x.yaml", Data: []byte(before + "---\n" + configMap + movedRight(text, 4))})
+		within := check(t, before+"---\n"+configMap+movedRight(text, 4))
 		lines += strings.Count(configMap, "\n")
 		if got, want := spots(within, -lines, -4), spots(alone, 0, 0); !slices.Equal(got, want) {
 			t.Errorf("%s in a ConfigMap:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -89,7 +79,7 @@ func TestPoliciesInQuotes(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, data: {a.yaml: \"attempts: 3\\nbackoff: {jitter: none}\"}}\n",
 		"apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: >\n    dependencies: {a:\n      {backoff: {jitter: none}}}\n",
 	} {
-		r := checked(t, File{Name: "x", Data: []byte(text)})
+		r := check(t, text)
 		if len(r.Findings) != 1 || r.Findings[0].Rule != "jitter-missing" || r.Findings[0].Line != 4 {
 			t.Errorf("%s\n%+v", text, r.Findings)
 		}
@@ -169,43 +159,6 @@ func TestMistakesInFilesOfOtherSystems(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.File == "good.yaml" }) {
 		t.Errorf("good.yaml was not checked: %+v", r.Findings)
-	}
-}
-
-// Of files in a directory only those are read that are policies; a file that was named is taken for
-// one. What is skipped is listed.
-func TestFilesWithNothingToCheck(t *testing.T) {
-	for text, want := range map[string]struct{ found, named string }{
-		`{"name": "x", "dependencies": {"left-pad": "^1.0"}}`:                         {convert.NothingThere, "mistake"},
-		"services:\n  web: {image: nginx}\n":                                          {convert.NothingThere, "mistake"},
-		"dependencies: {flutter: {sdk: flutter}}\n":                                   {convert.NothingThere, "mistake"},
-		"dependencies: {a: {atempts: 3, deadline: 2s}}\n":                             {"mistake", "mistake"},
-		"apiVersion: v1\nkind: Service\nspec: {}\n":                                   {convert.NothingThere, convert.NothingThere},
-		"apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n":                             {convert.NothingThere, convert.NothingThere},
-		"a: {{ .Values.b }}\n  c: d\n":                                                {"it is a template", "it is a template"},
-		"a: [\n":                                                                      {"it cannot be read: line 2: ", "mistake"},
-		"# nothing\n":                                                                 {convert.NothingThere, "mistake"},
-		"apiVersion: v1\nkind: Service\n---\na: b\n":                                  {convert.NothingThere, "the document in line 3 is nothing"},
-		"apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\n":    {convert.NothingThere, convert.NothingThere},
-		"name: stall\nhorizon: 6m\nservices: [{name: api, workers: 3}]\nfleets: []\n": {convert.NothingThere, "mistake"},
-	} {
-		for _, found := range []bool{true, false} {
-			r := checked(t, File{Name: "x.yaml", Data: []byte(text), Found: found})
-			wanted := want.named
-			if found {
-				wanted = want.found
-			}
-			switch {
-			case wanted == "mistake" && (len(r.Unreadable) != 1 || len(r.Skipped) > 0):
-				t.Errorf("found %v: %q: want a mistake, got %+v", found, text, r)
-			case wanted != "mistake" && (len(r.Unreadable) > 0 || len(r.Skipped) != 1 || !strings.HasPrefix(r.Skipped[0].Why, wanted)):
-				t.Errorf("found %v: %q: want %q, got %+v", found, text, wanted, r)
-			}
-		}
-	}
-	var b strings.Builder
-	if err := checked(t, File{Name: "x.yaml", Data: []byte("a: b"), Found: true}).Text(&b); err != nil || b.String() != "nothing found in 0 files; 1 skipped\nskipped: x.yaml: nothing in it says how calls are made\n" {
-		t.Errorf("%q %v", b.String(), err)
 	}
 }
 

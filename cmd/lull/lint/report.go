@@ -3,6 +3,8 @@ package lint
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // Count returns the number of findings of at least the given severity that are not ignored.
@@ -38,25 +40,17 @@ func (r Report) Ignored() int { return len(r.Findings) - r.Count(Note) }
 func (r Report) Summary() string {
 	var b strings.Builder
 	n := r.Count(Note)
-	switch n {
-	case 0:
+	if n > 0 {
+		b.WriteString(term.Counted(n, "finding"))
+	} else {
 		b.WriteString("nothing found")
-	default:
-		b.WriteString(count(n, "finding"))
 	}
-	fmt.Fprintf(&b, " in %s", count(len(r.Files), "file"))
+	fmt.Fprintf(&b, " in %s", term.Counted(len(r.Files), "file"))
 	if n > 0 {
 		var parts []string
-		for s := Error; ; s-- {
-			k := r.Count(s)
-			if s < Error {
-				k -= r.Count(s + 1)
-			}
-			if k > 0 {
-				parts = append(parts, count(k, s.String()))
-			}
-			if s == Note {
-				break
+		for _, s := range []Severity{Error, Warning, Note} {
+			if k := r.Count(s) - r.Count(s+1); k > 0 {
+				parts = append(parts, term.Counted(k, s.String()))
 			}
 		}
 		b.WriteString(": " + strings.Join(parts, ", "))
@@ -65,11 +59,7 @@ func (r Report) Summary() string {
 		fmt.Fprintf(&b, "; %d ignored", k)
 	}
 	if r.leftOut > 0 {
-		them := "them"
-		if r.leftOut == 1 {
-			them = "it"
-		}
-		fmt.Fprintf(&b, "; %s (--notes shows %s)", count(r.leftOut, "note"), them)
+		fmt.Fprintf(&b, "; %s (--notes shows %s)", term.Counted(r.leftOut, "note"), verb(r.leftOut, "it", "them"))
 	}
 	if k := len(r.Skipped); k > 0 {
 		fmt.Fprintf(&b, "; %d skipped", k)

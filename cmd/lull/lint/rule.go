@@ -90,22 +90,14 @@ func Rules() []Rule { return slices.Clone(catalogue) }
 
 // FindRule returns the rule with the given id. The error names the nearest and lists them all.
 func FindRule(id string) (Rule, error) {
-	if r, ok := rule(id); ok {
-		return r, nil
+	if i := slices.IndexFunc(catalogue, func(r Rule) bool { return r.ID == id }); i >= 0 {
+		return catalogue[i], nil
 	}
 	guess := ""
 	if near := nearestRule(id); near != "" {
 		guess = "did you mean " + near + "? "
 	}
 	return Rule{}, fmt.Errorf("no rule is called %q: %sthere are %s", id, guess, strings.Join(ruleIDs(), ", "))
-}
-
-func rule(id string) (Rule, bool) {
-	i := slices.IndexFunc(catalogue, func(r Rule) bool { return r.ID == id })
-	if i < 0 {
-		return Rule{}, false
-	}
-	return catalogue[i], true
 }
 
 func ruleIDs() []string {

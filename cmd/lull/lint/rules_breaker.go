@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/cmd/lull/convert"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // slowCallUnseen reports a share of slow calls that cannot be reached, where another rule of the breaker can.
@@ -91,27 +92,24 @@ func breakerTripsOnOne(p *pass, d *dependency) {
 	if c.Off || c.MetricsOnly {
 		return
 	}
-	var rates []string
-	if r, ok := tripsOnShare(c); ok {
-		rates = r.better
-	}
-	if c.Consecutive == 1 && c.ConsecutiveFor < 0 && d.in.set != nil && d.in.set.Facts(d.Name).Ejected > 0 {
-		p.ejectsOnOne(d, d.in.set.Facts(d.Name).Ejected, rates)
-		return
-	}
+	r, ok := tripsOnShare(c)
 	if c.Consecutive == 1 && c.ConsecutiveFor < 0 {
+		if d.in.set != nil && d.in.set.Facts(d.Name).Ejected > 0 {
+			p.ejectsOnOne(d, d.in.set.Facts(d.Name).Ejected, r.better)
+			return
+		}
 		p.report(d.in, d.at("breaker.consecutive"),
 			fmt.Sprintf("one failed call to %s opens its circuit breaker", d.Name),
 			[]Step{
 				{"failures in a row that open it (breaker.consecutive)", "1", ""},
 				{"and for how long there must be nothing else (breaker.consecutive_for)", "no time", ""},
 			},
-			d.write("then it takes 3 failures in a row that last 2s", append([]string{"breaker.consecutive", "0", "breaker.consecutive_for", "0"}, rates...)...))
+			d.write("then it takes 3 failures in a row that last 2s", append([]string{"breaker.consecutive", "0", "breaker.consecutive_for", "0"}, r.better...)...))
 		return
 	}
-	if r, ok := tripsOnShare(c); ok {
+	if ok {
 		p.report(d.in, d.at(r.at),
-			fmt.Sprintf("one %s call to %s opens its circuit breaker: it is %s of the %s that are enough to judge by", r.what, d.Name, roughly(1/float64(r.minCalls)), count(r.minCalls, "call")),
+			fmt.Sprintf("one %s call to %s opens its circuit breaker: it is %s of the %s that are enough to judge by", r.what, d.Name, roughly(1/float64(r.minCalls)), term.Counted(r.minCalls, "call")),
 			[]Step{
 				{"calls that are enough (breaker.min_calls)", strconv.Itoa(r.minCalls), ""},
 				{r.what + " calls that open it: " + percent(r.rate) + " of them", "× " + number(r.rate), number(r.rate * float64(r.minCalls))},

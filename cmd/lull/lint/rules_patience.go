@@ -1,12 +1,12 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -49,9 +49,7 @@ func (pl *plan) own(s *service) (sum time.Duration) {
 	for _, stage := range s.stages() {
 		var longest time.Duration
 		for _, c := range stage {
-			if c.to != nil && !pl.g.back[c] {
-				longest = max(longest, times(newTimeline(pl.of(c.to)).ownWorst(), c.times()))
-			}
+			longest = max(longest, pl.took(c))
 		}
 		sum = saturating.Add(sum, longest)
 	}
@@ -196,7 +194,7 @@ func (p *pass) givesUp(now *plan, c *call) {
 	worst := now.own(s)
 	var l ledger
 	for i, stage := range s.stages() {
-		c := slices.MaxFunc(stage, func(a, b *call) int { return int(min(max(now.took(a)-now.took(b), -1), 1)) })
+		c := slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(now.took(a), now.took(b)) })
 		if i == 2*shown {
 			l.add(worst-l.sum, "%d more calls", len(s.stages())-i)
 			break
@@ -251,12 +249,9 @@ func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
 	if was, ok := pl.changed[d]; ok && deadline(was) <= limit {
 		return true
 	}
-	better := d.Policy
-	fields := d.within(limit)
-	for i := 0; i+1 < len(fields); i += 2 {
-		if err := config.SetPolicy(&better, fields[i]+"="+fields[i+1]); err != nil {
-			return false
-		}
+	better, err := with(d.Policy, d.within(limit))
+	if err != nil {
+		return false
 	}
 	pl.change(d, better)
 	return pl.behind(d)

@@ -1,11 +1,13 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -57,13 +59,7 @@ func (s *service) stages() [][]*call {
 
 // slowest is the slowest call of a stage.
 func slowest(stage []*call) *call {
-	most := stage[0]
-	for _, c := range stage[1:] {
-		if c.worst() > most.worst() {
-			most = c
-		}
-	}
-	return most
+	return slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(a.worst(), b.worst()) })
 }
 
 // together is the longest time that all calls of s may take for one request.
@@ -169,7 +165,7 @@ func (d *dependency) inShort() string {
 		return "its deadline"
 	}
 	if t.asked() > t.total() {
-		return fmt.Sprintf("%s and the longest waits", count(t.attempts, "attempt"))
+		return fmt.Sprintf("%s and the longest waits", term.Counted(t.attempts, "attempt"))
 	}
 	return fmt.Sprintf("%d × %s and the waits", t.attempts, pretty(t.attempt()))
 }

@@ -1,6 +1,9 @@
 package lint
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,18 +33,53 @@ func found(r Report) (ids []string) {
 	return ids
 }
 
+// printed is what a format writes.
+func printed(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// filesOf has the text of each file that a pattern finds, by its name. Each pattern finds some.
+func filesOf(t testing.TB, patterns ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = string(data)
+		}
+	}
+	return all
+}
+
+// totals are those of a sum.
+func totals(sum []Step) string {
+	var all []string
+	for _, s := range sum {
+		all = append(all, s.Total)
+	}
+	return strings.Join(all, " ")
+}
+
 // Each rule finds its bad example, and nothing else there; and nothing in its good one.
 func TestExamplesOfRules(t *testing.T) {
 	for _, rule := range Rules() {
 		if got := slices.Compact(found(check(t, rule.Bad))); !slices.Equal(got, []string{rule.ID}) {
-			var b strings.Builder
-			check(t, rule.Bad).Text(&b)
-			t.Errorf("%s: the bad example gives %v\n%s", rule.ID, got, &b)
+			t.Errorf("%s: the bad example gives %v\n%s", rule.ID, got, printed(t, check(t, rule.Bad).Text))
 		}
 		if r := check(t, rule.Good); len(found(r)) > 0 {
-			var b strings.Builder
-			r.Text(&b)
-			t.Errorf("%s: the good example gives\n%s", rule.ID, &b)
+			t.Errorf("%s: the good example gives\n%s", rule.ID, printed(t, r.Text))
 		}
 	}
 }

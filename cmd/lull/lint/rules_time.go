@@ -22,6 +22,16 @@ func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	}
 }
 
+// with returns p with other values of some fields.
+func with(p lull.Policy, fields []string) (lull.Policy, error) {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if err := config.SetPolicy(&p, fields[i]+"="+fields[i+1]); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
 // write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
 	if d.in != nil && d.in.set != nil {
@@ -200,10 +210,7 @@ func (p *pass) neverHedged(d *dependency) {
 	if h.Delay == 0 {
 		field, delay = "hedge.min_delay", h.MinDelay
 	}
-	end, ends := attemptTimeout(d.Policy), "attempt_timeout"
-	if limit := deadline(d.Policy); limit > 0 && (end == 0 || limit < end) {
-		end, ends = limit, "deadline"
-	}
+	end, ends := patience(d.Policy)
 	if end == 0 || delay < end {
 		return
 	}
@@ -293,10 +300,7 @@ func (d *dependency) least(t timeline) (need time.Duration, of string) {
 }
 
 func attemptTimeoutBelowP99(p *pass, d *dependency) {
-	field, limit := "attempt_timeout", attemptTimeout(d.Policy)
-	if end := deadline(d.Policy); end > 0 && (limit == 0 || end < limit) {
-		field, limit = "deadline", end
-	}
+	limit, field := patience(d.Policy)
 	p99, _, operation := d.p99s()
 	if limit == 0 || p99 <= limit {
 		return
@@ -326,12 +330,7 @@ func (p *pass) longEnough(d *dependency, p99 time.Duration) Fix {
 		t := newTimeline(policy)
 		if end := deadline(policy); end > 0 && t.total() > end {
 			if n := t.fits(end); n >= min(2, t.attempts) {
-				fields := d.makes(n)
-				for i := 0; i+1 < len(fields); i += 2 {
-					if config.SetPolicy(&policy, fields[i]+"="+fields[i+1]) != nil {
-						break // such a number is always valid
-					}
-				}
+				policy, _ = with(policy, d.makes(n)) // such a number is always valid
 			} else {
 				policy.Deadline = up(t.total())
 			}

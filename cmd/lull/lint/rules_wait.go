@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -40,7 +41,7 @@ func backoffMissing(p *pass, d *dependency) {
 		fields = append(fields, "backoff.cap", "0")
 	}
 	p.report(d.in, d.at("backoff.kind"),
-		fmt.Sprintf("failed calls to %s are retried at once: %s without a wait", d.Name, count(d.attempts(), "attempt")),
+		fmt.Sprintf("failed calls to %s are retried at once: %s without a wait", d.Name, term.Counted(d.attempts(), "attempt")),
 		l.steps, d.write("or leave backoff out: it means the same", fields...))
 }
 

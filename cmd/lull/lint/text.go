@@ -74,21 +74,16 @@ func table(sum []Step) []string {
 	for i, s := range sum {
 		last := len(words[i]) - 1
 		lines = append(lines, words[i][:last]...)
-		line := pad(words[i][last], what)
+		line := fmt.Sprintf("%-*s", what, words[i][last])
 		if value > 0 {
-			line += "  " + padLeft(s.Value, value)
+			line += fmt.Sprintf("  %*s", value, s.Value)
 		}
 		if total > 0 {
-			line += "  " + padLeft(s.Total, total)
+			line += fmt.Sprintf("  %*s", total, s.Total)
 		}
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	return lines
-}
-
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) }
-func padLeft(s string, n int) string {
-	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
 }
 
 // The greatest part of a line that is shown, and how much of it is before the column.

@@ -69,8 +69,8 @@ func (r *reach) covers(other *reach) bool {
 // other covers.
 const mostReaches = 16
 
-// with adds a way to the ways to a service, and removes those that another covers.
-func with(all []*reach, one *reach) []*reach {
+// among adds a way to the ways to a service, and removes those that another covers.
+func among(all []*reach, one *reach) []*reach {
 	if slices.ContainsFunc(all, func(r *reach) bool { return r.covers(one) }) {
 		return all
 	}
@@ -146,14 +146,11 @@ func sumOf(factors []uint64) uint64 {
 
 // asSum is the same as text: "4 + 3 + 3".
 func asSum(factors []uint64) []string {
-	var parts []string
-	for i, n := range factors {
-		if i > 0 {
-			n--
-		}
-		parts = append(parts, strconv.FormatUint(n, 10))
+	less := slices.Clone(factors)
+	for i := 1; i < len(less); i++ {
+		less[i]--
 	}
-	return parts
+	return figures(less)
 }
 
 func figures(numbers []uint64) []string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
 // begins is the load at the start of the way.
@@ -29,7 +30,7 @@ func (w way) sum() []Step {
 		l = l.seenBy(h.from.hasLullServer())
 		n, before := h.call.to.most(), l.sum()
 		l = l.through(n, h.call.to.retriesRetries())
-		what := fmt.Sprintf("%s calls %s: %s", h.from.Name, h.call.Dependency, count(int(n), "attempt"))
+		what := fmt.Sprintf("%s calls %s: %s", h.from.Name, h.call.Dependency, term.Counted(int(n), "attempt"))
 		value := "× " + strconv.FormatUint(n, 10)
 		if l.sum() != product(before, n) {
 			what += ", 1 for a retry"
@@ -57,7 +58,7 @@ func (w way) ifServers() []Step {
 	if len(unknown) == 0 {
 		return steps
 	}
-	what := fmt.Sprintf("if %s %s with lull's server half", few(unknown), verb(unknown, "answers", "answer"))
+	what := fmt.Sprintf("if %s %s with lull's server half", few(unknown), verb(len(unknown), "answers", "answer"))
 	if len(known) > 0 {
 		what += ", too"
 	}

@@ -19,28 +19,23 @@ func pretty(d time.Duration) string {
 }
 
 // rough is the result of a division, for people: a duration with three digits.
-func rough(d time.Duration) string {
-	unit := time.Duration(1)
-	for limit := time.Duration(1000); d >= limit && limit < math.MaxInt64/10; limit *= 10 {
-		unit *= 10
-	}
-	return pretty(d.Round(unit))
-}
+func rough(d time.Duration) string { return pretty(d.Round(figure(d, 1000))) }
 
 // down is d rounded down to two digits; up is rounded up. People would write such values.
-func down(d time.Duration) time.Duration { return d - d%figure(d) }
+func down(d time.Duration) time.Duration { return d - d%figure(d, 100) }
 
 func up(d time.Duration) time.Duration {
-	f := figure(d)
+	f := figure(d, 100)
 	if r := d % f; r != 0 && d <= math.MaxInt64-f {
 		return d - r + f
 	}
 	return d
 }
 
-func figure(d time.Duration) time.Duration {
+// figure is the last digit of d, if it has one less than limit.
+func figure(d, limit time.Duration) time.Duration {
 	unit := time.Duration(1)
-	for limit := time.Duration(100); d >= limit && limit < math.MaxInt64/10; limit *= 10 {
+	for ; d >= limit && limit < math.MaxInt64/10; limit *= 10 {
 		unit *= 10
 	}
 	return unit
@@ -71,14 +66,6 @@ func number(n float64) string {
 	return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64)
 }
 
-// count is a number of things: "1 attempt", "4 attempts".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
-
 // list is names in a sentence: "a, b and c".
 func list(names []string) string {
 	if len(names) < 2 {
@@ -87,6 +74,8 @@ func list(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
+
+func isBlank(s string) bool { return s == "" }
 
 // times is d×n, or the longest duration if that overflows.
 func times(d time.Duration, n int) time.Duration {
@@ -104,9 +93,9 @@ func few(names []string) string {
 	return list(names)
 }
 
-// verb is the form of a verb for n names.
-func verb(names []string, one, several string) string {
-	if len(names) == 1 {
+// verb is the form of a word for n things.
+func verb(n int, one, several string) string {
+	if n == 1 {
 		return one
 	}
 	return several
