@@ -3,7 +3,6 @@ package lullotel
 import (
 	"context"
 	"testing"
-	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -115,27 +114,4 @@ func TestNoAllocations(t *testing.T) {
 	if b > a {
 		t.Errorf("%v allocations a call, %v without metrics", b, a)
 	}
-}
-
-// The metrics' share of a call that succeeds at once: the least of many short turns of each, in
-// alternation, so that both have the machine to themselves now and then.
-func BenchmarkMetricsOnTop(b *testing.B) {
-	ctx := context.Background()
-	t := benchTelemetry(b, sdktrace.AlwaysSample())
-	deps := []*lull.Dependency{bare(b), bare(b, lull.WithObserver(t)), bare(b, t.Options()...)}
-	least := []time.Duration{time.Hour, time.Hour, time.Hour}
-	const turn = 500
-	for b.Loop() {
-		for i, d := range deps {
-			began := time.Now()
-			for range turn {
-				lull.Run(ctx, d, succeed, charge)
-			}
-			least[i] = min(least[i], time.Since(began))
-		}
-	}
-	b.ReportMetric(float64(least[0])/turn, "ns/unobserved")
-	b.ReportMetric(float64(least[1]-least[0])/turn, "ns/counted-more")
-	b.ReportMetric(float64(least[2]-least[0])/turn, "ns/timed-more")
-	b.ReportMetric(0, "ns/op")
 }

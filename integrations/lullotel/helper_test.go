@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -111,34 +112,23 @@ func (p point) has(labels []string) bool {
 	return true
 }
 
-func points(a metricdata.Aggregation) []point {
-	switch d := a.(type) {
-	case metricdata.Sum[int64]:
-		return numbers(d.DataPoints)
-	case metricdata.Gauge[int64]:
-		return numbers(d.DataPoints)
-	case metricdata.Gauge[float64]:
-		return numbers(d.DataPoints)
-	case metricdata.Histogram[int64]:
-		return counts(d.DataPoints)
-	case metricdata.Histogram[float64]:
-		return counts(d.DataPoints)
-	case nil:
+// points reads the fields that the types of data points have in common, but not by an interface.
+func points(a metricdata.Aggregation) (all []point) {
+	if a == nil {
 		return nil
 	}
-	panic(fmt.Sprintf("a metric is a %T", a))
-}
-
-func numbers[N int64 | float64](of []metricdata.DataPoint[N]) (all []point) {
-	for _, p := range of {
-		all = append(all, point{attributes: p.Attributes, value: float64(p.Value)})
-	}
-	return all
-}
-
-func counts[N int64 | float64](of []metricdata.HistogramDataPoint[N]) (all []point) {
-	for _, p := range of {
-		all = append(all, point{p.Attributes, float64(p.Count), float64(p.Sum)})
+	of := reflect.ValueOf(a).FieldByName("DataPoints")
+	for i := range of.Len() {
+		number := func(field string) float64 {
+			return of.Index(i).FieldByName(field).Convert(reflect.TypeFor[float64]()).Float()
+		}
+		p := point{attributes: of.Index(i).FieldByName("Attributes").Interface().(attribute.Set)}
+		if of.Index(i).FieldByName("Count").IsValid() {
+			p.value, p.sum = number("Count"), number("Sum")
+		} else {
+			p.value = number("Value")
+		}
+		all = append(all, p)
 	}
 	return all
 }
