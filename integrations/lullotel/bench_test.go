@@ -8,7 +8,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/event"
 )
 
 // none is a span exporter that drops what it gets, in a processor that does nothing.
@@ -52,6 +51,13 @@ func BenchmarkCall(b *testing.B) {
 				f()
 			}
 		})
+		b.Run(name+"-parallel", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					f()
+				}
+			})
+		})
 	}
 	calls := func(d *lull.Dependency) func() { return func() { lull.Run(ctx, d, succeed, charge) } }
 	t := benchTelemetry(b, sdktrace.AlwaysSample())
@@ -68,37 +74,6 @@ func BenchmarkCall(b *testing.B) {
 		above, span := t.tracer.Start(ctx, "above")
 		run("span-noted-"+name, func() { Run(above, t, d, succeed, charge) })
 		span.End()
-	}
-}
-
-func BenchmarkCallParallel(b *testing.B) {
-	t := benchTelemetry(b, sdktrace.AlwaysSample())
-	for _, c := range []struct {
-		name string
-		d    *lull.Dependency
-	}{{"unobserved", bare(b)}, {"counted", bare(b, lull.WithObserver(t))}, {"counted-timed", bare(b, t.Options()...)}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					lull.Run(context.Background(), c.d, succeed, charge)
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkCollect(b *testing.B) {
-	reader := sdkmetric.NewManualReader()
-	t, _ := New(WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-	defer t.Close()
-	for d := range 10 {
-		for o := range 10 {
-			t.Observe(context.Background(), lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: string(rune('a' + d)), Operation: string(rune('a' + o))})
-		}
-	}
-	for b.Loop() {
-		t.collect(context.Background(), discard{})
 	}
 }
 
