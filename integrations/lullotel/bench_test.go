@@ -8,6 +8,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // none is a span exporter that drops what it gets, in a processor that does nothing.
@@ -21,10 +22,7 @@ func (none) ForceFlush(context.Context) error                { return nil }
 func benchTelemetry(tb testing.TB, sampler sdktrace.Sampler, opts ...Option) *Telemetry {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(none{}), sdktrace.WithSampler(sampler))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	t, err := New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	t := must.Have(New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...))
 	return t
 }
 
@@ -32,10 +30,7 @@ func succeed(context.Context) error { return nil }
 
 // bare is a call that nobody observes, with a policy that needs no context of its own.
 func bare(tb testing.TB, opts ...lull.Option) *lull.Dependency {
-	d, err := lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...))
 	return d
 }
 

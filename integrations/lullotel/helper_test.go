@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -33,11 +34,7 @@ func newRig(t testing.TB, opts ...Option) *rig {
 	r := &rig{spans: tracetest.NewInMemoryExporter(), begun: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	r.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSpanProcessor(r.begun))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
-	var err error
-	r.Telemetry, err = New(append([]Option{WithTracerProvider(r.tracer), WithMeterProvider(meters)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.Telemetry = must.Have(New(append([]Option{WithTracerProvider(r.tracer), WithMeterProvider(meters)}, opts...)...))
 	return r
 }
 
@@ -47,9 +44,7 @@ type metrics map[string]metricdata.Aggregation
 func (r *rig) collect(t testing.TB) metrics {
 	t.Helper()
 	var m metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.Background(), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(r.reader.Collect(context.Background(), &m))
 	all := make(metrics)
 	for _, s := range m.ScopeMetrics {
 		for _, x := range s.Metrics {
@@ -165,9 +160,6 @@ func steady() lull.Policy {
 
 func dependencyOn(t testing.TB, r *rig, name string, p lull.Policy, more ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...))
 	return d
 }
