@@ -11,7 +11,7 @@ type Panel struct {
 	Kind               string // timeseries, heatmap, state-timeline or bargauge, as Grafana calls it
 	Unit               string // as Grafana calls it
 	Stacked            bool
-	Width, Height      int // of 24, and in Grafana's rows
+	Width              int // of 24
 	Queries            []Query
 }
 
@@ -28,150 +28,144 @@ type Row struct {
 	Panels []Panel
 }
 
+// Of which dependencies, controllers and queues.
 const (
 	dep  = `dependency=~"$dependency"`
-	over = `[$__rate_interval]`
+	gate = `admission=~"$admission"`
+	line = `queue=~"$queue"`
 )
 
-func byDependency(metric, more string) string {
-	if more != "" {
-		more = "," + more
+// of selects the series of a metric.
+func of(metric string, where ...string) string { return metric + "{" + strings.Join(where, ",") + "}" }
+
+func rate(series string) string     { return "rate(" + series + "[$__rate_interval])" }
+func increase(series string) string { return "increase(" + series + "[$__rate_interval])" }
+
+// by adds up, or whatever the verb is, and keeps the labels. They are the legend.
+func by(verb, what string, labels ...string) Query {
+	return Query{"{{" + strings.Join(labels, "}} {{") + "}}", verb + " by (" + strings.Join(labels, ", ") + ") (" + what + ")"}
+}
+
+// quantiles of a histogram, such as 0.99 with the legend p99.
+func quantiles(what string, all ...string) (queries []Query) {
+	for _, q := range all {
+		queries = append(queries, Query{"p" + (q + "0")[2:4], "histogram_quantile(" + q + ", " + by("sum", what, "le").Expr + ")"})
 	}
-	return "sum by (dependency) (rate(" + metric + "{" + dep + more + "}" + over + "))"
+	return queries
+}
+
+// graph is a panel of lines over time.
+func graph(title, unit string, width int, description string, queries ...Query) Panel {
+	return Panel{Title: title, Description: description, Kind: "timeseries", Unit: unit, Width: width, Queries: queries}
+}
+
+// areas is a graph whose values are stacked.
+func areas(title, unit string, width int, description string, queries ...Query) Panel {
+	p := graph(title, unit, width, description, queries...)
+	p.Stacked = true
+	return p
+}
+
+// panel is one of another kind.
+func panel(kind, title, unit string, width int, description string, queries ...Query) Panel {
+	p := graph(title, unit, width, description, queries...)
+	p.Kind = kind
+	return p
 }
 
 // Rows is the dashboard.
 func Rows() []Row {
-	quantile := func(q, in string) string { return "histogram_quantile(" + q + ", " + in + ")" }
-	calls := "sum by (le) (rate(retry_call_duration_seconds_bucket{" + dep + "}" + over + "))"
-	attempts := "sum by (le) (rate(retry_attempt_duration_seconds_bucket{" + dep + "}" + over + ") or rate(retry_call_duration_seconds_bucket{" + dep + `,outcome="success_first"}` + over + "))"
+	const first, again, resent = `outcome="success_first"`, `outcome="success_retry"`, `resend="true"`
+	sum := func(legend, what string) Query { return Query{legend, "sum(" + what + ")"} }
+	each := func(metric string, where ...string) Query {
+		return by("sum", rate(of(metric, append([]string{dep}, where...)...)), "dependency")
+	}
+	share := func(part, whole Query) Query { return Query{part.Legend, part.Expr + " / " + whole.Expr} }
+	changes := by("sum", increase(of("retry_breaker_transitions_total", dep)), "dependency", "to")
+	changes.Legend = "{{dependency}} to {{to}}"
+	took := of("retry_call_duration_seconds_bucket", dep)
 	return []Row{
 		{"What callers get, and what it costs", []Panel{
-			{
-				Title: "Calls by result", Kind: "timeseries", Unit: "reqps", Stacked: true, Width: 12, Height: 8,
-				Description: "Calls per second whose first attempt succeeded, that succeeded after a retry, and that failed in the end. Retries hide the second from callers: it is the early warning.",
-				Queries: []Query{
-					{"first attempt", "sum(rate(retry_calls_total{" + dep + `,outcome="success_first"}` + over + "))"},
-					{"after retry", "sum(rate(retry_calls_total{" + dep + `,outcome="success_retry"}` + over + "))"},
-					{"failed", "sum(rate(retry_calls_total{" + dep + `,outcome=~"failed_.*|cancelled"}` + over + "))"},
-				},
-			},
-			{
-				Title: "Amplification", Kind: "timeseries", Unit: "none", Width: 6, Height: 8,
-				Description: "Attempts per call. 1 is no retries; a budget of 10 % keeps it below 1.1. Below 1: calls that were refused before their first attempt.",
-				Queries:     []Query{{"{{dependency}}", byDependency("retry_attempts_total", "") + " / " + byDependency("retry_calls_total", "")}},
-			},
-			{
-				Title: "Retries by endpoint", Kind: "timeseries", Unit: "reqps", Width: 6, Height: 8,
-				Description: "Attempts per second beyond the first of their call, by dependency and operation.",
-				Queries:     []Query{{"{{dependency}} {{operation}}", `sum by (dependency, operation) (rate(retry_attempts_total{` + dep + `,resend="true"}` + over + "))"}},
-			},
-			{
-				Title: "Retries that helped", Kind: "timeseries", Unit: "percentunit", Width: 6, Height: 8,
-				Description: "The share of retries that succeeded. Near 0: they only add load.",
-				Queries:     []Query{{"{{dependency}}", byDependency("retry_calls_total", `outcome="success_retry"`) + " / " + byDependency("retry_attempts_total", `resend="true"`)}},
-			},
-			{
-				Title: "Failed calls by reason", Kind: "timeseries", Unit: "reqps", Stacked: true, Width: 6, Height: 8,
-				Description: "Why no further attempt was made.",
-				Queries:     []Query{{"{{reason}}", "sum by (reason) (rate(retry_call_failures_total{" + dep + "}" + over + "))"}},
-			},
-			{
-				Title: "Failed attempts by error", Kind: "timeseries", Unit: "reqps", Stacked: true, Width: 6, Height: 8,
-				Description: "Attempts that failed, whether or not their call did.",
-				Queries:     []Query{{"{{error_type}}", "sum by (error_type) (rate(retry_attempt_failures_total{" + dep + "}" + over + "))"}},
-			},
-			{
-				Title: "Outcomes", Kind: "bargauge", Unit: "none", Width: 6, Height: 8,
-				Description: "Calls in the window, by outcome.",
-				Queries:     []Query{{"{{outcome}}", "sum by (outcome) (increase(retry_calls_total{" + dep + "}" + over + "))"}},
-			},
+			areas("Calls by result", "reqps", 12,
+				"Calls per second whose first attempt succeeded, that succeeded after a retry, and that failed in the end. Retries hide the second from callers: it is the early warning.",
+				sum("first attempt", rate(of("retry_calls_total", dep, first))),
+				sum("after retry", rate(of("retry_calls_total", dep, again))),
+				sum("failed", rate(of("retry_calls_total", dep, `outcome=~"failed_.*|cancelled"`)))),
+			graph("Amplification", "none", 6,
+				"Attempts per call. 1 is no retries; a budget of 10 % keeps it below 1.1. Below 1: calls that were refused before their first attempt.",
+				share(each("retry_attempts_total"), each("retry_calls_total"))),
+			graph("Retries by endpoint", "reqps", 6,
+				"Attempts per second beyond the first of their call, by dependency and operation.",
+				by("sum", rate(of("retry_attempts_total", dep, resent)), "dependency", "operation")),
+			graph("Retries that helped", "percentunit", 6,
+				"The share of retries that succeeded. Near 0: they only add load.",
+				share(each("retry_calls_total", again), each("retry_attempts_total", resent))),
+			areas("Failed calls by reason", "reqps", 6,
+				"Why no further attempt was made.",
+				by("sum", rate(of("retry_call_failures_total", dep)), "reason")),
+			areas("Failed attempts by error", "reqps", 6,
+				"Attempts that failed, whether or not their call did.",
+				by("sum", rate(of("retry_attempt_failures_total", dep)), "error_type")),
+			panel("bargauge", "Outcomes", "none", 6,
+				"Calls in the window, by outcome.",
+				by("sum", increase(of("retry_calls_total", dep)), "outcome")),
 		}},
 		{"Time", []Panel{
-			{
-				Title: "Waits before retries", Kind: "heatmap", Unit: "s", Width: 8, Height: 8,
-				Description: "How long retries wait, as drawn. One narrow band is missing jitter.",
-				Queries:     []Query{{"{{le}}", "sum by (le) (increase(retry_delay_seconds_bucket{" + dep + "}" + over + "))"}},
-			},
-			{
-				Title: "Duration of calls", Kind: "timeseries", Unit: "s", Width: 8, Height: 8,
-				Description: "With all attempts and waits. Of dependencies that were made with Options, or lull.WithTiming.",
-				Queries:     []Query{{"p50", quantile("0.5", calls)}, {"p95", quantile("0.95", calls)}, {"p99", quantile("0.99", calls)}},
-			},
-			{
-				Title: "Duration of attempts", Kind: "timeseries", Unit: "s", Width: 8, Height: 8,
-				Description: "A call whose first attempt succeeds is one attempt; the others are counted one by one.",
-				Queries:     []Query{{"p50", quantile("0.5", attempts)}, {"p95", quantile("0.95", attempts)}, {"p99", quantile("0.99", attempts)}},
-			},
+			panel("heatmap", "Waits before retries", "s", 8,
+				"How long retries wait, as drawn. One narrow band is missing jitter.",
+				by("sum", increase(of("retry_delay_seconds_bucket", dep)), "le")),
+			graph("Duration of calls", "s", 8,
+				"With all attempts and waits. Of dependencies that were made with Options, or lull.WithTiming.",
+				quantiles(rate(took), "0.5", "0.95", "0.99")...),
+			graph("Duration of attempts", "s", 8,
+				"A call whose first attempt succeeds is one attempt; the others are counted one by one.",
+				quantiles(rate(of("retry_attempt_duration_seconds_bucket", dep))+" or "+
+					rate(of("retry_call_duration_seconds_bucket", dep, first)), "0.5", "0.95", "0.99")...),
 		}},
 		{"What keeps retries in bounds", []Panel{
-			{
-				Title: "Retry budget", Kind: "timeseries", Unit: "none", Width: 6, Height: 8,
-				Description: "Retries that each process would pay for now; the least of all processes.",
-				Queries:     []Query{{"{{dependency}}", "min by (dependency) (retry_budget_tokens{" + dep + "})"}},
-			},
-			{
-				Title: "Retries that the budget refused", Kind: "timeseries", Unit: "reqps", Width: 6, Height: 8,
-				Description: "Of these calls the first failure was final.",
-				Queries:     []Query{{"{{dependency}}", byDependency("retry_budget_denied_total", "")}},
-			},
-			{
-				Title: "Circuit breakers", Kind: "state-timeline", Unit: "none", Width: 12, Height: 8,
-				Description: "0 closed, 1 half-open, 2 open: the worst of all processes.",
-				Queries:     []Query{{"{{dependency}}", `max by (dependency) (2 * retry_breaker_state{` + dep + `,state="open"} + ignoring (state) retry_breaker_state{` + dep + `,state="half-open"})`}},
-			},
-			{
-				Title: "Changes of circuit breakers", Kind: "timeseries", Unit: "none", Width: 8, Height: 8,
-				Description: "In the window.",
-				Queries:     []Query{{"{{dependency}} to {{to}}", "sum by (dependency, to) (increase(retry_breaker_transitions_total{" + dep + "}" + over + "))"}},
-			},
-			{
-				Title: "What servers said about retries", Kind: "timeseries", Unit: "reqps", Width: 8, Height: 8,
-				Description: "honoured: a retry waited for as long as the server asked. too_long, dont_retry: the call ended instead.",
-				Queries:     []Query{{"{{result}}", "sum by (result) (rate(retry_server_hints_total{" + dep + "}" + over + "))"}},
-			},
-			{
-				Title: "Hedges", Kind: "timeseries", Unit: "reqps", Width: 8, Height: 8,
-				Description: "Attempts beside others that were begun, and refused.",
-				Queries:     []Query{{"{{result}}", "sum by (result) (rate(retry_hedges_total{" + dep + "}" + over + "))"}},
-			},
+			graph("Retry budget", "none", 6,
+				"Retries that each process would pay for now; the least of all processes.",
+				by("min", of("retry_budget_tokens", dep), "dependency")),
+			graph("Retries that the budget refused", "reqps", 6,
+				"Of these calls the first failure was final.",
+				each("retry_budget_denied_total")),
+			panel("state-timeline", "Circuit breakers", "none", 12,
+				"0 closed, 1 half-open, 2 open: the worst of all processes.",
+				by("max", "2 * "+of("retry_breaker_state", dep, `state="open"`)+" + ignoring (state) "+
+					of("retry_breaker_state", dep, `state="half-open"`), "dependency")),
+			graph("Changes of circuit breakers", "none", 8,
+				"In the window.",
+				changes),
+			graph("What servers said about retries", "reqps", 8,
+				"honoured: a retry waited for as long as the server asked. too_long, dont_retry: the call ended instead.",
+				by("sum", rate(of("retry_server_hints_total", dep)), "result")),
+			graph("Hedges", "reqps", 8,
+				"Attempts beside others that were begun, and refused.",
+				by("sum", rate(of("retry_hedges_total", dep)), "result")),
 		}},
 		{"Servers: admission", []Panel{
-			{
-				Title: "Requests refused", Kind: "timeseries", Unit: "reqps", Stacked: true, Width: 8, Height: 8,
-				Description: "By reason, and whether they were first attempts, retries or hedges.",
-				Queries:     []Query{{"{{reason}} {{attempt_class}}", `sum by (reason, attempt_class) (rate(admission_shed_total{admission=~"$admission"}` + over + "))"}},
-			},
-			{
-				Title: "In flight, and the limit", Kind: "timeseries", Unit: "none", Width: 8, Height: 8,
-				Description: "Of all processes.",
-				Queries: []Query{
-					{"in flight", `sum(admission_in_flight{admission=~"$admission"})`}, {"waiting", `sum(admission_waiting{admission=~"$admission"})`},
-					{"limit", `sum(admission_limit{admission=~"$admission"})`},
-				},
-			},
-			{
-				Title: "Wait of those that waited", Kind: "timeseries", Unit: "s", Width: 8, Height: 8,
-				Description: "Before they were admitted or refused.",
-				Queries:     []Query{{"p99", quantile("0.99", `sum by (le) (rate(admission_queue_wait_seconds_bucket{admission=~"$admission"}`+over+"))")}},
-			},
+			areas("Requests refused", "reqps", 8,
+				"By reason, and whether they were first attempts, retries or hedges.",
+				by("sum", rate(of("admission_shed_total", gate)), "reason", "attempt_class")),
+			graph("In flight, and the limit", "none", 8,
+				"Of all processes.",
+				sum("in flight", of("admission_in_flight", gate)),
+				sum("waiting", of("admission_waiting", gate)),
+				sum("limit", of("admission_limit", gate))),
+			graph("Wait of those that waited", "s", 8,
+				"Before they were admitted or refused.",
+				quantiles(rate(of("admission_queue_wait_seconds_bucket", gate)), "0.99")...),
 		}},
 		{"Consumers of queues", []Panel{
-			{
-				Title: "Deliveries by outcome", Kind: "timeseries", Unit: "reqps", Stacked: true, Width: 8, Height: 8,
-				Description: "What became of messages.",
-				Queries:     []Query{{"{{outcome}}", `sum by (outcome) (rate(consumer_deliveries_total{queue=~"$queue"}` + over + "))"}},
-			},
-			{
-				Title: "Dead letters", Kind: "bargauge", Unit: "none", Width: 8, Height: 8,
-				Description: "Since the process began, by reason.",
-				Queries:     []Query{{"{{reason}}", `sum by (reason) (consumer_dlq_total{queue=~"$queue"})`}},
-			},
-			{
-				Title: "Attempt that a delivery was", Kind: "timeseries", Unit: "none", Width: 8, Height: 8,
-				Description: "The 99th percentile: near the most that the policy allows, messages are about to become dead letters.",
-				Queries:     []Query{{"p99", quantile("0.99", `sum by (le) (rate(consumer_attempt_bucket{queue=~"$queue"}`+over+"))")}},
-			},
+			areas("Deliveries by outcome", "reqps", 8,
+				"What became of messages.",
+				by("sum", rate(of("consumer_deliveries_total", line)), "outcome")),
+			panel("bargauge", "Dead letters", "none", 8,
+				"Since the process began, by reason.",
+				by("sum", of("consumer_dlq_total", line), "reason")),
+			graph("Attempt that a delivery was", "none", 8,
+				"The 99th percentile: near the most that the policy allows, messages are about to become dead letters.",
+				quantiles(rate(of("consumer_attempt_bucket", line)), "0.99")...),
 		}},
 	}
 }
@@ -180,6 +174,9 @@ func Rows() []Row {
 func Fill(expr, window string) string {
 	return strings.NewReplacer("$dependency", ".*", "$admission", ".*", "$queue", ".*", "$__rate_interval", window).Replace(expr)
 }
+
+// panelHeight is that of each panel, in Grafana's rows.
+const panelHeight = 8
 
 type object = map[string]any
 
@@ -199,16 +196,16 @@ func Dashboard() ([]byte, error) {
 		id++
 		panels = append(panels, object{"id": id, "type": "row", "title": row.Title, "collapsed": false, "panels": []object{}, "gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}})
 		y++
-		x, height := 0, 0
+		x := 0
 		for _, p := range row.Panels {
 			if x+p.Width > 24 {
-				x, y = 0, y+height
+				x, y = 0, y+panelHeight
 			}
 			id++
 			panels = append(panels, p.grafana(id, x, y, source))
-			x, height = x+p.Width, p.Height
+			x += p.Width
 		}
-		y += height
+		y += panelHeight
 	}
 	return json.MarshalIndent(object{
 		"title": "lull: retries", "uid": "lull-retries", "description": "Calls under lull's policies, by the metrics of package lullotel.",
@@ -256,7 +253,7 @@ func (p Panel) grafana(id, x, y int, source object) object {
 	}
 	return object{
 		"id": id, "type": p.Kind, "title": p.Title, "description": p.Description, "datasource": source,
-		"gridPos": object{"x": x, "y": y, "w": p.Width, "h": p.Height}, "targets": targets,
+		"gridPos": object{"x": x, "y": y, "w": p.Width, "h": panelHeight}, "targets": targets,
 		"fieldConfig": object{"defaults": defaults, "overrides": []object{}}, "options": options,
 	}
 }

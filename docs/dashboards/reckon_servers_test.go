@@ -95,7 +95,7 @@ type group map[string]float64
 
 func (r reckoner) sum(by []string, scale float64, name string, where ...string) group {
 	g := make(group)
-	for _, series := range r.names() {
+	for series := range r.snapshots[len(r.snapshots)-1].series { // none ever goes
 		if !matches(series, name, where) {
 			continue
 		}
@@ -118,42 +118,17 @@ func groupKey(series string, by []string) string {
 	return strings.Join(parts, " ")
 }
 
-// names are all series that there ever were.
-func (r reckoner) names() []string {
-	seen := make(map[string]bool)
-	var all []string
-	for _, s := range r.snapshots {
-		for k := range s.series {
-			if !seen[k] {
-				seen[k] = true
-				all = append(all, k)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// now are the values of the latest snapshot.
-func (r reckoner) now(name string, where ...string) map[string]float64 {
-	out := make(map[string]float64)
-	for i := len(r.snapshots) - 1; i >= 0; i-- {
-		if s := r.snapshots[i]; s.at <= r.at {
-			for k, v := range s.series {
-				if matches(k, name, where) {
-					out[k] = v
-				}
-			}
-			return out
-		}
-	}
-	return out
-}
-
+// nowBy sums the values of the latest snapshot.
 func (r reckoner) nowBy(by []string, name string, where ...string) group {
 	g := make(group)
-	for k, v := range r.now(name, where...) {
-		g[groupKey(k, by)] += v
+	i := slices.IndexFunc(r.snapshots, func(s snapshot) bool { return s.at > r.at })
+	if i < 0 {
+		i = len(r.snapshots)
+	}
+	for k, v := range r.snapshots[i-1].series {
+		if matches(k, name, where) {
+			g[groupKey(k, by)] += v
+		}
 	}
 	return g
 }

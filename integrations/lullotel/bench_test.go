@@ -3,13 +3,12 @@ package lullotel
 import (
 	"context"
 	"testing"
-	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // none is a span exporter that drops what it gets, in a processor that does nothing.
@@ -23,10 +22,7 @@ func (none) ForceFlush(context.Context) error                { return nil }
 func benchTelemetry(tb testing.TB, sampler sdktrace.Sampler, opts ...Option) *Telemetry {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(none{}), sdktrace.WithSampler(sampler))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	t, err := New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	t := must.Have(New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...))
 	return t
 }
 
@@ -34,10 +30,7 @@ func succeed(context.Context) error { return nil }
 
 // bare is a call that nobody observes, with a policy that needs no context of its own.
 func bare(tb testing.TB, opts ...lull.Option) *lull.Dependency {
-	d, err := lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...))
 	return d
 }
 
@@ -52,6 +45,13 @@ func BenchmarkCall(b *testing.B) {
 			for b.Loop() {
 				f()
 			}
+		})
+		b.Run(name+"-parallel", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					f()
+				}
+			})
 		})
 	}
 	calls := func(d *lull.Dependency) func() { return func() { lull.Run(ctx, d, succeed, charge) } }
@@ -72,37 +72,6 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func BenchmarkCallParallel(b *testing.B) {
-	t := benchTelemetry(b, sdktrace.AlwaysSample())
-	for _, c := range []struct {
-		name string
-		d    *lull.Dependency
-	}{{"unobserved", bare(b)}, {"counted", bare(b, lull.WithObserver(t))}, {"counted-timed", bare(b, t.Options()...)}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					lull.Run(context.Background(), c.d, succeed, charge)
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkCollect(b *testing.B) {
-	reader := sdkmetric.NewManualReader()
-	t, _ := New(WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-	defer t.Close()
-	for d := range 10 {
-		for o := range 10 {
-			t.Observe(context.Background(), lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: string(rune('a' + d)), Operation: string(rune('a' + o))})
-		}
-	}
-	for b.Loop() {
-		t.collect(context.Background(), discard{})
-	}
-}
-
 // An observed call that succeeds allocates nothing more.
 func TestNoAllocations(t *testing.T) {
 	tel := benchTelemetry(t, sdktrace.AlwaysSample())
@@ -115,27 +84,4 @@ func TestNoAllocations(t *testing.T) {
 	if b > a {
 		t.Errorf("%v allocations a call, %v without metrics", b, a)
 	}
-}
-
-// The metrics' share of a call that succeeds at once: the least of many short turns of each, in
-// alternation, so that both have the machine to themselves now and then.
-func BenchmarkMetricsOnTop(b *testing.B) {
-	ctx := context.Background()
-	t := benchTelemetry(b, sdktrace.AlwaysSample())
-	deps := []*lull.Dependency{bare(b), bare(b, lull.WithObserver(t)), bare(b, t.Options()...)}
-	least := []time.Duration{time.Hour, time.Hour, time.Hour}
-	const turn = 500
-	for b.Loop() {
-		for i, d := range deps {
-			began := time.Now()
-			for range turn {
-				lull.Run(ctx, d, succeed, charge)
-			}
-			least[i] = min(least[i], time.Since(began))
-		}
-	}
-	b.ReportMetric(float64(least[0])/turn, "ns/unobserved")
-	b.ReportMetric(float64(least[1]-least[0])/turn, "ns/counted-more")
-	b.ReportMetric(float64(least[2]-least[0])/turn, "ns/timed-more")
-	b.ReportMetric(0, "ns/op")
 }

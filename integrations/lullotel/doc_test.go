@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/throttle"
@@ -49,24 +50,16 @@ func TestWhatTheDocsShow(t *testing.T) {
 // described is a metric: kind, unit and label keys.
 type described struct{ kind, unit, labels string }
 
-// The table in the package comment matches the output: each metric, its kind, its unit, and its
+// The table in docs/telemetry.md matches the output: each metric, its kind, its unit, and its
 // labels.
 func TestTheTableIsWhatThereIs(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(text), "//\tname ")
-	table, _, _ = strings.Cut(table, "\n//\n")
+	text := must.Have(os.ReadFile("../../docs/telemetry.md"))
 	promised := make(map[string]described)
-	for _, line := range strings.Split(table, "\n")[1:] {
-		f := regexp.MustCompile(`\s{2,}`).Split(strings.TrimPrefix(line, "//\t"), -1)
-		if len(f) != 5 {
-			t.Fatalf("%q has %d columns, want 5", line, len(f))
-		}
-		labels := strings.Fields(f[3])
+	row := regexp.MustCompile("(?m)^\\| `([a-z._]+)` \\| (\\w+) \\| `(.*?)` \\| (.*?) \\| .+ \\|$")
+	for _, f := range row.FindAllStringSubmatch(string(text), -1) {
+		labels := strings.Fields(strings.ReplaceAll(f[4], "`", ""))
 		slices.Sort(labels)
-		promised[f[0]] = described{f[1], f[2], strings.Join(labels, " ")}
+		promised[f[1]] = described{f[2], f[3], strings.Join(labels, " ")}
 	}
 	got := emitted(t, everything(t))
 	for name, want := range promised {
@@ -116,21 +109,12 @@ func everything(t *testing.T) *rig {
 	tell := r.Admission("api")
 	tell(admission.Event{Kind: admission.Admission, Waited: 1})
 	tell(admission.Event{Kind: admission.Refusal, Decision: admission.Decision{Reason: admission.Full}})
-	c, err := admission.New(admission.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(admission.New(admission.Config{}))
 	r.WatchGate("api", admission.NewGate(c))
 
-	m, err := queue.NewMemory(queue.MemoryConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(queue.NewMemory(queue.MemoryConfig{}))
 	h := r.Handler("orders", "memory", func(context.Context, *queue.Message) error { return nil })
-	consumer, err := queue.New("orders", m, dependencyOn(t, r, "orders", queue.Policy()), h, queue.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	consumer := must.Have(queue.New("orders", m, dependencyOn(t, r, "orders", queue.Policy()), h, queue.Config{}))
 	r.WatchConsumer("orders", consumer)
 	r.Queue(ctx, queue.Event{Kind: queue.EventSettled, Queue: "orders", Outcome: queue.DeadLetter, Reason: "permanent", Code: "x", Tries: 1, Attempt: 1})
 	r.Queue(ctx, queue.Event{Kind: queue.EventPaused, Queue: "orders"})
@@ -139,9 +123,7 @@ func everything(t *testing.T) *rig {
 
 func emitted(t *testing.T, r *rig) map[string]described {
 	var m metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.Background(), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(r.reader.Collect(context.Background(), &m))
 	all := make(map[string]described)
 	for _, s := range m.ScopeMetrics {
 		for _, x := range s.Metrics {

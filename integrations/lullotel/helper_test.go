@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -32,11 +34,7 @@ func newRig(t testing.TB, opts ...Option) *rig {
 	r := &rig{spans: tracetest.NewInMemoryExporter(), begun: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	r.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSpanProcessor(r.begun))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
-	var err error
-	r.Telemetry, err = New(append([]Option{WithTracerProvider(r.tracer), WithMeterProvider(meters)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.Telemetry = must.Have(New(append([]Option{WithTracerProvider(r.tracer), WithMeterProvider(meters)}, opts...)...))
 	return r
 }
 
@@ -46,9 +44,7 @@ type metrics map[string]metricdata.Aggregation
 func (r *rig) collect(t testing.TB) metrics {
 	t.Helper()
 	var m metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.Background(), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(r.reader.Collect(context.Background(), &m))
 	all := make(metrics)
 	for _, s := range m.ScopeMetrics {
 		for _, x := range s.Metrics {
@@ -111,34 +107,23 @@ func (p point) has(labels []string) bool {
 	return true
 }
 
-func points(a metricdata.Aggregation) []point {
-	switch d := a.(type) {
-	case metricdata.Sum[int64]:
-		return numbers(d.DataPoints)
-	case metricdata.Gauge[int64]:
-		return numbers(d.DataPoints)
-	case metricdata.Gauge[float64]:
-		return numbers(d.DataPoints)
-	case metricdata.Histogram[int64]:
-		return counts(d.DataPoints)
-	case metricdata.Histogram[float64]:
-		return counts(d.DataPoints)
-	case nil:
+// points reads the fields that the types of data points have in common, but not by an interface.
+func points(a metricdata.Aggregation) (all []point) {
+	if a == nil {
 		return nil
 	}
-	panic(fmt.Sprintf("a metric is a %T", a))
-}
-
-func numbers[N int64 | float64](of []metricdata.DataPoint[N]) (all []point) {
-	for _, p := range of {
-		all = append(all, point{attributes: p.Attributes, value: float64(p.Value)})
-	}
-	return all
-}
-
-func counts[N int64 | float64](of []metricdata.HistogramDataPoint[N]) (all []point) {
-	for _, p := range of {
-		all = append(all, point{p.Attributes, float64(p.Count), float64(p.Sum)})
+	of := reflect.ValueOf(a).FieldByName("DataPoints")
+	for i := range of.Len() {
+		number := func(field string) float64 {
+			return of.Index(i).FieldByName(field).Convert(reflect.TypeFor[float64]()).Float()
+		}
+		p := point{attributes: of.Index(i).FieldByName("Attributes").Interface().(attribute.Set)}
+		if of.Index(i).FieldByName("Count").IsValid() {
+			p.value, p.sum = number("Count"), number("Sum")
+		} else {
+			p.value = number("Value")
+		}
+		all = append(all, p)
 	}
 	return all
 }
@@ -175,9 +160,6 @@ func steady() lull.Policy {
 
 func dependencyOn(t testing.TB, r *rig, name string, p lull.Policy, more ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...))
 	return d
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -233,10 +234,7 @@ func TestWhatHasNoDuration(t *testing.T) {
 		r := newRig(t)
 		p := steady()
 		p.Breaker.Off = false
-		untimed, err := lull.NewDependency("d", p, lull.WithObserver(r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		untimed := must.Have(lull.NewDependency("d", p, lull.WithObserver(r)))
 		fine := func(context.Context) error { return nil }
 		lull.Run(t.Context(), untimed, fine)
 		timed := dependencyOn(t, r, "d", p)
@@ -378,10 +376,7 @@ func TestWatch(t *testing.T) {
 		p.Limit = bulkhead.Config{InFlight: 3}
 		p.Throttle.Mode = throttle.Adaptive
 		a, b := dependencyOn(t, r, "a", p), dependencyOn(t, r, "b", p)
-		reg, err := lull.NewRegistry(steady(), 0, r.Options()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reg := must.Have(lull.NewRegistry(steady(), 0, r.Options()...))
 		reg.Get("host")
 		twin := a.Clone("a") // of two with one name the first is shown
 		twin.Breaker().ForceOpen(twin.Now())
@@ -404,9 +399,7 @@ func TestWatch(t *testing.T) {
 		all.wantSeries(t, 2, "retry.throttle.refusal")
 		stop()
 		r.collect(t).wantSeries(t, 0, "retry.budget.tokens")
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(r.Close())
 		r.collect(t).wantSeries(t, 0, "retry.calls")
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
@@ -23,17 +24,12 @@ import (
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, WithPropagator(propagation.TraceContext{}))
-		m, err := queue.NewMemory(queue.MemoryConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Have(queue.NewMemory(queue.MemoryConfig{}))
 		above, sender := r.tracer.Tracer("x").Start(t.Context(), "send")
 		headers := queue.Headers{}
 		propagation.TraceContext{}.Inject(above, propagation.MapCarrier(headers))
 		for _, body := range []string{"fine", "unlucky", "broken"} {
-			if err := m.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: headers}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(m.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: headers}))
 		}
 		p := queue.Policy()
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Second}
@@ -48,16 +44,11 @@ func TestQueue(t *testing.T) {
 			}
 			return nil
 		})
-		c, err := queue.New("orders", m, d, handler, queue.Config{Concurrency: 1}, queue.WithObserver(r.Queue))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(queue.New("orders", m, d, handler, queue.Config{Concurrency: 1}, queue.WithObserver(r.Queue)))
 		defer r.WatchConsumer("orders", c)()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if err := c.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(c.Run(ctx))
 		all := r.collect(t)
 		all.want(t, 2, "consumer.deliveries", "outcome", "ack")
 		all.want(t, 1, "consumer.deliveries", "outcome", "retry")
@@ -153,10 +144,7 @@ func TestHandlersThatDecide(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	r := newRig(t)
-	c, err := admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")), admission.WithRandom(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")), admission.WithRandom(seed.Source(t))))
 	defer r.WatchGate("api", admission.NewGate(c))()
 	now := time.Second
 	first, second := &admission.Ticket{}, &admission.Ticket{Settled: func(*admission.Ticket, admission.Decision) {}}

@@ -167,7 +167,13 @@ func (c *Call) learn(e *lull.Event, o *operation) {
 	}
 	switch e.Kind {
 	case event.RetryScheduled:
-		c.wait(e)
+		all := []attribute.KeyValue{
+			attrAttempt.Int(e.Attempt), attrDelay.Float64(millis(e.Delay)), attrCeiling.Float64(millis(e.Ceiling)), errorType(e.Verdict.Code),
+		}
+		if e.Verdict.After > 0 {
+			all = append(all, attrHint.Float64(millis(e.Verdict.After)))
+		}
+		c.event("retry.wait", all...)
 	case event.HedgeStarted:
 		c.event("retry.hedge.started", attrAttempt.Int(e.Attempt))
 	case event.HedgeRefused:
@@ -181,26 +187,13 @@ func (c *Call) learn(e *lull.Event, o *operation) {
 	}
 }
 
-// wait records that a wait begins.
-func (c *Call) wait(e *lull.Event) {
-	all := [...]attribute.KeyValue{
-		attrAttempt.Int(e.Attempt), attrDelay.Float64(millis(e.Delay)), attrCeiling.Float64(millis(e.Ceiling)),
-		errorType(e.Verdict.Code), attrHint.Float64(millis(e.Verdict.After)),
-	}
-	n := len(all)
-	if e.Verdict.After <= 0 {
-		n--
-	}
-	c.event("retry.wait", all[:n]...)
-}
-
 func (c *Call) event(name string, attributes ...attribute.KeyValue) {
 	if s := c.note(); s != nil {
 		s.AddEvent(name, trace.WithAttributes(attributes...))
 	}
 }
 
-// finish records the result of the call.
+// finish records the result of the call, and gives the span its final name.
 func (c *Call) finish(e *lull.Event, o *operation) {
 	c.storeResult(e)
 	switch e.Reason {
@@ -208,7 +201,10 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 	default:
 		c.event("retry.refused", attrReason.String(e.Reason.String()), attrAttempt.Int(e.Attempt))
 	}
-	c.rename(o)
+	c.name = o.span
+	if c.span != nil && c.span.IsRecording() {
+		c.span.SetName(o.span)
+	}
 }
 
 // storeResult stores the result of the call.
@@ -218,14 +214,6 @@ func (c *Call) storeResult(e *lull.Event) {
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
 	if c.dependency == "" {
 		c.dependency = e.Dependency
-	}
-}
-
-// rename gives the span its final name.
-func (c *Call) rename(o *operation) {
-	c.name = o.span
-	if c.span != nil && c.span.IsRecording() {
-		c.span.SetName(o.span)
 	}
 }
 

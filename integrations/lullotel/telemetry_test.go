@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -47,8 +48,8 @@ func TestNewRefuses(t *testing.T) {
 // meter.
 type broken struct {
 	noop.Meter
-	counts, seconds, callback bool
-	registered                int
+	instruments, callback bool // which fail
+	registered            int
 }
 
 type brokenProvider struct {
@@ -61,14 +62,14 @@ func (p brokenProvider) Meter(string, ...metric.MeterOption) metric.Meter { retu
 var errBroken = errors.New("not here")
 
 func (b *broken) Int64Histogram(name string, o ...metric.Int64HistogramOption) (metric.Int64Histogram, error) {
-	if b.counts {
+	if b.instruments {
 		return nil, errBroken
 	}
 	return b.Meter.Int64Histogram(name, o...)
 }
 
 func (b *broken) Float64Histogram(name string, o ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
-	if b.seconds {
+	if b.instruments {
 		return nil, errBroken
 	}
 	return b.Meter.Float64Histogram(name, o...)
@@ -97,7 +98,7 @@ func TestMetersThatFail(t *testing.T) {
 		broken *broken
 		names  []string
 	}{
-		{&broken{counts: true, seconds: true}, []string{"consumer.attempt", "grpc.client.call.retries", "retry.delay", "messaging.process.duration"}},
+		{&broken{instruments: true}, []string{"consumer.attempt", "grpc.client.call.retries", "retry.delay", "messaging.process.duration"}},
 		{&broken{callback: true}, nil},
 	} {
 		tel, err := New(WithMeterProvider(brokenProvider{meter: c.broken}))
@@ -127,9 +128,7 @@ func TestTwoOnOneProvider(t *testing.T) {
 	all := a.collect(t)
 	all.want(t, 3, "retry.calls")
 	all.want(t, 3, "retry.call.duration")
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(b.Close())
 	a.collect(t).want(t, 1, "retry.calls")
 }
 
@@ -145,16 +144,10 @@ func TestAfterTheEnd(t *testing.T) {
 			if err := meters.Shutdown(t.Context()); err != nil && !errors.Is(err, sdkmetric.ErrReaderShutdown) {
 				t.Error(err)
 			}
-			if err := r.tracer.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(r.tracer.Shutdown(t.Context()))
+			must.Succeed(r.Close())
 			stop()
-			if err := Run(ctx, r.Telemetry, d, func(context.Context) error { return nil }); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(Run(ctx, r.Telemetry, d, func(context.Context) error { return nil }))
 			call.End(nil)
 		}
 	})
@@ -291,17 +284,13 @@ func TestWatchAfterUpdate(t *testing.T) {
 		r.collect(t).wantSeries(t, 0, "retry.breaker.state")
 		r.collect(t).wantSeries(t, 0, "retry.budget.tokens")
 		p.Breaker.Off, p.Budget.Unlimited, p.Limit.InFlight = false, false, 5
-		if err := d.Update(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(d.Update(p))
 		d.Breaker().ForceOpen(d.Now())
 		r.collect(t).wantSeries(t, 3, "retry.breaker.state")
 		r.collect(t).wantSeries(t, 1, "retry.budget.tokens")
 		r.collect(t).wantSeries(t, 1, "retry.limit.in_flight")
 		p.Limit.InFlight = 0
-		if err := d.Update(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(d.Update(p))
 		r.collect(t).want(t, 1, "retry.breaker.state", "state", "open")
 		r.collect(t).wantSeries(t, 0, "retry.limit.in_flight")
 	})

@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -41,7 +40,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := run(context.Background(), os.Stdout, 100, nil); err != nil {
+	if _, err := run(context.Background(), os.Stdout, 100, nil); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -54,12 +53,7 @@ type totals struct{ calls, successes, retries int }
 
 // run makes n calls through each door while the backend is up, and as many while it is down.
 // random, if not nil, replaces the source of randomness.
-func run(ctx context.Context, out io.Writer, n int, random func() uint64) error {
-	_, err := compare(ctx, out, n, random)
-	return err
-}
-
-func compare(ctx context.Context, out io.Writer, n int, random func() uint64) (totals, error) {
+func run(ctx context.Context, out io.Writer, n int, random func() uint64) (totals, error) {
 	var t totals
 	d, err := lull.NewDependency("backend", lull.Policy{}, lull.WithRand(random))
 	if err != nil {
@@ -133,7 +127,6 @@ func open(b *backend, d *lull.Dependency) ([]door, error) {
 	}
 	health := grpc_health_v1.NewHealthClient(conn)
 
-	redis.SetLogger(quiet{}) // it writes of every dial that fails
 	cache := redis.NewClient(&redis.Options{Addr: b.at("redis"), MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
 	if err := lullredis.AddTo(cache, d); err != nil {
 		return nil, err
@@ -177,10 +170,6 @@ func open(b *backend, d *lull.Dependency) ([]door, error) {
 	}, nil
 }
 
-type quiet struct{}
-
-func (quiet) Printf(context.Context, string, ...any) {}
-
 // A backend has a proxy before each of its servers. All of them fail together.
 type backend struct {
 	proxies map[string]*proxy
@@ -196,9 +185,7 @@ func (b *backend) outage() {
 }
 
 func (b *backend) close() {
-	for _, p := range b.proxies {
-		p.outage()
-	}
+	b.outage()
 	for i := len(b.closers) - 1; i >= 0; i-- {
 		b.closers[i]()
 	}
@@ -207,8 +194,8 @@ func (b *backend) close() {
 // proxy passes connections on until the outage.
 type proxy struct {
 	l     net.Listener
-	down  atomic.Bool
 	mu    sync.Mutex
+	down  bool
 	conns []net.Conn
 }
 
@@ -229,17 +216,15 @@ func newProxy(to string) (*proxy, error) {
 				c.Close()
 				continue
 			}
-			p.mu.Lock()
-			p.conns = append(p.conns, c, s)
-			down := p.down.Load()
-			p.mu.Unlock()
-			if down {
-				c.Close()
-				s.Close()
-				continue
-			}
 			go pass(c, s)
 			go pass(s, c)
+			p.mu.Lock()
+			p.conns = append(p.conns, c, s)
+			down := p.down
+			p.mu.Unlock()
+			if down {
+				p.outage()
+			}
 		}
 	}()
 	return p, nil
@@ -256,7 +241,7 @@ func (p *proxy) outage() {
 	p.l.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.down.Store(true)
+	p.down = true
 	for _, c := range p.conns {
 		c.Close()
 	}

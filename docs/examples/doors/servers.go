@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,9 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/ports"
 )
 
 // errAbsent is in the error of start if a program is not installed.
@@ -80,40 +83,26 @@ func startRedis(b *backend) (addr string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: no redis-server: apt-get install redis-server", errAbsent)
 	}
-	for range 3 { // the port may be taken by another meanwhile
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		addr = l.Addr().String()
-		_, port, _ := net.SplitHostPort(addr)
-		l.Close()
-		cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-		if err := cmd.Start(); err != nil {
-			return "", err
-		}
-		end := func() { cmd.Process.Kill(); cmd.Wait() }
-		if err = filled(addr); err == nil {
-			b.closers = append(b.closers, end)
-			return addr, nil
-		}
-		end()
+	var port int
+	if err := ports.Free(&port); err != nil {
+		return "", err
 	}
-	return "", errors.New("redis-server does not answer")
-}
-
-// filled waits for the Redis and sets the key.
-func filled(addr string) (err error) {
+	addr = fmt.Sprintf("127.0.0.1:%d", port)
+	server, err := child.Start(exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"))
+	if err != nil {
+		return "", err
+	}
+	b.closers = append(b.closers, server.Kill)
+	redis.SetLogger(quiet{}) // it writes of every dial that fails
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
-	for range 400 {
-		if conn, dialErr := net.Dial("tcp", addr); dialErr == nil {
-			conn.Close()
-			if err = c.Set(context.Background(), "k", "v", 0).Err(); err == nil {
-				return nil
-			}
-		}
-		time.Sleep(25 * time.Millisecond)
+	err = server.Await(func() error { return c.Set(context.Background(), "k", "v", 0).Err() }, 25*time.Millisecond, 10*time.Second)
+	if err != nil {
+		return "", fmt.Errorf("redis-server: %w", err)
 	}
-	return errors.New("no answer")
+	return addr, nil
 }
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}

@@ -22,14 +22,11 @@ func failsafeBefore(t *testing.T, b *backend) func(context.Context) error {
 		WithBudget(budget.New()).
 		Build()
 	client := &http.Client{Transport: failsafehttp.NewRoundTripper(transport, retries)}
-	return func(ctx context.Context) error { return fetch(ctx, client) }
+	return fetching(t, client, nil)
 }
 
 func failsafeAfter(t *testing.T, b *backend) func(context.Context) error {
 	transport := b.transport()
 	client, err := lullhttp.NewClient(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context) error { return fetch(ctx, client) }
+	return fetching(t, client, err)
 }

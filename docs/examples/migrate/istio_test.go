@@ -16,19 +16,7 @@ import (
 // What the sidecar does, as the preset of the simulator has it: the client makes one attempt, and Envoy repeats it.
 func istioBefore(t *testing.T, b *backend) func(context.Context) error {
 	sidecar, err := lullhttp.NewClient(istio, lullhttp.WithBase(b.transport()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context) error { return fetch(ctx, sidecar) }
-}
-
-func istioAfter(t *testing.T, b *backend) func(context.Context) error {
-	transport := b.transport()
-	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(transport))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context) error { return fetch(ctx, client) }
+	return fetching(t, sidecar, err)
 }
 
 // Istio without a section of retries: two, within 25 and 50 ms, without a budget.

@@ -60,7 +60,7 @@ var programs = []struct {
 	{"resty", restyBefore, restyAfter},
 	{"AWS SDK", awsBefore, awsAfter},
 	{"gRPC service config", grpcBefore, grpcAfter},
-	{"Istio", istioBefore, istioAfter},
+	{"Istio", istioBefore, retryablehttpAfter},
 }
 
 // A call that succeeds at its first, second or third attempt makes the same attempts on both sides.
@@ -130,19 +130,25 @@ func TestFewerInAnOutage(t *testing.T) {
 	}
 }
 
-// fetch makes a GET, and returns an error for a status of 500 or more.
-func fetch(ctx context.Context, client *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://ledger/balance", nil)
+// fetching is a call that makes a GET, and returns an error for a status of 500 or more. err is what came with the client.
+func fetching(t *testing.T, client *http.Client, err error) func(context.Context) error {
+	t.Helper()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://ledger/balance", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode >= 500 {
+			return errors.New(resp.Status)
+		}
+		return nil
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 500 {
-		return errors.New(resp.Status)
-	}
-	return nil
 }

@@ -16,14 +16,11 @@ func retryablehttpBefore(t *testing.T, b *backend) func(context.Context) error {
 	retrying.HTTPClient.Transport = transport
 	retrying.Logger = nil
 	client := retrying.StandardClient()
-	return func(ctx context.Context) error { return fetch(ctx, client) }
+	return fetching(t, client, nil)
 }
 
 func retryablehttpAfter(t *testing.T, b *backend) func(context.Context) error {
 	transport := b.transport()
 	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(transport))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context) error { return fetch(ctx, client) }
+	return fetching(t, client, err)
 }
