@@ -89,20 +89,3 @@ func status(t testing.TB, s *Set, now time.Duration, key string) Status {
 	t.Fatalf("no endpoint %q", key)
 	return Status{}
 }
-
-// hold begins n calls to the endpoint of that key.
-func hold(t testing.TB, s *Set, now time.Duration, key string, n int) (held []Endpoint) {
-	t.Helper()
-	for range 10_000 * n {
-		e, ok := s.Pick(now, dice.Uint64, nil)
-		if ok && e.Key() == key {
-			if held = append(held, e); len(held) == n {
-				return held
-			}
-			continue
-		}
-		s.Done(now, e, Neutral, nil)
-	}
-	t.Fatalf("%d of %d calls go to %q", len(held), n, key)
-	return nil
-}
