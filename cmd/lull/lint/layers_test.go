@@ -265,35 +265,19 @@ func letter(i int) string { return string(rune('a' + i)) }
 
 // Circles of any form end, and are reported with their calls.
 func TestCircles(t *testing.T) {
-	for calls, want := range map[string]string{
-		"a>a":             "a → a",
-		"a>b b>a":         "b → a → b",
-		"a>b b>c c>b":     "c → b → c",
-		"a>b b>c c>d d>a": "d → a → b → c → d",
-		"a>b a>c b>d c>d": "",
+	for services, want := range map[string]string{
+		"a: {calls: [a]}":                                                    "a → a",
+		"a: {calls: [b]}, b: {calls: [a]}":                                   "b → a → b",
+		"a: {calls: [b]}, b: {calls: [c]}, c: {calls: [b]}":                  "c → b → c",
+		"a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}, d: {calls: [a]}": "d → a → b → c → d",
+		"a: {calls: [b, c]}, b: {calls: [d]}, c: {calls: [d]}, d: {}":        "",
 	} {
-		f := &config.PolicyFile{}
-		services := map[string]int{}
-		for c := range strings.FieldsSeq(calls) {
-			from, to, _ := strings.Cut(c, ">")
-			for _, s := range []string{from, to} {
-				if _, ok := services[s]; !ok {
-					services[s] = len(f.Services)
-					f.Services = append(f.Services, config.Service{Name: s})
-					f.Dependencies = append(f.Dependencies, config.Dependency{Name: s, Policy: lull.Policy{Attempts: 1}})
-				}
-			}
-			s := &f.Services[services[from]]
-			s.Calls = append(s.Calls, config.Edge{Dependency: to})
-		}
 		var got []string
-		for _, g := range findings(f) {
-			if g.Rule == "call-cycle" {
-				got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
-			}
+		for _, g := range check(t, "defaults: {attempts: 1}\nservices: {"+services+"}\n").Findings {
+			got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
 		}
 		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %v, want %s", calls, got, want)
+			t.Errorf("%s: %v, want %s", services, got, want)
 		}
 	}
 }
