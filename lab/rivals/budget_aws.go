@@ -108,6 +108,3 @@ func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt, retri
 func (q *awsQuota) Balance(time.Duration) float64 {
 	return float64(q.tokens.Load() / int64(q.cfg.RetryCost))
 }
-
-// Tokens is the content of the bucket.
-func (q *awsQuota) Tokens() int { return int(q.tokens.Load()) }

@@ -19,23 +19,15 @@
 //
 // # What a preset is
 //
-// A preset has the number of attempts, the waits between them and their jitter, what
-// pays for retries, and what stops calls. These are the client's documented defaults,
-// unless the title has others. Source names the version and the place. If a client has
-// no default, the preset is the example of its documentation.
+// A preset has the number of attempts, the waits between them and their jitter, what pays for retries, and
+// what stops calls: the client's documented defaults, or the example of its documentation, unless the title has
+// others. Source names the version and the place. Reads has what the client makes of a failure: most of the
+// clients ignore Retry-After, and none of the libraries knows "don't retry". The driver classifies failures, and
+// [Reads.Verdict] does it as the client would. Presets are plain, comparable data; they may be changed before use.
 //
-// Reads has what the client makes of a failure. Most of the clients ignore Retry-After.
-// None of the libraries knows "don't retry". Some do not repeat an attempt that timed
-// out. The driver classifies failures, and [Reads.Verdict] does it as the client would.
-//
-// # What a preset is not
-//
-// The timeout of an attempt is not part of a preset, because hardly any of these
-// clients has one. With NoTimeout the scenario, or the caller's deadline, decides. The
-// scenario also decides which status codes are worth a retry. If a client has a list of
-// them, the preset is that client with the list of the scenario. Connection pools, host
-// selection, outlier ejection and hedging are not part of it either. A concurrency
-// limit is part of it only if the client sets one by default.
+// The timeout of an attempt and the status codes that are worth a retry are the scenario's: hardly any of these
+// clients has the first. Connection pools, host selection, outlier ejection and hedging are not part of a preset
+// either. A concurrency limit is part of it only if the client sets one by default.
 //
 // # What the engine keeps to itself
 //
@@ -51,9 +43,4 @@
 //     Those of Polly and resilience4j mostly stand inside and count the results of
 //     attempts. The engine's breaker counts a call when it starts. When it opens, it
 //     stops the retries of calls in flight.
-//
-// # Cost
-//
-// A Preset is plain, comparable data. It may be changed before use, for example to try
-// three attempts instead of four. All makes a new slice at each call.
 package rivals

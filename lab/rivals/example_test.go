@@ -66,12 +66,6 @@ func ExamplePreset_Options() {
 	// Output: 25 retries if everything fails
 }
 
-func ExampleFind() {
-	_, err := rivals.Find("resilience4")
-	fmt.Println(err.Error()[:70])
-	// Output: no preset is called "resilience4": did you mean resilience4j? there ar
-}
-
 // The AWS SDKs charge by the kind of the failure, and give back the last cost only.
 func ExampleAWSLegacy() {
 	fmt.Printf("%+v\n", rivals.AWSLegacy())
@@ -85,11 +79,6 @@ func ExampleAWSLegacy() {
 	// {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
 	// paid 5 retries left 97
 	// retries left 98
-}
-
-func ExampleAWSStandard21() {
-	fmt.Printf("%+v\n", rivals.AWSStandard21())
-	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 RateLimitedCost:5 NoRetryIncrement:1}
 }
 
 // Envoy limits the retries under way to a share of the calls under way.

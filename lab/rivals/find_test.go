@@ -17,21 +17,12 @@ func TestFind(t *testing.T) {
 
 func TestFindSuggests(t *testing.T) {
 	for typed, want := range map[string]string{
-		"grcp":               "grpc",
-		"aws":                "aws-legacy-standard",
-		"AWS-s":              "aws-standard-2.1",
-		"budget-":            "budget-aws-legacy",
-		"ten":                "tenacity",
-		"aws-standard":       "aws-standard-2.1",
-		"AWS-Standard-2.0":   "aws-standard-2.1",
-		"resilience":         "resilience4j",
-		"retryablehttp":      "go-retryablehttp",
-		"polly-":             "polly",
-		"5s":                 "breaker-5s",
-		"budget10-breaker5s": "budget10+breaker5s",
-		"zzzzzz":             "",
-		"":                   "",
-		"€":                  "",
+		"grcp":         "grpc",
+		"aws":          "aws-legacy-standard",
+		"aws-standard": "aws-standard-2.1",
+		"5s":           "breaker-5s",
+		"zzzzzz":       "",
+		"":             "",
 	} {
 		_, err := Find(typed)
 		if err == nil {
@@ -50,17 +41,4 @@ func TestFindSuggests(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Whatever is typed, there is an answer; and only names are found.
-func FuzzFind(f *testing.F) {
-	for _, s := range []string{"", "grpc", "\xff", "budget10+", "ſ"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		p, err := Find(name)
-		if err == nil && !strings.EqualFold(p.Name, name) || err != nil && p != (Preset{}) {
-			t.Errorf("%q: %s, %v", name, p.Name, err)
-		}
-	})
 }

@@ -102,14 +102,6 @@ func TestEveryPresetIsComplete(t *testing.T) {
 		}
 		succeed(t, d, time.Second)
 	}
-	for _, want := range strings.Fields(`lull none naive-3 fixed-100ms full-jitter ratio-10 token-bucket breaker-5s
-		breaker-30s budget10+breaker5s budget-finagle budget-aws-legacy budget-aws-2.1 token-bucket-arrivals
-		hedged aws-legacy-standard aws-standard-2.1 aws-adaptive grpc grpc-no-throttling envoy istio finagle linkerd polly resilience4j
-		tenacity cenkalti go-retryablehttp failsafe-go queue nack watermill spring-kafka`) {
-		if !names[want] {
-			t.Errorf("there is no %s", want)
-		}
-	}
 }
 
 func TestLullIsTheZeroPolicy(t *testing.T) {

@@ -18,8 +18,7 @@ func TestFailsafeBudgetBoundsNothing(t *testing.T) {
 	d := dependency(t, p)
 	type caller struct {
 		call engine.Call
-		busy bool // an attempt is under way
-		next int  // the millisecond at which something happens
+		next int // the millisecond of the next attempt
 	}
 	callers := make([]caller, 200)
 	for i := range callers {
@@ -33,23 +32,17 @@ func TestFailsafeBudgetBoundsNothing(t *testing.T) {
 			if c.next != at {
 				continue
 			}
-			c.next = at + 1
-			if c.busy {
-				step := c.call.Next(now, transient, nil)
-				c.busy = false
-				if !step.Done {
-					c.next = at + int(step.Wait/time.Millisecond)
-					continue
-				}
-				calls++
-				attempts += c.call.Attempts()
-				c.call = engine.Call{}
-			}
 			if c.call.Attempts() == 0 {
 				c.call, _ = d.State().Start(now, engine.Spec{})
 			}
 			c.call.Attempt(now, nil)
-			c.busy = true
+			step := c.call.Next(now+time.Millisecond, transient, nil)
+			c.next = at + 1 + int(step.Wait/time.Millisecond)
+			if step.Done {
+				calls++
+				attempts += c.call.Attempts()
+				c.call = engine.Call{}
+			}
 		}
 	}
 	if got := float64(attempts) / float64(calls); got < 3.98 || got > 4.00 {

@@ -101,7 +101,7 @@ func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Dur
 	return "retry_request", step.Wait
 }
 
-func (a *awsCaller) quota() int { return a.d.Budget().(*awsQuota).Tokens() }
+func (a *awsCaller) quota() int { return int(a.d.Budget().(*awsQuota).tokens.Load()) }
 
 func TestAWSCases(t *testing.T) {
 	// Where the engine waits otherwise, on purpose, and for how long.

@@ -11,11 +11,8 @@ import (
 // between is the range of a wait, in milliseconds.
 type between struct{ low, high float64 }
 
-func exactly(ms ...float64) (b []between) {
-	for _, m := range ms {
-		b = append(b, between{m, m})
-	}
-	return b
+func exactly(ms ...float64) []between {
+	return around(0, ms...)
 }
 
 // full is full jitter below each of the ceilings.

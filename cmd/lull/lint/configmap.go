@@ -20,7 +20,8 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 			line, column := t.place(e.At.Line, e.At.Column)
 			inner.fixed = &config.Position{File: t.file, Line: line, Column: column}
 		}
-		read = g.policy(inner) || read
+		g.policy(inner)
+		read = true
 	}
 	return read, others
 }

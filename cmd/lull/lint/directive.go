@@ -19,21 +19,16 @@ func directives(file string, lines []string, all []Finding) []Finding {
 	below, at := below(lines), locate(file, all)
 	done := map[scope]bool{} // whose findings are marked, so that each is marked once
 	for i, line := range lines {
-		m := directive.FindStringSubmatchIndex(line)
+		m := directive.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
-		group := func(n int) string {
-			if m[2*n] < 0 {
-				return ""
-			}
-			return line[m[2*n]:m[2*n+1]]
-		}
-		whole, names, reason := group(2) != "", group(3), group(4)
+		whole, names, reason := m[2] != "", m[3], m[4]
+		before := line[:len(line)-len(m[0])+strings.IndexByte(m[0], '#')]
 		wrong := func(message, fix string) {
 			own = append(own, Finding{
 				Rule: ruleDirective, Severity: Warning, File: file,
-				Line: i + 1, Column: utf8.RuneCountInString(line[:m[2]]) + 1, Message: message, Fix: Fix{Text: fix},
+				Line: i + 1, Column: utf8.RuneCountInString(before) + 1, Message: message, Fix: Fix{Text: fix},
 			})
 		}
 		if names == "" {
@@ -41,7 +36,7 @@ func directives(file string, lines []string, all []Finding) []Finding {
 			continue
 		}
 		on := i + 1
-		if strings.TrimSpace(line[:m[2]]) == "" {
+		if strings.TrimSpace(before) == "" {
 			on = below[i]
 		}
 		if whole {

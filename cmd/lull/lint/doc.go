@@ -8,19 +8,8 @@
 // policies in a row may make 64 attempts of one call. Nobody notices in normal operation, and
 // in an outage nobody has time to calculate. So this package calculates, and prints the sums.
 // Each finding has the problem in one sentence, the sum line by line, what to write instead,
-// and a source:
-//
-//	bad/worst-case-over-slo-third.yaml:14:13: warning: calls to fraud-score may take 1.3s (2s if
-//	the server asks for waits) of the 2s within which checkout must answer, more than a third (667ms)
-//	   14 |     calls: [fraud-score]
-//	      |             ^~~~~~~~~~~
-//	        attempt 1                      150ms    150ms
-//	        wait 1, at random below 100ms  100ms    250ms
-//	        ...
-//	      fix: write attempts: 2 and deadline: 660ms in dependencies.fraud-score; or ...
-//
-// docs/lint.md lists the rules, with bad and good examples. docs/examples/policies has files that break
-// each rule, and the output for them. "lull lint" is the command.
+// and a source. docs/lint.md lists the rules and what is read, and docs/examples/policies has
+// files that break each rule, and the output for them. "lull lint" is the command.
 //
 // # What the sums rest on
 //
@@ -37,11 +26,6 @@
 //
 // After the changes of a fix the file is valid and the finding is gone. A test checks that for
 // each fix, and for the files of all systems that package convert writes.
-//
-// # Files of other systems
-//
-// They are read as policies. Findings and fixes are in the words of the system. What the file does
-// not say is at most a note ([Report.WithoutNotes]), and what the system cannot set is no finding.
 //
 // # What it does not do
 //

@@ -14,17 +14,10 @@ import (
 // fields that a finding names, and those that its fix writes. What the file does not say is at most a
 // note, and what its system cannot set is not reported.
 
-// system is the set that d comes from, and its name there; nil: a policy file has it.
-func (d *dependency) system() (*convert.Set, string) { return d.in.set, d.Name }
-
 // says reports whether a file has the field of the policy of d, or a part of it.
 func (d *dependency) says(field string) bool {
-	set, name := d.system()
-	if set == nil {
-		return true
-	}
 	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
-		if set.Says(name, field) {
+		if d.in.set.Says(d.Name, field) {
 			return true
 		}
 	}
@@ -33,12 +26,8 @@ func (d *dependency) says(field string) bool {
 
 // unknown reports whether something decides about the field that is in none of the files.
 func (d *dependency) unknown(field string) bool {
-	set, name := d.system()
-	if set == nil {
-		return false
-	}
 	first, _, _ := strings.Cut(field, ".")
-	return slices.Contains(set.Facts(name).Unknown, first)
+	return slices.Contains(d.in.set.Facts(d.Name).Unknown, first)
 }
 
 // silent reports whether the files say nothing of how calls to d are made.
@@ -85,7 +74,6 @@ func (d *dependency) proved(rule string) bool {
 
 // writeThere is write for the file of another system: each field as it is called there.
 func (d *dependency) writeThere(fields []string) Fix {
-	set, name := d.system()
 	p, err := with(d.Policy, fields)
 	if err != nil {
 		return Fix{unable: true}
@@ -94,7 +82,7 @@ func (d *dependency) writeThere(fields []string) Fix {
 	for i := 0; i < len(fields); i += 2 {
 		changed = append(changed, fields[i])
 	}
-	return inWordsOf(set, name, p, changed)
+	return inWordsOf(d.in.set, d.Name, p, changed)
 }
 
 // inWordsOf is the fix after which the fields of the policy of a dependency are those of p.
@@ -172,12 +160,8 @@ var fieldNames = []string{"attempt_timeout", "deadline", "hedge.attempts", "hedg
 
 // inWords is text with the names that the system of d has for the fields of policies in it.
 func (d *dependency) inWords(text string) string {
-	set, name := d.system()
 	for _, field := range fieldNames {
-		own, ok := convert.FieldName(set.Format(name), field)
-		if !ok {
-			own = ""
-		}
+		own, _ := convert.FieldName(d.in.set.Format(d.Name), field)
 		for _, around := range [][2]string{{" (", ")"}, {"(", ")"}, {"(", ":"}} {
 			if with := around[0] + field + around[1]; strings.Contains(text, with) {
 				instead := around[0] + own + around[1]

@@ -59,12 +59,6 @@ func ExamplePolicies() {
 	// Output: attempt-timeout-missing: one attempt at stock that hangs takes all of the deadline of 30s: attempts 2 to 6 cannot begin
 }
 
-func ExampleFindRule() {
-	_, err := lint.FindRule("retry-in-layers")
-	fmt.Println(err.Error()[:72])
-	// Output: no rule is called "retry-in-layers": did you mean retries-in-layers? the
-}
-
 // A file of another system is checked as policies of lull. The fix has the names of its own fields.
 func ExampleCheck_istio() {
 	report, err := lint.Check([]lint.File{{Name: "route.yaml", Data: []byte(`

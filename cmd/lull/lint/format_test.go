@@ -1,10 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,14 +36,15 @@ var sarifObjects = map[string]map[string]string{
 	"component":     {"name*": "string", "version": "string", "informationUri": "string", "rules": "[]rule"},
 	"rule":          {"id*": "string", "shortDescription": "multi", "fullDescription": "multi", "help": "multi", "helpUri": "string", "defaultConfiguration": "configuration"},
 	"multi":         {"text*": "string", "markdown": "string"},
-	"configuration": {"level": "string", "enabled": "bool", "rank": "number"},
+	"configuration": {"level": "string", "enabled": "bool", "rank": "float64"},
 	"invocation":    {"executionSuccessful*": "bool"},
-	"result":        {"ruleId": "string", "ruleIndex": "number", "level": "string", "message*": "message", "locations": "[]location", "partialFingerprints": "strings", "suppressions": "[]suppression"},
+	"result":        {"ruleId": "string", "ruleIndex": "float64", "level": "string", "message*": "message", "locations": "[]location", "partialFingerprints": "fingerprints", "suppressions": "[]suppression"},
 	"message":       {"text*": "string", "markdown": "string"}, // text or id
 	"location":      {"physicalLocation": "physical"},
 	"physical":      {"artifactLocation*": "artifact", "region": "region"}, // or address
 	"artifact":      {"uri": "string"},
-	"region":        {"startLine": "number", "startColumn": "number"},
+	"region":        {"startLine": "float64", "startColumn": "float64"},
+	"fingerprints":  {"ruleAndField/v1": "string"},
 	"suppression":   {"kind*": "string", "justification": "string"},
 }
 
@@ -57,59 +59,33 @@ func decoded[T any](t *testing.T, text string) (v T) {
 
 func validSARIF(t *testing.T, path, kind string, v any) {
 	t.Helper()
-	if element, ok := strings.CutPrefix(kind, "[]"); ok {
-		list, ok := v.([]any)
-		if !ok {
-			t.Errorf("%s is %T, want a list", path, v)
+	switch v := v.(type) {
+	case []any:
+		if element, ok := strings.CutPrefix(kind, "[]"); ok {
+			for _, e := range v {
+				validSARIF(t, path+"[]", element, e)
+			}
+			return
 		}
-		for _, e := range list {
-			validSARIF(t, path+"[]", element, e)
+	case map[string]any:
+		properties := sarifObjects[kind]
+		for name := range properties {
+			if plain, required := strings.CutSuffix(name, "*"); required && v[plain] == nil {
+				t.Errorf("%s.%s is missing", path, plain)
+			}
+		}
+		for name, e := range v {
+			of := cmp.Or(properties[name], properties[name+"*"])
+			if of == "" {
+				t.Errorf("%s.%s is no property of a %s", path, name, kind)
+				continue
+			}
+			validSARIF(t, path+"."+name, of, e)
 		}
 		return
 	}
-	ok := true
-	switch kind {
-	case "string":
-		_, ok = v.(string)
-	case "number":
-		var n float64
-		n, ok = v.(float64)
-		ok = ok && n == math.Trunc(n)
-	case "bool":
-		_, ok = v.(bool)
-	case "strings":
-		m, isMap := v.(map[string]any)
-		ok = isMap
-		for k, e := range m {
-			validSARIF(t, path+"."+k, "string", e)
-		}
-	default:
-		m, isMap := v.(map[string]any)
-		if !isMap {
-			t.Errorf("%s is %T, want an object", path, v)
-			return
-		}
-		seen := map[string]bool{}
-		for name, of := range sarifObjects[kind] {
-			plain, required := strings.CutSuffix(name, "*")
-			seen[plain] = true
-			e, there := m[plain]
-			if !there {
-				if required {
-					t.Errorf("%s.%s is missing", path, plain)
-				}
-				continue
-			}
-			validSARIF(t, path+"."+plain, of, e)
-		}
-		for name := range m {
-			if !seen[name] {
-				t.Errorf("%s.%s is no property", path, name)
-			}
-		}
-	}
-	if !ok {
-		t.Errorf("%s is %v, want a %s", path, v, kind)
+	if got := fmt.Sprintf("%T", v); got != kind {
+		t.Errorf("%s is a %s, want a %s", path, got, kind)
 	}
 }
 

@@ -265,35 +265,19 @@ func letter(i int) string { return string(rune('a' + i)) }
 
 // Circles of any form end, and are reported with their calls.
 func TestCircles(t *testing.T) {
-	for calls, want := range map[string]string{
-		"a>a":             "a → a",
-		"a>b b>a":         "b → a → b",
-		"a>b b>c c>b":     "c → b → c",
-		"a>b b>c c>d d>a": "d → a → b → c → d",
-		"a>b a>c b>d c>d": "",
+	for services, want := range map[string]string{
+		"a: {calls: [a]}":                                                    "a → a",
+		"a: {calls: [b]}, b: {calls: [a]}":                                   "b → a → b",
+		"a: {calls: [b]}, b: {calls: [c]}, c: {calls: [b]}":                  "c → b → c",
+		"a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}, d: {calls: [a]}": "d → a → b → c → d",
+		"a: {calls: [b, c]}, b: {calls: [d]}, c: {calls: [d]}, d: {}":        "",
 	} {
-		f := &config.PolicyFile{}
-		services := map[string]int{}
-		for c := range strings.FieldsSeq(calls) {
-			from, to, _ := strings.Cut(c, ">")
-			for _, s := range []string{from, to} {
-				if _, ok := services[s]; !ok {
-					services[s] = len(f.Services)
-					f.Services = append(f.Services, config.Service{Name: s})
-					f.Dependencies = append(f.Dependencies, config.Dependency{Name: s, Policy: lull.Policy{Attempts: 1}})
-				}
-			}
-			s := &f.Services[services[from]]
-			s.Calls = append(s.Calls, config.Edge{Dependency: to})
-		}
 		var got []string
-		for _, g := range findings(f) {
-			if g.Rule == "call-cycle" {
-				got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
-			}
+		for _, g := range check(t, "defaults: {attempts: 1}\nservices: {"+services+"}\n").Findings {
+			got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
 		}
 		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %v, want %s", calls, got, want)
+			t.Errorf("%s: %v, want %s", services, got, want)
 		}
 	}
 }
@@ -337,6 +321,9 @@ func TestSumsOfLayers(t *testing.T) {
 		"b: {attempts: 4}\n  c: {attempts: 4}\n  d: {attempts: 4}\nservices: {a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}}": "4 16 64 10 4 1.331 times",
 		// The layer next to the failure has one attempt, and "don't retry" stops those above.
 		strings.Replace(layered("other", "lull", ""), "c: {attempts: 4", "c: {attempts: 1", 1) + "\n": "",
+		// If the last layer does not retry, no layer retries a failure with "don't retry".
+		"b: {attempts: 4, attempt_timeout: 1s}\n  c: {attempts: 4, attempt_timeout: 1s}\n  d: {attempts: 1}\n" +
+			"services: {a: {calls: [b]}, b: {server: lull, calls: [c]}, c: {server: lull, calls: [d]}}": "4 7 7 16 1 1.21 times",
 		// A floor is no share: it takes the rate of calls to make it one.
 		layered("other", "lull", ", budget: {window: 10s, floor: 1}"):                                     "4 7 16 4",
 		layered("other", "lull", ", rate: 10, budget: {window: 10s, floor: 1}"):                           "4 7 16 4 1.32 times",
@@ -353,16 +340,6 @@ func TestSumsOfLayers(t *testing.T) {
 		if got != want {
 			t.Errorf("%s\n%s, want %s", file, got, want)
 		}
-	}
-}
-
-// If the last layer does not retry, no layer retries a failure with "don't retry".
-func TestNobodyRetriesWhatIsGivenUp(t *testing.T) {
-	file := "b: {attempts: 4, attempt_timeout: 1s}\n  c: {attempts: 4, attempt_timeout: 1s}\n  d: {attempts: 1}\n" +
-		"services: {a: {calls: [b]}, b: {server: lull, calls: [c]}, c: {server: lull, calls: [d]}}"
-	got := layersOf(check(t, "dependencies:\n  "+file+"\n").Findings)
-	if len(got) != 1 || got[0].Sum[4].Total != "1" {
-		t.Errorf("%+v", got)
 	}
 }
 

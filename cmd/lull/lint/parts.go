@@ -74,7 +74,8 @@ func (g *gathering) add(f File, data []byte) {
 			}
 		case kind == policyPart && (!f.Found || convert.IsPolicyFile(convert.File{Name: d.file, Data: d.data})), kind == brokenPart, len(docs) == 1 && !f.Found:
 			// A file that its user has named, and that is nothing that is known, is a policy file with mistakes.
-			checked = g.policy(d) || checked
+			g.policy(d)
+			checked = true
 		default:
 			other = append(other, d)
 		}
@@ -112,8 +113,8 @@ func (g *gathering) read(file string) {
 	}
 }
 
-// policy reads a policy file, and reports true.
-func (g *gathering) policy(t part) bool {
+// policy reads a policy file.
+func (g *gathering) policy(t part) {
 	g.read(t.file)
 	f, err := config.ParsePolicyFile(t.file, t.data)
 	if err != nil {
@@ -126,13 +127,12 @@ func (g *gathering) policy(t part) bool {
 			m.Line, m.Column = t.place(m.Line, m.Column)
 			g.report.Findings = append(g.report.Findings, m)
 		}
-		return true
+		return
 	}
 	g.units = append(g.units, &unit{name: t.file, policy: f, place: func(path string) (int, int) {
 		at := f.Position(path)
 		return t.place(at.Line, at.Column)
 	}})
-	return true
 }
 
 func (g *gathering) unreadable(file string) {

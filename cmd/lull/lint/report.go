@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
@@ -21,15 +22,9 @@ func (r Report) Count(least Severity) int {
 // WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts
 // them.
 func (r Report) WithoutNotes() Report {
-	kept := r.Findings
-	r.Findings = nil
-	for _, f := range kept {
-		if f.Severity == Note && f.Ignored == nil {
-			r.leftOut++
-			continue
-		}
-		r.Findings = append(r.Findings, f)
-	}
+	all := len(r.Findings)
+	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Severity == Note && f.Ignored == nil })
+	r.leftOut += all - len(r.Findings)
 	return r
 }
 

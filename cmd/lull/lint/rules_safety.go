@@ -14,9 +14,10 @@ func (p *pass) repeatsMethods(d *dependency) {
 		if m.Name != "POST" && m.Name != "PATCH" || d.in.set.RetriesUnsent(d.Name) {
 			continue
 		}
-		times := "as often as attempts say"
+		attempts, times := "without end", "as often as attempts say"
 		if !d.endless() {
-			times = fmt.Sprintf("%d times", d.attempts())
+			attempts = strconv.Itoa(d.attempts())
+			times = attempts + " times"
 		}
 		fix := d.write("", d.makes(1)...)
 		if fix.Text != "" {
@@ -26,18 +27,10 @@ func (p *pass) repeatsMethods(d *dependency) {
 			fmt.Sprintf("a route to %s is for %s, and its requests are retried: one may be carried out %s", d.Name, m.Name, times),
 			[]Step{
 				{What: "the method that the route names (line " + strconv.Itoa(m.Line) + ")", Value: m.Name},
-				{What: "attempts of one request, of which the service may carry out each, if answers are lost", Value: attemptsWord(d)},
+				{What: "attempts of one request, of which the service may carry out each, if answers are lost", Value: attempts},
 			}, fix)
 		return
 	}
-}
-
-// attemptsWord is the number of attempts of a call.
-func attemptsWord(d *dependency) string {
-	if d.endless() {
-		return "without end"
-	}
-	return strconv.Itoa(d.attempts())
 }
 
 func retryNotIdempotent(p *pass, d *dependency) {

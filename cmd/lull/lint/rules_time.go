@@ -34,7 +34,7 @@ func with(p lull.Policy, fields []string) (lull.Policy, error) {
 
 // write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
-	if d.in != nil && d.in.set != nil {
+	if d.in.set != nil {
 		return d.writeThere(fields)
 	}
 	var f Fix
@@ -279,12 +279,11 @@ func worstCaseOverDeadline(p *pass, d *dependency) {
 	t.attemptByAttempt(&l, t.attempts)
 	t.capNotReached(&l)
 	l.cut(end, "the deadline ends the call")
-	rest := "or drop the last attempt"
 	value := up(t.total())
 	if value >= longest {
 		value = end
 	}
-	fix := d.write(rest+fmt.Sprintf(": %s: %d", d.attemptsField(), t.attempts-1), "deadline", pretty(value))
+	fix := d.write(fmt.Sprintf("or drop the last attempt: %s: %d", d.attemptsField(), t.attempts-1), "deadline", pretty(value))
 	p.report(d.in, d.at("deadline"),
 		fmt.Sprintf("the worst case of a call to %s is %s and its deadline %s: attempt %d is left with %s, less than %s",
 			d.Name, pretty(t.total()), pretty(end), t.attempts, pretty(left), of),

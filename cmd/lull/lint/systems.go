@@ -21,12 +21,12 @@ type retrier struct {
 func (p *pass) systemsInLayers() {
 	var all []retrier
 	for _, d := range p.dependencies {
-		set, name := d.system()
+		set := d.in.set
 		if set == nil || d.attempts() < 2 || !(d.says("attempts") || d.says("hedge.attempts")) {
 			continue
 		}
-		if facts := set.Facts(name); facts.Service != "" {
-			all = append(all, retrier{d, set.Format(name), facts})
+		if facts := set.Facts(d.Name); facts.Service != "" {
+			all = append(all, retrier{d, set.Format(d.Name), facts})
 		}
 	}
 	done := map[*dependency]bool{}
@@ -66,7 +66,8 @@ func (p *pass) severalSystems(layers []retrier) {
 		n := l.most()
 		total, endless = product(total, n), endless || l.endless()
 		factors, names = append(factors, strconv.FormatUint(n, 10)), append(names, l.of.System())
-		where := fmt.Sprintf("attempts of %s (%s:%d)", l.of.System(), l.in.name, lineOfAttempts(l.dependency))
+		line, _ := l.in.position(l.at(l.attemptsField()))
+		where := fmt.Sprintf("attempts of %s (%s:%d)", l.of.System(), l.in.name, line)
 		switch {
 		case l.endless():
 			steps = append(steps, Step{What: where + ", as many as there is time for"})
@@ -86,10 +87,4 @@ func (p *pass) severalSystems(layers []retrier) {
 	first := layers[0]
 	fix := onlyOnce(once, nil, "then one layer retries, "+first.of.System())
 	p.report(first.in, first.at(first.attemptsField()), fmt.Sprintf("calls to %s are retried by %s: %s", service, list(names), how), steps, fix)
-}
-
-// lineOfAttempts is the line of the attempts of d.
-func lineOfAttempts(d *dependency) int {
-	line, _ := d.in.position(d.at(d.attemptsField()))
-	return line
 }

@@ -78,11 +78,8 @@ func (t timeline) asked() time.Duration {
 	return sum
 }
 
-// worst is lull.Policy.WorstCase. ownWorst is the same for a call in which the server asks for no
-// wait.
-func (t timeline) worst() time.Duration { return t.policy.WorstCase() }
-
-func (t timeline) ownWorst() time.Duration { return min(t.total(), t.worst()) }
+// ownWorst is lull.Policy.WorstCase for a call in which the server asks for no wait.
+func (t timeline) ownWorst() time.Duration { return min(t.total(), t.policy.WorstCase()) }
 
 // fits is how many attempts can all take their full time within limit.
 func (t timeline) fits(limit time.Duration) int { return t.useful(limit, t.attempt()) }
@@ -216,7 +213,7 @@ func (t timeline) capNotReached(l *ledger) {
 
 // ending adds the waits that a server may ask for, and the deadline.
 func (t timeline) ending(l *ledger) {
-	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.worst() {
+	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.policy.WorstCase() {
 		l.add(extra, "%s instead, if the server limits the rate or asks for them (rate_limited_base %s, hint_limit %s)",
 			t.longerWaits(), pretty(t.policy.RateLimitedBase), pretty(t.policy.HintLimit))
 	}
