@@ -12,13 +12,11 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestDashboardIsMadeFromRows(t *testing.T) {
-	made, err := Dashboard()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Have(Dashboard())
 	golden.File(t, "lull.json", string(made)+"\n")
 }
 
@@ -38,9 +36,7 @@ func TestDashboardIsSound(t *testing.T) {
 			Targets []struct{ RefID, Expr string }
 		}
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal(data, &d))
 	if d.Title == "" || d.UID == "" || d.SchemaVersion == 0 || len(d.Panels) < 20 {
 		t.Fatalf("%+v", d)
 	}
@@ -93,22 +89,11 @@ type ruleFile struct {
 
 // Each alert has a severity, a paragraph in the runbook, and a test in which it fires.
 func TestAlertsAreDocumentedAndTested(t *testing.T) {
-	data, err := os.ReadFile("rules.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("rules.yml"))
 	var f ruleFile
-	if err := yaml.Unmarshal(data, &f); err != nil {
-		t.Fatal(err)
-	}
-	book, err := os.ReadFile("../runbooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests, err := os.ReadFile("alerts.test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(yaml.Unmarshal(data, &f))
+	book := must.Have(os.ReadFile("../runbooks.md"))
+	tests := must.Have(os.ReadFile("alerts.test.yml"))
 	n := 0
 	for _, g := range f.Groups {
 		for _, r := range g.Rules {
@@ -140,10 +125,7 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 
 // docs/telemetry.md explains each panel, by its title.
 func TestEveryPanelIsExplained(t *testing.T) {
-	page, err := os.ReadFile("../telemetry.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("../telemetry.md"))
 	for _, row := range Rows() {
 		for _, p := range row.Panels {
 			if !bytes.Contains(page, []byte("**"+p.Title+"**")) {

@@ -496,12 +496,8 @@ func draw(t *testing.T, p *server, begin, end float64) {
 			results = append(results, res)
 		}
 	}
-	if err := Render(&out, results, end-begin); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*picture, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(Render(&out, results, end-begin))
+	must.Succeed(os.WriteFile(*picture, out.Bytes(), 0o644))
 }
 
 func legend(q Query, metric map[string]string) string {

@@ -26,10 +26,7 @@ func program(t *testing.T, name string) string {
 	t.Helper()
 	folder := os.Getenv("LULL_PROMETHEUS")
 	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cache := must.Have(os.UserCacheDir())
 		folder = filepath.Join(cache, "lull", "prometheus")
 	}
 	path, err := exec.LookPath(filepath.Join(folder, name))
@@ -129,10 +126,7 @@ func (p *server) ask(t *testing.T, expr string, at, start, step float64) []answe
 		v.Set("end", num(at))
 		v.Set("step", num(step))
 	}
-	resp, err := http.PostForm(p.url+path, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Have(http.PostForm(p.url+path, v))
 	defer resp.Body.Close()
 	var body struct {
 		Status, Error string

@@ -51,21 +51,15 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 			all.want(t, want, "retry.call.duration", "outcome", o.String())
 		}
 		all.want(t, float64(c.attempts), "retry.attempts")
+		// All series of an operation are there from its first call on.
+		all.wantSeries(t, int(outcomes), "retry.calls")
+		all.wantSeries(t, 2, "retry.attempts")
+		all.wantSeries(t, 1, "retry.budget.denied")
+		all.wantSeries(t, 3, "retry.server_hints")
 		if n := all.value("retry.call.failures"); (n == 1) == (c.reason == engine.Success) {
 			t.Errorf("%v: %v failures", c.reason, n)
 		}
 	}
-}
-
-// All series of an operation are there from its first call on.
-func TestSeriesBeginAtZero(t *testing.T) {
-	r := newRig(t)
-	r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1})
-	all := r.collect(t)
-	all.wantSeries(t, int(outcomes), "retry.calls")
-	all.wantSeries(t, 2, "retry.attempts")
-	all.wantSeries(t, 1, "retry.budget.denied")
-	all.wantSeries(t, 3, "retry.server_hints")
 }
 
 // The metrics match what the operations have seen, for random operations under policies that end

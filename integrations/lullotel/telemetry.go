@@ -107,7 +107,14 @@ func New(opts ...Option) (*Telemetry, error) {
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),
 	}
-	if err := t.install(o.meters.Meter(Scope)); err != nil {
+	b := builder{meter: o.meters.Meter(Scope)}
+	t.instruments = b.instruments()
+	err := errors.Join(b.errs...)
+	if err == nil {
+		t.callback, err = b.meter.RegisterCallback(t.collect, b.observed...)
+	}
+	if err != nil {
+		t.Close() // or the instruments of a callback that was registered for some of them would be read
 		return nil, fmt.Errorf("lullotel: %w", err)
 	}
 	return t, nil
@@ -260,22 +267,4 @@ func newChange(name string) *change {
 		}
 	}
 	return c
-}
-
-// install makes the instruments and registers the callback that reads their values.
-func (t *Telemetry) install(m metric.Meter) error {
-	b := builder{meter: m}
-	t.instruments = b.instruments()
-	if err := errors.Join(b.errs...); err != nil {
-		return err
-	}
-	callback, err := m.RegisterCallback(t.collect, b.observed...)
-	if err != nil {
-		if callback != nil {
-			callback.Unregister() // or the instruments that it was registered for would be read
-		}
-		return err
-	}
-	t.callback = callback
-	return nil
 }

@@ -304,10 +304,27 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 	is := func(*lull.Dependency) {}
 	full := func(d *lull.Dependency) { d.Limiter().TryAcquire() }
 	fine := func(context.Context) error { return nil }
-	down := func(context.Context) error {
-		time.Sleep(time.Millisecond)
-		return errDown
+	panics := func(context.Context) error { panic("oh") }
+	hangs := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
 	}
+	// then is first in the first attempt, and later in the others.
+	then := func(first, later func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
+				return later(ctx)
+			}
+			return first(ctx)
+		}
+	}
+	slow := func(d time.Duration, op func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			time.Sleep(d)
+			return op(ctx)
+		}
+	}
+	down := slow(time.Millisecond, func(context.Context) error { return errDown })
 	hedged := func(p *lull.Policy) {
 		p.Attempts = 1
 		p.Hedge = hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: -1}
@@ -353,42 +370,14 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 		{"cancelled in line", on(limited(time.Minute), full),
 			fine, soon(time.Second), "canceled", "cancelled", "canceled", 0, 0, ""},
 		{"no time for the wait", on(func(p *lull.Policy) { p.Deadline = 15 * time.Millisecond }, is), down, nil, "deadline", "failed_deadline", "transient", 2, 10, "wait refused"},
-		{"panic", on(as, is), func(context.Context) error { panic("oh") }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
+		{"panic", on(as, is), panics, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
 		{"Goexit", on(as, is), func(context.Context) error { runtime.Goexit(); return nil }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
-		{"panic in the second attempt", on(as, is), func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
-				panic("oh")
-			}
-			return errDown
-		}, nil, "panicked", "failed_terminal", "panic", 2, 10, "wait"},
-		{"won by the second", on(hedged, is), func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
-				return nil
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}, nil, "success", "success_retry", "", 2, 0, "hedge.started"},
-		{"won by the first of two", on(hedged, is), func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			time.Sleep(5 * time.Millisecond)
-			return nil
-		}, nil, "success", "success_first", "", 2, 0, "hedge.started"},
-		{"both fail", on(hedged, is), func(ctx context.Context) error {
-			a, _ := lull.AttemptFrom(ctx)
-			time.Sleep(time.Duration(5*a.Number) * time.Millisecond)
-			return errDown
-		}, nil, "attempts_exhausted", "failed_exhausted", "transient", 2, 0, "hedge.started attempt.failed refused"},
-		{"a hedge panics", on(hedged, is), func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
-				panic("oh")
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}, nil, "panicked", "failed_terminal", "panic", 2, 0, "hedge.started"},
-		{"hedged and cancelled", on(hedged, is), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
+		{"panic in the second attempt", on(as, is), then(down, panics), nil, "panicked", "failed_terminal", "panic", 2, 10, "wait"},
+		{"won by the second", on(hedged, is), then(hangs, fine), nil, "success", "success_retry", "", 2, 0, "hedge.started"},
+		{"won by the first of two", on(hedged, is), then(slow(5*time.Millisecond, fine), hangs), nil, "success", "success_first", "", 2, 0, "hedge.started"},
+		{"both fail", on(hedged, is), then(slow(5*time.Millisecond, down), slow(10*time.Millisecond, down)), nil, "attempts_exhausted", "failed_exhausted", "transient", 2, 0, "hedge.started attempt.failed refused"},
+		{"a hedge panics", on(hedged, is), then(hangs, panics), nil, "panicked", "failed_terminal", "panic", 2, 0, "hedge.started"},
+		{"hedged and cancelled", on(hedged, is), hangs, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
 	} {
 		for _, spans := range []Spans{SpansAll, SpansNoted} {
 			t.Run(c.name, func(t *testing.T) {

@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -73,9 +72,6 @@ func (s setting) validate() error {
 	return l.Err()
 }
 
-// errLost is that something was.
-var errLost = errors.New("messages were lost")
-
 func run(ctx context.Context, s setting, out, progress io.Writer) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -109,10 +105,12 @@ func report(out io.Writer, s setting, results []result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "broker\tworkers killed\tservers killed\tinspections and redrives cut\tredriven\thandled\tdead letters\tcame twice\tlost\t")
 	var err error
+	var resent []string
 	for _, r := range results {
+		resent = append(resent, fmt.Sprintf("%d on %s", r.resent, r.broker))
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d of %d\t%d\t%d\t%d\t%d\t%d\t\n", r.broker, r.workers, r.servers, r.cut, r.tools, r.redriven, r.handled, r.letters, r.twice, len(r.lost))
 		if len(r.lost) > 0 {
-			err = fmt.Errorf("%w: %s, such as %v", errLost, r.broker, r.lost[:min(len(r.lost), 10)])
+			err = fmt.Errorf("messages were lost: %s, such as %v", r.broker, r.lost[:min(len(r.lost), 10)])
 		}
 	}
 	if e := w.Flush(); e != nil {
@@ -120,14 +118,6 @@ func report(out io.Writer, s setting, results []result) error {
 	}
 	fmt.Fprintf(out, "\nHandled, dead letters, came twice and lost count each message once for each consumer. One came twice if it was handled\n"+
 		"twice or more, or was handled and is a dead letter as well. A message that the producer had to send again, since the\n"+
-		"server died before it had confirmed it, is not counted for that: there were %s.\n", resent(results))
+		"server died before it had confirmed it, is not counted for that: there were %s.\n", strings.Join(resent, ", "))
 	return err
-}
-
-func resent(results []result) string {
-	var each []string
-	for _, r := range results {
-		each = append(each, fmt.Sprintf("%d on %s", r.resent, r.broker))
-	}
-	return strings.Join(each, ", ")
 }

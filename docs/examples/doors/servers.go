@@ -19,6 +19,7 @@ import (
 
 	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 )
 
@@ -33,22 +34,17 @@ func start() (_ *backend, err error) {
 			b.close()
 		}
 	}()
+	defer must.Catch(&err)
 	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	b.closers = append(b.closers, web.Close)
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	server := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	go server.Serve(l)
 	b.closers = append(b.closers, server.Stop)
 
-	cache, err := startRedis(b)
-	if err != nil {
-		return nil, err
-	}
+	cache := startRedis(b)
 	db, err := dbserver.Postgres(func(addr string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -59,18 +55,13 @@ func start() (_ *backend, err error) {
 		return err
 	}, "-c", "fsync=off")
 	if errors.Is(err, dbserver.ErrAbsent) {
-		return nil, fmt.Errorf("%w: %w", errAbsent, err)
+		must.Fail("%w: %w", errAbsent, err)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.Succeed(err)
 	b.closers = append(b.closers, db.Close)
 
 	for name, addr := range map[string]string{"http": web.Listener.Addr().String(), "grpc": l.Addr().String(), "redis": cache, "sql": db.Addr()} {
-		if b.proxies[name], err = newProxy(addr); err != nil {
-			delete(b.proxies, name)
-			return nil, err
-		}
+		b.proxies[name] = must.Have(newProxy(addr))
 	}
 	return b, nil
 }
@@ -78,29 +69,24 @@ func start() (_ *backend, err error) {
 func dsn(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
 
 // startRedis starts a Redis with one key, and returns its address.
-func startRedis(b *backend) (addr string, err error) {
+func startRedis(b *backend) (addr string) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return "", fmt.Errorf("%w: no redis-server: apt-get install redis-server", errAbsent)
+		must.Fail("%w: no redis-server: apt-get install redis-server", errAbsent)
 	}
 	var port int
-	if err := ports.Free(&port); err != nil {
-		return "", err
-	}
+	must.Succeed(ports.Free(&port))
 	addr = fmt.Sprintf("127.0.0.1:%d", port)
-	server, err := child.Start(exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"))
-	if err != nil {
-		return "", err
-	}
+	server := must.Have(child.Start(exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")))
 	b.closers = append(b.closers, server.Kill)
 	redis.SetLogger(quiet{}) // it writes of every dial that fails
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
 	err = server.Await(func() error { return c.Set(context.Background(), "k", "v", 0).Err() }, 25*time.Millisecond, 10*time.Second)
 	if err != nil {
-		return "", fmt.Errorf("redis-server: %w", err)
+		must.Fail("redis-server: %w", err)
 	}
-	return addr, nil
+	return addr
 }
 
 type quiet struct{}

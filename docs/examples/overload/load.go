@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
 )
@@ -53,20 +54,14 @@ func loopback() network {
 
 // fly makes calls to a server for the time in the setting.
 func fly(s setting, n network, admitted, obeying bool) (f figures, err error) {
+	defer must.Catch(&err)
 	b := newServer()
 	defer b.end()
 	var handler http.Handler = b
 	if admitted {
-		m, err := admission.NewMiddleware(admission.Config{})
-		if err != nil {
-			return f, err
-		}
-		handler = m.Handler(b)
+		handler = must.Have(admission.NewMiddleware(admission.Config{})).Handler(b)
 	}
-	listener, err := n.listen()
-	if err != nil {
-		return f, err
-	}
+	listener := must.Have(n.listen())
 	hs := &http.Server{Handler: stamped(handler)}
 	defer hs.Close()
 	go hs.Serve(listener)
@@ -80,10 +75,7 @@ func fly(s setting, n network, admitted, obeying bool) (f figures, err error) {
 	call := naive(&http.Client{Transport: counted, Timeout: patience}, url, luck)
 	if obeying {
 		policy := lull.Policy{AttemptTimeout: patience, Deadline: 5 * time.Second}
-		client, err := lullhttp.NewClient(policy, lullhttp.WithBase(counted), lullhttp.With(lull.WithRand(s.draws)))
-		if err != nil {
-			return f, err
-		}
+		client := must.Have(lullhttp.NewClient(policy, lullhttp.WithBase(counted), lullhttp.With(lull.WithRand(s.draws))))
 		call = func(ctx context.Context) bool { return get(ctx, client, url, 1) }
 	}
 

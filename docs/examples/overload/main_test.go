@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -15,10 +16,7 @@ import (
 func TestFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := network{func() (net.Listener, error) { return memnet.Listen(), nil }, memnet.Dial}
-		parts, err := show(setting{times: 3, duration: time.Second, draws: seed.Source(t)}, memory, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Have(show(setting{times: 3, duration: time.Second, draws: seed.Source(t)}, memory, io.Discard))
 		check := func(ok bool, part int, what string) {
 			if !ok {
 				t.Errorf("(%c) %s: %+v", 'a'+part, what, parts[part])

@@ -38,6 +38,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -122,6 +123,7 @@ type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // show starts a backend, makes the calls, and prints what came of them.
 func show(s setting, listener net.Listener, dial dialer, out io.Writer) (r shown, err error) {
+	defer must.Catch(&err)
 	b := newBackend(s.every, s.seed)
 	server := &http.Server{Handler: b}
 	defer server.Close()
@@ -133,35 +135,22 @@ func show(s setting, listener net.Listener, dial dialer, out io.Writer) (r shown
 	base.DialContext, base.MaxIdleConns, base.MaxIdleConnsPerHost = dial, 0, 10_000
 	defer base.CloseIdleConnections()
 
-	under := func(p lull.Policy) (*load, error) {
-		client, err := lullhttp.NewClient(p, lullhttp.WithBase(base))
-		return &load{client: client, url: "http://" + listener.Addr().String(), rate: s.rate}, err
+	under := func(p lull.Policy) *load {
+		client := must.Have(lullhttp.NewClient(p, lullhttp.WithBase(base)))
+		return &load{client: client, url: "http://" + listener.Addr().String(), rate: s.rate}
 	}
-	without, err := under(plain)
-	if err != nil {
-		return r, err
-	}
-	with, err := under(hedged)
-	if err != nil {
-		return r, err
-	}
+	without, with := under(plain), under(hedged)
 
 	fmt.Fprintf(out, "A backend answers in about %v, but takes %v for one request in %d.\n", usual, long, s.every)
 	fmt.Fprintf(out, "It gets %d calls a second, for %v without hedging, and for as long with it:\n\n", s.rate, s.duration)
 	fmt.Fprintf(out, "%-15s %9s %9s %9s %8s %9s %15s\n", "", "p50", "p99", "p99.9", "calls", "requests", "extra")
-	if r.plain, err = compare("without hedging", s, b, without, out); err != nil {
-		return r, err
-	}
-	if r.hedged, err = compare("with hedging", s, b, with, out); err != nil {
-		return r, err
-	}
+	r.plain = compare("without hedging", s, b, without, out)
+	r.hedged = compare("with hedging", s, b, with, out)
 	fmt.Fprintf(out, "\nThe p99 is %.0f times lower, for %.1f %% more requests, as the backend counted them.\n\n",
 		float64(r.plain.p99)/float64(r.hedged.p99), percent(r.hedged.extra(), r.hedged.calls))
 
 	fmt.Fprintf(out, "Now, still with hedging, every request takes %v for %v:\n\n", long, s.slow)
-	if r.turn, err = s.turn(b, with, out); err != nil {
-		return r, err
-	}
+	r.turn = must.Have(s.turn(b, with, out))
 	calls, hedges := sum(r.turn.slow)
 	fmt.Fprintf(out, "\nOf %d calls while all was slow %d were hedged, %.1f %%", calls, hedges, percent(hedges, calls))
 	if last := lastHedge(r.turn.slow); last > 0 {
@@ -175,22 +164,17 @@ func show(s setting, listener net.Listener, dial dialer, out io.Writer) (r shown
 }
 
 // compare makes calls under one policy, and prints a line about them.
-func compare(name string, s setting, b *backend, l *load, out io.Writer) (f figures, err error) {
-	if _, err := l.run(warmUp); err != nil {
-		return f, err
-	}
+func compare(name string, s setting, b *backend, l *load, out io.Writer) figures {
+	must.Have(l.run(warmUp))
 	before := b.requests.Load()
-	took, err := l.run(s.duration)
-	if err != nil {
-		return f, err
-	}
-	f = figures{
+	took := must.Have(l.run(s.duration))
+	f := figures{
 		calls: int64(len(took)), requests: b.requests.Load() - before,
 		p50: percentile(took, 0.5), p99: percentile(took, 0.99), p999: percentile(took, 0.999),
 	}
 	fmt.Fprintf(out, "%-15s %9s %9s %9s %8d %9d %6d = %.1f %%\n", name, millis(f.p50), millis(f.p99), millis(f.p999),
 		f.calls, f.requests, f.extra(), percent(f.extra(), f.calls))
-	return f, nil
+	return f
 }
 
 // millis is a duration in milliseconds.
