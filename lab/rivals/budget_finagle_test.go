@@ -20,15 +20,11 @@ type finagleVectors struct {
 	}
 }
 
-func (v *finagleVectors) read(t *testing.T) *finagleVectors {
-	vectors(t, "testdata/tower_finagle.json", v)
-	return v
-}
-
 // tower's scripts use ratios at which its coarser arithmetic is Finagle's. A
 // deposit is a call that begins or, OnSuccess, one that succeeds.
 func TestFinagleTowerScripts(t *testing.T) {
-	v := new(finagleVectors).read(t)
+	var v finagleVectors
+	vectors(t, "testdata/tower_finagle.json", &v)
 	if len(v.Tower) != 4 {
 		t.Fatalf("%d scripts, want 4", len(v.Tower))
 	}
@@ -61,7 +57,8 @@ func TestFinagleTowerScripts(t *testing.T) {
 // Finagle's property: of n times deposit and withdraw, n × pct + the reserve
 // are granted, or one more or less.
 func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
-	v := new(finagleVectors).read(t)
+	var v finagleVectors
+	vectors(t, "testdata/tower_finagle.json", &v)
 	const n = 10_000
 	if len(v.Finagle.Pcts) != 10 {
 		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
