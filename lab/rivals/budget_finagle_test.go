@@ -16,24 +16,15 @@ type finagleVectors struct {
 		Script    [][]any
 	}
 	Finagle struct {
-		Pcts    []float64
-		Invalid []struct {
-			TTL              *string
-			MinRetriesPerSec *int
-			Pct              *float64
-		}
+		Pcts []float64
 	}
-}
-
-func (v *finagleVectors) read(t *testing.T) *finagleVectors {
-	vectors(t, "testdata/tower_finagle.json", v)
-	return v
 }
 
 // tower's scripts use ratios at which its coarser arithmetic is Finagle's. A
 // deposit is a call that begins or, OnSuccess, one that succeeds.
 func TestFinagleTowerScripts(t *testing.T) {
-	v := new(finagleVectors).read(t)
+	var v finagleVectors
+	vectors(t, "testdata/tower_finagle.json", &v)
 	if len(v.Tower) != 4 {
 		t.Fatalf("%d scripts, want 4", len(v.Tower))
 	}
@@ -47,10 +38,9 @@ func TestFinagleTowerScripts(t *testing.T) {
 				switch step[0] {
 				case "deposit":
 					b.Begin(now)
+					b.Failed(now)
 					b.End(now, false, 0, 0)
-					if onSuccess {
-						b.End(now, true, 0, 0)
-					}
+					b.End(now, true, 0, 0)
 				case "advance":
 					d, _ := time.ParseDuration(step[1].(string))
 					now += d
@@ -67,7 +57,8 @@ func TestFinagleTowerScripts(t *testing.T) {
 // Finagle's property: of n times deposit and withdraw, n × pct + the reserve
 // are granted, or one more or less.
 func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
-	v := new(finagleVectors).read(t)
+	var v finagleVectors
+	vectors(t, "testdata/tower_finagle.json", &v)
 	const n = 10_000
 	if len(v.Finagle.Pcts) != 10 {
 		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
@@ -87,57 +78,6 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 			if math.Abs(float64(granted-want)) > 1 {
 				t.Errorf("%v and %d/s: %d granted, want %d ± 1", pct, perSecond, granted, want)
 			}
-		}
-	}
-}
-
-// Which calls deposit: the ones that begin, or the ones that succeed.
-func TestFinagleOnSuccess(t *testing.T) {
-	for _, c := range []struct {
-		onSuccess     bool
-		begun, failed float64
-	}{{false, 10, 10}, {true, 0, 0}} {
-		b := newFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: c.onSuccess})
-		for range 10 {
-			b.Begin(0)
-		}
-		if got := b.Balance(0); got != c.begun {
-			t.Errorf("on success %v: balance %v after ten calls began, want %v", c.onSuccess, got, c.begun)
-		}
-		for range 10 {
-			b.Failed(0)
-			b.End(0, false, 0, 0)
-		}
-		if got := b.Balance(0); got != c.failed {
-			t.Errorf("on success %v: balance %v after they failed, want %v", c.onSuccess, got, c.failed)
-		}
-		for range 10 {
-			b.End(0, true, 0, 0)
-		}
-		if got := b.Balance(0); got != 10 {
-			t.Errorf("on success %v: balance %v after ten successes, want 10", c.onSuccess, got)
-		}
-	}
-}
-
-func TestFinagleInvalid(t *testing.T) {
-	v := new(finagleVectors).read(t)
-	if len(v.Finagle.Invalid) != 5 {
-		t.Fatalf("%d invalid settings, want 5", len(v.Finagle.Invalid))
-	}
-	for i, bad := range v.Finagle.Invalid {
-		c := FinagleDefault()
-		if bad.TTL != nil {
-			c.TTL, _ = time.ParseDuration(*bad.TTL)
-		}
-		if bad.MinRetriesPerSec != nil {
-			c.MinPerSecond = *bad.MinRetriesPerSec
-		}
-		if bad.Pct != nil {
-			c.Percent = *bad.Pct
-		}
-		if c.Validate() == nil {
-			t.Errorf("setting %d: %+v was accepted", i, c)
 		}
 	}
 }
@@ -186,6 +126,25 @@ func TestFinagleExtremes(t *testing.T) {
 			if b.Withdraw(0, budget.Transient, never).OK != (c.perSecond > 0) {
 				t.Fatalf("%+v: wrong, within an enormous reserve or none", c)
 			}
+		}
+	}
+}
+
+// A call deposits once: when it begins or, OnSuccess, when it succeeds.
+func TestFinagleOnSuccess(t *testing.T) {
+	for onSuccess, begun := range map[bool]float64{false: 10, true: 0} {
+		b := newFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: onSuccess})
+		for range 10 {
+			b.Begin(0)
+			b.Failed(0)
+			b.End(0, false, 0, 0)
+		}
+		failed := b.Balance(0)
+		for range 10 {
+			b.End(0, true, 0, 0)
+		}
+		if succeeded := b.Balance(0); failed != begun || succeeded != 10 {
+			t.Errorf("on success %v: balance %v after ten failures, want %v, and %v after ten successes, want 10", onSuccess, failed, begun, succeeded)
 		}
 	}
 }

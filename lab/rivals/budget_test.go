@@ -72,6 +72,7 @@ func TestBudgetsOfOthersValidate(t *testing.T) {
 		{FinagleDefault(), ""},
 		{FinagleConfig{TTL: 60*time.Second + 1}, ""}, // Finagle looks at whole seconds
 		{FinagleConfig{TTL: 61 * time.Second, MinPerSecond: -1, Percent: 1000.1}, "TTL MinPerSecond Percent"},
+		{FinagleConfig{TTL: time.Second, Percent: -0.1}, "Percent"},
 		{FinagleConfig{Percent: nan}, "TTL Percent"},
 	} {
 		err := c.config.Validate()

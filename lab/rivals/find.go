@@ -11,7 +11,7 @@ import (
 // All is every preset: lull itself, loops and single mechanisms first, then the
 // clients by family, and consumers of queues. The order is stable. The slice is the caller's own.
 func All() []Preset {
-	return slices.Concat([]Preset{recommended(), hedged()}, loops(), mechanisms(), aws(), grpc(), proxies(), libraries(), messages())
+	return slices.Concat(loops(), mechanisms(), aws(), grpc(), proxies(), libraries(), messages())
 }
 
 // Find is the preset with the given name, in any case. The error names the

@@ -8,31 +8,21 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// recommended is the preset that all others are compared with.
-func recommended() Preset {
-	return Preset{
+// loops are the recommended policy, which all others are compared with, and retry loops that people write by hand.
+func loops() []Preset {
+	return []Preset{{
 		Name:   "lull",
 		Title:  "the recommended policy, which is the zero one",
 		Source: "this module",
 		Reads:  everything,
-	}
-}
-
-// hedged is the recommended policy with a second attempt beside a slow first one.
-func hedged() Preset {
-	return Preset{
+	}, {
 		Name:   "hedged",
 		Title:  "the zero policy, but with hedging for its retries",
 		Source: "this module",
 		Note:   "For operations that can be carried out twice. It needs calls enough to learn from: some twenty in half a minute in each process.",
 		Policy: lull.Policy{Hedge: hedge.Config{Attempts: 2}},
 		Reads:  everything,
-	}
-}
-
-// loops are retry loops that people write by hand.
-func loops() []Preset {
-	return []Preset{{
+	}, {
 		Name:   "none",
 		Title:  "one attempt, no circuit breaker",
 		Source: "a call without a retry",

@@ -1,20 +1,8 @@
 package rivals
 
 import (
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 )
-
-// envoyPolicy is full jitter below 25, 50, 100, 200, 250 ms.
-func envoyPolicy(retries int) lull.Policy {
-	return plain(1+retries, backoff.Schedule{Base: 25 * ms, Cap: 250 * ms})
-}
-
-func envoyRoute(retries int) lull.Policy {
-	p := envoyPolicy(retries)
-	p.Deadline = 15 * second // the route's timeout, retries included
-	return p
-}
 
 // proxies retry on behalf of the processes beside them.
 func proxies() []Preset {
@@ -24,12 +12,18 @@ func proxies() []Preset {
 			"Envoy's documentation gives other waits than its code (0-24, 0-74, 0-174 ms); the code's are taken."
 	)
 	all := Reads{Timeouts: true}
+	waits := backoff.Schedule{Base: 25 * ms, Cap: 250 * ms} // full jitter below 25, 50, 100, 200, 250 ms
+	route := plain(2, waits)
+	route.Deadline = 15 * second // the route's timeout, retries included
+	// The budget of Rust's tower and of Linkerd's proxy is Finagle's, but deposits are made by calls that succeed.
+	tower := FinagleDefault()
+	tower.OnSuccess = true
 	return []Preset{{
 		Name:   "envoy",
 		Title:  "Envoy with retry_on: 1 retry within 25 ms, at most 3 retries at a time, 15 s in all",
 		Source: envoy,
 		Note:   envoyNote + " The limit of 3 (circuit_breakers.max_retries) is on retries under way, each Envoy for itself.",
-		Policy: envoyRoute(1),
+		Policy: route,
 		Budget: Budget{Envoy: EnvoyConfig{MinConcurrency: 3}},
 		Reads:  all,
 	}, {
@@ -37,7 +31,7 @@ func proxies() []Preset {
 		Title:  "envoy with a retry_budget: 20 % of the active calls, or 3",
 		Source: envoy,
 		Note:   envoyNote + " It bounds retries under way, not retries made: fast failures with short waits pass as many as they can make. Here a call that waits for its retry is active, in Envoy it is not, so that Envoy's limit is a little lower.",
-		Policy: envoyRoute(1),
+		Policy: route,
 		Budget: Budget{Envoy: EnvoyDefault()},
 		Reads:  all,
 	}, {
@@ -46,7 +40,7 @@ func proxies() []Preset {
 		Source: "istio/istio@86c9f01f, pilot/pkg/networking/core/route/retry/retry.go; api destination_rule.proto for maxRetries",
 		Note: "By default it retries connect-failure, refused-stream, unavailable and cancelled: neither 503 nor timeouts. A retryOn that covers more makes it retry those as well. " +
 			"Istio sets max_retries to 2^32-1, which takes away Envoy's limit of 3. Retries go to other hosts than before; the scenario chooses hosts at random.",
-		Policy: envoyPolicy(2),
+		Policy: plain(3, waits),
 	}, {
 		Name:   "linkerd",
 		Title:  "Linkerd's service profile: retries at once, 20 % of successes and 10 a second over 10 s",
@@ -54,7 +48,7 @@ func proxies() []Preset {
 		Note: "No limit on the retries of one call but the budget; the engine allows 999. The floor is per proxy: M proxies may send 10 M retries a second. " +
 			"A request that gets no response at all is not retried, and even earns.",
 		Policy: plain(mostAttempts, atOnce),
-		Budget: Budget{Finagle: tower()},
+		Budget: Budget{Finagle: tower},
 	}, {
 		Name:   "linkerd-route",
 		Title:  "Linkerd's retry annotations: 1 retry after 25 to 50 ms, no budget",
@@ -63,13 +57,4 @@ func proxies() []Preset {
 		Policy: plain(2, backoff.Schedule{Jitter: backoff.Equal, Base: 50 * ms, Cap: 250 * ms}),
 		Reads:  all,
 	}}
-}
-
-// tower is the budget of Rust's tower and of Linkerd's proxy: Finagle's, but
-// deposits are made by calls that succeed. (Linkerd also deposits for failures
-// that it would not retry; the engine does not know those from others.)
-func tower() FinagleConfig {
-	c := FinagleDefault()
-	c.OnSuccess = true
-	return c
 }

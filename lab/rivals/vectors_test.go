@@ -255,15 +255,11 @@ type grpcVectors struct {
 	} `json:"end_to_end_retry_unary_grpc_go"`
 }
 
-func (v *grpcVectors) read(t *testing.T) *grpcVectors {
-	vectors(t, "../../budget/testdata/grpc_throttle.json", v)
-	return v
-}
-
 // Each F of a sequence is a call whose attempt fails and that would retry, each S
 // a call that succeeds.
 func TestGRPCThrottleSequences(t *testing.T) {
-	v := new(grpcVectors).read(t)
+	var v grpcVectors
+	vectors(t, "../../budget/testdata/grpc_throttle.json", &v)
 	if len(v.Cases) != 3 {
 		t.Fatalf("%d cases, want 3", len(v.Cases))
 	}
@@ -309,7 +305,8 @@ func TestGRPCThrottleSequences(t *testing.T) {
 // The scripts of grpc-go's own tests: a server whose answer depends on the number
 // of the request, the statuses that callers see, and the last request of each.
 func TestGRPCEndToEnd(t *testing.T) {
-	v := new(grpcVectors).read(t)
+	var v grpcVectors
+	vectors(t, "../../budget/testdata/grpc_throttle.json", &v)
 	unavailable := lull.Verdict{Kind: lull.KindTransient, Code: "UNAVAILABLE"}
 	internal := lull.Verdict{Kind: lull.KindPermanent, Code: "INTERNAL"}
 

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -147,16 +146,6 @@ func TestFits(t *testing.T) {
 	for limit, want := range map[time.Duration]int{149: 0, 150: 1, 399: 1, 400: 2, 749: 2, 750: 3, 1299: 3, 1300: 4, 9000: 4} {
 		if got := p.fits(limit * time.Millisecond); got != want {
 			t.Errorf("within %d ms: %d, want %d", limit, got, want)
-		}
-	}
-}
-
-// Waits that reach the deadline are not begun, however quickly attempts fail.
-func TestNeverAtAll(t *testing.T) {
-	for deadline, want := range map[string]bool{"500ms": true, "501ms": false} {
-		r := check(t, "dependencies:\n  a: {attempts: 3, attempt_timeout: 1ms, deadline: "+deadline+", backoff: {kind: constant, base: 500ms, jitter: equal}}\n")
-		if len(r.Findings) != 1 || strings.Contains(r.Findings[0].Message, "even if those before fail at once") != want {
-			t.Errorf("%s: %+v", deadline, r.Findings)
 		}
 	}
 }

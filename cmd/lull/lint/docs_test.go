@@ -36,17 +36,14 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s: %d characters: %s", r.ID, n, line)
 			}
 		}
-		for _, want := range append([]string{r.ID + " (" + r.Severity.String() + ")", "\nBad:\n", "\nGood:\n", "\nSources:\n", r.Title}, sourcesOf(r)...) {
+		parts := []string{r.ID + " (" + r.Severity.String() + ")", "\nBad:\n", "\nGood:\n", "\nSources:\n", r.Title}
+		for _, s := range r.Sources {
+			parts = append(parts, s.Title, s.URL)
+		}
+		for _, want := range parts {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is missing", r.ID, want)
 			}
 		}
 	}
-}
-
-func sourcesOf(r Rule) (all []string) {
-	for _, s := range r.Sources {
-		all = append(all, s.Title, s.URL)
-	}
-	return all
 }

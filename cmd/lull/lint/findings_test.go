@@ -23,6 +23,8 @@ func TestTextsOfFindings(t *testing.T) {
 		{"after a failure", "a: {hedge: {attempts: 2}, budget: {unlimited: true}}", Error, "no budget bounds what follows a failure of a hedged call to a"},
 		{"attempts that cannot begin", "a: {attempts: 2, attempt_timeout: none, deadline: 3s}", Warning, "attempt 2 cannot begin"},
 		{"and the room that it takes", "a: {attempts: 2, attempt_timeout: none, deadline: 3s, limit: {in_flight: 3, max_wait: 1s}}", Warning, "fix: write attempt_timeout: 450ms in dependencies.a; then 2 attempts and the waits between fit"},
+		{"waits that reach the deadline", "a: {attempts: 3, attempt_timeout: 1ms, deadline: 500ms, backoff: {kind: constant, base: 500ms, jitter: equal}}", Warning, "even if those before fail at once"},
+		{"waits that nearly reach it", "a: {attempts: 3, attempt_timeout: 1ms, deadline: 501ms, backoff: {kind: constant, base: 500ms, jitter: equal}}", Warning, "take as long as they may"},
 		{"a third", "a: {breaker: {failure_rate: 10%, min_calls: 3}}", Warning, "it is 33.3% of the 3 calls"},
 		{"a budget that is hardly bounded", "a: {rate: 1e-300, budget: {ratio: 10%, window: 10s, floor: 1}}", Warning, "lets retries add more than 10^14% to the calls"},
 		{"next to no calls", "a: {rate: 0.00004, breaker: {consecutive: -1, failure_rate: 50%}}", Warning, "a process makes 0.0004 calls in its window of 10s, and it needs 20"},

@@ -53,14 +53,9 @@ func parse(t *testing.T, s string) time.Duration {
 	return d
 }
 
-func TestDurationsAreWrittenAsInFiles(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 1300 * time.Millisecond: "1.3s", 10 * time.Minute: "10m",
-		math.MaxInt64: "for ever",
-	} {
-		if got := pretty(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
-		}
+func TestDurationsAreRounded(t *testing.T) {
+	if got := pretty(math.MaxInt64); got != "for ever" {
+		t.Errorf("%s", got)
 	}
 	for d, want := range map[time.Duration][2]time.Duration{
 		0: {0, 0}, 7: {7, 7}, 99: {99, 99}, 101: {100, 110}, 666 * time.Millisecond: {660 * time.Millisecond, 670 * time.Millisecond},
