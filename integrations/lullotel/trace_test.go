@@ -320,7 +320,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 	}
 	slow := func(d time.Duration, op func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			time.Sleep(d)
+			time.Sleep(d) //clock: the calls are made in bubbles
 			return op(ctx)
 		}
 	}
