@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,9 +38,13 @@ func TestTablesOfTheDocs(t *testing.T) {
 	if err != nil || len(pages) < 8 {
 		t.Fatal(pages, err)
 	}
+	ofLab, err := filepath.Glob(repository + "/lab/*/[A-Z]*.md")
+	if err != nil || len(ofLab) < 4 {
+		t.Fatal(ofLab, err)
+	}
 	lull := programFolder(t)
 	checked := 0
-	for _, path := range append(pages, repository+"/README.md") {
+	for _, path := range slices.Concat(pages, ofLab, []string{repository + "/README.md"}) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +53,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 		folder := folderOf(t, page.files)
 		runs := map[string]func() (string, error){}
 		for _, table := range page.tables {
-			name := fmt.Sprintf("%s:%d", filepath.Base(path), table.line)
+			name := fmt.Sprintf("%s:%d", strings.TrimPrefix(path, repository+"/"), table.line)
 			switch {
 			case table.why != "":
 				continue
