@@ -156,10 +156,15 @@ func (s *Server) Start() error {
 
 func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
 
+// longestStop is how long a server may take to end in order. After that it is killed.
+const longestStop = 20 * time.Second
+
 // Stop ends the server in order, at once. The shell that has started it waits for it; when that
 // dies first, as with the process of the test, the server is left to end by itself.
 func (s *Server) Stop() {
 	s.Thaw()
+	slow := time.AfterFunc(longestStop, func() { s.signal(kill) })
+	defer slow.Stop()
 	s.child.CloseInput()
 }
 
