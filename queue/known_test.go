@@ -178,7 +178,8 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 // Another message with the id of one whose acknowledgement was lost is handled.
 func TestKnownMessagesAreNoOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m, fail := memory(t, queue.MemoryConfig{}), false
+		m := memory(t, queue.MemoryConfig{})
+		var fail atomic.Bool
 		b := revised(m, func(d *queue.Delivery) { // all messages have one id, as a sender may give them
 			d.Receipt = [2]any{d.ID, d.Receipt}
 			d.ID = "same"
@@ -187,7 +188,7 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 			return time.Time{}, queue.ErrLost
 		}
 		b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-			if fail {
+			if fail.Load() {
 				return queue.ErrLost
 			}
 			of, k := *d, d.Receipt.([2]any)
@@ -199,10 +200,10 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 			bodies = append(bodies, string(m.Body))
 			return nil
 		}, queue.Config{})
-		fail = true
+		fail.Store(true)
 		send(t, b, "one")
 		time.Sleep(time.Second)
-		fail = false
+		fail.Store(false)
 		send(t, b, "two")
 		time.Sleep(time.Hour)
 		synctest.Wait()
