@@ -390,18 +390,13 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 		return
 	}
 	e := r.event(op, event.CallEnded, now, v)
+	if step.Exhausted {
+		x := e
+		x.Kind, x.Reason = event.BudgetExhausted, engine.BudgetExhausted
+		r.observe(x)
+	}
 	e.Reason, e.EndedAttempt, e.AttemptTook, e.Waited = step.Reason, r.times.ended, r.times.took, r.times.waited(now)
 	e.Earlier = r.earlier
-	if step.Exhausted {
-		r.observeExhausted(e)
-	}
-	r.observe(e)
-}
-
-// observeExhausted reports that the budget has just refused; e will report what.
-func (r *run) observeExhausted(e Event) {
-	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
-	e.EndedAttempt, e.AttemptTook, e.Waited, e.Earlier = 0, 0, 0, nil
 	r.observe(e)
 }
 

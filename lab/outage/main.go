@@ -23,6 +23,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -148,7 +149,7 @@ func live(ctx context.Context, s setting, c consumer, url string, index int, beg
 	defer stop()
 	total := int(s.rate * (s.before + s.outage + s.after).Seconds())
 	for n := range total {
-		if err := sleepUntil(ctx, began.Add(time.Duration(float64(n)/s.rate*float64(time.Second)))); err != nil {
+		if err := sleep.For(ctx, time.Until(began.Add(time.Duration(float64(n)/s.rate*float64(time.Second))))); err != nil {
 			return result{}, err
 		}
 		id := fmt.Sprintf("%s-%d", at.stream, n)
@@ -166,7 +167,7 @@ func live(ctx context.Context, s setting, c consumer, url string, index int, beg
 		if r.left <= 0 || time.Now().After(end) {
 			return r, nil
 		}
-		if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
+		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
 			return result{}, err
 		}
 	}
@@ -179,17 +180,6 @@ func connect(url string) (*nats.Conn, jetstream.JetStream, error) {
 	}
 	js, err := jetstream.New(conn)
 	return conn, js, err
-}
-
-func sleepUntil(ctx context.Context, at time.Time) error {
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // A result counts how one consumer's messages ended, and the calls of its service.

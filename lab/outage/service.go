@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // service is the service that the handlers of one consumer call.
@@ -35,7 +37,7 @@ func (v *service) call(ctx context.Context, id string) error {
 	if down {
 		return errDown
 	}
-	if err := sleepUntil(ctx, now.Add(10*time.Millisecond)); err != nil {
+	if err := sleep.For(ctx, time.Until(now.Add(10*time.Millisecond))); err != nil {
 		return err
 	}
 	v.mu.Lock()

@@ -49,36 +49,42 @@ func foldersWithDefaults() map[string]bool {
 	return folders
 }
 
+// defaultsOf returns the defaults of a package by the name of the field, in lower case: the values of constants named after it, and those of
+// cmp.Or(c.Field, value).
+func defaultsOf(p *packages.Package) map[string][]constant.Value {
+	values := map[string][]constant.Value{}
+	for name, object := range p.TypesInfo.Defs {
+		if c, is := object.(*types.Const); is {
+			if field, of := strings.CutPrefix(strings.ToLower(name.Name), "default"); of {
+				values[field] = append(values[field], c.Val())
+			}
+		}
+	}
+	for _, f := range p.Syntax {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is || len(call.Args) != 2 || types.ExprString(call.Fun) != "cmp.Or" {
+				return true
+			}
+			if field, is := call.Args[0].(*ast.SelectorExpr); is {
+				if v := p.TypesInfo.Types[call.Args[1]].Value; v != nil {
+					field := strings.ToLower(field.Sel.Name)
+					values[field] = append(values[field], v)
+				}
+			}
+			return true
+		})
+	}
+	return values
+}
+
 // checkDefaults checks the numbers that the comments of fields and the texts of errors give for defaults ("Zero: 30 s", "the default of 30s").
-// The value is that of a constant named after the field (DefaultWindow for Window), or that of cmp.Or(c.Window, value).
 func checkDefaults() error {
 	const parts = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports
 	all := must.Have(packages.Load(&packages.Config{Mode: parts}, slices.Sorted(maps.Keys(foldersWithDefaults()))...))
 	checked, wrong := 0, []error(nil)
 	for _, p := range all {
-		values := map[string][]constant.Value{} // by field
-		for name, object := range p.TypesInfo.Defs {
-			if c, is := object.(*types.Const); is {
-				if field, of := strings.CutPrefix(strings.ToLower(name.Name), "default"); of {
-					values[field] = append(values[field], c.Val())
-				}
-			}
-		}
-		for _, f := range p.Syntax {
-			ast.Inspect(f, func(n ast.Node) bool {
-				call, is := n.(*ast.CallExpr)
-				if !is || len(call.Args) != 2 || types.ExprString(call.Fun) != "cmp.Or" {
-					return true
-				}
-				if field, is := call.Args[0].(*ast.SelectorExpr); is {
-					if v := p.TypesInfo.Types[call.Args[1]].Value; v != nil {
-						field := strings.ToLower(field.Sel.Name)
-						values[field] = append(values[field], v)
-					}
-				}
-				return true
-			})
-		}
+		values := defaultsOf(p)
 		claim := func(at token.Pos, field, text string) {
 			known := values[strings.ToLower(field)]
 			if len(known) == 0 {

@@ -203,3 +203,39 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 }
+
+// A number in a comment or an error that is not the default is found: of a constant, and of cmp.Or.
+func TestDefaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tool.WriteFile("go.mod", "module a\n")
+	tool.WriteFile("a.go", `package a
+
+import "cmp"
+
+const DefaultWindow = 10
+
+type Config struct {
+	Window int // of no interest here
+	// Stock is what is there. Zero: 3.
+	Stock int
+	// Right is as it is said. Zero: 2.
+	Right int
+}
+
+func check(ok bool, field string, value any, allowed string) {}
+
+func (c Config) values() (int, int) {
+	check(true, "Window", c.Window, "1 to 100, or 0 for the default of 20")
+	return cmp.Or(c.Stock, 4), cmp.Or(c.Right, 2)
+}
+`)
+	err := checkDefaults()
+	for _, want := range []string{"the default of Stock is said to be 3", "the default of Window is said to be 20"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "Right") {
+		t.Error(err)
+	}
+}

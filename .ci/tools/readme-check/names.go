@@ -36,48 +36,43 @@ func namesOf(fset *token.FileSet, dir string) (declared names, files []*ast.File
 		}
 		files = append(files, f)
 		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				name := d.Name.Name
-				if d.Recv != nil {
-					name = tool.Receiver(d) + "." + name
-				}
-				declared[name] = true
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					declared.add(s)
-				}
-			}
+			declared.add(d)
 		}
 	}
 	return declared, files
 }
 
-func (n names) add(spec ast.Spec) {
-	switch s := spec.(type) {
-	case *ast.ValueSpec:
-		for _, name := range s.Names {
-			n[name.Name] = true
-		}
-	case *ast.TypeSpec:
-		n[s.Name.Name] = true
-		var members *ast.FieldList
-		switch t := s.Type.(type) {
-		case *ast.StructType:
-			members = t.Fields
-		case *ast.InterfaceType:
-			members = t.Methods
-		default: // of another type, whose members it may have
-			n[s.Name.Name+".*"] = true
-			return
-		}
-		for _, f := range members.List {
-			if len(f.Names) == 0 {
-				n[s.Name.Name+".*"] = true
+func (n names) add(d ast.Decl) {
+	if f, is := d.(*ast.FuncDecl); is && f.Recv != nil {
+		n[tool.Receiver(f)+"."+f.Name.Name] = true
+		return
+	}
+	for _, name := range tool.Declared(d) {
+		n[name.Name] = true
+	}
+	if g, is := d.(*ast.GenDecl); is {
+		for _, spec := range g.Specs {
+			if t, is := spec.(*ast.TypeSpec); is {
+				n.addMembers(t)
 			}
-			for _, name := range f.Names {
-				n[s.Name.Name+"."+name.Name] = true
-			}
+		}
+	}
+}
+
+func (n names) addMembers(t *ast.TypeSpec) {
+	members := &ast.FieldList{List: []*ast.Field{{}}} // of another type, whose members it may have
+	switch t := t.Type.(type) {
+	case *ast.StructType:
+		members = t.Fields
+	case *ast.InterfaceType:
+		members = t.Methods
+	}
+	for _, f := range members.List {
+		if len(f.Names) == 0 { // embedded
+			n[t.Name.Name+".*"] = true
+		}
+		for _, name := range f.Names {
+			n[t.Name.Name+"."+name.Name] = true
 		}
 	}
 }
@@ -107,25 +102,22 @@ func checkNames() error {
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		own, files := namesOf(fset, dir)
 		known[dir] = own
+		check := func(c *ast.Comment) {
+			for _, m := range docLinks(c) {
+				links++
+				in := own
+				if m[1] != "" {
+					in = imported(files, strings.TrimSuffix(m[1], "."), dir, read)
+				}
+				if in != nil && !in.has(m[2]) {
+					missing = append(missing, fmt.Errorf("%s: [%s%s]: there is no such name", fset.Position(c.Pos()), m[1], m[2]))
+				}
+			}
+		}
 		for _, f := range files {
 			for _, group := range f.Comments {
 				for _, c := range group.List {
-					text := strings.TrimPrefix(c.Text, "//")
-					if strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "  ") {
-						continue // code
-					}
-					for _, m := range docLink.FindAllStringSubmatch(text, -1) {
-						links++
-						in := own
-						if m[1] != "" {
-							if in = imported(files, strings.TrimSuffix(m[1], "."), dir, read); in == nil {
-								continue
-							}
-						}
-						if !in.has(m[2]) {
-							missing = append(missing, fmt.Errorf("%s: [%s%s]: there is no such name", fset.Position(c.Pos()), m[1], m[2]))
-						}
-					}
+					check(c)
 				}
 			}
 		}
@@ -134,6 +126,15 @@ func checkNames() error {
 		fmt.Printf("%d links of doc comments to names hold, in %d packages\n", links, len(dirs))
 	}
 	return errors.Join(missing...)
+}
+
+// docLinks returns the links of a comment: what docLink finds, but not in code.
+func docLinks(c *ast.Comment) [][]string {
+	text := strings.TrimPrefix(c.Text, "//")
+	if strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "  ") {
+		return nil
+	}
+	return docLink.FindAllStringSubmatch(text, -1)
 }
 
 // goroot is where the standard library is. Package runtime does not know it in a command that was built with -trimpath.

@@ -159,8 +159,8 @@ func mistakes(file string, err error) []Finding {
 // run gathers the content of the units, and runs all rules.
 func (p *pass) run() {
 	p.gather()
-	for i := range catalogue {
-		p.rule = &catalogue[i]
+	for i := range catalogue() {
+		p.rule = &catalogue()[i]
 		checks[p.rule.ID](p)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -63,15 +64,19 @@ var checks = map[string]func(*pass){
 	ruleDirective:               func(*pass) {},
 }
 
-// ruleSection is a section of rules.md. Rule.Markdown writes the same form.
-var ruleSection = regexp.MustCompile(`(?s)^(\S+)\n\n([^\n]*)\. Severity: (\w+)\.\n\n(.*)\n\nBad:\n\n` + "```yaml\n(.*)```\n\nGood:\n\n```yaml\n(.*)```" + `\n\nSources:\n\n(.*)$`)
+// catalogue returns all rules, in the order of rules.md. They are read once, and not by commands that need none.
+var catalogue = sync.OnceValue(func() []Rule { return readRules(rulesPage) })
 
-// catalogue are all rules, in the order of rules.md.
-var catalogue = readRules(rulesPage)
+// ruleSection is a section of rules.md. Rule.Markdown writes the same form.
+const ruleSection = `(?s)^(\S+)\n\n([^\n]*)\. Severity: (\w+)\.\n\n(.*)\n\nBad:\n\n` + "```yaml\n(.*)```\n\nGood:\n\n```yaml\n(.*)```" + `\n\nSources:\n\n(.*)$`
 
 func readRules(page string) (all []Rule) {
+	section := regexp.MustCompile(ruleSection)
 	for _, text := range strings.Split(page, "\n## ")[1:] {
-		m := ruleSection.FindStringSubmatch(text)
+		m := section.FindStringSubmatch(text)
+		if m == nil {
+			panic("rules.md: not of the form of a rule: " + text)
+		}
 		r := Rule{ID: m[1], Title: m[2], Why: m[4], Bad: m[5], Good: m[6]}
 		if err := r.Severity.UnmarshalText([]byte(m[3])); err != nil {
 			panic(err)
@@ -86,12 +91,12 @@ func readRules(page string) (all []Rule) {
 }
 
 // Rules returns every rule. The order is stable; the slice is the caller's own.
-func Rules() []Rule { return slices.Clone(catalogue) }
+func Rules() []Rule { return slices.Clone(catalogue()) }
 
 // FindRule returns the rule with the given id. The error names the nearest and lists them all.
 func FindRule(id string) (Rule, error) {
-	if i := slices.IndexFunc(catalogue, func(r Rule) bool { return r.ID == id }); i >= 0 {
-		return catalogue[i], nil
+	if i := slices.IndexFunc(catalogue(), func(r Rule) bool { return r.ID == id }); i >= 0 {
+		return catalogue()[i], nil
 	}
 	guess := ""
 	if near := nearestRule(id); near != "" {
@@ -101,9 +106,9 @@ func FindRule(id string) (Rule, error) {
 }
 
 func ruleIDs() []string {
-	ids := make([]string, len(catalogue))
-	for i, r := range catalogue {
-		ids[i] = r.ID
+	var ids []string
+	for _, r := range catalogue() {
+		ids = append(ids, r.ID)
 	}
 	return ids
 }

@@ -87,7 +87,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 	}
 	run.Tool.Driver = sarifDriver{Name: "lull lint", Version: version, InformationURI: "https://github.com/lullgo/lull"}
 	index := map[string]int{}
-	for i, rule := range catalogue {
+	for i, rule := range catalogue() {
 		index[rule.ID] = i
 		s := sarifRule{
 			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},

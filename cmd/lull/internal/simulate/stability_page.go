@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -92,13 +93,11 @@ pre{background:#f4f5f7;padding:1rem;overflow:auto}
 </body></html>
 `))
 
-// facts are those of the page of a run.
+// facts are those of the page of a run. The runs of a map are of different lengths.
 func (m stabilityMap) facts() []string {
-	var facts []string
-	if m.scenario.Name != "" {
-		facts = append(facts, "scenario "+m.scenario.Name)
-	}
-	return append(facts, term.Counted(len(m.contenders), "contender"), fmt.Sprintf("seed %d", m.seed), term.Counted(m.runs(), "run"), cli.Version())
+	p := report.Page{Scenario: m.scenario, Seed: m.seed, Version: cli.Version()}
+	p.Scenario.Horizon = 0
+	return append(report.Facts(p, len(m.contenders)), term.Counted(m.runs(), "run"))
 }
 
 // writePage writes a page that needs nothing else.

@@ -101,7 +101,11 @@ func newView(p Page) view {
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	v.Contenders = contenders(p)
-	v.Facts = facts(p)
+	n := len(v.Contenders)
+	if p.Sweep != nil {
+		n = max(n, len(p.Sweep.Grids))
+	}
+	v.Facts = Facts(p, n)
 	v.Windows = windows(p.Scenario)
 	v.Verdict = newVerdict(p, v.Contenders)
 	v.Heat = newHeat(p.Sweep)
@@ -164,18 +168,14 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// facts returns the line below the title.
-func facts(p Page) []string {
+// Facts returns the parts of the line below the title.
+func Facts(p Page, contenders int) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
 		fs = append(fs, "scenario "+p.Scenario.Name)
 	}
-	n := len(p.Summaries)
-	if p.Sweep != nil {
-		n = max(n, len(p.Sweep.Grids))
-	}
-	if n > 0 {
-		fs = append(fs, term.Counted(n, "contender"))
+	if contenders > 0 {
+		fs = append(fs, term.Counted(contenders, "contender"))
 	}
 	if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
