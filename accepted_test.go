@@ -20,7 +20,7 @@ func TestRule08AcceptedStream(t *testing.T) {
 		timeout time.Duration
 		accept  bool
 		inside  bool // another call, made within the attempt, is accepted
-		want    breaker.State
+		want    breaker.CircuitState
 	}{
 		{"in a context of its own", time.Minute, true, false, breaker.Closed},
 		{"without timeouts", lull.NoTimeout, true, false, breaker.Closed},

@@ -63,7 +63,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 		if step := c.Attempt(0, nil); !step.Full {
 			t.Fatalf("there is room: %+v", step)
 		}
-		if step := c.Queue(0, place, nil); !step.Full || step.Wait != time.Second {
+		if step := c.JoinQueue(0, place, nil); !step.Full || step.Wait != time.Second {
 			t.Fatalf("in line: %+v", step)
 		}
 		first.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil)
@@ -183,7 +183,7 @@ func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	first.Attempt(0, nil)
 	c, _ := d.State().Start(0, engine.Spec{})
 	c.Attempt(0, nil)
-	if step := c.Queue(0, &bulkhead.Waiter{}, nil); !step.Full {
+	if step := c.JoinQueue(0, &bulkhead.Waiter{}, nil); !step.Full {
 		t.Fatalf("in line: %+v", step)
 	}
 	c.Stop(0, engine.Canceled, nil)

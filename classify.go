@@ -12,7 +12,7 @@ import (
 // called with nil, must be safe for concurrent use and should not block. For an error
 // that it does not know it returns what [Classify] makes of it. The zero Verdict means
 // that nothing is known of the error: the call ends, and the error is not lost. An
-// error that is an answer after all needs engine.Kind: KindSuccess.
+// error that is an answer after all needs engine.VerdictKind: KindSuccess.
 type Classifier func(error) Verdict
 
 // verdict returns d's verdict on an error of the operation.
@@ -39,7 +39,7 @@ func network(err error) Verdict {
 	return v
 }
 
-var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindUnclassified}
+var kindOf = [...]engine.VerdictKind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindUnclassified}
 
 // marked is an error of which the operation knows more than its type shows.
 type marked struct {

@@ -45,7 +45,7 @@ func TestACanceledContextThatIsNotTheCalls(t *testing.T) {
 
 // An answer that arrives is what it says, also if the time is over by then.
 func TestAnAnswerAtTheEndOfTheTime(t *testing.T) {
-	for _, kind := range []engine.Kind{lull.KindPermanent, lull.KindRateLimited, lull.KindOverloaded} {
+	for _, kind := range []engine.VerdictKind{lull.KindPermanent, lull.KindRateLimited, lull.KindOverloaded} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Attempts: 1}, lull.WithClassifier(func(error) lull.Verdict {
 				return lull.Verdict{Kind: kind, Code: "answer"}

@@ -290,7 +290,7 @@ func TestTheZeroCall(t *testing.T) {
 	w := &bulkhead.Waiter{}
 	for name, step := range map[string]engine.Step{
 		"Attempt":    c.Attempt(1, nil),
-		"Queue":      c.Queue(1, w, nil),
+		"Queue":      c.JoinQueue(1, w, nil),
 		"LeaveQueue": c.LeaveQueue(1, w, engine.Limited, nil),
 		"Next":       c.Next(1, lull.Verdict{Kind: lull.KindTransient}, nil),
 		"Stop":       c.Stop(1, engine.Canceled, nil),

@@ -305,7 +305,7 @@ func (r *run) queue(now time.Duration) (engine.Step, time.Duration) {
 	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
-	step := c.Queue(now, place, random)
+	step := c.JoinQueue(now, place, random)
 	if !step.Full {
 		return step, now
 	}

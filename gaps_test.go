@@ -152,7 +152,7 @@ func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
 	a, b := lull.Transient(errors.New("a")), lull.Permanent(errors.New("b"))
 	for _, c := range []struct {
 		err  error
-		want engine.Kind
+		want engine.VerdictKind
 	}{{errors.Join(a, b), lull.KindTransient}, {errors.Join(b, a), lull.KindPermanent}, {errors.Join(errBlip, b, a), lull.KindPermanent}, {errors.Join(errBlip, a), lull.KindTransient}} {
 		if got := lull.Classify(c.err).Kind; got != c.want {
 			t.Errorf("%q is %v, want %v", c.err, got, c.want)

@@ -197,7 +197,7 @@ func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 		p := hedging(2)
 		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1}
 		d := newDependency(t, p, lull.WithObserver(new(kinds)))
-		for i, want := range []breaker.State{breaker.Closed, breaker.Open} {
+		for i, want := range []breaker.CircuitState{breaker.Closed, breaker.Open} {
 			blip := lull.Transient(errBlip)
 			s := newScript(part{30 * ms, blip}, part{5 * ms, blip})
 			lull.DoHedged(t.Context(), d, s.play)

@@ -132,7 +132,7 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, RateLimitedBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	d := newDependency(t, p)
 	worst := time.Duration(0)
-	for _, kind := range []engine.Kind{lull.KindTransient, lull.KindRateLimited} {
+	for _, kind := range []engine.VerdictKind{lull.KindTransient, lull.KindRateLimited} {
 		for _, hint := range []time.Duration{0, time.Millisecond, time.Second} {
 			now := time.Duration(0)
 			c, _ := d.State().Start(now, engine.Spec{})

@@ -23,7 +23,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 	const rate, usual, horizon = 600, 100 * time.Millisecond, 5 * time.Minute
 	type end struct {
 		at  time.Duration
-		tok Token
+		tok Ticket
 	}
 	for _, c := range []struct {
 		errors   float64
@@ -67,7 +67,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 func TestBiasAFewThatEndAtAnotherTime(t *testing.T) {
 	for _, c := range []struct {
 		config      Config
-		late, early Outcome
+		late, early Evidence
 		windows     time.Duration // which the late ones take
 	}{
 		{rated(Config{}), Failure, Success, 1},

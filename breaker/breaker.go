@@ -18,7 +18,7 @@ import (
 type Breaker struct {
 	*rules // shared by all breakers of a plan; nil when the breaker is off
 
-	// word is generation<<stateBits | State, and zero when the breaker is off.
+	// word is generation<<stateBits | CircuitState, and zero when the breaker is off.
 	// It is written under mu.
 	word atomic.Uint64
 	// gate spares refused calls the lock: a breaker that is not closed refuses
@@ -53,9 +53,9 @@ const (
 	stateMask = 1<<stateBits - 1
 )
 
-// A Token stands for one admitted call, from Start to Done. The zero Token is
+// A Ticket stands for one admitted call, from Start to Done. The zero Ticket is
 // that of a call which the breaker does not count; Done ignores it.
-type Token struct {
+type Ticket struct {
 	start time.Duration
 	gen   uint32
 	probe uint32 // zero: no probe
@@ -63,7 +63,7 @@ type Token struct {
 
 // Probe reports whether the call is one on which a half-open breaker's next state
 // depends.
-func (t Token) Probe() bool { return t.probe != 0 }
+func (t Ticket) Probe() bool { return t.probe != 0 }
 
 // Fresh is the token of a call that started at start, unasked, because its breaker
 // had not been made yet. It is for those who make a breaker at the first failure,
@@ -71,28 +71,28 @@ func (t Token) Probe() bool { return t.probe != 0 }
 // before then, those that fail and those that succeed, are reported with such a
 // token. They count like calls that a breaker admitted before its first change of
 // state, and like those no more after it.
-func Fresh(start time.Duration) Token { return Token{start: start, gen: 1} }
+func Fresh(start time.Duration) Ticket { return Ticket{start: start, gen: 1} }
 
 // Start asks whether a call may start at now. If so, the call must be reported
 // with Done, in whatever way it ends. If not, there is nothing to report.
-func (b *Breaker) Start(now time.Duration) (Token, bool) {
+func (b *Breaker) Start(now time.Duration) (Ticket, bool) {
 	w := b.word.Load()
 	if w&stateMask != uint64(Closed) {
 		return b.startGuarded(now, w, false)
 	}
 	if w == 0 {
-		return Token{}, true
+		return Ticket{}, true
 	}
 	if b.counting {
 		b.countStart(now)
 	}
-	return Token{start: now, gen: generation(w)}, true
+	return Ticket{start: now, gen: generation(w)}, true
 }
 
 // StartStream is Start for a call that may stay silent for as long as it likes once it was
 // accepted, such as a stream of events: see Accepted. As a probe it has a place beside
 // Config.Probes other calls, and keeps none of them out.
-func (b *Breaker) StartStream(now time.Duration) (Token, bool) {
+func (b *Breaker) StartStream(now time.Duration) (Ticket, bool) {
 	if w := b.word.Load(); w&stateMask != uint64(Closed) {
 		return b.startGuarded(now, w, true)
 	}
@@ -106,7 +106,7 @@ func (b *Breaker) countStart(now time.Duration) {
 }
 
 // startGuarded is Start for a breaker that is open or half-open.
-func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token, bool) {
+func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Ticket, bool) {
 	if int64(now) < b.gate.Load() {
 		return b.refuse(now, w)
 	}
@@ -134,21 +134,21 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token,
 	return b.refuse(now, w)
 }
 
-func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
+func (b *Breaker) refuse(now time.Duration, w uint64) (Ticket, bool) {
 	if !b.metricsOnly {
 		return b.sample(now)
 	}
 	if b.counting {
 		b.countStart(now)
 	}
-	return Token{start: now, gen: generation(w)}, true
+	return Ticket{start: now, gen: generation(w)}, true
 }
 
 // Done reports how the call that got t ended. It is ignored when the breaker
 // has changed its state since: what was learnt before shows nothing about after.
 // A number is drawn from rnd (64 random bits) only to spread an open time;
 // nil stands for the middle of every range.
-func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64) {
+func (b *Breaker) Done(now time.Duration, t Ticket, o Evidence, rnd func() uint64) {
 	b.DoneUsually(now, t, o, 0, rnd)
 }
 
@@ -156,7 +156,7 @@ func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64)
 // if it does not. Where Config.ConsecutiveFor is not set, a row of failures that took less must
 // have lasted for twice as long to open the breaker: until then, calls that started before it
 // may still succeed.
-func (b *Breaker) DoneUsually(now time.Duration, t Token, o Outcome, usual time.Duration, rnd func() uint64) {
+func (b *Breaker) DoneUsually(now time.Duration, t Ticket, o Evidence, usual time.Duration, rnd func() uint64) {
 	w := b.word.Load()
 	if t.probe == sampled {
 		b.doneSample(now, t, o)
@@ -177,11 +177,11 @@ func (b *Breaker) DoneUsually(now time.Duration, t Token, o Outcome, usual time.
 			return
 		}
 	}
-	b.done(now, t, o, State(w&stateMask), usual, rnd)
+	b.done(now, t, o, CircuitState(w&stateMask), usual, rnd)
 }
 
 // done counts what must be counted at the end of a call, and judges it.
-func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, usual time.Duration, rnd func() uint64) {
+func (b *Breaker) done(now time.Duration, t Ticket, o Evidence, s CircuitState, usual time.Duration, rnd func() uint64) {
 	if o != Success && o != Failure {
 		b.forget(now, t)
 		return
@@ -203,7 +203,7 @@ func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, usual tim
 
 // State is the state at now. An open breaker whose time has passed is half-open,
 // though it makes that change only when a call comes.
-func (b *Breaker) State(now time.Duration) State {
+func (b *Breaker) State(now time.Duration) CircuitState {
 	s, _ := b.peek(now)
 	return s
 }

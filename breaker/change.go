@@ -7,12 +7,12 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// State decides what a breaker does with the next call.
-type State uint8
+// CircuitState decides what a breaker does with the next call.
+type CircuitState uint8
 
 const (
 	// Closed: calls pass.
-	Closed State = iota
+	Closed CircuitState = iota
 	// Open: calls are refused.
 	Open
 	// HalfOpen: a few probes pass, other calls are refused.
@@ -29,23 +29,23 @@ var (
 )
 
 // String is "closed", "open" or "half-open".
-func (s State) String() string { return choice.Name("unknown", stateNames, s) }
+func (s CircuitState) String() string { return choice.Name("unknown", stateNames, s) }
 
-// MarshalText is String, for a State that is one.
-func (s State) MarshalText() ([]byte, error) { return choice.Marshal("State", stateNames, s) }
+// MarshalText is String, for a CircuitState that is one.
+func (s CircuitState) MarshalText() ([]byte, error) { return choice.Marshal("State", stateNames, s) }
 
 // UnmarshalText takes what MarshalText gives, in any case. The error names the text and what
 // is allowed.
-func (s *State) UnmarshalText(text []byte) error {
+func (s *CircuitState) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("State", stateNames, s, text)
 }
 
-// Outcome is what the end of a call shows about the dependency.
-type Outcome uint8
+// Evidence is what the end of a call shows about the dependency.
+type Evidence uint8
 
 const (
 	// Success counts in the dependency's favour.
-	Success Outcome = iota
+	Success Evidence = iota
 	// Failure counts against it.
 	Failure
 	// Neutral shows nothing of it: the caller went away, or the call was
@@ -55,14 +55,14 @@ const (
 )
 
 // String is "success", "failure" or "neutral".
-func (o Outcome) String() string { return choice.Name("unknown", outcomeNames, o) }
+func (o Evidence) String() string { return choice.Name("unknown", outcomeNames, o) }
 
-// Reason is why a breaker changed its state.
-type Reason uint8
+// ChangeReason is why a breaker changed its state.
+type ChangeReason uint8
 
 const (
 	// FailureRate: the share of failed calls reached Config.FailureRate.
-	FailureRate Reason = iota
+	FailureRate ChangeReason = iota
 	// Consecutive: Config.Consecutive failures in a row.
 	Consecutive
 	// SlowRate: the share of slow calls reached Config.SlowRate.
@@ -80,12 +80,12 @@ const (
 )
 
 // String is the reason in lower case, such as "failure rate".
-func (r Reason) String() string { return choice.Name("unknown", reasonNames, r) }
+func (r ChangeReason) String() string { return choice.Name("unknown", reasonNames, r) }
 
 // A Change is one transition, as listeners hear of it.
 type Change struct {
-	From, To State
-	Reason   Reason
+	From, To CircuitState
+	Reason   ChangeReason
 	// At is when it took effect. A probe that timed out did so at that moment,
 	// though it is noticed only when the next call comes.
 	At time.Duration

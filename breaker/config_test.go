@@ -74,9 +74,9 @@ func TestPristine(t *testing.T) {
 func TestTokenOfNothing(t *testing.T) {
 	b := must(t, rated(first(Config{MinCalls: 1})))
 	for range 100 {
-		b.Done(0, Token{}, Failure, nil)
+		b.Done(0, Ticket{}, Failure, nil)
 	}
-	if s := b.State(0); s != Closed || (Token{}).Probe() {
+	if s := b.State(0); s != Closed || (Ticket{}).Probe() {
 		t.Errorf("zero tokens: %v", s)
 	}
 	var off Breaker
@@ -102,7 +102,7 @@ func FuzzNothingPanics(f *testing.F) {
 			}
 			return
 		}
-		var toks []Token
+		var toks []Ticket
 		now := time.Duration(0)
 		for _, op := range ops {
 			switch op % 16 {
@@ -126,7 +126,7 @@ func FuzzNothingPanics(f *testing.F) {
 				}
 			default:
 				if len(toks) > 0 {
-					b.Done(now, toks[0], Outcome(op%4), func() uint64 { return uint64(op) << 56 })
+					b.Done(now, toks[0], Evidence(op%4), func() uint64 { return uint64(op) << 56 })
 					toks = toks[1:]
 				}
 			}

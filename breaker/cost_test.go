@@ -16,7 +16,7 @@ func TestCostNoAllocations(t *testing.T) {
 	for name, c := range map[string]Config{"default": never, "all rules": allRule} {
 		b := must(t, c)
 		var now time.Duration
-		for _, o := range []Outcome{Success, Neutral, Failure} {
+		for _, o := range []Evidence{Success, Neutral, Failure} {
 			round := func() {
 				now += time.Millisecond
 				tok, ok := b.Start(now)
@@ -56,7 +56,7 @@ func TestCostNoAllocationsInAnOutage(t *testing.T) {
 }
 
 func TestCostMemory(t *testing.T) {
-	if n := unsafe.Sizeof(Token{}); n > 16 {
+	if n := unsafe.Sizeof(Ticket{}); n > 16 {
 		t.Errorf("a Token takes %d bytes, want 16 at most", n)
 	}
 	if n := unsafe.Sizeof(Breaker{}); n > 144 {
@@ -94,14 +94,14 @@ func TestCostMemory(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	for name, c := range map[string]struct {
 		Config
-		Outcome
+		Evidence
 	}{
 		"success": {Config{}, Success}, "success, all rules": {allRule, Success}, "success, share rule": {Config{FailureRate: 0.5}, Success},
 		"failure": {never, Failure}, "failure, all rules": {allRule, Failure},
 	} {
 		call := func(k *Breaker, now time.Duration) {
 			t, _ := k.Start(now)
-			k.Done(now+50, t, c.Outcome, nil)
+			k.Done(now+50, t, c.Evidence, nil)
 		}
 		b.Run(name, func(b *testing.B) {
 			k := must(b, c.Config)

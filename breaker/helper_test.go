@@ -40,10 +40,10 @@ func first(c Config) Config {
 
 // flights are calls under way that all take the same time, in the order of their
 // starts.
-type flights []Token
+type flights []Ticket
 
 // land reports those that have taken so long by now.
-func (f *flights) land(b *Breaker, now, so time.Duration, o Outcome) {
+func (f *flights) land(b *Breaker, now, so time.Duration, o Evidence) {
 	for len(*f) > 0 && (*f)[0].start+so <= now {
 		b.Done(now, (*f)[0], o, nil)
 		*f = (*f)[1:]

@@ -23,7 +23,7 @@ func TestInherit(t *testing.T) {
 		name    string
 		from    *Breaker
 		to      Config
-		state   State // at 3 s
+		state   CircuitState // at 3 s
 		retryAt time.Duration
 	}{
 		{"closed", from(func(*Breaker) {}), Config{}, Closed, 3 * s},

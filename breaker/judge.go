@@ -9,19 +9,19 @@ import (
 // A verdict is what the end of a call means for the state of a closed breaker.
 type verdict struct {
 	opens       bool
-	reason      Reason
+	reason      ChangeReason
 	part, whole int64         // the figures that it rests on
 	from        time.Duration // beginning of the streak, if that is the reason
 	took        time.Duration // the call
 }
 
-func (v *verdict) open(why Reason, part, whole int64) {
+func (v *verdict) open(why ChangeReason, part, whole int64) {
 	v.opens, v.reason, v.part, v.whole = true, why, part, whole
 }
 
 // judgeRates counts the call among the failed and the slow ones of its cohort,
 // and judges the shares that they have reached.
-func (b *Breaker) judgeRates(now time.Duration, t Token, o Outcome, v *verdict) {
+func (b *Breaker) judgeRates(now time.Duration, t Ticket, o Evidence, v *verdict) {
 	c := b.cohorts()
 	if b.tooSlow(v.took) {
 		part, whole := b.share(c, &c.slow, now, t.start)
@@ -40,7 +40,7 @@ func (b *Breaker) judgeRates(now time.Duration, t Token, o Outcome, v *verdict) 
 func (b *Breaker) tooSlow(took time.Duration) bool { return b.slow != 0 && took > b.slowCall }
 
 // judgeStreak counts a failure in the row, and judges its number and length.
-func (b *Breaker) judgeStreak(now time.Duration, t Token, usual time.Duration, v *verdict) {
+func (b *Breaker) judgeStreak(now time.Duration, t Ticket, usual time.Duration, v *verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.word.Load() != closedIn(t.gen) {
@@ -82,7 +82,7 @@ func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
 }
 
 // forget takes back a call that shows nothing.
-func (b *Breaker) forget(now time.Duration, t Token) {
+func (b *Breaker) forget(now time.Duration, t Ticket) {
 	if !b.counting {
 		return
 	}

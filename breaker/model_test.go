@@ -19,7 +19,7 @@ type model struct {
 	share *big.Rat
 	slow  *big.Rat
 
-	state    State
+	state    CircuitState
 	gen      int
 	until    time.Duration
 	forced   bool
@@ -40,7 +40,7 @@ type model struct {
 }
 
 type modelCall struct {
-	tok                    Token
+	tok                    Ticket
 	gen                    int
 	probe                  bool
 	sampleOf               int // the outage that it is a sample of; 0: none
@@ -52,7 +52,7 @@ const none = -1
 
 func (m *model) slotOf(t time.Duration) int { return int(t / (m.c.Window / 8)) }
 
-func (m *model) change(to State, why Reason, at time.Duration, calls, failures int) {
+func (m *model) change(to CircuitState, why ChangeReason, at time.Duration, calls, failures int) {
 	m.changes = append(m.changes, Change{From: m.state, To: to, Reason: why, At: at,
 		Calls: int64(calls), Failures: int64(failures), MetricsOnly: m.c.MetricsOnly})
 	if m.state == Closed {
@@ -139,7 +139,7 @@ func (m *model) reached(share *big.Rat, part, whole int) bool {
 		big.NewRat(int64(part), int64(whole)).Cmp(share) >= 0
 }
 
-func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() time.Duration) {
+func (m *model) done(now time.Duration, c *modelCall, o Evidence, chosen func() time.Duration) {
 	took := max(0, now-c.start)
 	tooSlow := m.slow != nil && now-c.start > m.c.SlowCall
 	if c.sampleOf != 0 {
@@ -193,7 +193,7 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 		}
 		return
 	}
-	trip := func(why Reason, part, whole int) {
+	trip := func(why ChangeReason, part, whole int) {
 		if m.state != Closed || m.forced {
 			return
 		}
@@ -257,7 +257,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	const steps = 4000
 	runs := seed.Runs(30)
-	seen := map[Reason]int{}
+	seen := map[ChangeReason]int{}
 	for seed := range uint64(runs) {
 		runModel(t, seed, steps, seen)
 		if t.Failed() {
@@ -272,7 +272,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
+func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	rates := []struct {
 		f float64
@@ -377,7 +377,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			}
 		case n < 960 && len(reported) > 0: // a probe reported twice
 			call := reported[len(reported)-1-r.IntN(min(3, len(reported)))]
-			o := Outcome(r.IntN(3))
+			o := Evidence(r.IntN(3))
 			b.Done(now, call.tok, o, r.Uint64)
 			m.done(now, call, o, chosen)
 		case n == 960:

@@ -6,7 +6,7 @@ import (
 )
 
 func TestPlanMakesBreakersApart(t *testing.T) {
-	var all, own []State
+	var all, own []CircuitState
 	p, err := Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) })
 	if err != nil {
 		t.Fatal(err)
@@ -20,10 +20,10 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 	}
 	two.ForceOpen(0)
 	two.ForceClosed(0)
-	if want := []State{Open, Open, Closed}; !slices.Equal(all, want) {
+	if want := []CircuitState{Open, Open, Closed}; !slices.Equal(all, want) {
 		t.Errorf("the plan's listener heard %v, want %v", all, want)
 	}
-	if want := []State{Open}; !slices.Equal(own, want) {
+	if want := []CircuitState{Open}; !slices.Equal(own, want) {
 		t.Errorf("the breaker's listener heard %v, want %v", own, want)
 	}
 }

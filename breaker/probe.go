@@ -9,18 +9,18 @@ import (
 )
 
 // admit lets a probe start. The lock is held and there is a place.
-func (b *Breaker) admit(now time.Duration, stream bool) Token {
+func (b *Breaker) admit(now time.Duration, stream bool) Ticket {
 	b.lastProbe++
 	if b.lastProbe == 0 {
 		b.lastProbe = 1
 	}
 	b.out.add(probe{id: b.lastProbe, stream: stream, since: now})
 	b.setGate()
-	return Token{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
+	return Ticket{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
 
 // releaseProbe frees the place of a probe that is not made.
-func (b *Breaker) releaseProbe(t Token) {
+func (b *Breaker) releaseProbe(t Ticket) {
 	b.mu.Lock()
 	defer b.unlock()
 	if t.gen != generation(b.word.Load()) {
@@ -36,7 +36,7 @@ func (b *Breaker) releaseProbe(t Token) {
 // success. Nothing better can be known of a call that is silent by design; a call that
 // ends has a place beside it all the time, and decides earlier. What such a call takes
 // until it is answered is not compared with Config.SlowCall. It is ignored after Done.
-func (b *Breaker) Accepted(now time.Duration, t Token) {
+func (b *Breaker) Accepted(now time.Duration, t Ticket) {
 	if t.probe == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (b *Breaker) setGate() {
 // was not reported opens the breaker (ProbeTimedOut). Those that were accepted count as
 // successes, which may close it (ProbesSucceeded). Successes counts them up to then. The
 // lock is held.
-func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, successes int64, due bool) {
+func (b *Breaker) overdue(now time.Duration) (at time.Duration, what ChangeReason, successes int64, due bool) {
 	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {
 		return 0, 0, 0, false
 	}
@@ -82,7 +82,7 @@ func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, suc
 	return 0, 0, 0, false
 }
 
-func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() uint64) {
+func (b *Breaker) doneProbe(now time.Duration, t Ticket, o Evidence, rnd func() uint64) {
 	took := saturating.Since(t.start, now)
 	slow := o == Success && b.tooSlow(took)
 	var random uint64

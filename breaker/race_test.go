@@ -95,7 +95,7 @@ func TestRaceCountsAddUp(t *testing.T) {
 			for i := range rounds {
 				now := time.Duration(i) * 100 * time.Microsecond
 				tok, _ := b.Start(now)
-				b.Done(now, tok, Outcome(i%3), nil) // a third of each
+				b.Done(now, tok, Evidence(i%3), nil) // a third of each
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // run makes n calls at now, one after the other, that end at once.
-func run(b *Breaker, now time.Duration, n int, o Outcome) (admitted int) {
+func run(b *Breaker, now time.Duration, n int, o Evidence) (admitted int) {
 	for range n {
 		if tok, ok := b.Start(now); ok {
 			b.Done(now, tok, o, nil)
@@ -33,7 +33,7 @@ func opened(t *testing.T, c Config, listeners ...func(Change)) (*Breaker, time.D
 }
 
 // probeNow takes a token at a moment at which one is due.
-func probeNow(t *testing.T, b *Breaker, now time.Duration) Token {
+func probeNow(t *testing.T, b *Breaker, now time.Duration) Ticket {
 	t.Helper()
 	tok, ok := b.Start(now)
 	if !ok || !tok.Probe() {
@@ -77,7 +77,7 @@ func TestRule08Breaker(t *testing.T) {
 			if n := run(b, at-1, 10, Success); n != 0 {
 				t.Errorf("%d calls admitted while open", n)
 			}
-			var toks []Token
+			var toks []Ticket
 			for range 10 {
 				if tok, ok := b.Start(at); ok {
 					toks = append(toks, tok)
@@ -232,7 +232,7 @@ func TestRule08Breaker(t *testing.T) {
 				t.Fatalf("after a neutral probe: %v, want half-open", s)
 			}
 		}
-		b.Done(at, probeNow(t, b, at), Outcome(77), nil)
+		b.Done(at, probeNow(t, b, at), Evidence(77), nil)
 		if s := b.State(at); s != HalfOpen {
 			t.Errorf("after a probe with an unknown outcome: %v, want half-open", s)
 		}
@@ -296,7 +296,7 @@ func testThresholds(t *testing.T) {
 	for _, c := range []struct {
 		rate                 float64
 		min, failures, calls int
-		want                 State
+		want                 CircuitState
 	}{
 		{0.5, 200, 99, 200, Closed}, // 49.5 %
 		{0.5, 200, 100, 200, Open},
@@ -318,7 +318,7 @@ func testThresholds(t *testing.T) {
 		{0, 1, 1000, 1000, Closed},
 	} {
 		b := must(t, Config{Consecutive: -1, FailureRate: c.rate, MinCalls: c.min, OpenFor: openFor})
-		toks := make([]Token, c.calls)
+		toks := make([]Ticket, c.calls)
 		for i := range toks {
 			toks[i], _ = b.Start(time.Duration(i)) // all before the first failure
 		}
@@ -332,13 +332,13 @@ func testThresholds(t *testing.T) {
 	for _, c := range []struct {
 		slow, calls int
 		took        time.Duration
-		want        State
+		want        CircuitState
 	}{
 		{10, 20, time.Second + 1, Open}, {9, 20, time.Second + 1, Closed}, {20, 20, time.Second, Closed}, {19, 19, time.Minute, Closed},
 	} {
-		for _, o := range []Outcome{Success, Failure} {
+		for _, o := range []Evidence{Success, Failure} {
 			b := must(t, Config{Consecutive: -1, SlowRate: 0.5, SlowCall: time.Second})
-			toks := make([]Token, c.calls)
+			toks := make([]Ticket, c.calls)
 			for i := range toks {
 				toks[i], _ = b.Start(0)
 			}

@@ -15,17 +15,17 @@ const sampleCalls = 16
 const sampled = math.MaxUint32
 
 // sample lets a call pass as a sample, if one is due.
-func (b *Breaker) sample(now time.Duration) (Token, bool) {
+func (b *Breaker) sample(now time.Duration) (Ticket, bool) {
 	if int64(now) < b.sampleAt.Load() {
-		return Token{}, false
+		return Ticket{}, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.forced || b.state() == Closed || int64(now) < b.sampleAt.Load() {
-		return Token{}, false
+		return Ticket{}, false
 	}
 	b.setSample(now)
-	return Token{start: now, gen: b.downGen, probe: sampled}, true
+	return Ticket{start: now, gen: b.downGen, probe: sampled}, true
 }
 
 // setSample sets when the next sample may pass. The lock is held.
@@ -38,7 +38,7 @@ func (b *Breaker) setSample(now time.Duration) {
 }
 
 // doneSample is Done for a sample. Its success is that of a probe. Its failure changes nothing.
-func (b *Breaker) doneSample(now time.Duration, t Token, o Outcome) {
+func (b *Breaker) doneSample(now time.Duration, t Ticket, o Evidence) {
 	if o != Success {
 		return
 	}

@@ -7,10 +7,10 @@ import (
 
 // hang has a breaker guard calls that come ten a second and hang for ten seconds, from zero to
 // the given time.
-func hang(t *testing.T, b *Breaker, until time.Duration) (passed []time.Duration, tokens []Token) {
+func hang(t *testing.T, b *Breaker, until time.Duration) (passed []time.Duration, tokens []Ticket) {
 	t.Helper()
 	type call struct {
-		token Token
+		token Ticket
 		ends  time.Duration
 	}
 	var flying []call

@@ -24,7 +24,7 @@ func TestStreakThresholds(t *testing.T) {
 		name  string
 		cfg   Config
 		fails []time.Duration // when the failures end
-		want  State
+		want  CircuitState
 	}{
 		{"three over two seconds", Config{}, []time.Duration{0, s, 2 * s}, Open},
 		{"three over a little less", Config{}, []time.Duration{0, s, 2*s - 1}, Closed},
@@ -63,7 +63,7 @@ func TestStreakOfARelapse(t *testing.T) {
 		cfg         Config
 		failures    int           // nine, if zero
 		after, last time.Duration // from the closing to the first failure, and on to the last
-		want        State
+		want        CircuitState
 		probe       time.Duration // how long it took
 	}{
 		{name: "at once", last: 200 * ms, want: Open},
@@ -120,7 +120,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 		var early, late []Change
 		b := must(t, c, func(c Change) { early = append(early, c) })
 		var lazy *Breaker
-		type pair struct{ b, lazy Token }
+		type pair struct{ b, lazy Ticket }
 		var flying []pair
 		var now time.Duration
 		for range 500 {
@@ -141,7 +141,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 				i := r.IntN(len(flying))
 				p := flying[i]
 				flying = slices.Delete(flying, i, i+1)
-				o := Outcome(r.IntN(3))
+				o := Evidence(r.IntN(3))
 				if lazy == nil && o == Failure {
 					lazy = must(t, c, func(c Change) { late = append(late, c) })
 				}
@@ -190,7 +190,7 @@ func TestGenerationsComeRound(t *testing.T) {
 			}
 			b.Done(at, probeNow(t, b, at), Success, nil)
 			b.Done(at, stale, Failure, nil)
-			b.Done(at, Token{}, Failure, nil)
+			b.Done(at, Ticket{}, Failure, nil)
 			if s := b.State(at); s != Closed {
 				t.Errorf("%d before the turn: after a success and stale failures %v, want closed", before, s)
 			}

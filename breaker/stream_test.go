@@ -10,7 +10,7 @@ import (
 func TestRule08StreamsAsProbes(t *testing.T) {
 	const wait = 7 * time.Second
 	config := first(Config{ProbeTimeout: wait})
-	silent := func(t *testing.T, c Config) (*Breaker, time.Duration, Token) {
+	silent := func(t *testing.T, c Config) (*Breaker, time.Duration, Ticket) {
 		b, at := opened(t, c)
 		tok, ok := b.StartStream(at)
 		if !ok || !tok.Probe() {
@@ -19,7 +19,7 @@ func TestRule08StreamsAsProbes(t *testing.T) {
 		b.Accepted(at, tok)
 		return b, at, tok
 	}
-	state := func(t *testing.T, b *Breaker, now time.Duration, want State) {
+	state := func(t *testing.T, b *Breaker, now time.Duration, want CircuitState) {
 		t.Helper()
 		if s := b.State(now); s != want {
 			t.Errorf("at %v: %v, want %v", now, s, want)

@@ -71,9 +71,9 @@ func (r *rules) doubled(n uint8) time.Duration {
 
 // peek is the state at now and, if that is Open, when it ends: what settle would
 // make of the breaker, without doing it.
-func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
+func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 	w := b.word.Load()
-	if State(w&stateMask) == Closed || b.metricsOnly {
+	if CircuitState(w&stateMask) == Closed || b.metricsOnly {
 		return Closed, 0
 	}
 	b.mu.Lock()
@@ -93,13 +93,13 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 
 // What follows is called with mu held.
 
-func (b *Breaker) state() State { return State(b.word.Load() & stateMask) }
+func (b *Breaker) state() CircuitState { return CircuitState(b.word.Load() & stateMask) }
 
 // move goes over to another state and a new generation, in which no probe is out
 // yet, and queues the change for the listeners.
-func (b *Breaker) move(to State, c Change) {
+func (b *Breaker) move(to CircuitState, c Change) {
 	w := b.word.Load()
-	c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
+	c.From, c.To, c.MetricsOnly = CircuitState(w&stateMask), to, b.metricsOnly
 	if c.From == Closed {
 		b.turnedAt = c.At
 		b.downGen = generation(w) + 1
@@ -110,7 +110,7 @@ func (b *Breaker) move(to State, c Change) {
 	b.successes = 0
 	gen := generation(w) + 1
 	if gen == 0 {
-		gen = 1 // zero is that of the zero Token
+		gen = 1 // zero is that of the zero Ticket
 	}
 	b.word.Store(uint64(gen)<<stateBits | uint64(to))
 }
@@ -143,7 +143,7 @@ func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
 }
 
 // close begins a new count, because of a probe that took so long.
-func (b *Breaker) close(now, took time.Duration, why Reason, calls int64) {
+func (b *Breaker) close(now, took time.Duration, why ChangeReason, calls int64) {
 	if c := b.counted.Load(); c != nil {
 		c.started.Reset()
 		c.failed.reset()

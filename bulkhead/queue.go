@@ -8,12 +8,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Outcome is the result of Join for a caller.
-type Outcome uint8
+// JoinResult is the result of Join for a caller.
+type JoinResult uint8
 
 const (
 	// Admitted: the caller has a permit and owes a Release.
-	Admitted Outcome = iota
+	Admitted JoinResult = iota
 	// Queued: the caller waits. Its Admit is called when it gets a permit; until
 	// then it may Leave, and should when its Deadline passes.
 	Queued
@@ -24,7 +24,7 @@ const (
 var outcomeNames = [...]string{"admitted", "queued", "refused"}
 
 // String is the outcome in lower case, such as "admitted".
-func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o JoinResult) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // A Waiter is one caller's place in the queue of one Limiter. It may be used
 // again once it waits no longer, but must not be copied or changed while it does.
@@ -59,7 +59,7 @@ type queue struct {
 // the Config allows it. It does not block: a caller that waits is Queued, and w
 // holds its place. A w that waits already stays where it is. With a nil w nobody
 // is Queued.
-func (l *Limiter) Join(now time.Duration, w *Waiter) Outcome {
+func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	if w == nil || l.maxWait <= 0 {
 		if l.TryAcquire() {
 			return Admitted

@@ -61,7 +61,7 @@ type Dependency struct {
 type Operation struct {
 	Name string
 	// Idempotent: carrying it out twice is the same as once.
-	Idempotent Answer
+	Idempotent YesNo
 	// Keyed: each call carries an idempotency key that the server heeds, so that the operation may
 	// be repeated even if it is not idempotent.
 	Keyed bool
@@ -84,7 +84,7 @@ type Service struct {
 	// the interceptors of lullgrpc, a queue.Consumer), or any other. With lull's, the retries of
 	// several layers add up; with others they multiply (see engine.NestedRetries). Zero:
 	// OtherServer.
-	Server Server
+	Server ServerKind
 
 	// Handler is the longest time that the handling of one message may take, in a consumer of a
 	// queue. Zero: it is no consumer, or the time is not known.
@@ -209,12 +209,12 @@ func (d Dependency) Operation(name string) (Operation, bool) {
 	return d.Operations[i], true
 }
 
-// An Answer is yes, no, or not given.
-type Answer uint8
+// A YesNo is yes, no, or not given.
+type YesNo uint8
 
 // The answers. The zero value is Unsaid.
 const (
-	Unsaid Answer = iota
+	Unsaid YesNo = iota
 	No
 	Yes
 )
@@ -222,14 +222,14 @@ const (
 var answerNames = [...]string{"unsaid", "false", "true"}
 
 // String returns the answer as in a file: "true" or "false". "unsaid" cannot be written.
-func (a Answer) String() string { return choice.Name("answer", answerNames[:], a) }
+func (a YesNo) String() string { return choice.Name("answer", answerNames[:], a) }
 
-// Server is the kind of server that a service has.
-type Server uint8
+// ServerKind is the kind of server that a service has.
+type ServerKind uint8
 
 const (
 	// OtherServer: any server that does not understand the headers of lull's clients.
-	OtherServer Server = iota
+	OtherServer ServerKind = iota
 	// LullServer: it knows which attempt of its caller a request is, and its own calls take that
 	// into account. When one of those has failed for good it answers with its own failure and
 	// "don't retry". Its handlers pass on the context of their request.
@@ -240,6 +240,6 @@ const (
 var serverNames = [servers]string{"other", "lull"}
 
 // String returns the server as in a file: "other" or "lull".
-func (s Server) String() string { return choice.Name("server", serverNames[:], s) }
+func (s ServerKind) String() string { return choice.Name("server", serverNames[:], s) }
 
 const allowedName = "names of 1 to 100 printable characters, none of them a space at an end"

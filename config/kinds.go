@@ -13,8 +13,8 @@ func init() {
 	codec.Register(codec.Kinds{
 		Keyed: []reflect.Type{reflect.TypeFor[Dependency](), reflect.TypeFor[Operation](), reflect.TypeFor[Service]()},
 		Custom: map[reflect.Type]codec.Custom{
-			reflect.TypeFor[Edge]():   {Read: readEdge, Write: writeEdge},
-			reflect.TypeFor[Answer](): {Words: answerNames[1:]},
+			reflect.TypeFor[Edge]():  {Read: readEdge, Write: writeEdge},
+			reflect.TypeFor[YesNo](): {Words: answerNames[1:]},
 		},
 	})
 }

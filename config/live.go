@@ -74,7 +74,7 @@ type Reload struct {
 	// missed: a policy is that of the last report, changed. Versions of the file that were replaced
 	// before they were looked at, or while a report was made, are not reported. There are none if the file has the same policies
 	// in other words, or only its facts have changed.
-	Changes []Change
+	Changes []PolicyChange
 	// Unused are the names of dependencies in the file that nothing in the program follows, sorted:
 	// probably misspelt, or no longer called.
 	Unused []string
@@ -83,8 +83,8 @@ type Reload struct {
 	Err error
 }
 
-// A Change is the change of one dependency.
-type Change struct {
+// A PolicyChange is the change of one dependency.
+type PolicyChange struct {
 	// Name is the name of the dependency; empty for what follows the defaults.
 	Name string
 	Kind ChangeKind
@@ -322,7 +322,7 @@ func (l *Live) apply(f *PolicyFile) Reload {
 		followed = append(followed, "") // a key may have the defaults
 	}
 	r := Reload{File: f, Changes: changes(old, f, followed), Unused: l.unused()}
-	changed := map[string]*Change{}
+	changed := map[string]*PolicyChange{}
 	for i := range r.Changes {
 		if c := &r.Changes[i]; c.Before != c.After {
 			changed[c.Name] = c
@@ -343,13 +343,13 @@ func (l *Live) apply(f *PolicyFile) Reload {
 
 // changes are the differences of f, sorted by name, for the dependencies of both files and for
 // those that are followed.
-func changes(old, f *PolicyFile, followed []string) []Change {
+func changes(old, f *PolicyFile, followed []string) []PolicyChange {
 	before, after := old.policies(), f.policies()
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)), followed)
 	slices.Sort(names)
-	var all []Change
+	var all []PolicyChange
 	for _, name := range slices.Compact(names) {
-		c := Change{Name: name, Before: old.Defaults.Policy, After: f.Defaults.Policy}
+		c := PolicyChange{Name: name, Before: old.Defaults.Policy, After: f.Defaults.Policy}
 		was, listed := before[name]
 		is, lists := after[name]
 		if listed {

@@ -168,7 +168,7 @@ func scalarSchema(t reflect.Type, f codec.Form) object {
 	switch {
 	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
 		return rangedSchema(t, f, bounds{})
-	case t == reflect.TypeFor[Answer](), t.Kind() == reflect.Bool:
+	case t == reflect.TypeFor[YesNo](), t.Kind() == reflect.Bool:
 		return object{"enum": []any{true, false, "true", "false"}}
 	case t.Kind() == reflect.Uint8:
 		names := codec.EnumNames(t)

@@ -85,7 +85,7 @@ type Call struct {
 	ended    bool     // for reason
 
 	receipt        budget.Receipt // of the last retry
-	token          breaker.Token
+	token          breaker.Ticket
 	pass           pass
 	looks          uint8 // that are left, of a retry that may be in a line: its waits, and one
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
@@ -199,7 +199,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // or they are never looked at
-		c.receipt, c.paidRetries, c.looks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.looks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Ticket{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -240,7 +240,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 }
 
 // start asks the breaker.
-func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Token, bool) {
+func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Ticket, bool) {
 	if stream {
 		return b.StartStream(now)
 	}
@@ -408,11 +408,11 @@ func (c *Call) limiter() *bulkhead.Limiter {
 // closed reports whether the breaker, if any, is closed.
 func (c *Call) closed(now time.Duration) bool { return c.s.mem.Load().closed(now) }
 
-// Queue waits in line for room under the concurrency limit, after Attempt returned
+// JoinQueue waits in line for room under the concurrency limit, after Attempt returned
 // Full. If the Step is neither Done nor Full the attempt has begun. If it is
 // Full, w is in line: w.Admit is called when its turn comes, and then Admitted
 // must be; after Step.Wait at the latest, LeaveQueue must be.
-func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
+func (c *Call) JoinQueue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
 	}
@@ -527,7 +527,7 @@ func (c *Call) release(now time.Duration) {
 }
 
 // report reports to the throttle how the attempt that it let pass has ended.
-func (c *Call) report(now time.Duration, o throttle.Outcome) {
+func (c *Call) report(now time.Duration, o throttle.Evidence) {
 	if c.pass != noPass {
 		c.pass = noPass
 		c.s.remember().throttle.Learn(now, o)
@@ -537,7 +537,7 @@ func (c *Call) report(now time.Duration, o throttle.Outcome) {
 // load returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
 // it is known to answer with was work taken on. A timeout that the caller chose is no sign
 // of load, nor is a failure of the caller's side.
-func load(v Verdict, shows evidence) throttle.Outcome {
+func load(v Verdict, shows evidence) throttle.Evidence {
 	if shows == cutShort || shows == nothing {
 		return throttle.Neutral
 	}
@@ -675,7 +675,7 @@ func (c *Call) inTime(m *memory, now time.Duration) {
 // without an attempt; a call that was asked to slow down in the end (429,
 // RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; a call whose
 // caller gave it less time than successes usually take; and one that failed on the caller's side.
-func (c *Call) outcome(r Reason) breaker.Outcome {
+func (c *Call) outcome(r Reason) breaker.Evidence {
 	switch {
 	case r == Success:
 		return breaker.Success

@@ -189,7 +189,7 @@ func (w *crowdWorker) fetch(now time.Duration, x crowdWorld, all []*crowdMessage
 		if len(come) >= n || m.out || m.gone || m.ready > now {
 			continue
 		}
-		d := engine.Delivery{Broker: engine.Broker{MaxDelay: time.Hour, FreeDefer: x.told, Losses: x.told}, Attempt: m.attempt, Seen: w.row[m]}
+		d := engine.Delivery{BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: time.Hour, FreeDefer: x.told, Losses: x.told}, Attempt: m.attempt, Seen: w.row[m]}
 		if x.told {
 			d.Lost, d.Crashes = m.lost, m.crashes
 		}

@@ -107,12 +107,12 @@ func FuzzCall(f *testing.F) {
 				case 2, 3, 4:
 					if step = c.Attempt(now, luck); step.Full && place == nil {
 						place = &bulkhead.Waiter{Admit: func() {}}
-						if step = c.Queue(now, place, luck); step.Full {
+						if step = c.JoinQueue(now, place, luck); step.Full {
 							step = c.LeaveQueue(now, place, lull.Reason(in.byte()%12), luck)
 						}
 					}
 				default:
-					v := lull.Verdict{Kind: engine.Kind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
+					v := lull.Verdict{Kind: engine.VerdictKind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
 					step = c.Next(now, v, luck)
 					if !step.Done && (step.Wait < 0 || v.Kind != lull.KindTransient && v.Kind != lull.KindRateLimited) {
 						t.Fatalf("after %+v the engine says %+v", v, step)

@@ -317,7 +317,7 @@ func FuzzHedgedCall(f *testing.F) {
 						begun++
 					}
 				default:
-					c.Ended(now, r, lull.Verdict{Kind: engine.Kind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}, luck)
+					c.Ended(now, r, lull.Verdict{Kind: engine.VerdictKind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}, luck)
 				}
 			}
 			for i := range racers {

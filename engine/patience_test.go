@@ -162,7 +162,7 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 // Rule 16: only a timeout may be the fault of those who waited so briefly. That the dependency
 // failed before their deadline is its own.
 func TestRule16AFailureBeforeAShortDeadlineCounts(t *testing.T) {
-	for code, want := range map[string]breaker.State{engine.CodeTimeout: breaker.Closed, "503": breaker.Open} {
+	for code, want := range map[string]breaker.CircuitState{engine.CodeTimeout: breaker.Closed, "503": breaker.Open} {
 		d := newDependency(t, engine.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1}})
 		for i := range 100 {
 			called(d, time.Duration(i)*time.Second, time.Minute, 20*ms, success)

@@ -16,11 +16,11 @@ type Plan struct {
 	policy      Policy // with defaults
 	parts       Parts
 	attempts    int // as Policy.allowed
-	waits       *backoff.Prepared
-	rateLimited *backoff.Prepared // after KindRateLimited
-	breakers    *breaker.Plan     // nil if Policy.Breaker.Off
-	throttles   *throttle.Plan    // nil if Policy.Throttle is off
-	hedges      *hedge.Plan       // nil if Policy.Hedge is off
+	waits       *backoff.Plan
+	rateLimited *backoff.Plan  // after KindRateLimited
+	breakers    *breaker.Plan  // nil if Policy.Breaker.Off
+	throttles   *throttle.Plan // nil if Policy.Throttle is off
+	hedges      *hedge.Plan    // nil if Policy.Hedge is off
 
 	// What follows from the policy for the memory of a State.
 	timed        bool          // the breaker counts slow calls

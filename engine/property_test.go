@@ -240,7 +240,7 @@ func (w *world) take(c *caller, step engine.Step) {
 		w.end(c, step)
 	case step.Full && c.waiter == nil:
 		c.waiter = &bulkhead.Waiter{Admit: func() { w.after(0, func() { w.admitted(c) }) }}
-		w.take(c, c.call.Queue(w.now, c.waiter, w.r.Uint64))
+		w.take(c, c.call.JoinQueue(w.now, c.waiter, w.r.Uint64))
 	case step.Full:
 		waiter := c.waiter
 		w.after(max(step.Wait, 0), func() {

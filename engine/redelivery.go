@@ -8,12 +8,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// An Outcome is what happens to a message that was delivered.
-type Outcome uint8
+// A MessageOutcome is what happens to a message that was delivered.
+type MessageOutcome uint8
 
 const (
 	// Ack: it was handled.
-	Ack Outcome = iota + 1
+	Ack MessageOutcome = iota + 1
 	// Retry: it failed, and is to be delivered again after a while.
 	Retry
 	// Defer: it was not tried, or this is not to count, and is to be delivered again
@@ -28,10 +28,10 @@ const (
 var outcomeNames = [...]string{"none", "ack", "retry", "defer", "dead-letter", "drop"}
 
 // String is the outcome as a label, such as "dead-letter".
-func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o MessageOutcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
-// A Broker describes what a broker can do, as far as decisions depend on it.
-type Broker struct {
+// A BrokerCapabilities describes what a broker can do, as far as decisions depend on it.
+type BrokerCapabilities struct {
 	// MaxDelay is the longest that a message can be made to wait. Zero: it cannot.
 	MaxDelay time.Duration
 	// FreeDefer: a message that is deferred keeps its attempt number.
@@ -43,7 +43,7 @@ type Broker struct {
 
 // A Delivery is one delivery of a message, as it stands when the engine is asked.
 type Delivery struct {
-	Broker
+	BrokerCapabilities
 	Quick
 	Attempt int           // the number of the attempt that it is, from 1
 	Lost    int           // how many deliveries nobody has settled since the last that was settled
@@ -69,7 +69,7 @@ type Quick struct {
 // retry is over; a message has to come back, or be a dead letter. What the Step of a call
 // means for a message is decided here, and queue consumers carry it out.
 type Redelivery struct {
-	Outcome Outcome
+	Outcome MessageOutcome
 	// After is how long the message waits before it is delivered again (Retry, Defer).
 	After time.Duration
 	// Reason is why it is a dead letter (DeadLetter).
@@ -141,12 +141,12 @@ func (p *Plan) mayCrash(d Delivery) int {
 // WorstCrashes returns how often a message may crash its consumer beside its attempts, and the
 // longest that it waits between these, all together. Where losses are not told, the attempts
 // are among the crashes.
-func (p Policy) WorstCrashes(b Broker) (crashes int, waits time.Duration) {
+func (p Policy) WorstCrashes(b BrokerCapabilities) (crashes int, waits time.Duration) {
 	p = p.WithDefaults()
 	if !b.Losses {
 		return crashesAlone, 0
 	}
-	crashes = (&Plan{attempts: p.allowed()}).mayCrash(Delivery{Broker: b})
+	crashes = (&Plan{attempts: p.allowed()}).mayCrash(Delivery{BrokerCapabilities: b})
 	for n := 1; n < crashes; n++ {
 		waits = saturating.Add(waits, min(p.Backoff.Max(n), b.MaxDelay))
 	}
@@ -281,7 +281,7 @@ func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 // Handled is Next for an attempt that was a delivery of a message, and decides what
 // becomes of the message. The call is Done afterwards: the retry, if there is one, is a
 // call of its own, in this process or another. d is the delivery with the run that has
-// ended. Free returns whether a probe is no attempt of the message ([Probes.Free]), and
+// ended. Free returns whether a probe is no attempt of the message ([ProbeCounter.Free]), and
 // is asked last.
 func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
 	s := c.s
@@ -335,7 +335,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 func (s *State) abandoned(v Verdict, after time.Duration, d Delivery, random func() uint64) Redelivery {
 	r := s.redeliver(v, done(Canceled), d, random)
 	if r.Outcome == Retry {
-		r.After = max(r.After, min(after, s.Plan().policy.LongestRedelivery(d.Attempt, d.Broker)))
+		r.After = max(r.After, min(after, s.Plan().policy.LongestRedelivery(d.Attempt, d.BrokerCapabilities)))
 	}
 	return r
 }
@@ -409,7 +409,7 @@ func (p Policy) longestBackoff() time.Duration {
 
 // LongestRedelivery is the longest wait of a message after attempt n, from 1, whatever it
 // is for.
-func (p Policy) LongestRedelivery(n int, b Broker) time.Duration {
+func (p Policy) LongestRedelivery(n int, b BrokerCapabilities) time.Duration {
 	p = p.WithDefaults()
 	return min(max(p.LongestWait(n), p.longestBackoff(), p.HintLimit), b.MaxDelay)
 }
@@ -443,7 +443,7 @@ func (s *State) freeProbe(r Redelivery, v Verdict, d Delivery, free func(most in
 // nothing was called, and a deferral is free, the message has made no attempt.
 func (s *State) behindCircuit(r Redelivery, h Handled, d Delivery, random func() uint64) Redelivery {
 	if r.Outcome == Retry {
-		r.After = max(r.After, min(h.RetryAt, s.Plan().policy.LongestRedelivery(d.Attempt, d.Broker)))
+		r.After = max(r.After, min(h.RetryAt, s.Plan().policy.LongestRedelivery(d.Attempt, d.BrokerCapabilities)))
 		r.Here = false
 	}
 	if !h.Called && d.FreeDefer {

@@ -24,7 +24,7 @@ func messages() engine.Policy {
 // that is extended.
 func delivered(n int) engine.Delivery {
 	return engine.Delivery{
-		Broker: engine.Broker{MaxDelay: 12 * time.Hour, FreeDefer: true}, Quick: engine.Quick{MaxWait: time.Second},
+		BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: 12 * time.Hour, FreeDefer: true}, Quick: engine.Quick{MaxWait: time.Second},
 		Attempt: n, Left: engine.Never, Kept: engine.Never, Lease: 30 * time.Second,
 	}
 }
@@ -153,7 +153,7 @@ func opened(t *testing.T, now time.Duration) *engine.State {
 func TestProbesAreFree(t *testing.T) {
 	for _, c := range []struct {
 		free, deferFree bool
-		want            engine.Outcome
+		want            engine.MessageOutcome
 	}{{true, true, engine.Defer}, {false, true, engine.DeadLetter}, {true, false, engine.DeadLetter}} {
 		s := opened(t, 0)
 		now := s.Breaker().RetryAt(0)
@@ -242,26 +242,26 @@ func TestFetch(t *testing.T) {
 func TestDeliver(t *testing.T) {
 	p := newDependency(t, messages()).Plan() // of 5 attempts
 	type d = engine.Delivery
-	told := engine.Broker{FreeDefer: true, Losses: true, MaxDelay: time.Hour}
+	told := engine.BrokerCapabilities{FreeDefer: true, Losses: true, MaxDelay: time.Hour}
 	for _, c := range []struct {
 		name string
 		is   d
 		seen int
 		want string // attempt, crashes, and what becomes of it
 	}{
-		{"the first", d{Broker: told, Attempt: 1}, 0, "1 0 handle"},
-		{"attempts that ended", d{Broker: told, Attempt: 5}, 0, "5 0 handle"},
-		{"lost once", d{Broker: told, Attempt: 2, Lost: 1}, 0, "1 1 defer 1s"},
-		{"lost on the way, twenty times", d{Broker: told, Attempt: 22, Lost: 20}, 0, "2 1 defer 1s"},
-		{"lost, and this process knows of it", d{Broker: told, Attempt: 2, Lost: 1}, 1, "1 0 defer 1s"},
-		{"the fourth time in a row", d{Broker: told, Attempt: 2, Lost: 1, Seen: 4}, 1, "1 0 defer 8s"},
-		{"lost by this process once, and by others", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 3}, 1, "1 3 defer 4s"},
-		{"lost by this process more often than anybody noted", d{Broker: told, Attempt: 2, Lost: 1}, 7, "1 0 defer 1s"},
-		{"crashed, and put off", d{Broker: told, Attempt: 1, Crashes: 5}, 0, "1 5 handle"},
-		{"crashed too often", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 5}, 0, "1 6 crashed"},
-		{"crashed too often, and to stop", d{Broker: told, Attempt: 2, Lost: 1, Crashes: 5, Stopping: true}, 0, "1 6 crashed"},
-		{"lost, and to stop", d{Broker: told, Attempt: 2, Lost: 1, Stopping: true}, 0, "1 1 defer 0s"},
-		{"to stop", d{Broker: told, Attempt: 1, Stopping: true}, 0, "1 0 defer 0s"},
+		{"the first", d{BrokerCapabilities: told, Attempt: 1}, 0, "1 0 handle"},
+		{"attempts that ended", d{BrokerCapabilities: told, Attempt: 5}, 0, "5 0 handle"},
+		{"lost once", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 0, "1 1 defer 1s"},
+		{"lost on the way, twenty times", d{BrokerCapabilities: told, Attempt: 22, Lost: 20}, 0, "2 1 defer 1s"},
+		{"lost, and this process knows of it", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 1, "1 0 defer 1s"},
+		{"the fourth time in a row", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Seen: 4}, 1, "1 0 defer 8s"},
+		{"lost by this process once, and by others", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Crashes: 3}, 1, "1 3 defer 4s"},
+		{"lost by this process more often than anybody noted", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 7, "1 0 defer 1s"},
+		{"crashed, and put off", d{BrokerCapabilities: told, Attempt: 1, Crashes: 5}, 0, "1 5 handle"},
+		{"crashed too often", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Crashes: 5}, 0, "1 6 crashed"},
+		{"crashed too often, and to stop", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Crashes: 5, Stopping: true}, 0, "1 6 crashed"},
+		{"lost, and to stop", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Stopping: true}, 0, "1 1 defer 0s"},
+		{"to stop", d{BrokerCapabilities: told, Attempt: 1, Stopping: true}, 0, "1 0 defer 0s"},
 		{"to stop, not free", d{Attempt: 1, Stopping: true}, 0, "1 0 handle"},
 		{"not told: as often as it may fail", d{Attempt: 5}, 0, "5 0 handle"},
 		{"not told: once more", d{Attempt: 6}, 0, "6 3 handle"},
@@ -291,7 +291,7 @@ func TestDeliver(t *testing.T) {
 func TestWithin(t *testing.T) {
 	const wait = time.Second
 	for _, x := range []struct {
-		outcome engine.Outcome
+		outcome engine.MessageOutcome
 		life    time.Duration
 		expired bool
 	}{

@@ -62,7 +62,7 @@ func (p RedialPolicy) WithDefaults() RedialPolicy {
 // A RedialPlan is a RedialPolicy made ready. Redials share one; it may be used concurrently.
 type RedialPlan struct {
 	policy RedialPolicy
-	waits  *backoff.Prepared
+	waits  *backoff.Plan
 }
 
 // NewRedialPlan returns the plan of a policy. A policy that does not validate is refused.

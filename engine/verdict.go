@@ -6,14 +6,14 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Kind is what the end of one attempt means for the next one.
-type Kind uint8
+// VerdictKind is what the end of one attempt means for the next one.
+type VerdictKind uint8
 
 const (
 	// KindUnclassified: nothing is known of the failure. The call ends, as for
 	// KindPermanent, and it counts neither for nor against the dependency. The zero
 	// value: a classifier that forgets a case fails fast.
-	KindUnclassified Kind = iota
+	KindUnclassified VerdictKind = iota
 	// KindSuccess: the operation answered. An error that is an answer (such as
 	// the end of a listing) may be classified so as well: it ends the call, is handed to
 	// the caller, and counts in the dependency's favour.
@@ -58,12 +58,12 @@ func (v Verdict) OnCallerSide() Verdict {
 var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled", "caller_side", "caller_transient"}
 
 // String is the kind in lower case, such as "transient".
-func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
+func (k VerdictKind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // A Verdict is a classifier's judgement on the end of one attempt. The zero
 // Verdict is unclassified, never a success.
 type Verdict struct {
-	Kind Kind
+	Kind VerdictKind
 	// NeverSent: the request provably did not reach the server's application
 	// (connection refused, name not resolved), so repeating it is safe even for
 	// an operation that is not idempotent.

@@ -88,7 +88,7 @@ func ExampleConfig_grpc() {
 // When everything is slow nothing is hedged.
 func ExampleHedger_Fire() {
 	h, now := taught()
-	granted := map[hedge.Reason]int{}
+	granted := map[hedge.FireResult]int{}
 	for range 500 { // all of them late
 		now += ms
 		flight := h.Start(now)

@@ -12,9 +12,9 @@ type Flight struct {
 }
 
 type allowance struct {
-	left  uint8  // hedges that it may still have
-	why   Reason // Granted, or why it may have none
-	learn bool   // Done has something to learn from it
+	left  uint8      // hedges that it may still have
+	why   FireResult // Granted, or why it may have none
+	learn bool       // Done has something to learn from it
 }
 
 // Delay is how long after the start of the latest attempt Fire may be asked for
@@ -23,4 +23,4 @@ type allowance struct {
 func (f *Flight) Delay() (time.Duration, bool) { return f.delay, f.may.why == Granted }
 
 // Reason is why the call may have no further hedge, and Granted while it may.
-func (f *Flight) Reason() Reason { return f.may.why }
+func (f *Flight) Reason() FireResult { return f.may.why }

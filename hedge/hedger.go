@@ -49,7 +49,7 @@ func (h *Hedger) start(now time.Duration) Flight {
 // answers Granted the hedge is counted, and Settle must be called once when it has
 // ended, also by a panic. After any other answer there is no point in asking for this
 // call again: the answer stays the same.
-func (h *Hedger) Fire(now time.Duration, f *Flight) Reason {
+func (h *Hedger) Fire(now time.Duration, f *Flight) FireResult {
 	switch {
 	case h == nil || h.rules == nil:
 		return Off

@@ -2,12 +2,12 @@ package hedge
 
 import "github.com/lullgo/lull/internal/choice"
 
-// Reason is the answer to Fire: Granted, or why not.
-type Reason uint8
+// FireResult is the answer to Fire: Granted, or why not.
+type FireResult uint8
 
 const (
-	// Off: hedging is off. The zero Reason, and that of the zero Flight.
-	Off Reason = iota
+	// Off: hedging is off. The zero FireResult, and that of the zero Flight.
+	Off FireResult = iota
 	// Granted: another attempt may be sent.
 	Granted
 	// Unlearned: too few calls have succeeded lately to know which are late.
@@ -23,4 +23,4 @@ const (
 var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
 
 // String is the reason as a label for logs and metrics, such as "too_many_late".
-func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
+func (r FireResult) String() string { return choice.Name("reason", reasonNames[:], r) }

@@ -114,7 +114,7 @@ func TestClassifierAndHints(t *testing.T) {
 		odd := errors.New("odd")
 		n := 0
 		base := roundTripper(func(*http.Request) (*http.Response, error) { n++; return nil, odd })
-		for kind, want := range map[engine.Kind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
+		for kind, want := range map[engine.VerdictKind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
 			n = 0
 			p := eager
 			p.Attempts = 2

@@ -21,7 +21,7 @@ import (
 	"github.com/lullgo/lull/internal/memnet"
 )
 
-func checkError(t *testing.T, err error, kind engine.Kind, neverSent bool, code string) {
+func checkError(t *testing.T, err error, kind engine.VerdictKind, neverSent bool, code string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("the request succeeded, so there is nothing to classify")
@@ -105,7 +105,7 @@ func TestErrorsOfConnections(t *testing.T) {
 		scheme    string
 		serve     func(*memnet.Conn) // nil: nobody
 		set       func(*http.Transport)
-		kind      engine.Kind
+		kind      engine.VerdictKind
 		neverSent bool
 		code      string
 	}{

@@ -33,7 +33,7 @@ var errUnprovoked = errors.New("net/http returns another error than it used to")
 // socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
 var socksReplies = [...]struct {
 	reply string
-	kind  engine.Kind
+	kind  engine.VerdictKind
 	code  string
 }{
 	{"\x05\x00\x05\x01", lull.KindTransient, "socks_failure"},    // of the proxy

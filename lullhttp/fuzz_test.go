@@ -147,7 +147,7 @@ func FuzzProblem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		p, ok := ParseProblem(body)
 		var object map[string]any
-		if valid := json.Unmarshal(body, &object) == nil && object != nil; !ok && (p != Problem{} || valid) {
+		if valid := json.Unmarshal(body, &object) == nil && object != nil; !ok && (p != ProblemDetails{} || valid) {
 			t.Fatalf("%q = %+v, false", body, p)
 		}
 		if !ok {

@@ -193,7 +193,7 @@ func members(line string, f form) iter.Seq[string] {
 
 // preferHint combines the hint of the header with that of the problem details in
 // the body. A "don't" counts wherever it stands, otherwise the header does.
-func preferHint(header Hint, ok bool, p Problem) (Hint, bool) {
+func preferHint(header Hint, ok bool, p ProblemDetails) (Hint, bool) {
 	inBody := p.Hint.Source != ""
 	switch {
 	case ok && header.Stop, !inBody:

@@ -283,7 +283,7 @@ func TestPreferHint(t *testing.T) {
 		{"yes and no", yes, stop, stop},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok := preferHint(c.header, c.header.Source != "", Problem{Hint: c.problem})
+			got, ok := preferHint(c.header, c.header.Source != "", ProblemDetails{Hint: c.problem})
 			if got != c.want || ok != (c.want.Source != "") {
 				t.Errorf("got %+v, %v, want %+v", got, ok, c.want)
 			}

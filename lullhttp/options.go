@@ -32,8 +32,8 @@ type options struct {
 	replayLimit   int64
 	routes        table[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
-	statuses      map[int]engine.Kind
-	problems      map[string]engine.Kind
+	statuses      map[int]engine.VerdictKind
+	problems      map[string]engine.VerdictKind
 	classifier    func(*http.Response, error) lull.Verdict
 	beforeRetry   func(*http.Request, error) error
 	endpoints     map[string]*Endpoints // by the host in a request's URL
@@ -42,7 +42,7 @@ type options struct {
 func defaultOptions() options {
 	return options{
 		attemptHeader: DefaultAttemptHeader, timeoutHeader: DefaultTimeoutHeader,
-		policies: map[string]lull.Policy{}, statuses: map[int]engine.Kind{}, problems: map[string]engine.Kind{}, endpoints: map[string]*Endpoints{},
+		policies: map[string]lull.Policy{}, statuses: map[int]engine.VerdictKind{}, problems: map[string]engine.VerdictKind{}, endpoints: map[string]*Endpoints{},
 	}
 }
 
@@ -153,7 +153,7 @@ func WithIdempotencyKeys(newKey func() string) Option {
 
 // WithStatus makes responses with the given status mean kind, instead of what
 // [ClassifyStatus] returns. Statuses below 400 are successes and cannot be changed.
-func WithStatus(status int, kind engine.Kind) Option {
+func WithStatus(status int, kind engine.VerdictKind) Option {
 	return func(t *Transport) error {
 		if status < 400 || status > 599 {
 			return fmt.Errorf("lullhttp: WithStatus(%d): want a status from 400 to 599", status)
@@ -168,7 +168,7 @@ func WithStatus(status int, kind engine.Kind) Option {
 
 // WithProblem makes a problem details response (RFC 9457) of the given type URI
 // mean kind, whatever its status.
-func WithProblem(typeURI string, kind engine.Kind) Option {
+func WithProblem(typeURI string, kind engine.VerdictKind) Option {
 	return func(t *Transport) error {
 		if typeURI == "" || kind > lull.KindPermanent {
 			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, rate_limited, overloaded or permanent", typeURI, kind)

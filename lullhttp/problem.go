@@ -16,8 +16,8 @@ import (
 // server that could go away, and no client will try to fetch it.
 const ProblemOverloaded = "tag:lullgo.github.io,2026:overloaded-do-not-retry"
 
-// A Problem is a body of the type application/problem+json (RFC 9457).
-type Problem struct {
+// A ProblemDetails is a body of the type application/problem+json (RFC 9457).
+type ProblemDetails struct {
 	Type     string // URI of the kind of problem; "about:blank" if there is none
 	Title    string
 	Status   int // as the body has it, which is advisory; 0 if there is none
@@ -46,12 +46,12 @@ var problemWaits = [...]struct {
 //
 // It reads the whole of body: the caller limits its length. Names are compared
 // exactly, as JSON has them.
-func ParseProblem(body []byte) (Problem, bool) {
+func ParseProblem(body []byte) (ProblemDetails, bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
-		return Problem{}, false
+		return ProblemDetails{}, false
 	}
-	p := Problem{
+	p := ProblemDetails{
 		Type:     stringIn(members["type"]),
 		Title:    stringIn(members["title"]),
 		Detail:   stringIn(members["detail"]),

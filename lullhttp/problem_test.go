@@ -19,7 +19,7 @@ func TestParseProblem(t *testing.T) {
 		"balance": 30,
 		"accounts": ["/account/12345", "/account/67890"]
 	}`))
-	want := Problem{
+	want := ProblemDetails{
 		Type:     "https://example.com/probs/out-of-credit",
 		Title:    "You do not have enough credit.",
 		Status:   403,
@@ -35,7 +35,7 @@ func TestParseProblem(t *testing.T) {
 		}
 	}
 	for _, body := range []string{``, `null`, `[]`, `"x"`, `3`, `{`, `{"type":"a"`, `{"type":"a"} x`, `<problem/>`, strings.Repeat("[", 100000)} {
-		if got, ok := ParseProblem([]byte(body)); ok || got != (Problem{}) {
+		if got, ok := ParseProblem([]byte(body)); ok || got != (ProblemDetails{}) {
 			t.Errorf("ParseProblem(%.30q) = %+v, want it refused", body, got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestProblemIgnoresWhatDoesNotConform(t *testing.T) {
 		`{"retry_after":-1}`, `{"retry_after":"5"}`, `{"retry_after":null}`, `{"retry_after":[5]}`, `{"retry_after":true}`, `{"retry_after":-1e3}`,
 		`{"Retry_After":5,"RETRYAFTER":5,"Type":"x","STATUS":503}`, // names are compared exactly
 	} {
-		want := Problem{Type: "about:blank"}
+		want := ProblemDetails{Type: "about:blank"}
 		if got, ok := ParseProblem([]byte(body)); !ok || got != want {
 			t.Errorf("ParseProblem(%s) = %+v, %v, want %+v", body, got, ok, want)
 		}

@@ -55,14 +55,14 @@ func below(o Outcome) lull.Verdict {
 
 // peekProblem reads the problem details of a response that the attempt has until then to
 // return: with half of what is left, and briefly.
-func peekProblem(resp *http.Response, until time.Time, bounded bool) (Problem, bool) {
+func peekProblem(resp *http.Response, until time.Time, bounded bool) (ProblemDetails, bool) {
 	within := peekTime
 	if bounded {
 		within = min(within, time.Until(until)/2)
 	}
 	body, ok := peek(resp, problemBytes, within)
 	if !ok {
-		return Problem{}, false
+		return ProblemDetails{}, false
 	}
 	return ParseProblem(body)
 }

@@ -33,7 +33,7 @@ func ClassifyStatus(status int) lull.Verdict {
 }
 
 // statusKind is the kind of a status that is no success.
-func statusKind(status int) engine.Kind {
+func statusKind(status int) engine.VerdictKind {
 	switch status {
 	case 429, 529:
 		return lull.KindRateLimited
@@ -78,7 +78,7 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 
 // hinted returns what a status means whose kind is known, by default or from the user. The
 // hint can end the call or name a wait, but it does not make a permanent failure transient.
-func hinted(kind engine.Kind, status int, h Hint) lull.Verdict {
+func hinted(kind engine.VerdictKind, status int, h Hint) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v

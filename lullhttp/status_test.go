@@ -11,7 +11,7 @@ import (
 )
 
 func TestClassifyStatus(t *testing.T) {
-	kinds := map[engine.Kind][]int{
+	kinds := map[engine.VerdictKind][]int{
 		lull.KindSuccess:     {101, 200, 201, 204, 206, 299, 301, 302, 304, 308, 399},
 		lull.KindTransient:   {408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 527, 530, 599},
 		lull.KindRateLimited: {429, 529},
@@ -60,7 +60,7 @@ func TestClassifyResponse(t *testing.T) {
 		name   string
 		status int
 		hint   Hint
-		kind   engine.Kind
+		kind   engine.VerdictKind
 		after  time.Duration
 	}{
 		{"503", 503, noHint, lull.KindTransient, 0},
@@ -109,7 +109,7 @@ func TestHintedKeepsTheUsersKind(t *testing.T) {
 	w := wait(time.Second, "Retry-After")
 	stop := Hint{Stop: true, Source: "X-Should-Retry"}
 	yes := Hint{Retry: true, Source: "X-Should-Retry"}
-	for _, k := range []engine.Kind{lull.KindSuccess, lull.KindOverloaded, lull.KindPermanent} {
+	for _, k := range []engine.VerdictKind{lull.KindSuccess, lull.KindOverloaded, lull.KindPermanent} {
 		for _, h := range []Hint{w, stop, yes, noHint} {
 			if got, want := hinted(k, 503, h), (lull.Verdict{Kind: k, Code: "503"}); got != want {
 				t.Errorf("hinted(%v, %+v) = %+v", k, h, got)

@@ -8,8 +8,8 @@ import (
 // A Change is the event that listeners get: one endpoint was ejected, returned, or spared.
 type Change struct {
 	Key    string
-	Kind   Kind
-	Reason Reason
+	Kind   ChangeKind
+	Reason ChangeReason
 	// At is when it took effect. A change by a sweep, and the end of an ejection, have the
 	// moment when that sweep was due. The sweep itself runs when the next call comes.
 	At time.Duration

@@ -31,7 +31,7 @@ func TestListenersHearInOrder(t *testing.T) {
 		t.Fatalf("%d changes, the same to both: %v", len(a), slices.Equal(a, b))
 	}
 	for i, c := range a {
-		if want := Kind(i % 2); c.Kind != want || i > 0 && c.At < a[i-1].At {
+		if want := ChangeKind(i % 2); c.Kind != want || i > 0 && c.At < a[i-1].At {
 			t.Errorf("change %d: %+v", i, c)
 		}
 	}

@@ -32,7 +32,7 @@ func TestCostNoAllocations(t *testing.T) {
 					if !ok {
 						t.Fatal("no endpoint")
 					}
-					s.Done(now+ms, e, Outcome(attempt*r.IntN(4)), r.Uint64) // a third of each is no success
+					s.Done(now+ms, e, Evidence(attempt*r.IntN(4)), r.Uint64) // a third of each is no success
 				}
 			}
 			for range 3000 {
@@ -68,7 +68,7 @@ func TestCostMemory(t *testing.T) {
 	}
 }
 
-func benchmark(b *testing.B, c Config, n int, o Outcome) {
+func benchmark(b *testing.B, c Config, n int, o Evidence) {
 	s := must(b, c)
 	s.Update(0, keys(n))
 	b.ReportAllocs()

@@ -8,11 +8,11 @@ import (
 
 const ms = time.Millisecond
 
-type serve = func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration)
+type serve = func(key string, now time.Duration, r *rand.Rand) (Evidence, time.Duration)
 
 // failing is a service at which a share of the calls fails.
-func failing(share func(key string, now time.Duration) float64, o Outcome, fast, took time.Duration) serve {
-	return func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration) {
+func failing(share func(key string, now time.Duration) float64, o Evidence, fast, took time.Duration) serve {
+	return func(key string, now time.Duration, r *rand.Rand) (Evidence, time.Duration) {
 		if r.Float64() < share(key, now) {
 			return o, fast
 		}
@@ -111,7 +111,7 @@ func TestFailuresThatReturnFirstAreNotHeldAgainstTheNew(t *testing.T) {
 			// The calls must go on while the new one comes.
 			updated := false
 			inner := f.serve
-			f.serve = func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration) {
+			f.serve = func(key string, now time.Duration, r *rand.Rand) (Evidence, time.Duration) {
 				if now > 20*time.Second && !updated {
 					updated = true
 					s.Update(now, append(keys(3), "new"))

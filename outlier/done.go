@@ -11,7 +11,7 @@ import (
 //
 // Numbers are drawn from random only when a sweep is due or an endpoint is found
 // to be an outlier. If random is nil, the middle of every range is used.
-func (s *Set) Done(now time.Duration, e Endpoint, o Outcome, random func() uint64) {
+func (s *Set) Done(now time.Duration, e Endpoint, o Evidence, random func() uint64) {
 	h := e.h
 	if h == nil {
 		return
@@ -47,7 +47,7 @@ func (h *host) learn(d time.Duration) {
 }
 
 // failed counts a failure, and checks the rows that it made longer.
-func (s *Set) failed(now time.Duration, h *host, o Outcome, random func() uint64) {
+func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint64) {
 	if o == LocalOrigin && s.split {
 		h.local.Add(1)
 	} else {
@@ -108,7 +108,7 @@ func (s *Set) endRow(now time.Duration, h *host, row int, n int64, random func()
 	if h.gone || h.ejected {
 		return
 	}
-	s.found(h, finding{reason: Reason(row), counts: counts{n, n}}, now, random)
+	s.found(h, finding{reason: ChangeReason(row), counts: counts{n, n}}, now, random)
 	for {
 		old := h.streaks.Load()
 		if h.streaks.CompareAndSwap(old, uint64(streaks(old).ended(row))) {

@@ -112,12 +112,12 @@ func (l *Limit) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Limit", limitNames[:], l, text)
 }
 
-// Outcome is the result of a call, as evidence about the endpoint.
-type Outcome uint8
+// Evidence is the result of a call, as evidence about the endpoint.
+type Evidence uint8
 
 const (
 	// Success: the endpoint did its work.
-	Success Outcome = iota
+	Success Evidence = iota
 	// FiveXX: it answered that it failed, with 500 or another 5xx that is no
 	// GatewayFailure, or with the equivalent in another protocol.
 	FiveXX
@@ -135,14 +135,14 @@ const (
 var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
 
 // String returns the outcome in lower case, such as "gateway failure".
-func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o Evidence) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
-// Reason is why an endpoint was ejected, or came back.
-type Reason uint8
+// ChangeReason is why an endpoint was ejected, or came back.
+type ChangeReason uint8
 
 const (
 	// Consecutive: Config.Consecutive failures in a row.
-	Consecutive Reason = iota
+	Consecutive ChangeReason = iota
 	// ConsecutiveGateway: Config.ConsecutiveGateway gateway failures in a row.
 	ConsecutiveGateway
 	// ConsecutiveLocal: Config.ConsecutiveLocal calls in a row without an answer.
@@ -171,14 +171,14 @@ var reasonNames = [reasons]string{
 }
 
 // String returns the reason in lower case, such as "success rate".
-func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
+func (r ChangeReason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
-// Kind is the kind of a Change.
-type Kind uint8
+// ChangeKind is the kind of a Change.
+type ChangeKind uint8
 
 const (
 	// Ejected: no call goes there, unless too few others are left.
-	Ejected Kind = iota
+	Ejected ChangeKind = iota
 	// Returned: it is healthy again.
 	Returned
 	// Spared: it was found to be an outlier, but stays by the chance in Config.Enforce.
@@ -190,4 +190,4 @@ const (
 var kindNames = [kinds]string{"ejected", "returned", "spared"}
 
 // String returns the kind in lower case, such as "ejected".
-func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
+func (k ChangeKind) String() string { return choice.Name("kind", kindNames[:], k) }

@@ -102,7 +102,7 @@ func ExampleSet_Status() {
 		if i == 7 {
 			continue // still under way
 		}
-		set.Done(time.Second, e, outlier.Outcome(i%4/3), nil)
+		set.Done(time.Second, e, outlier.Evidence(i%4/3), nil)
 	}
 	for _, s := range set.Status(time.Second) {
 		rate, _ := s.SuccessRate()

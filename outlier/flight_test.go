@@ -11,7 +11,7 @@ import (
 type landing struct {
 	at time.Duration
 	e  Endpoint
-	o  Outcome
+	o  Evidence
 }
 
 type landings []landing
@@ -32,23 +32,23 @@ type flight struct {
 	set      *Set
 	perSec   float64
 	from, to time.Duration
-	serve    func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration)
+	serve    func(key string, now time.Duration, r *rand.Rand) (Evidence, time.Duration)
 	seed     uint64
 }
 
 // fly returns how many calls ended each way, for each endpoint, and all together
 // under the empty key.
-func (f flight) fly(t testing.TB) map[string]map[Outcome]int {
+func (f flight) fly(t testing.TB) map[string]map[Evidence]int {
 	t.Helper()
 	r := rand.New(rand.NewPCG(f.seed, 11))
 	var air landings
-	seen := map[string]map[Outcome]int{"": {}}
+	seen := map[string]map[Evidence]int{"": {}}
 	land := func(until time.Duration) {
 		for len(air) > 0 && air[0].at <= until {
 			l := heap.Pop(&air).(landing)
 			f.set.Done(l.at, l.e, l.o, r.Uint64)
 			if seen[l.e.Key()] == nil {
-				seen[l.e.Key()] = map[Outcome]int{}
+				seen[l.e.Key()] = map[Evidence]int{}
 			}
 			seen[l.e.Key()][l.o]++
 			seen[""][l.o]++

@@ -112,7 +112,7 @@ func FuzzNothingPanics(f *testing.F) {
 			default:
 				if len(air) > 0 {
 					i := int(in.byte()) % len(air)
-					s.Done(now, air[i], Outcome(b%6), luck)
+					s.Done(now, air[i], Evidence(b%6), luck)
 					air[i] = air[len(air)-1]
 					air = air[:len(air)-1]
 				}

@@ -39,7 +39,7 @@ var dice = rand.New(rand.NewPCG(8, 8))
 
 // call makes calls at now until one has gone to the endpoint of that key, and ends
 // that one so. The others end as neutral, at once.
-func call(t testing.TB, s *Set, now time.Duration, key string, o Outcome) {
+func call(t testing.TB, s *Set, now time.Duration, key string, o Evidence) {
 	t.Helper()
 	luck := uint64(0)
 	for range 10000 {
@@ -56,7 +56,7 @@ func call(t testing.TB, s *Set, now time.Duration, key string, o Outcome) {
 	t.Fatalf("no call goes to %q", key)
 }
 
-func calls(t testing.TB, s *Set, now time.Duration, key string, n int, o Outcome) {
+func calls(t testing.TB, s *Set, now time.Duration, key string, n int, o Evidence) {
 	t.Helper()
 	for range n {
 		call(t, s, now, key, o)

@@ -158,7 +158,7 @@ func (w streaks) longer(row int) streaks {
 func (w streaks) ended(row int) streaks { return w &^ (streakMax << (row * streakBits)) }
 
 // after returns the rows after one more failure, and which of them it made longer.
-func (w streaks) after(o Outcome, split bool) (next streaks, longer [rows]bool) {
+func (w streaks) after(o Evidence, split bool) (next streaks, longer [rows]bool) {
 	if o == LocalOrigin && split {
 		return w.longer(localFailure), [rows]bool{localFailure: true}
 	}

@@ -25,7 +25,7 @@ type sample struct {
 
 // A finding is the evidence against an endpoint.
 type finding struct {
-	reason Reason
+	reason ChangeReason
 	counts
 	usual, threshold float64
 }
@@ -86,7 +86,7 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(falseAlarmEvery*float64(max(1, calls))*float64(len(s.hosts))) {
 		return
 	}
-	s.found(h, finding{Reason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
+	s.found(h, finding{ChangeReason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
 	if h.forgetResults {
 		s.forget(h)
 	}
@@ -138,7 +138,7 @@ func (s *Set) enough(calls int64) []sample {
 
 // judgeByMedian compares each endpoint with the median and the median absolute deviation
 // of the others, and with chance. The samples are sorted by rate.
-func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random func() uint64) {
+func (s *Set) judgeByMedian(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	best, enough := e[len(e)-1].rate, math.Log(falseAlarmEvery*float64(len(e))*float64(len(e)))
 	for i, c := range e {
 		if c.rate >= best-s.floor {
@@ -169,7 +169,7 @@ func (s *Set) growth(h *host) int64 {
 
 // judgeByMean is Envoy's success rate ejection. It computes in percent, so that it rounds
 // as Envoy does.
-func (s *Set) judgeByMean(e []sample, reason Reason, at time.Duration, random func() uint64) {
+func (s *Set) judgeByMean(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	mean, threshold := meanThreshold(e, s.factor)
 	for _, c := range e {
 		if c.percent() < threshold {
@@ -193,7 +193,7 @@ func meanThreshold(e []sample, factor float64) (mean, threshold float64) {
 func (o counts) percent() float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
 
 // judgeByPercent is Envoy's failure percentage ejection.
-func (s *Set) judgeByPercent(e []sample, reason Reason, at time.Duration, random func() uint64) {
+func (s *Set) judgeByPercent(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	for _, c := range e {
 		if c.percent() <= float64(100-s.failurePercent) {
 			s.found(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
@@ -259,7 +259,7 @@ func (o counts) likelihood() float64 {
 }
 
 // roll reports whether an outlier that was found for this reason is ejected.
-func (s *Set) roll(why Reason, random func() uint64) bool {
+func (s *Set) roll(why ChangeReason, random func() uint64) bool {
 	percent := s.enforce[why]
 	return percent >= 100 || percent > 0 && chance.UpTo(99, random) < percent
 }

@@ -35,18 +35,18 @@ type refHost struct {
 	overflows     int64
 	generation    int
 	load          int64
-	consecutive   map[Reason]int
-	rowBegan      map[Reason]int   // how many results there were
-	rowLoad       map[Reason]int64 // how many calls were under way
-	knownFrom     int              // results before this one are forgotten
-	loads         map[int64]int64  // at the start of each slot
+	consecutive   map[ChangeReason]int
+	rowBegan      map[ChangeReason]int   // how many results there were
+	rowLoad       map[ChangeReason]int64 // how many calls were under way
+	knownFrom     int                    // results before this one are forgotten
+	loads         map[int64]int64        // at the start of each slot
 	startOver     bool
 }
 
 type refResult struct {
 	h    *refHost
 	slot int64
-	o    Outcome
+	o    Evidence
 }
 
 func newReference(c Config) *reference {
@@ -102,7 +102,7 @@ func (m *reference) update(now time.Duration, keys []string) {
 	for _, key := range keys {
 		h := m.find(key)
 		if h == nil {
-			h = &refHost{key: key, consecutive: map[Reason]int{}, rowBegan: map[Reason]int{}, rowLoad: map[Reason]int64{}, loads: map[int64]int64{}}
+			h = &refHost{key: key, consecutive: map[ChangeReason]int{}, rowBegan: map[ChangeReason]int{}, rowLoad: map[ChangeReason]int64{}, loads: map[int64]int64{}}
 		}
 		if !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
@@ -186,7 +186,7 @@ func (m *reference) advance(now time.Duration, random uint64) {
 	}
 }
 
-func (m *reference) uneject(h *refHost, at time.Duration, why Reason) {
+func (m *reference) uneject(h *refHost, at time.Duration, why ChangeReason) {
 	h.ejected = false
 	h.calmed = max(0, at)
 	clear(h.consecutive)
@@ -239,7 +239,7 @@ func (m *reference) known(h *refHost) int {
 func (m *reference) judge(at time.Duration, random uint64) {
 	if !m.c.Unconditional {
 		for _, h := range m.hosts {
-			for _, why := range []Reason{Consecutive, ConsecutiveGateway, ConsecutiveLocal} {
+			for _, why := range []ChangeReason{Consecutive, ConsecutiveGateway, ConsecutiveLocal} {
 				m.judgeRow(at, h, why, random)
 			}
 		}
@@ -255,7 +255,7 @@ func (m *reference) judge(at time.Duration, random uint64) {
 	}
 }
 
-func (m *reference) judgeRates(at time.Duration, local bool, rate, percent Reason, random uint64) {
+func (m *reference) judgeRates(at time.Duration, local bool, rate, percent ChangeReason, random uint64) {
 	type entry struct {
 		h *refHost
 		o counts
@@ -359,11 +359,11 @@ func logRatio(own, peers counts) float64 {
 	return sum
 }
 
-func (m *reference) limit(why Reason) int {
-	return map[Reason]int{Consecutive: m.c.Consecutive, ConsecutiveGateway: m.c.ConsecutiveGateway, ConsecutiveLocal: m.c.ConsecutiveLocal}[why]
+func (m *reference) limit(why ChangeReason) int {
+	return map[ChangeReason]int{Consecutive: m.c.Consecutive, ConsecutiveGateway: m.c.ConsecutiveGateway, ConsecutiveLocal: m.c.ConsecutiveLocal}[why]
 }
 
-func (m *reference) judgeRow(at time.Duration, h *refHost, why Reason, random uint64) {
+func (m *reference) judgeRow(at time.Duration, h *refHost, why ChangeReason, random uint64) {
 	n := h.consecutive[why]
 	if h.ejected || m.limit(why) == 0 || n < m.limit(why) {
 		return
@@ -392,7 +392,7 @@ func (m *reference) eject(h *refHost, at time.Duration, c Change, random uint64)
 		return
 	}
 	enforce := m.c.Enforce
-	percent := map[Reason]int{Consecutive: enforce.Consecutive, ConsecutiveGateway: enforce.ConsecutiveGateway,
+	percent := map[ChangeReason]int{Consecutive: enforce.Consecutive, ConsecutiveGateway: enforce.ConsecutiveGateway,
 		ConsecutiveLocal: enforce.ConsecutiveLocal, SuccessRate: enforce.SuccessRate, LocalSuccessRate: enforce.LocalSuccessRate,
 		FailurePercent: enforce.FailurePercent, LocalFailurePercent: enforce.LocalFailurePercent}[c.Reason]
 	c.Key, c.At = h.key, at
@@ -417,25 +417,25 @@ func (m *reference) eject(h *refHost, at time.Duration, c Change, random uint64)
 }
 
 // done is the end of a call that had started in a generation of h.
-func (m *reference) done(now time.Duration, h *refHost, generation int, o Outcome, random uint64) {
+func (m *reference) done(now time.Duration, h *refHost, generation int, o Evidence, random uint64) {
 	m.advance(now, random)
 	h.load--
 	if o == Neutral || generation != h.generation && !m.c.Unconditional {
 		return
 	}
 	m.results = append(m.results, refResult{h, m.tick, o})
-	longer := []Reason{}
+	longer := []ChangeReason{}
 	switch {
 	case o == Success:
 		clear(h.consecutive)
 	case o == LocalOrigin && m.c.Split:
-		longer = []Reason{ConsecutiveLocal}
+		longer = []ChangeReason{ConsecutiveLocal}
 	case o == FiveXX:
 		h.consecutive[ConsecutiveGateway], h.consecutive[ConsecutiveLocal] = 0, 0
-		longer = []Reason{Consecutive}
+		longer = []ChangeReason{Consecutive}
 	default:
 		h.consecutive[ConsecutiveLocal] = 0
-		longer = []Reason{ConsecutiveGateway, Consecutive}
+		longer = []ChangeReason{ConsecutiveGateway, Consecutive}
 	}
 	for _, why := range longer {
 		h.consecutive[why]++
@@ -577,7 +577,7 @@ func modelRun(t *testing.T, seed uint64, c Config, r *rand.Rand, seen map[string
 			i := r.IntN(len(air))
 			f := air[i]
 			air = slices.Delete(air, i, i+1)
-			o := Outcome(r.IntN(int(outcomes)))
+			o := Evidence(r.IntN(int(outcomes)))
 			s.Done(now, f.e, o, draw)
 			m.done(now, f.h, f.generation, o, random)
 		default:

@@ -126,7 +126,7 @@ func TestLeastTime(t *testing.T) {
 		s := must(t, Config{Choice: c})
 		s.Update(0, []string{"near", "far"})
 		took := map[string]time.Duration{"near": 10 * ms, "far": 80 * ms}
-		seen := flight{s, 50, 0, 200 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Outcome, time.Duration) {
+		seen := flight{s, 50, 0, 200 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Evidence, time.Duration) {
 			return Success, took[key]
 		}, 1}.fly(t)
 		return float64(seen["far"][Success]) / float64(seen["far"][Success]+seen["near"][Success])
@@ -174,7 +174,7 @@ func TestLeastTimeForgets(t *testing.T) {
 		return 10 * ms
 	}
 	late := 0
-	flight{s, 20, 0, 60 * time.Second, func(key string, now time.Duration, _ *rand.Rand) (Outcome, time.Duration) {
+	flight{s, 20, 0, 60 * time.Second, func(key string, now time.Duration, _ *rand.Rand) (Evidence, time.Duration) {
 		if key == "far" && now > 40*time.Second {
 			late++
 		}
@@ -299,7 +299,7 @@ func TestLeastTimeForgetsAllInAPause(t *testing.T) {
 	s := must(t, Config{Choice: LeastTime})
 	s.Update(0, []string{"near", "far"})
 	took := map[string]time.Duration{"near": 10 * ms, "far": 2 * time.Second}
-	flight{s, 20, 0, 20 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Outcome, time.Duration) {
+	flight{s, 20, 0, 20 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Evidence, time.Duration) {
 		return Success, took[key]
 	}, 1}.fly(t)
 	share := func(now time.Duration) (n int) {

@@ -121,7 +121,7 @@ func TestRaceCountsAddUp(t *testing.T) {
 				if i%100 == 0 {
 					force(s, g%2 == 0)
 				}
-				s.Done(0, e, Outcome(i%3*2), r.Uint64) // success, gateway failure, neutral
+				s.Done(0, e, Evidence(i%3*2), r.Uint64) // success, gateway failure, neutral
 			}
 		})
 	}

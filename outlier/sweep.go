@@ -85,7 +85,7 @@ func (s *Set) advance(h *host, slot uint64, idle bool) {
 }
 
 // takeBack ends an ejection. The lock is held.
-func (s *Set) takeBack(h *host, at time.Duration, why Reason) {
+func (s *Set) takeBack(h *host, at time.Duration, why ChangeReason) {
 	h.ejected = false
 	s.ejected--
 	s.dirty = true

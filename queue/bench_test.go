@@ -15,7 +15,7 @@ import (
 func BenchmarkMessage(b *testing.B) {
 	for name, wait := range map[string]bool{"ack": false, "retried": true} {
 		b.Run(name, func(b *testing.B) {
-			m := memory(b, queue.MemoryConfig{Limit: 1 << 30})
+			m := memory(b, queue.MemoryBrokerConfig{Limit: 1 << 30})
 			body := make([]byte, 100)
 			for range b.N {
 				m.Send(b.Context(), queue.Outgoing{Body: body})
@@ -50,7 +50,7 @@ func BenchmarkMessage(b *testing.B) {
 
 // What the broker's own half of it costs: receive and acknowledge.
 func BenchmarkMemory(b *testing.B) {
-	m := memory(b, queue.MemoryConfig{Limit: 1 << 30})
+	m := memory(b, queue.MemoryBrokerConfig{Limit: 1 << 30})
 	body := make([]byte, 100)
 	for range b.N {
 		m.Send(b.Context(), queue.Outgoing{Body: body})

@@ -166,8 +166,8 @@ type Capabilities struct {
 }
 
 // engine returns the capabilities that the engine decides by.
-func (c Capabilities) engine() engine.Broker {
-	return engine.Broker{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer, Losses: c.Losses}
+func (c Capabilities) engine() engine.BrokerCapabilities {
+	return engine.BrokerCapabilities{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer, Losses: c.Losses}
 }
 
 // A Want describes the messages that Receive is asked for.
@@ -220,7 +220,7 @@ type Headers map[string]string
 
 // A Settlement is what a broker does with a delivery.
 type Settlement struct {
-	Outcome  Outcome
+	Outcome  MessageOutcome
 	After    time.Duration // Retry, Defer
 	Envelope *Envelope     // DeadLetter, else nil
 	// FirstFailed is when the message failed for the first time, as far as is known

@@ -31,7 +31,7 @@ type Consumer struct {
 
 	// State.
 	plan     atomic.Pointer[engine.Plan] // the latest that does not hedge
-	probes   engine.Probes[string]
+	probes   engine.ProbeCounter[string]
 	known    known
 	line     line
 	running  atomic.Bool

@@ -25,7 +25,7 @@ import (
 // An event has how long the handler ran, over all tries of its delivery.
 func TestElapsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			time.Sleep(2 * time.Second)
 			if m.Try == 1 {
@@ -123,7 +123,7 @@ func TestOutcomes(t *testing.T) {
 		{"classified as unknown, with a code", plain(1), unknown, "dead-letter attempts_exhausted", "attempts_exhausted", "mine"},
 	} {
 		subtest(t, c.name, func(t *testing.T) {
-			var mc queue.MemoryConfig
+			var mc queue.MemoryBrokerConfig
 			config := queue.Config{Concurrency: 1} // or a message that comes again at once could be handled before its deferral is told
 			policy, classify := c.policy, queue.Classify
 			switch c.name {
@@ -168,7 +168,7 @@ func TestHint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.HintLimit = time.Hour
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		var second time.Duration
 		began := time.Now()
 		start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
@@ -195,7 +195,7 @@ func TestDeadline(t *testing.T) {
 		p.Deadline = 10 * time.Second
 		p.AttemptTimeout = 5 * time.Second
 		p.Backoff.Base = 4 * time.Second
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		time.Sleep(time.Hour) // in the queue, where nothing is held against it
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
 		time.Sleep(time.Hour)
@@ -220,7 +220,7 @@ func TestPanic(t *testing.T) {
 		"goexit": func() { runtime.Goexit() },
 	} {
 		subtest(t, name, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{}, "bad", "good")
+			m := memory(t, queue.MemoryBrokerConfig{}, "bad", "good")
 			p := plain(2)
 			p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
 			p.Limit = bulkhead.Config{InFlight: 1} // it leaves its room to the next
@@ -248,7 +248,7 @@ func TestPanic(t *testing.T) {
 // A handler three times longer than its lease keeps its message.
 func TestLeaseIsExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		runs := 0
 		p := plain(3)
 		p.AttemptTimeout = lull.NoTimeout
@@ -278,11 +278,11 @@ func TestLeaseIsExtended(t *testing.T) {
 func TestLeaseIsFixed(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		m    queue.MemoryConfig
+		m    queue.MemoryBrokerConfig
 		ends time.Duration
 	}{
-		{"fixed", queue.MemoryConfig{FixedLeases: true}, 9 * time.Second},
-		{"as far as it goes", queue.MemoryConfig{MaxLease: 25 * time.Second}, 25*time.Second - 800*time.Millisecond},
+		{"fixed", queue.MemoryBrokerConfig{FixedLeases: true}, 9 * time.Second},
+		{"as far as it goes", queue.MemoryBrokerConfig{MaxLease: 25 * time.Second}, 25*time.Second - 800*time.Millisecond},
 	} {
 		subtest(t, c.name, func(t *testing.T) {
 			m := memory(t, c.m, "hello")
@@ -310,7 +310,7 @@ func TestLeaseIsFixed(t *testing.T) {
 // A lease that was extended as far as it goes cannot be extended by its handler either.
 func TestExtendAsFarAsItGoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{MaxLease: 25 * time.Second}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			time.Sleep(5 * time.Second)
 			if err := m.Extend(ctx, time.Minute); err != nil {
@@ -329,9 +329,9 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 // A lease that became shorter by its extension ends the handler's context in time, too.
 func TestLeaseThatGetsShorter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{}, "hello")}
 		b.extend = func(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
-			return b.Memory.Extend(ctx, d, time.Second) // whatever it is asked for
+			return b.MemoryBroker.Extend(ctx, d, time.Second) // whatever it is asked for
 		}
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			select {
@@ -351,7 +351,7 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 // nothing is settled after it has.
 func TestLeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, fails, _ := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
+		b, fails, _ := unreachable(memory(t, queue.MemoryBrokerConfig{}, "hello"))
 		fails.Store(true)
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
@@ -380,7 +380,7 @@ func TestLeaseIsLost(t *testing.T) {
 // A settlement that fails is made again until the lease ends.
 func TestSettleIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, _, fails := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
+		b, _, fails := unreachable(memory(t, queue.MemoryBrokerConfig{}, "hello"))
 		fails.Store(true)
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error { runs++; return nil }, queue.Config{})
@@ -409,7 +409,7 @@ func TestQuick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		var seen []string
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -427,7 +427,7 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 		p := plain(2)
 		p.AttemptTimeout = 4 * time.Second
 		p.Backoff.Base = 100 * time.Millisecond
-		m := memory(t, queue.MemoryConfig{FixedLeases: true}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{FixedLeases: true}, "hello")
 		var seen []string
 		start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -443,7 +443,7 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 func TestBreakerPausesTheConsumer(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		subtest(t, fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			m := memory(t, queue.MemoryBrokerConfig{CountDefers: counted})
 			for i := range 200 {
 				send(t, m, fmt.Sprint(i))
 			}
@@ -488,7 +488,7 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 		p := plain(2)
 		inner := dependency(t, lull.Policy{})
 		inner.Breaker().ForceOpen(inner.Now())
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		last := 0
 		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 			last = m.Attempt
@@ -511,7 +511,7 @@ func TestNoBudget(t *testing.T) {
 		p := plain(3)
 		p.Budget = budget.Config{Stock: 1}
 		p.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute, Factor: 100}
-		m := memory(t, queue.MemoryConfig{}, "a", "b")
+		m := memory(t, queue.MemoryBrokerConfig{}, "a", "b")
 		r := start(t, m, dependency(t, p, lull.WithRand(middle)), func(ctx context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
@@ -528,7 +528,7 @@ func TestLimit(t *testing.T) {
 		subtest(t, name, func(t *testing.T) {
 			p := plain(2)
 			p.Limit = limit
-			m := memory(t, queue.MemoryConfig{})
+			m := memory(t, queue.MemoryBrokerConfig{})
 			for i := range 20 {
 				send(t, m, fmt.Sprint(i))
 			}
@@ -551,7 +551,7 @@ func TestThrottle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(1000)
 		p.Throttle = throttle.Config{Mode: throttle.Cubic}
-		m := memory(t, queue.MemoryConfig{})
+		m := memory(t, queue.MemoryBrokerConfig{})
 		for i := range 50 {
 			send(t, m, fmt.Sprint(i))
 		}
@@ -570,7 +570,7 @@ func TestThrottle(t *testing.T) {
 // Concurrency is bounded, and no more is fetched than can be handled.
 func TestConcurrency(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
+		m := memory(t, queue.MemoryBrokerConfig{})
 		for i := range 50 {
 			send(t, m, fmt.Sprint(i))
 		}
@@ -601,7 +601,7 @@ func TestConcurrency(t *testing.T) {
 // back at once, at the same attempt.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "quick", "slow", "later")
+		m := memory(t, queue.MemoryBrokerConfig{}, "quick", "slow", "later")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			if string(m.Body) == "quick" {
 				time.Sleep(5 * time.Second)
@@ -622,7 +622,7 @@ func TestDrain(t *testing.T) {
 
 func TestHandlerThatDoesNotEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "stuck")
+		m := memory(t, queue.MemoryBrokerConfig{}, "stuck")
 		release := make(chan struct{})
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			<-release
@@ -645,8 +645,8 @@ func TestHandlerThatDoesNotEnd(t *testing.T) {
 }
 
 // moody is m, whose Receive fails while an error is set.
-func moody(m *queue.Memory) (b *broker, fails *atomic.Pointer[error]) {
-	b, fails = &broker{Memory: m}, &atomic.Pointer[error]{}
+func moody(m *queue.MemoryBroker) (b *broker, fails *atomic.Pointer[error]) {
+	b, fails = &broker{MemoryBroker: m}, &atomic.Pointer[error]{}
 	fails.Store(&errBlip)
 	b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 		if err := fails.Load(); err != nil {
@@ -670,7 +670,7 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, []time.Duration{50e6, 50e6}},
 	} {
 		bubble(t, func(t *testing.T) {
-			b, fails := moody(memory(t, queue.MemoryConfig{}))
+			b, fails := moody(memory(t, queue.MemoryBrokerConfig{}))
 			p := plain(2)
 			p.Backoff = c.policy
 			r := start(t, b, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
@@ -698,7 +698,7 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 
 func TestReceiveFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, fails := moody(memory(t, queue.MemoryConfig{}, "hello"))
+		b, fails := moody(memory(t, queue.MemoryBrokerConfig{}, "hello"))
 		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -727,7 +727,7 @@ func TestReceiveFails(t *testing.T) {
 func TestNestedCallsAreNotMultiplied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner := dependency(t, plain(3))
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		calls := map[int]int{}
 		start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			return lull.Run(ctx, inner, func(context.Context) error {

@@ -13,7 +13,7 @@
 // keep messages. A dead letter is the message with an [Envelope] in one more header, the same on every broker: see
 // [Inspect] and [Redrive].
 //
-// A message from [Memory] costs 4.7 µs and 28 allocations. The package orders nothing that the broker does not order, and
+// A message from [MemoryBroker] costs 4.7 µs and 28 allocations. The package orders nothing that the broker does not order, and
 // creates no queues: the adapters do that. docs/queues.md has the rest: all outcomes, leases, the brokers beside each
 // other, the costs, and how to choose attempts, backoff and leases.
 package queue

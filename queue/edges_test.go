@@ -39,7 +39,7 @@ func TestInterrupted(t *testing.T) {
 		"a decision":         {transient, func(context.Context) error { return queue.DropMessage(nil) }, "drop"},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{}, "hello")
+			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 				<-ctx.Done()
 				return c.err(ctx)
@@ -54,7 +54,7 @@ func TestInterrupted(t *testing.T) {
 func TestNotInterrupted(t *testing.T) {
 	for _, err := range []error{context.Canceled, queue.ErrDraining, queue.ErrLeaseLost} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{}, "hello")
+			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
 				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} })).run(t, time.Minute)
 			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
@@ -76,7 +76,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			p.RateLimitedBase = c.base
 			p.Breaker = breaker.Config{} // which is closed, and has no effect here
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
-			m := memory(t, queue.MemoryConfig{}, "a", "b", "c", "d", "e", "f")
+			m := memory(t, queue.MemoryBrokerConfig{}, "a", "b", "c", "d", "e", "f")
 			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 				time.Sleep(5 * time.Millisecond)
 				return nil
@@ -101,7 +101,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 // A message that waits to be tried again comes back later if the consumer stops meanwhile.
 func TestAWaitEndsWithTheConsumer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		runs := 0
 		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
 			runs++
@@ -119,7 +119,7 @@ func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
 		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // of which the least is drawn
-		m := memory(t, queue.MemoryConfig{})
+		m := memory(t, queue.MemoryBrokerConfig{})
 		const n = 64
 		for i := range n {
 			send(t, m, fmt.Sprint(i))
@@ -154,7 +154,7 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.AttemptTimeout, p.Deadline = 10*time.Second, 10*time.Second
-			m := memory(t, queue.MemoryConfig{}, "hello")
+			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			var seen []string
 			start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
 				seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
@@ -174,13 +174,13 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
 			p.AttemptTimeout = lull.NoTimeout
-			b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{}, "hello")}
 			b.extend = func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
 				select {
 				case <-time.After(takes):
 				case <-ctx.Done():
 				}
-				return b.Memory.Extend(ctx, d, l)
+				return b.MemoryBroker.Extend(ctx, d, l)
 			}
 			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
 				select {
@@ -217,7 +217,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 			t.Fatal(step.Reason)
 		}
 		other.Attempt(d.Now(), middle) // takes all the room there is
-		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{FixedLeases: true, CountDefers: true}, "hello")
 		var settled []time.Duration
 		began := time.Now()
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{Lease: 10 * time.Second},
@@ -240,7 +240,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 func TestDecided(t *testing.T) {
 	for _, c := range []struct {
 		err  error
-		want queue.Outcome
+		want queue.MessageOutcome
 		ok   bool
 	}{
 		{queue.DeferFor(nil, time.Second), queue.Defer, true},
@@ -256,10 +256,10 @@ func TestDecided(t *testing.T) {
 }
 
 func TestNoDelays(t *testing.T) {
-	if d := memory(t, queue.MemoryConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
+	if d := memory(t, queue.MemoryBrokerConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
 		t.Errorf("a broker without delays delays for up to %v", d)
 	}
-	if d := memory(t, queue.MemoryConfig{}).Capabilities().MaxDelay; d != 12*time.Hour {
+	if d := memory(t, queue.MemoryBrokerConfig{}).Capabilities().MaxDelay; d != 12*time.Hour {
 		t.Errorf("by default delays are of up to %v, documented are 12h", d)
 	}
 }
@@ -267,7 +267,7 @@ func TestNoDelays(t *testing.T) {
 // Unless it is configured, handlers have the 30 seconds that are documented once Run is to stop.
 func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -281,7 +281,7 @@ func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 func TestTheIDOfAMessage(t *testing.T) {
 	for original, want := range map[string]string{"": "1", "first": "first"} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{})
+			m := memory(t, queue.MemoryBrokerConfig{})
 			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
 			must(t, m.Send(t.Context(), queue.Outgoing{Headers: h}))
 			got, redrives := "", 0
@@ -311,7 +311,7 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 	} {
 		subtest(t, c.name, func(t *testing.T) {
 			began := time.Now()
-			b := revised(memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
+			b := revised(memory(t, queue.MemoryBrokerConfig{}, "hello"), func(d *queue.Delivery) {
 				if !c.failed {
 					d.FirstFailed = time.Time{}
 				}
@@ -323,7 +323,7 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				return lull.Transient(errBlip)
 			}, queue.Config{}).run(t, time.Minute)
-			all := letters(t, b.Memory)
+			all := letters(t, b.MemoryBroker)
 			if len(all) != 1 {
 				t.Fatalf("%d dead letters", len(all))
 			}
@@ -341,7 +341,7 @@ func TestRefusedAfterATry(t *testing.T) {
 		p := plain(2)
 		p.Limit = bulkhead.Config{InFlight: 1}
 		p.RateLimitedBase = 4 * time.Second // the wait for room
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		d := dependency(t, p, lull.WithRand(middle))
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {
@@ -368,7 +368,7 @@ func TestDeferredForEver(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p := queue.Policy()
 				p.Attempts = attempts
-				m := memory(t, queue.MemoryConfig{CountDefers: !free}, "x")
+				m := memory(t, queue.MemoryBrokerConfig{CountDefers: !free}, "x")
 				runs := 0
 				start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
 					runs++

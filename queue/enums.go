@@ -5,8 +5,8 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// An Outcome is what happens to a delivery.
-type Outcome = engine.Outcome
+// A MessageOutcome is what happens to a delivery.
+type MessageOutcome = engine.MessageOutcome
 
 const (
 	Ack        = engine.Ack        // it was handled

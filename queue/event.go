@@ -18,11 +18,11 @@ type Event struct {
 	Attempt int
 	Tries   int // runs of the handler in this delivery
 
-	Outcome Outcome       // EventSettled, EventSettleFailed: what happens to it; EventRetriedHere: Retry
-	Reason  string        // of a dead letter; of a pause
-	Code    string        // the classifier's name for the failure, if there was one
-	After   time.Duration // Retry, Defer, EventRetriedHere: the wait; EventPaused: how long at least
-	Elapsed time.Duration // how long the handler ran, over all tries; zero if it did not
+	Outcome MessageOutcome // EventSettled, EventSettleFailed: what happens to it; EventRetriedHere: Retry
+	Reason  string         // of a dead letter; of a pause
+	Code    string         // the classifier's name for the failure, if there was one
+	After   time.Duration  // Retry, Defer, EventRetriedHere: the wait; EventPaused: how long at least
+	Elapsed time.Duration  // how long the handler ran, over all tries; zero if it did not
 	// Err is the handler's; the broker's, of EventReceiveFailed and EventSettleFailed; of
 	// EventLeaseLost why it was lost (ErrLeaseLost, the broker's words), with the handler's.
 	Err error

@@ -22,7 +22,7 @@ var (
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	m, err := queue.NewMemory(queue.MemoryConfig{})
+	m, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,7 +76,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, err := queue.Redrive(context.Background(), letters, m, queue.RedriveConfig{Filter: queue.Filter{Reason: "permanent"}, Limit: 1}, func(s queue.Step) {
+	p, err := queue.Redrive(context.Background(), letters, m, queue.RedriveConfig{Filter: queue.Filter{Reason: "permanent"}, Limit: 1}, func(s queue.LetterResult) {
 		fmt.Printf("%s: %s, %q, after %d attempt\n", s.Letter.Body, s.Letter.Reason, s.Letter.Errors, s.Letter.Attempts)
 	})
 	fmt.Println(p, err)
@@ -92,7 +92,7 @@ func Example() {
 // How long the broker must keep a message: longer than it can take in the worst case.
 func ExampleConfig_WorstCase() {
 	var config queue.Config
-	m, _ := queue.NewMemory(queue.MemoryConfig{})
+	m, _ := queue.NewMemoryBroker(queue.MemoryBrokerConfig{})
 	policy := queue.Policy()
 	fmt.Println("an hour's wait may be asked for:", config.WorstCase(policy, m.Capabilities()).Round(time.Minute))
 	policy.HintLimit = time.Minute
@@ -104,7 +104,7 @@ func ExampleConfig_WorstCase() {
 
 func ExampleInspect() {
 	ctx := context.Background()
-	m, _ := queue.NewMemory(queue.MemoryConfig{})
+	m, _ := queue.NewMemoryBroker(queue.MemoryBrokerConfig{})
 	letter := &queue.Envelope{Reason: "schema", OriginalID: "17", Source: "orders", LastFailure: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(nil, letter), Body: []byte("{}")})
 
@@ -126,7 +126,7 @@ func ExampleInspect() {
 // A dry run lists what would be moved.
 func ExampleRedrive() {
 	ctx := context.Background()
-	m, _ := queue.NewMemory(queue.MemoryConfig{})
+	m, _ := queue.NewMemoryBroker(queue.MemoryBrokerConfig{})
 	for i := range 3 {
 		letter := &queue.Envelope{Reason: "attempts_exhausted", OriginalID: fmt.Sprint(i)}
 		m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(nil, letter)})

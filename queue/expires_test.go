@@ -37,14 +37,14 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T) {
 			end := time.Now().Add(x.life)
-			b := revised(memory(t, queue.MemoryConfig{}, "hello"), func(d *queue.Delivery) {
+			b := revised(memory(t, queue.MemoryBrokerConfig{}, "hello"), func(d *queue.Delivery) {
 				if x.life != 0 {
 					d.Expires = end
 				}
 			})
 			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
-			for _, l := range letters(t, b.Memory) {
+			for _, l := range letters(t, b.MemoryBroker) {
 				wantEqual(t, "attempts", l.Attempts, x.attempts)
 				wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
 			}
@@ -80,7 +80,7 @@ func TestSettlementWithin(t *testing.T) {
 			wantEqual(t, s.Outcome.String(), got, s)
 			wantEqual(t, "error", err, nil)
 		}
-		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+		for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 			s, _ := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, time.Hour, "orders")
 			if s.Outcome != queue.DeadLetter || s.After != 0 || s.Envelope == nil {
 				t.Fatalf("%v: %+v", o, s)

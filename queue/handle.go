@@ -67,7 +67,7 @@ func (c *Consumer) planNow() *engine.Plan {
 // delivery is the delivery as the engine sees it now.
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
-		Broker: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
+		BrokerCapabilities: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
 		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, Seen: w.row, Tries: w.tries, Left: engine.Never, Life: w.d.life(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
@@ -311,7 +311,7 @@ func (w *work) queue(call *engine.Call) engine.Step {
 	c := w.c
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
-	step := call.Queue(c.dep.Now(), place, c.random)
+	step := call.JoinQueue(c.dep.Now(), place, c.random)
 	if !step.Full {
 		return step
 	}

@@ -44,9 +44,9 @@ func must(t testing.TB, err error) {
 }
 
 // memory is a broker with these messages.
-func memory(t testing.TB, c queue.MemoryConfig, bodies ...string) *queue.Memory {
+func memory(t testing.TB, c queue.MemoryBrokerConfig, bodies ...string) *queue.MemoryBroker {
 	t.Helper()
-	m, err := queue.NewMemory(c)
+	m, err := queue.NewMemoryBroker(c)
 	must(t, err)
 	send(t, m, bodies...)
 	return m
@@ -139,7 +139,7 @@ func send(t testing.TB, s queue.Sender, bodies ...string) {
 }
 
 // letters are the dead letters in m, taken out.
-func letters(t testing.TB, m *queue.Memory) (out []*queue.Letter) {
+func letters(t testing.TB, m *queue.MemoryBroker) (out []*queue.Letter) {
 	t.Helper()
 	ctx := context.Background()
 	dead := m.DeadLetters()
@@ -180,7 +180,7 @@ func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 // dead is the letter of a message whose handler fails with err, which is terminal.
 func dead(t testing.TB, err error) *queue.Letter {
 	t.Helper()
-	m := memory(t, queue.MemoryConfig{}, "hello")
+	m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 	start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{}).run(t, time.Minute)
 	all := letters(t, m)
 	if len(all) != 1 {
@@ -189,9 +189,9 @@ func dead(t testing.TB, err error) *queue.Letter {
 	return all[0]
 }
 
-// broker is a Memory that counts the calls to it, and of which some do something else.
+// broker is a MemoryBroker that counts the calls to it, and of which some do something else.
 type broker struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	receives, extends, settles atomic.Int64
 
 	can     func(*queue.Capabilities)
@@ -201,7 +201,7 @@ type broker struct {
 }
 
 func (b *broker) Capabilities() queue.Capabilities {
-	can := b.Memory.Capabilities()
+	can := b.MemoryBroker.Capabilities()
 	if b.can != nil {
 		b.can(&can)
 	}
@@ -213,7 +213,7 @@ func (b *broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	if b.receive != nil {
 		return b.receive(ctx, w)
 	}
-	return b.Memory.Receive(ctx, w)
+	return b.MemoryBroker.Receive(ctx, w)
 }
 
 func (b *broker) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
@@ -221,7 +221,7 @@ func (b *broker) Extend(ctx context.Context, d *queue.Delivery, l time.Duration)
 	if b.extend != nil {
 		return b.extend(ctx, d, l)
 	}
-	return b.Memory.Extend(ctx, d, l)
+	return b.MemoryBroker.Extend(ctx, d, l)
 }
 
 func (b *broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
@@ -229,7 +229,7 @@ func (b *broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	if b.settle != nil {
 		return b.settle(ctx, d, s)
 	}
-	return b.Memory.Settle(ctx, d, s)
+	return b.MemoryBroker.Settle(ctx, d, s)
 }
 
 // pausing is a broker that is a Pauser.
@@ -245,8 +245,8 @@ func (p *pausing) Pause(_ context.Context, until time.Time) error {
 }
 
 // unreachable is m, whose Extend and Settle fail while these are set.
-func unreachable(m *queue.Memory) (b *broker, extend, settle *atomic.Bool) {
-	b, extend, settle = &broker{Memory: m}, &atomic.Bool{}, &atomic.Bool{}
+func unreachable(m *queue.MemoryBroker) (b *broker, extend, settle *atomic.Bool) {
+	b, extend, settle = &broker{MemoryBroker: m}, &atomic.Bool{}, &atomic.Bool{}
 	b.extend = func(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
 		if extend.Load() {
 			return time.Time{}, errBlip
@@ -263,8 +263,8 @@ func unreachable(m *queue.Memory) (b *broker, extend, settle *atomic.Bool) {
 }
 
 // revised is m, whose deliveries are changed.
-func revised(m *queue.Memory, change func(*queue.Delivery)) *broker {
-	return &broker{Memory: m, receive: func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+func revised(m *queue.MemoryBroker, change func(*queue.Delivery)) *broker {
+	return &broker{MemoryBroker: m, receive: func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 		got, err := m.Receive(ctx, w)
 		for _, d := range got {
 			change(d)

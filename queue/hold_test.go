@@ -20,7 +20,7 @@ import (
 // Why a lease is lost is in the event, in the words of the broker, beside what the handler returned.
 func TestWhyALeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}
 		b.settle = func(context.Context, *queue.Delivery, queue.Settlement) error {
 			return fmt.Errorf("channel closed: %w", queue.ErrLost)
 		}
@@ -40,7 +40,7 @@ func TestWhyALeaseIsLost(t *testing.T) {
 // to its message.
 func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{}, "hello")}
 		var kept *queue.Message
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
@@ -66,9 +66,9 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 // More than was asked for is handled like the rest, when there is room.
 func TestMoreThanWasAskedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}
 		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-			return b.Memory.Receive(ctx, queue.Want{Max: w.Max + 4, Lease: w.Lease})
+			return b.MemoryBroker.Receive(ctx, queue.Want{Max: w.Max + 4, Lease: w.Lease})
 		}
 		send(t, b, "1", "2", "3", "4", "5", "6", "7", "8")
 		var now, most atomic.Int64
@@ -87,10 +87,10 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 func TestWhatComesLate(t *testing.T) {
 	for counted, want := range map[bool]string{false: "defer", true: "ack"} {
 		bubble(t, func(t *testing.T) {
-			b := &broker{Memory: memory(t, queue.MemoryConfig{CountDefers: counted})}
+			b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{CountDefers: counted})}
 			b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 				<-ctx.Done()
-				return b.Memory.Receive(context.WithoutCancel(ctx), w)
+				return b.MemoryBroker.Receive(context.WithoutCancel(ctx), w)
 			}
 			send(t, b, "hello")
 			r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
@@ -104,7 +104,7 @@ func TestWhatComesLate(t *testing.T) {
 // A broker that gives nothing at once is not asked in a loop.
 func TestNothingAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}
 		b.receive = func(context.Context, queue.Want) ([]*queue.Delivery, error) { return nil, nil }
 		start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
 		if n := b.receives.Load(); n > 101 {
@@ -119,7 +119,7 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 		p := plain(100) // with a budget for all
 		p.Breaker = breaker.Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: time.Hour}
 		d := dependency(t, p)
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		n := 0
 		r := start(t, m, d, func(context.Context, *queue.Message) error {
 			n++
@@ -135,7 +135,7 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 // A Pauser is called once for a pause, and again when that is over, or when it failed.
 func TestPauser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &pausing{broker: broker{Memory: memory(t, queue.MemoryConfig{})}}
+		b := &pausing{broker: broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}}
 		var end atomic.Pointer[time.Time]
 		var failing atomic.Bool
 		b.pause = func(u time.Time) error {
@@ -194,7 +194,7 @@ func TestPauser(t *testing.T) {
 // under way.
 func TestNothingAfterRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+		b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}
 		b.settle = func(ctx context.Context, _ *queue.Delivery, _ queue.Settlement) error {
 			select {
 			case <-ctx.Done():
@@ -231,7 +231,7 @@ func TestNothingAfterRun(t *testing.T) {
 // A lease that could not be extended once or twice is extended in time.
 func TestExtendIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, fails, _ := unreachable(memory(t, queue.MemoryConfig{}, "hello"))
+		b, fails, _ := unreachable(memory(t, queue.MemoryBrokerConfig{}, "hello"))
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			select {
 			case <-time.After(50 * time.Second):
@@ -263,7 +263,7 @@ func TestQuickWait(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			p := plain(2)
 			p.Backoff.Base = c.wait
-			m := memory(t, queue.MemoryConfig{}, "hello")
+			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			fail := func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }
 			r := start(t, m, dependency(t, p), fail, queue.Config{Quick: 1, QuickWait: c.most}).run(t, time.Minute)
 			wantEqual(t, fmt.Sprint(c, ": runs here"), r.Counts().RetriedHere, c.here)
@@ -277,7 +277,7 @@ func TestQuickWait(t *testing.T) {
 func TestOnlyProbesAreFetched(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			m := memory(t, queue.MemoryBrokerConfig{CountDefers: counted})
 			for i := range 100 {
 				send(t, m, fmt.Sprint(i))
 			}
@@ -319,7 +319,7 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "ack", "retry", "defer", "dead", "drop")
+		m := memory(t, queue.MemoryBrokerConfig{}, "ack", "retry", "defer", "dead", "drop")
 		p := plain(2)
 		p.Backoff.Base = 10 * time.Millisecond
 		deferred := false
@@ -346,7 +346,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	m := memory(t, queue.MemoryConfig{})
+	m := memory(t, queue.MemoryBrokerConfig{})
 	d := dependency(t, plain(2))
 	h := func(context.Context, *queue.Message) error { return nil }
 	hedged := plain(0)
@@ -370,12 +370,12 @@ func TestNew(t *testing.T) {
 
 // A queue in memory is bounded. Its error when it is full is transient.
 func TestMemoryIsFull(t *testing.T) {
-	m := memory(t, queue.MemoryConfig{Limit: 2}, "1", "2")
+	m := memory(t, queue.MemoryBrokerConfig{Limit: 2}, "1", "2")
 	err := m.Send(t.Context(), queue.Outgoing{})
 	if !errors.Is(err, queue.ErrFull) || lull.Classify(err).Kind != lull.KindTransient {
 		t.Errorf("%v", err)
 	}
-	if _, err := queue.NewMemory(queue.MemoryConfig{Limit: -1}); err == nil {
+	if _, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{Limit: -1}); err == nil {
 		t.Error("a limit of -1")
 	}
 }
@@ -387,7 +387,7 @@ func TestClassify(t *testing.T) {
 	}
 	for _, c := range []struct {
 		err  error
-		kind engine.Kind
+		kind engine.VerdictKind
 		code string
 	}{
 		{inner(engine.AttemptsExhausted, lull.Verdict{Kind: lull.KindTransient}, 3), lull.KindTransient, "attempts_exhausted"},
@@ -424,7 +424,7 @@ func TestClassify(t *testing.T) {
 
 // Names are what files and labels have.
 func TestNames(t *testing.T) {
-	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")
+	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.MessageOutcome(0), queue.MessageOutcome(9)), "ack retry defer dead-letter drop none outcome(9)")
 	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
 	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
 	for _, o := range []queue.Order{queue.Unordered, queue.PerGroup, queue.Total} {
@@ -443,7 +443,7 @@ func TestNames(t *testing.T) {
 // When Run has returned nothing of it is left: a goroutine that still waited for something
 // would be found by the end of the bubble.
 func TestNoGoroutineIsLeft(t *testing.T) {
-	for name, c := range map[string]queue.MemoryConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
+	for name, c := range map[string]queue.MemoryBrokerConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
 		subtest(t, name, func(t *testing.T) {
 			m := memory(t, c, "ack", "retry", "defer", "dead", "slow", "panic")
 			p := queue.Policy()

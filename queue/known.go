@@ -101,7 +101,7 @@ func (k *known) recall(w *work) (seen, row int, ended *result) {
 }
 
 // settled records that the broker knows what happens to w's message.
-func (k *known) settled(w *work, by Outcome) {
+func (k *known) settled(w *work, by MessageOutcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past

@@ -15,7 +15,7 @@ import (
 
 // cuttable is a broker whose connection breaks: what was out is lost, and comes back.
 type cuttable struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	mu      sync.Mutex
 	silent  bool // the next settlement is lost with the connection
 	out     map[*queue.Delivery]context.CancelCauseFunc
@@ -23,7 +23,7 @@ type cuttable struct {
 }
 
 func (b *cuttable) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := b.Memory.Receive(ctx, w)
+	got, err := b.MemoryBroker.Receive(ctx, w)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range got {
@@ -52,7 +52,7 @@ func (b *cuttable) Extend(ctx context.Context, d *queue.Delivery, l time.Duratio
 	if b.lost(d) {
 		return time.Time{}, queue.ErrLost
 	}
-	return b.Memory.Extend(ctx, d, l)
+	return b.MemoryBroker.Extend(ctx, d, l)
 }
 
 func (b *cuttable) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
@@ -66,7 +66,7 @@ func (b *cuttable) Settle(ctx context.Context, d *queue.Delivery, s queue.Settle
 	if b.lost(d) {
 		return queue.ErrLost
 	}
-	return b.Memory.Settle(ctx, d, s)
+	return b.MemoryBroker.Settle(ctx, d, s)
 }
 
 // What this process has seen to end is neither an attempt nor a crash when its connection was
@@ -151,7 +151,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 	} {
 		for _, told := range []bool{true, false} {
 			subtest(t, fmt.Sprint(c.name, "/told ", told), func(t *testing.T) {
-				b := &cuttable{Memory: memory(t, queue.MemoryConfig{CountDefers: !told}), out: map[*queue.Delivery]context.CancelCauseFunc{}}
+				b := &cuttable{MemoryBroker: memory(t, queue.MemoryBrokerConfig{CountDefers: !told}), out: map[*queue.Delivery]context.CancelCauseFunc{}}
 				send(t, b, "hello")
 				run, runs := 0, ""
 				r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
@@ -166,7 +166,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 				events := r.of(queue.EventSettled)
 				wantEqual(t, "end", events[len(events)-1].Outcome.String(), c.end)
 				letter := ""
-				for _, l := range letters(t, b.Memory) {
+				for _, l := range letters(t, b.MemoryBroker) {
 					letter = fmt.Sprint(l.Reason, " ", l.Attempts)
 				}
 				wantEqual(t, "letter", letter, c.letter)
@@ -178,7 +178,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 // Another message with the id of one whose acknowledgement was lost is handled.
 func TestKnownMessagesAreNoOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
+		m := memory(t, queue.MemoryBrokerConfig{})
 		var fail atomic.Bool
 		b := revised(m, func(d *queue.Delivery) { // all messages have one id, as a sender may give them
 			d.Receipt = [2]any{d.ID, d.Receipt}
@@ -217,7 +217,7 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 func TestOneMessageKillsItsWorker(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		subtest(t, fmt.Sprint("told ", told), func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{CountDefers: !told})
+			m := memory(t, queue.MemoryBrokerConfig{CountDefers: !told})
 			for i := range 60 {
 				send(t, m, fmt.Sprint(i))
 			}
@@ -276,14 +276,14 @@ func TestOneMessageKillsItsWorker(t *testing.T) {
 	}
 }
 
-// mortalProcess is a process's connection to a Memory: nothing that it asks for is done when it is dead.
+// mortalProcess is a process's connection to a MemoryBroker: nothing that it asks for is done when it is dead.
 type mortalProcess struct {
 	broker
 	dead atomic.Bool
 }
 
-func newProcess(m *queue.Memory) *mortalProcess {
-	p := &mortalProcess{broker: broker{Memory: m}}
+func newProcess(m *queue.MemoryBroker) *mortalProcess {
+	p := &mortalProcess{broker: broker{MemoryBroker: m}}
 	p.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 		if p.dead.Load() {
 			<-ctx.Done()

@@ -74,13 +74,13 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 		}},
 		"a settlement that is refused": {
 			broker: func(t *testing.T) queue.Broker {
-				b := &broker{Memory: memory(t, queue.MemoryConfig{})}
+				b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{})}
 				began := time.Now()
 				b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 					if time.Since(began) < 31*time.Second {
 						return lull.Permanent(errors.New("no such queue"))
 					}
-					return b.Memory.Settle(ctx, d, s)
+					return b.MemoryBroker.Settle(ctx, d, s)
 				}
 				return b
 			},
@@ -88,7 +88,7 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 			want:   []string{"the broker did not take what becomes of a message|outcome:ack|error:no such queue"},
 		},
 		"a lease that is lost": {
-			broker: func(t *testing.T) queue.Broker { return lostAtOnce(memory(t, queue.MemoryConfig{})) },
+			broker: func(t *testing.T) queue.Broker { return lostAtOnce(memory(t, queue.MemoryBrokerConfig{})) },
 			handle: func(ctx context.Context, m *queue.Message) error {
 				if m.Attempt == 1 {
 					<-ctx.Done()
@@ -101,7 +101,7 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lines := defaultLog(t)
 			bubble(t, func(t *testing.T) {
-				var b queue.Broker = memory(t, queue.MemoryConfig{})
+				var b queue.Broker = memory(t, queue.MemoryBrokerConfig{})
 				if x.broker != nil {
 					b = x.broker(t)
 				}
@@ -132,7 +132,7 @@ func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 }
 
 // lostAtOnce is m, which finds a second after the first delivery that it is lost.
-func lostAtOnce(m *queue.Memory) *broker {
+func lostAtOnce(m *queue.MemoryBroker) *broker {
 	n := 0
 	return revised(m, func(d *queue.Delivery) {
 		if n++; n > 1 {
@@ -152,7 +152,7 @@ func lostAtOnce(m *queue.Memory) *broker {
 func TestLogObserver(t *testing.T) {
 	lines := defaultLog(t)
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)

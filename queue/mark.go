@@ -9,7 +9,7 @@ import (
 // decided is an error by which a handler decides what happens to the message.
 type decided struct {
 	err     error
-	outcome Outcome
+	outcome MessageOutcome
 	after   time.Duration
 	reason  string
 }
@@ -50,7 +50,7 @@ func DeadLetterAs(reason string, err error) error {
 // Decided returns what err decides about the message, if it is of [DeferFor] (Defer),
 // [DropMessage] (Drop) or [DeadLetterAs] (DeadLetter): for those who look at what a handler
 // returns, such as a tracer. To defer or to drop is no failure.
-func Decided(err error) (o Outcome, ok bool) {
+func Decided(err error) (o MessageOutcome, ok bool) {
 	d, ok := errors.AsType[*decided](err)
 	if !ok {
 		return Ack, false

@@ -17,9 +17,9 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A MemoryConfig sets what kind of broker a Memory is. It is plain, comparable data; the zero
-// MemoryConfig can do everything.
-type MemoryConfig struct {
+// A MemoryBrokerConfig sets what kind of broker a MemoryBroker is. It is plain, comparable data; the zero
+// Memory can do everything.
+type MemoryBrokerConfig struct {
 	// Order is the order that is kept. Zero: none.
 	Order Order
 	// CountDefers: a deferral raises the attempt number, and losses are not told, as in SQS.
@@ -39,7 +39,7 @@ type MemoryConfig struct {
 }
 
 // Validate reports everything that is wrong with c at once.
-func (c MemoryConfig) Validate() error {
+func (c MemoryBrokerConfig) Validate() error {
 	var l problem.List
 	l.Check(c.Order <= Total, "Order", c.Order, "unordered, per-group or total")
 	l.Check(c.MaxLease >= 0, "MaxLease", c.MaxLease, "a positive duration, or 0 for no limit")
@@ -48,19 +48,19 @@ func (c MemoryConfig) Validate() error {
 	return l.Err()
 }
 
-func (c MemoryConfig) withDefaults() MemoryConfig {
+func (c MemoryBrokerConfig) withDefaults() MemoryBrokerConfig {
 	c.MaxDelay = max(cmp.Or(c.MaxDelay, 12*time.Hour), 0)
 	c.Duplicates = max(cmp.Or(c.Duplicates, 5*time.Minute), 0)
 	c.Limit = cmp.Or(c.Limit, 1_000_000)
 	return c
 }
 
-// A Memory is a queue in the memory of one process, with leases, delays, attempt
+// A MemoryBroker is a queue in the memory of one process, with leases, delays, attempt
 // numbers and dead letters: for tests, and for work that may be lost with the process. It is a Broker
 // and a Sender, for any number of consumers; it reads the clock with package time only,
 // and so runs in virtual time under testing/synctest. It starts no goroutine.
-type Memory struct {
-	config MemoryConfig
+type MemoryBroker struct {
+	config MemoryBrokerConfig
 
 	mu      sync.Mutex
 	last    int64
@@ -70,7 +70,7 @@ type Memory struct {
 	sent    map[string]time.Time // ids, until when they are remembered
 	order   []string             // of sent
 	changed chan struct{}        // closed when something may be handed out earlier than before
-	dead    *Memory
+	dead    *MemoryBroker
 }
 
 type entry struct {
@@ -84,45 +84,45 @@ type entry struct {
 	since   time.Time // when it was handed out
 }
 
-// NewMemory returns an empty queue.
-func NewMemory(c MemoryConfig) (*Memory, error) {
+// NewMemoryBroker returns an empty queue.
+func NewMemoryBroker(c MemoryBrokerConfig) (*MemoryBroker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue in memory: %w", err)
 	}
 	return newMemory(c), nil
 }
 
-func newMemory(c MemoryConfig) *Memory {
-	return &Memory{
+func newMemory(c MemoryBrokerConfig) *MemoryBroker {
+	return &MemoryBroker{
 		config: c.withDefaults(), held: map[string]*entry{}, groups: map[string][]*entry{},
 		sent: map[string]time.Time{}, changed: make(chan struct{}),
 	}
 }
 
 // DeadLetters is the queue into which its dead letters go.
-func (m *Memory) DeadLetters() *Memory {
+func (m *MemoryBroker) DeadLetters() *MemoryBroker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.deadLetters()
 }
 
-func (m *Memory) deadLetters() *Memory {
+func (m *MemoryBroker) deadLetters() *MemoryBroker {
 	if m.dead == nil {
-		m.dead = newMemory(MemoryConfig{Limit: m.config.Limit, Duplicates: m.config.Duplicates})
+		m.dead = newMemory(MemoryBrokerConfig{Limit: m.config.Limit, Duplicates: m.config.Duplicates})
 		m.dead.config.Duplicates = m.config.Duplicates // zero has become none
 	}
 	return m.dead
 }
 
 // Len is how many messages are in the queue, ready, waiting and out.
-func (m *Memory) Len() int {
+func (m *MemoryBroker) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.held)
 }
 
 // Capabilities is part of Broker.
-func (m *Memory) Capabilities() Capabilities {
+func (m *MemoryBroker) Capabilities() Capabilities {
 	return Capabilities{
 		ExactDelay: true, MaxDelay: m.config.MaxDelay, FreeDefer: !m.config.CountDefers, Losses: !m.config.CountDefers, Order: m.config.Order,
 		Leases: true, Extends: !m.config.FixedLeases, MaxLease: m.config.MaxLease,
@@ -130,11 +130,11 @@ func (m *Memory) Capabilities() Capabilities {
 	}
 }
 
-// ErrFull is the error of Send when a Memory is full.
+// ErrFull is the error of Send when a MemoryBroker is full.
 var ErrFull = errors.New("queue: the queue in memory is full")
 
 // Send is part of Sender. It never blocks.
-func (m *Memory) Send(ctx context.Context, o Outgoing) error {
+func (m *MemoryBroker) Send(ctx context.Context, o Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (m *Memory) Send(ctx context.Context, o Outgoing) error {
 	return m.send(o)
 }
 
-func (m *Memory) send(o Outgoing) error {
+func (m *MemoryBroker) send(o Outgoing) error {
 	now := time.Now()
 	for len(m.order) > 0 && !m.sent[m.order[0]].After(now) {
 		delete(m.sent, m.order[0])
@@ -177,7 +177,7 @@ func (m *Memory) send(o Outgoing) error {
 }
 
 // group returns the group within which e is kept in order.
-func (m *Memory) group(e *entry) string {
+func (m *MemoryBroker) group(e *entry) string {
 	if m.config.Order == PerGroup {
 		return e.d.Group
 	}
@@ -185,7 +185,7 @@ func (m *Memory) group(e *entry) string {
 }
 
 // schedule puts e into the schedule at e.at.
-func (m *Memory) schedule(e *entry) {
+func (m *MemoryBroker) schedule(e *entry) {
 	if e.index < 0 {
 		heap.Push(&m.next, e)
 	} else {
@@ -197,7 +197,7 @@ func (m *Memory) schedule(e *entry) {
 	}
 }
 
-func (m *Memory) remove(e *entry) {
+func (m *MemoryBroker) remove(e *entry) {
 	delete(m.held, e.d.ID)
 	heap.Remove(&m.next, e.index)
 	if m.config.Order == Unordered {
@@ -214,7 +214,7 @@ func (m *Memory) remove(e *entry) {
 }
 
 // Receive is part of Broker.
-func (m *Memory) Receive(ctx context.Context, w Want) ([]*Delivery, error) {
+func (m *MemoryBroker) Receive(ctx context.Context, w Want) ([]*Delivery, error) {
 	for looked := false; ; looked = true {
 		if err := ctx.Err(); err != nil && !looked {
 			return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
@@ -243,7 +243,7 @@ func until(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 }
 
 // take hands out what is ready. If nothing is, it returns when something will be.
-func (m *Memory) take(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
+func (m *MemoryBroker) take(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -274,7 +274,7 @@ func (m *Memory) take(w Want) (got []*Delivery, wait time.Duration, changed <-ch
 }
 
 // lease is how long e can be leased from now on, if asked for so long.
-func (m *Memory) lease(e *entry, now time.Time, want time.Duration) time.Duration {
+func (m *MemoryBroker) lease(e *entry, now time.Time, want time.Duration) time.Duration {
 	if limit := m.config.MaxLease; limit > 0 {
 		return min(want, e.since.Add(limit).Sub(now))
 	}
@@ -282,7 +282,7 @@ func (m *Memory) lease(e *entry, now time.Time, want time.Duration) time.Duratio
 }
 
 // out is the entry of a delivery that is still its holder's.
-func (m *Memory) out(d *Delivery) (*entry, error) {
+func (m *MemoryBroker) out(d *Delivery) (*entry, error) {
 	e := m.held[d.ID]
 	if e == nil || e.receipt == 0 || d.Receipt != e.receipt {
 		return nil, ErrLost
@@ -291,7 +291,7 @@ func (m *Memory) out(d *Delivery) (*entry, error) {
 }
 
 // Extend is part of Broker.
-func (m *Memory) Extend(ctx context.Context, d *Delivery, lease time.Duration) (time.Time, error) {
+func (m *MemoryBroker) Extend(ctx context.Context, d *Delivery, lease time.Duration) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
@@ -311,7 +311,7 @@ func (m *Memory) Extend(ctx context.Context, d *Delivery, lease time.Duration) (
 }
 
 // Settle is part of Broker.
-func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
+func (m *MemoryBroker) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // handedOut returns what a queue hands out now: the bodies, in a line, and the deliveries.
-func handedOut(t *testing.T, m *queue.Memory) (bodies string, out []*queue.Delivery) {
+func handedOut(t *testing.T, m *queue.MemoryBroker) (bodies string, out []*queue.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1)
 	defer cancel()
@@ -26,7 +26,7 @@ func handedOut(t *testing.T, m *queue.Memory) (bodies string, out []*queue.Deliv
 func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 	for order, groups := range map[queue.Order][]string{queue.PerGroup: {"a"}, queue.Total: {"a", "b"}} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{Order: order})
+			m := memory(t, queue.MemoryBrokerConfig{Order: order})
 			n := 0
 			put := func() {
 				n++
@@ -53,7 +53,7 @@ func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 	}
 }
 
-// A message with the ID of another is discarded for as long as MemoryConfig.Duplicates: five
+// A message with the ID of another is discarded for as long as MemoryBrokerConfig.Duplicates: five
 // minutes if that is zero, and not at all if it is negative.
 func TestMemoryDiscardsDuplicates(t *testing.T) {
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 		{0, 5 * time.Minute}, {time.Second, time.Second}, {1, 1}, {-1, 0},
 	} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{Duplicates: c.config})
+			m := memory(t, queue.MemoryBrokerConfig{Duplicates: c.config})
 			wantEqual(t, "deduplicates", m.Capabilities().Deduplicates, c.until > 0)
 			wantEqual(t, "deduplicates dead letters", m.DeadLetters().Capabilities().Deduplicates, c.until > 0)
 			put := func(id string, want int) {
@@ -89,7 +89,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 // A delivery comes back when its lease ends, whether others were extended or not.
 func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "a", "b", "c")
+		m := memory(t, queue.MemoryBrokerConfig{}, "a", "b", "c")
 		got, ds := handedOut(t, m)
 		wantEqual(t, "handed out", got, "abc")
 		if _, err := m.Extend(t.Context(), ds[0], time.Hour); err != nil {

@@ -22,7 +22,7 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 	dead := map[bool]int{}
 	for _, free := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
-			m := memory(t, queue.MemoryConfig{CountDefers: !free})
+			m := memory(t, queue.MemoryBrokerConfig{CountDefers: !free})
 			began := time.Now()
 			var ended, runs atomic.Int64
 			var all []*running
@@ -69,7 +69,7 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 // other, and dies all the same.
 func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "poison")
+		m := memory(t, queue.MemoryBrokerConfig{}, "poison")
 		runs := 0
 		p := plain(5)
 		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second}
@@ -91,7 +91,7 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 // leaves the circuit as it is.
 func TestADeferralShowsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "a")
+		m := memory(t, queue.MemoryBrokerConfig{}, "a")
 		p := plain(9)
 		p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenMax: 10 * time.Second, Probes: 1}
 		d := dependency(t, p)
@@ -108,7 +108,7 @@ func TestADeferralShowsNothing(t *testing.T) {
 		for _, want := range []struct {
 			after time.Duration
 			runs  int
-			state breaker.State
+			state breaker.CircuitState
 		}{
 			{time.Second, 1, breaker.Open},
 			{20 * time.Second, 2, breaker.HalfOpen},
@@ -127,7 +127,7 @@ func TestADeferralShowsNothing(t *testing.T) {
 // hedged: one that hedges does not make of a message that is tried again one that crashed.
 func TestThePolicyMayBeUpdated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{})
+		m := memory(t, queue.MemoryBrokerConfig{})
 		d := dependency(t, plain(3))
 		of := []int{}
 		r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
@@ -155,7 +155,7 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 // A policy that hedges has no effect before the first message either.
 func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{}, "hello")
+		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		d := dependency(t, plain(3))
 		of := 0
 		c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error { of = m.Of; return nil }, queue.Config{})

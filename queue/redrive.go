@@ -106,8 +106,8 @@ func (p Progress) String() string {
 	return s
 }
 
-// A Step is one letter that Redrive has dealt with.
-type Step struct {
+// A LetterResult is one letter that Redrive has dealt with.
+type LetterResult struct {
 	Progress // with this letter
 	Letter   *Letter
 	Err      error // why it failed
@@ -126,7 +126,7 @@ type Step struct {
 // A reading in which it counts that a letter is read and left there (Counted) is refused if the filter may pass letters
 // over, or nothing is to be moved. A broker that fails is asked again for about a minute. The error is then that, or ctx's;
 // with letters that failed for good it continues, and they are counted. from is closed in any case.
-func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (Progress, error) {
+func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(LetterResult)) (Progress, error) {
 	r := redrive{walk: walk{from: from, filter: c.Filter}, to: to, c: c}
 	if rate := cmp.Or(c.Rate, DefaultRate); !math.IsInf(rate, 1) && !c.DryRun {
 		r.gap = time.Duration(float64(time.Second) / rate)
@@ -138,7 +138,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 			return false, err
 		}
 		if progress != nil {
-			progress(Step{Progress: r.Progress, Letter: l, Err: err})
+			progress(LetterResult{Progress: r.Progress, Letter: l, Err: err})
 		}
 		return c.Limit == 0 || r.Moved < c.Limit, nil
 	})

@@ -78,9 +78,9 @@ func TestValidate(t *testing.T) {
 		{queue.ScanConfig{Lease: 12 * time.Hour}.Validate(), ""},
 		{queue.ScanConfig{Lease: 100 * time.Millisecond}.Validate(), ""},
 		{queue.ScanConfig{Lease: 100*time.Millisecond - 1}.Validate(), "Lease"},
-		{queue.MemoryConfig{}.Validate(), ""},
-		{queue.MemoryConfig{Order: queue.Total, MaxDelay: 100 * 365 * 24 * time.Hour}.Validate(), ""},
-		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: 100*365*24*time.Hour + 1, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
+		{queue.MemoryBrokerConfig{}.Validate(), ""},
+		{queue.MemoryBrokerConfig{Order: queue.Total, MaxDelay: 100 * 365 * 24 * time.Hour}.Validate(), ""},
+		{queue.MemoryBrokerConfig{Order: 9, MaxLease: -1, MaxDelay: 100*365*24*time.Hour + 1, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Quick: 10}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Batch: 1, Lease: 100 * time.Millisecond}.Validate(), ""},
@@ -98,8 +98,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// morgue is a Memory with n dead letters, "0" to n-1, of reasons even and odd, a minute apart.
-func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
+// morgue is a MemoryBroker with n dead letters, "0" to n-1, of reasons even and odd, a minute apart.
+func morgue(t testing.TB, c queue.MemoryBrokerConfig, n int) *queue.MemoryBroker {
 	t.Helper()
 	m := memory(t, c)
 	for i := range n {
@@ -111,7 +111,7 @@ func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
 	return m
 }
 
-func scan(t testing.TB, m *queue.Memory) queue.DeadLetters {
+func scan(t testing.TB, m *queue.MemoryBroker) queue.DeadLetters {
 	t.Helper()
 	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{})
 	must(t, err)
@@ -119,7 +119,7 @@ func scan(t testing.TB, m *queue.Memory) queue.DeadLetters {
 }
 
 // taken counts the messages in m by body, and takes them.
-func taken(t testing.TB, m *queue.Memory) map[string]int {
+func taken(t testing.TB, m *queue.MemoryBroker) map[string]int {
 	t.Helper()
 	n := map[string]int{}
 	for m.Len() > 0 {
@@ -146,7 +146,7 @@ func each(n, times int) map[string]int {
 
 // faulty fails the calls that it is set to fail.
 type faulty struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	queue.DeadLetters
 	fail func(what string, n int) (before, after error) // of the nth call; instead of the call, or after it
 	then func()                                         // after the call
@@ -171,7 +171,7 @@ func (f *faulty) do(what string, call func() error) error {
 }
 
 func (f *faulty) Send(ctx context.Context, o queue.Outgoing) error {
-	return f.do("send", func() error { return f.Memory.Send(ctx, o) })
+	return f.do("send", func() error { return f.MemoryBroker.Send(ctx, o) })
 }
 
 func (f *faulty) Remove(ctx context.Context, l *queue.Letter) error {
@@ -201,7 +201,7 @@ func TestRedriveIsInterruptedAnywhere(t *testing.T) {
 }
 
 func interrupted(t *testing.T, dedup bool, what string, at int, how string, n int) {
-	c := queue.MemoryConfig{Duplicates: -1}
+	c := queue.MemoryBrokerConfig{Duplicates: -1}
 	if dedup {
 		c.Duplicates = time.Hour
 	}
@@ -209,7 +209,7 @@ func interrupted(t *testing.T, dedup bool, what string, at int, how string, n in
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	hit := false
-	f := &faulty{Memory: m, DeadLetters: scan(t, m)}
+	f := &faulty{MemoryBroker: m, DeadLetters: scan(t, m)}
 	f.fail = func(call string, i int) (before, after error) {
 		if call != what || i != at {
 			return nil, nil
@@ -254,8 +254,8 @@ func interrupted(t *testing.T, dedup bool, what string, at int, how string, n in
 // A broker that fails for a moment is asked again.
 func TestRedriveGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 20)
-		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(_ string, i int) (before, after error) {
+		m := morgue(t, queue.MemoryBrokerConfig{}, 20)
+		f := &faulty{MemoryBroker: m, DeadLetters: scan(t, m), fail: func(_ string, i int) (before, after error) {
 			switch i % 3 {
 			case 1:
 				return errBlip, nil
@@ -284,8 +284,8 @@ func TestRedriveGoesOn(t *testing.T) {
 // A broker that is gone ends it, in about a minute.
 func TestRedriveGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 3)
-		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
+		m := morgue(t, queue.MemoryBrokerConfig{}, 3)
+		f := &faulty{MemoryBroker: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
 			if what == "send" && i > 1 {
 				return errBlip, nil
 			}
@@ -303,16 +303,16 @@ func TestRedriveGivesUp(t *testing.T) {
 // A letter that its queue will never take stays, and the others are moved.
 func TestRedriveOfTheUnsendable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 4)
+		m := morgue(t, queue.MemoryBrokerConfig{}, 4)
 		tooLarge := lull.Permanent(errors.New("too large"))
-		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
+		f := &faulty{MemoryBroker: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
 			if what == "send" && i == 2 {
 				return tooLarge, nil
 			}
 			return nil, nil
 		}}
 		var failed []string
-		p, err := queue.Redrive(t.Context(), f, f, queue.RedriveConfig{}, func(s queue.Step) {
+		p, err := queue.Redrive(t.Context(), f, f, queue.RedriveConfig{}, func(s queue.LetterResult) {
 			if s.Err != nil {
 				failed = append(failed, fmt.Sprint(string(s.Letter.Body), " ", errors.Is(s.Err, tooLarge)))
 			}
@@ -328,10 +328,10 @@ func TestRedriveOfTheUnsendable(t *testing.T) {
 func TestRedriveRate(t *testing.T) {
 	for rate, want := range map[float64]time.Duration{0: 1900 * time.Millisecond, 2: 9500 * time.Millisecond, 0.5: 38 * time.Second, math.Inf(1): 0} {
 		bubble(t, func(t *testing.T) {
-			m := morgue(t, queue.MemoryConfig{}, 20)
+			m := morgue(t, queue.MemoryBrokerConfig{}, 20)
 			began := time.Now()
 			var last time.Duration
-			_, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{Rate: rate}, func(s queue.Step) {
+			_, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{Rate: rate}, func(s queue.LetterResult) {
 				last = time.Since(began)
 				if rate == 2 && last != time.Duration(s.Moved-1)*500*time.Millisecond {
 					t.Errorf("letter %d after %v", s.Moved, last)
@@ -364,7 +364,7 @@ func (counted) Uncounted(context.Context) error { return errCounts }
 // but all can be moved, or as many as there is a limit to.
 func TestRule21NothingIsReadThatCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 25)
+		m := morgue(t, queue.MemoryBrokerConfig{}, 25)
 		read := 0
 		p, err := queue.Inspect(t.Context(), counted{scan(t, m), &read}, queue.Filter{}, all)
 		wantEqual(t, "Inspect", fmt.Sprint(p.Seen, err), "0 reading counts")
@@ -384,7 +384,7 @@ func TestRule21NothingIsReadThatCounts(t *testing.T) {
 
 func TestRedriveOfBadConfigs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 1)
+		m := morgue(t, queue.MemoryBrokerConfig{}, 1)
 		if _, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{Rate: -1}, nil); err == nil || !strings.Contains(err.Error(), "Rate") {
 			t.Errorf("%v", err)
 		}
@@ -400,7 +400,7 @@ func TestRedriveOfBadConfigs(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 12)
+		m := morgue(t, queue.MemoryBrokerConfig{}, 12)
 		var seen []string
 		p, err := queue.Inspect(t.Context(), scan(t, m), queue.Filter{Reason: "odd", OlderThan: 4 * time.Minute}, func(l *queue.Letter) (bool, error) {
 			seen = append(seen, string(l.Body))
@@ -422,7 +422,7 @@ func TestInspect(t *testing.T) {
 // A scan holds what it has read until it ends, and no more than it may.
 func TestScan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 6)
+		m := morgue(t, queue.MemoryBrokerConfig{}, 6)
 		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4})
 		must(t, err)
 		first, err := from.Next(t.Context(), 10)
@@ -467,10 +467,10 @@ func TestScan(t *testing.T) {
 // when their leases lapse.
 func TestScanAfterALostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 12)
-		b := &broker{Memory: m.DeadLetters()}
+		m := morgue(t, queue.MemoryBrokerConfig{}, 12)
+		b := &broker{MemoryBroker: m.DeadLetters()}
 		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-			got, err := b.Memory.Receive(ctx, w)
+			got, err := b.MemoryBroker.Receive(ctx, w)
 			if b.receives.Load() == 1 {
 				return nil, errors.New("connection reset by peer")
 			}
@@ -513,10 +513,10 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	}
 	still := func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error) {
 		time.Sleep(2100 * time.Millisecond)
-		return b.Memory.Receive(ctx, w)
+		return b.MemoryBroker.Receive(ctx, w)
 	}
 	lost := func(ctx context.Context, b *broker, w queue.Want) ([]*queue.Delivery, error) {
-		b.Memory.Receive(ctx, w)
+		b.MemoryBroker.Receive(ctx, w)
 		<-ctx.Done()
 		return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, ctx.Err())
 	}
@@ -554,13 +554,13 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	} {
 		for _, what := range []string{"Inspect", "Redrive"} {
 			subtest(t, what+"/"+c.what, func(t *testing.T) {
-				m := morgue(t, queue.MemoryConfig{}, n)
-				b := &broker{Memory: m.DeadLetters()}
+				m := morgue(t, queue.MemoryBrokerConfig{}, n)
+				b := &broker{MemoryBroker: m.DeadLetters()}
 				b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 					if n := int(b.receives.Load()); n >= c.from && n-c.from < c.times {
 						return c.instead(ctx, b, w)
 					}
-					return b.Memory.Receive(ctx, w)
+					return b.MemoryBroker.Receive(ctx, w)
 				}
 				from, err := queue.Scan(b, queue.ScanConfig{})
 				must(t, err)
@@ -629,7 +629,7 @@ func TestRule24AnEndedContextIsNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		got, err := memory(t, queue.MemoryConfig{}).Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
+		got, err := memory(t, queue.MemoryBrokerConfig{}).Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
 		if len(got) > 0 || !errors.Is(err, queue.ErrUnanswered) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d messages, %v", len(got), err)
 		}
@@ -640,8 +640,8 @@ func TestRule24AnEndedContextIsNoAnswer(t *testing.T) {
 // sign of the end.
 func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 300)
-		b := &broker{Memory: m.DeadLetters()}
+		m := morgue(t, queue.MemoryBrokerConfig{}, 300)
+		b := &broker{MemoryBroker: m.DeadLetters()}
 		const after = 200 // letters
 		var known []*queue.Delivery
 		again := 0
@@ -652,7 +652,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 				again = min(again+w.Max, after)
 				return known[from:again], nil
 			}
-			got, err := b.Memory.Receive(ctx, w)
+			got, err := b.MemoryBroker.Receive(ctx, w)
 			known = append(known, got...)
 			return got, err
 		}
@@ -666,7 +666,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 // Letters that could not be given back are an error of Close.
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, _, fails := unreachable(morgue(t, queue.MemoryConfig{}, 2).DeadLetters())
+		b, _, fails := unreachable(morgue(t, queue.MemoryBrokerConfig{}, 2).DeadLetters())
 		from, err := queue.Scan(b, queue.ScanConfig{})
 		must(t, err)
 		got, err := from.Next(t.Context(), 10)
@@ -682,8 +682,8 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 // reading from its end.
 func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := morgue(t, queue.MemoryConfig{}, 6)
-		from, err := queue.Scan(&broker{Memory: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
+		m := morgue(t, queue.MemoryBrokerConfig{}, 6)
+		from, err := queue.Scan(&broker{MemoryBroker: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
 		must(t, err)
 		n := map[string]int{}
 		var last *queue.Letter

@@ -25,16 +25,16 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 		"no retry":   {lull.Permanent(errBlip), "dead-letter permanent", false},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			b := &broker{Memory: memory(t, queue.MemoryConfig{}, "hello")}
+			b := &broker{MemoryBroker: memory(t, queue.MemoryBrokerConfig{}, "hello")}
 			b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 				if s.Outcome == queue.Retry || s.Outcome == queue.Defer {
 					return lull.Permanent(fmt.Errorf("11 bytes too many: %w", queue.ErrTooLarge))
 				}
-				return b.Memory.Settle(ctx, d, s)
+				return b.MemoryBroker.Settle(ctx, d, s)
 			}
 			r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{}).run(t, time.Minute)
 			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
-			for _, l := range letters(t, b.Memory) {
+			for _, l := range letters(t, b.MemoryBroker) {
 				errs := strings.Join(l.Errors, "; ")
 				wantEqual(t, "what the broker said: "+errs, strings.Contains(errs, "11 bytes"), x.said)
 				wantEqual(t, "the handler's error: "+errs, strings.Contains(errs, errBlip.Error()), !errors.Is(x.err, nil))

@@ -29,14 +29,14 @@ const (
 // mortal is a broker that a worker cannot reach any more which has died: for a delivery of which
 // it was the last.
 type mortal struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	mu   sync.Mutex
 	dead map[string]bool
 	out  map[string]any // receipts, by id
 }
 
 func (m *mortal) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := m.Memory.Receive(ctx, w)
+	got, err := m.MemoryBroker.Receive(ctx, w)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range got {
@@ -61,21 +61,21 @@ func (m *mortal) Extend(ctx context.Context, d *queue.Delivery, l time.Duration)
 	if m.died(d) {
 		return time.Time{}, errBlip
 	}
-	return m.Memory.Extend(ctx, d, l)
+	return m.MemoryBroker.Extend(ctx, d, l)
 }
 
 func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if m.died(d) {
 		return lull.Permanent(errBlip)
 	}
-	return m.Memory.Settle(ctx, d, s)
+	return m.MemoryBroker.Settle(ctx, d, s)
 }
 
 // life is how long a message takes from its first delivery to its end, when its attempts
 // fare so, with all luck against it. A worker that is killed is replaced at once.
-func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fate func(kills, attempt, try int) misfortune) (took time.Duration) {
+func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryBrokerConfig, fate func(kills, attempt, try int) misfortune) (took time.Duration) {
 	bubble(t, func(t *testing.T) {
-		b := &mortal{Memory: memory(t, mc), dead: map[string]bool{}, out: map[string]any{}}
+		b := &mortal{MemoryBroker: memory(t, mc), dead: map[string]bool{}, out: map[string]any{}}
 		send(t, b, "hello")
 		began := time.Now()
 		var mu sync.Mutex
@@ -137,7 +137,7 @@ func TestWorstCase(t *testing.T) {
 		p.RateLimitedBase = pick(0, 2*time.Second)
 		p.Deadline = pick(lull.NoTimeout, lull.NoTimeout, 20*time.Second, 2*time.Minute)
 		c := queue.Config{Lease: pick(2*time.Second, 30*time.Second), Quick: r.IntN(3), QuickWait: pick(0, 5*time.Second)}
-		mc := queue.MemoryConfig{CountDefers: r.IntN(2) == 0, FixedLeases: r.IntN(3) == 0, MaxDelay: pick(0, 0, 10*time.Second, -1)}
+		mc := queue.MemoryBrokerConfig{CountDefers: r.IntN(2) == 0, FixedLeases: r.IntN(3) == 0, MaxDelay: pick(0, 0, 10*time.Second, -1)}
 		if r.IntN(4) == 0 {
 			mc.MaxLease = 2 * c.Lease
 		}
@@ -195,7 +195,7 @@ func TestWorstCase(t *testing.T) {
 }
 
 func TestWorstCaseByHand(t *testing.T) {
-	can := memory(t, queue.MemoryConfig{}).Capabilities()
+	can := memory(t, queue.MemoryBrokerConfig{}).Capabilities()
 	p := plain(3)
 	p.HintLimit, p.RateLimitedBase = 1, time.Second // the least; it is in each of the waits
 	p.AttemptTimeout = 10 * time.Second
@@ -234,7 +234,7 @@ func TestWorstCaseByHand(t *testing.T) {
 
 // A field that is left out counts as what it defaults to.
 func TestWorstCaseOfDefaults(t *testing.T) {
-	can := memory(t, queue.MemoryConfig{}).Capabilities()
+	can := memory(t, queue.MemoryBrokerConfig{}).Capabilities()
 	want := queue.Config{}.WithDefaults().WorstCase(lull.Policy{}.WithDefaults(), can)
 	if got := (queue.Config{}).WorstCase(lull.Policy{}, can); got != want || got >= time.Hour {
 		t.Errorf("%v, want %v", got, want)

@@ -92,7 +92,7 @@ func TestOffDoesNothing(t *testing.T) {
 				t.Fatalf("%s: wait %v, %t", name, wait, ok)
 			}
 		}
-		if s := th.State(0); s != (State{}) {
+		if s := th.State(0); s != (Snapshot{}) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

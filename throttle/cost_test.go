@@ -14,7 +14,7 @@ var states = []struct {
 	name    string
 	config  Config
 	prepare func(*Throttle)
-	outcome Outcome
+	outcome Evidence
 	refused bool
 }{
 	{"Off", Config{}, func(*Throttle) {}, Accepted, false},

@@ -38,7 +38,7 @@ func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
 	r := rand.New(rand.NewPCG(seed, 8))
 	type answer struct {
 		client  *Throttle
-		outcome Outcome
+		outcome Evidence
 	}
 	n := int(d / step)
 	sends := make([][]*Throttle, n+1)

@@ -37,7 +37,7 @@ func FuzzNothingPanics(f *testing.F) {
 					t.Fatalf("at %v: wait %v, longer than allowed", now, wait)
 				}
 				if ok {
-					th.Learn(now, Outcome(calls[8]&7))
+					th.Learn(now, Evidence(calls[8]&7))
 				}
 			}
 			s := th.State(now)

@@ -25,7 +25,7 @@ func unlucky() uint64 { return 0 }
 func at(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // learns reports n outcomes at now.
-func learns(t *Throttle, now time.Duration, o Outcome, n int) {
+func learns(t *Throttle, now time.Duration, o Evidence, n int) {
 	for range n {
 		t.Learn(now, o)
 	}

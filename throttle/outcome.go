@@ -2,7 +2,7 @@ package throttle
 
 import "github.com/lullgo/lull/internal/choice"
 
-// Outcome is what the end of an attempt shows of the backend's load. Values
+// Evidence is what the end of an attempt shows of the backend's load. Values
 // that are none of these are taken as Neutral.
 //
 //	                               Adaptive              Cubic
@@ -12,13 +12,13 @@ import "github.com/lullgo/lull/internal/choice"
 //	Neutral                        not counted           sent
 //	Unsent                         not counted           its place is given back
 //	refused by Ask, not reported   request               not counted
-type Outcome uint8
+type Evidence uint8
 
 const (
 	// Accepted: the backend took the request on and answered it. An error of the
 	// application is an answer too (not found, permission denied, or a 500 of its
 	// own): the book's accepts are "requests accepted by the backend", not successes.
-	Accepted Outcome = iota
+	Accepted Evidence = iota
 	// RateLimited: the backend, or what speaks for it, refused the request because of
 	// load or quota: 429, a 503 that gives this reason, RESOURCE_EXHAUSTED, a throttling error
 	// of an AWS service.
@@ -40,4 +40,4 @@ const (
 var outcomeNames = [...]string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
 
 // String is the outcome in lower case, such as "rate_limited".
-func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o Evidence) String() string { return choice.Name("outcome", outcomeNames[:], o) }

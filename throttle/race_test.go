@@ -33,7 +33,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 						requests.Add(1)
 						continue
 					}
-					o := Outcome(r.IntN(6))
+					o := Evidence(r.IntN(6))
 					if i%5000 < 2500 {
 						o = Accepted
 					}

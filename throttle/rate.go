@@ -68,7 +68,7 @@ func (r *rate) limits(ru *rules, now time.Duration) bool {
 }
 
 // learn is Throttle.Learn.
-func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
+func (r *rate) learn(ru *rules, now time.Duration, o Evidence) {
 	if !r.limiting.Load() && o != RateLimited && (o == Unsent || r.meter.add(now)) {
 		return
 	}
@@ -133,10 +133,10 @@ func (r *rate) refill(now time.Duration) {
 	r.filled = max(r.filled, now)
 }
 
-func (r *rate) state(ru *rules, now time.Duration) State {
+func (r *rate) state(ru *rules, now time.Duration) Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := State{Sent: r.meter.rate}
+	st := Snapshot{Sent: r.meter.rate}
 	if r.limiting.Load() && saturating.Since(r.reducedAt, now) < ru.window {
 		st.Limiting, st.Rate = true, r.fill
 	}

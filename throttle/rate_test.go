@@ -44,7 +44,7 @@ func TestCubicLimitsFromTheFirstRateLimitedAnswer(t *testing.T) {
 // Rate-limited answers alone switch the limit on. Then neither a neutral end nor one that was never
 // sent moves the rate; an attempt that went unanswered moves it like one that was accepted.
 func TestWhatMovesTheRate(t *testing.T) {
-	for o, c := range map[Outcome]struct{ limits, grows, sent bool }{
+	for o, c := range map[Evidence]struct{ limits, grows, sent bool }{
 		Accepted: {false, true, true}, RateLimited: {true, false, true}, Unanswered: {false, true, true},
 		Neutral: {false, false, true}, Unsent: {false, false, false}, 77: {false, false, true},
 	} {
@@ -381,7 +381,7 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 			if rateLimited {
 				th.Learn(d, RateLimited)
 			} else {
-				th.Learn(d, []Outcome{Accepted, Unanswered}[r.IntN(2)])
+				th.Learn(d, []Evidence{Accepted, Unanswered}[r.IntN(2)])
 			}
 			s := th.State(d)
 			if !near(s.Sent, slow.measured) || s.Limiting != slow.on || slow.on && !near(s.Rate, slow.fill) {

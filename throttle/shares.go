@@ -129,10 +129,10 @@ func (s *shares) probeDue(now, every time.Duration) bool {
 	return s.probe.CompareAndSwap(at, int64(saturating.Add(now, every)))
 }
 
-func (s *shares) state(r *rules, now time.Duration) State {
+func (s *shares) state(r *rules, now time.Duration) Snapshot {
 	tick := window.Tick(now, r.slot)
 	accepts, rest := s.sum(tick, slots)
-	st := State{Requests: accepts + rest, Accepts: accepts}
+	st := Snapshot{Requests: accepts + rest, Accepts: accepts}
 	if st.Requests >= r.minRequests {
 		recent, lately := s.sum(tick, r.recent)
 		st.Refusal = max(0, min(refusal(r.k, accepts, rest), refusal(r.k, recent, lately)))

@@ -117,14 +117,14 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			}
 			o := Accepted
 			if r.Float64() < bad {
-				o = []Outcome{RateLimited, Unanswered, Neutral, Unsent}[r.IntN(4)]
+				o = []Evidence{RateLimited, Unanswered, Neutral, Unsent}[r.IntN(4)]
 			}
 			th.Learn(now, o)
 			if o <= Unanswered {
 				slow.requests = append(slow.requests, request{now, o == Accepted})
 			}
 			requests, accepts := slow.in(now, 30)
-			want := State{Requests: int64(requests), Accepts: int64(accepts), Refusal: slow.refusal(now)}
+			want := Snapshot{Requests: int64(requests), Accepts: int64(accepts), Refusal: slow.refusal(now)}
 			if got := th.State(now); got != want {
 				t.Fatalf("seed %d, step %d, %+v: at %v %+v, want %+v", seed, step, cfg, now, got, want)
 			}

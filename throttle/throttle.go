@@ -43,7 +43,7 @@ func (t *Throttle) Ask(now time.Duration, random func() uint64) (wait time.Durat
 }
 
 // Learn reports how an attempt ended that Ask had let pass.
-func (t *Throttle) Learn(now time.Duration, o Outcome) {
+func (t *Throttle) Learn(now time.Duration, o Evidence) {
 	if t == nil || t.rules == nil {
 		return
 	}
@@ -75,8 +75,8 @@ func (t *Throttle) begin(now time.Duration) *rate {
 	return t.rate.Load()
 }
 
-// State is a throttle's knowledge at a moment, for metrics and logs.
-type State struct {
+// Snapshot is a throttle's knowledge at a moment, for metrics and logs.
+type Snapshot struct {
 	// Requests and Accepts, under Adaptive, are those in the window. Calls in flight
 	// are neither.
 	Requests, Accepts int64
@@ -94,9 +94,9 @@ type State struct {
 }
 
 // State is the state at now. Reading it changes nothing.
-func (t *Throttle) State(now time.Duration) State {
+func (t *Throttle) State(now time.Duration) Snapshot {
 	if t == nil || t.rules == nil {
-		return State{}
+		return Snapshot{}
 	}
 	if s := t.shares.Load(); s != nil {
 		return s.state(t.rules, now)
@@ -104,5 +104,5 @@ func (t *Throttle) State(now time.Duration) State {
 	if r := t.rate.Load(); r != nil {
 		return r.state(t.rules, now)
 	}
-	return State{}
+	return Snapshot{}
 }

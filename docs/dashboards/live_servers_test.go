@@ -71,7 +71,7 @@ type shop struct {
 	payments  *lull.Dependency
 	stock     *lull.Dependency
 	gate      *admission.Gate
-	broker    *queue.Memory
+	broker    *queue.MemoryBroker
 	consumer  *queue.Consumer
 	snapshots []snapshot
 }
@@ -122,7 +122,7 @@ func openShop(t *testing.T) *shop {
 	t.Cleanup(s.telemetry.Watch(s.payments, s.stock))
 	t.Cleanup(s.telemetry.WatchGate("api", s.gate))
 
-	s.broker = must.Have(queue.NewMemory(queue.MemoryConfig{}))
+	s.broker = must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{}))
 	p := queue.Policy()
 	p.Attempts = 4
 	p.Backoff = backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}

@@ -74,13 +74,13 @@ type Client struct {
 	in, out *link
 
 	mu     sync.Mutex
-	queues map[*Queue]bool
+	queues map[*Broker]bool
 	closed bool
 }
 
 // New returns a client that will connect with dial. It does not connect yet.
 func New(dial Dialer) *Client {
-	c := &Client{queues: map[*Queue]bool{}}
+	c := &Client{queues: map[*Broker]bool{}}
 	if dial == nil {
 		dial = func(context.Context) (*amqp.Connection, error) {
 			return nil, lull.Permanent(errors.New("lullamqp: a client without a dialer"))
@@ -91,15 +91,15 @@ func New(dial Dialer) *Client {
 }
 
 // Server returns the server's product and version. It connects if necessary.
-func (c *Client) Server(ctx context.Context) (Server, error) {
+func (c *Client) Server(ctx context.Context) (ServerInfo, error) {
 	conn, err := c.in.get(ctx)
 	if err != nil {
-		return Server{}, err
+		return ServerInfo{}, err
 	}
 	return serverOf(conn), nil
 }
 
-// Close closes all queues (see Queue.Close, also for its error) and the connections. Close the client when the consumers'
+// Close closes all queues (see Broker.Close, also for its error) and the connections. Close the client when the consumers'
 // Run has returned.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()

@@ -22,10 +22,10 @@ import (
 func TestCloseAwaitsAcknowledgements(t *testing.T) {
 	t.Parallel()
 	const n = 40
-	for name, last := range map[string]func(ctx context.Context, q *Queue){
-		"stopped":  func(context.Context, *Queue) {},
-		"canceled": func(_ context.Context, q *Queue) { q.mu.Lock(); q.halt(); q.mu.Unlock() },
-		"paused":   func(ctx context.Context, q *Queue) { q.Pause(ctx, time.Now().Add(time.Minute)) },
+	for name, last := range map[string]func(ctx context.Context, q *Broker){
+		"stopped":  func(context.Context, *Broker) {},
+		"canceled": func(_ context.Context, q *Broker) { q.mu.Lock(); q.halt(); q.mu.Unlock() },
+		"paused":   func(ctx context.Context, q *Broker) { q.Pause(ctx, time.Now().Add(time.Minute)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -69,28 +69,28 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
-		Server
+		ServerInfo
 		native bool
 	}{
-		{Server{Product: "RabbitMQ", Version: "4.3.6"}, true},
-		{Server{Product: "RabbitMQ", Version: "4.3.0-rc.1"}, true},
-		{Server{Product: "RabbitMQ", Version: "4.10.0"}, true},
-		{Server{Product: "RabbitMQ", Version: "5.0.0"}, true},
-		{Server{Product: "RabbitMQ", Version: "4.3+14.gabc"}, true},
-		{Server{Product: "RabbitMQ", Version: "4.2.9"}, false},
-		{Server{Product: "RabbitMQ", Version: "3.10.8"}, false},
-		{Server{Product: "RabbitMQ", Version: "4"}, false},
-		{Server{Product: "RabbitMQ", Version: ""}, false},
-		{Server{Product: "RabbitMQ", Version: "x.y"}, false},
-		{Server{Product: "LavinMQ", Version: "4.3.6"}, false},
+		{ServerInfo{Product: "RabbitMQ", Version: "4.3.6"}, true},
+		{ServerInfo{Product: "RabbitMQ", Version: "4.3.0-rc.1"}, true},
+		{ServerInfo{Product: "RabbitMQ", Version: "4.10.0"}, true},
+		{ServerInfo{Product: "RabbitMQ", Version: "5.0.0"}, true},
+		{ServerInfo{Product: "RabbitMQ", Version: "4.3+14.gabc"}, true},
+		{ServerInfo{Product: "RabbitMQ", Version: "4.2.9"}, false},
+		{ServerInfo{Product: "RabbitMQ", Version: "3.10.8"}, false},
+		{ServerInfo{Product: "RabbitMQ", Version: "4"}, false},
+		{ServerInfo{Product: "RabbitMQ", Version: ""}, false},
+		{ServerInfo{Product: "RabbitMQ", Version: "x.y"}, false},
+		{ServerInfo{Product: "LavinMQ", Version: "4.3.6"}, false},
 	} {
 		config := Config{Queue: "orders", Native: Native{Min: time.Second, Max: time.Minute}}
-		if err := config.supported(c.Server); (err == nil) != c.native {
-			t.Errorf("%v: %v", c.Server, err)
+		if err := config.supported(c.ServerInfo); (err == nil) != c.native {
+			t.Errorf("%v: %v", c.ServerInfo, err)
 		}
 		config.Native = Native{}
-		if err := config.supported(c.Server); err != nil {
-			t.Errorf("%v without native retries: %v", c.Server, err)
+		if err := config.supported(c.ServerInfo); err != nil {
+			t.Errorf("%v without native retries: %v", c.ServerInfo, err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ const unacceptable = "asked by lull"
 // limitOf finds the limit in the server's answer to a declaration that does not fit. The server
 // compares one argument after the other, and its error contains the first one that differs. That
 // costs a channel each time.
-func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Server) (limit, error) {
+func limitOf(ctx context.Context, conn *amqp.Connection, name string, server ServerInfo) (limit, error) {
 	args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": unacceptable}
 	durable, autoDelete := true, false
 	for range 20 {
@@ -134,7 +134,7 @@ func current(reason string) (value, kind string) {
 }
 
 // limited returns the limit in a queue's argument.
-func limited(value string, server Server) limit {
+func limited(value string, server ServerInfo) limit {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return limit{known: true, none: n < 0, n: n}
 	}
@@ -145,7 +145,7 @@ func limited(value string, server Server) limit {
 }
 
 // limit returns the lowest limit of arguments and policies.
-func (m Management) limit(ctx context.Context, name string, server Server) (limit, error) {
+func (m Management) limit(ctx context.Context, name string, server ServerInfo) (limit, error) {
 	var is description
 	ok, err := m.get(ctx, &is, "queues", m.vhost(), name)
 	if err != nil {

@@ -65,7 +65,7 @@ func cutShort(t *testing.T, at int, redrive bool, disturb func(w *wire)) {
 	defer w.cut()
 	client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial, Heartbeat: 2 * time.Second}))
 	defer client.Close(context.Background())
-	from, err := client.Letters(testContext(t), q.config.DeadLetters, Reading{})
+	from, err := client.Letters(testContext(t), q.config.DeadLetters, LettersConfig{})
 	must(t, err)
 	seen := 0
 	step := func() {
@@ -77,7 +77,7 @@ func cutShort(t *testing.T, at int, redrive bool, disturb func(w *wire)) {
 	step()
 	var p queue.Progress
 	if redrive {
-		p, err = queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.Step) { step() })
+		p, err = queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.LetterResult) { step() })
 	} else {
 		p, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { step(); return true, nil })
 	}
@@ -120,7 +120,7 @@ func TestRule24NoClockEndsAReading(t *testing.T) {
 				publish(t, ch, "", name, m)
 			}
 			readable(t, ch, name, all)
-			from, err := q.client.Letters(testContext(t), name, Reading{})
+			from, err := q.client.Letters(testContext(t), name, LettersConfig{})
 			must(t, err)
 			p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 			if err != nil || p.Moved != all {

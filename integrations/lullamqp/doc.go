@@ -11,7 +11,7 @@
 //	...
 //	err = consumer.Run(ctx)
 //
-// A [Queue] is a queue.Broker, queue.Pauser and queue.Sender. [Client.Letters] reads dead
+// A [Broker] is a queue.Broker, queue.Pauser and queue.Sender. [Client.Letters] reads dead
 // letters, for queue.Inspect and queue.Redrive.
 //
 // Retry, Defer and DeadLetter publish the message anew, and acknowledge the old one when the broker has confirmed the new

@@ -11,7 +11,7 @@ import (
 )
 
 // What the comment of the package shows, as it stands there.
-func packageComment(ctx context.Context, url string, dependency *lull.Dependency, handler queue.Handler, send func(*Queue)) error {
+func packageComment(ctx context.Context, url string, dependency *lull.Dependency, handler queue.Handler, send func(*Broker)) error {
 	client := New(Dial(url)) // such as amqp://user:password@host/vhost
 	orders := Config{Queue: "orders"}
 	err := client.Declare(ctx, orders) // or Check, where somebody else declares
@@ -43,7 +43,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 		handled = string(m.Body)
 		stop()
 		return nil
-	}, func(q *Queue) { send(t, q, "a chair") })
+	}, func(q *Broker) { send(t, q, "a chair") })
 	if err != nil || handled != "a chair" {
 		t.Errorf("%v, handled %q", err, handled)
 	}

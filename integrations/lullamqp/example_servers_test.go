@@ -49,7 +49,7 @@ func ExampleClient_Check() {
 	client := lullamqp.New(lullamqp.Dial("amqp://guest:guest@127.0.0.1:1/"))
 	defer client.Close(context.Background())
 	err := client.Check(context.Background(), lullamqp.Config{Queue: "orders"})
-	if problems, ok := errors.AsType[lullamqp.Problems](err); ok {
+	if problems, ok := errors.AsType[lullamqp.Mismatches](err); ok {
 		for _, p := range problems {
 			fmt.Println(p) // queue orders.dead: missing, want a durable queue with ...
 		}
@@ -60,7 +60,7 @@ func ExampleClient_Check() {
 }
 
 // What RabbitMQ can do.
-func ExampleQueue_Capabilities() {
+func ExampleBroker_Capabilities() {
 	client := lullamqp.New(lullamqp.Dial("amqp://guest:guest@127.0.0.1:1/")) // nobody is there
 	orders, err := client.Open(context.Background(), lullamqp.Config{Queue: "orders"})
 	if err != nil {

@@ -87,7 +87,7 @@ func TestRule21MessagesExpireInTheLevels(t *testing.T) {
 }
 
 // only returns the only dead letter of q.
-func only(t *testing.T, q *Queue) *queue.Letter {
+func only(t *testing.T, q *Broker) *queue.Letter {
 	t.Helper()
 	from, err := q.Letters(testContext(t))
 	must(t, err)

@@ -139,7 +139,7 @@ func FuzzHeaders(f *testing.F) {
 				t.Fatalf("%v", at)
 			}
 		}
-		q := &Queue{config: Config{Queue: "q"}.WithDefaults()}
+		q := &Broker{config: Config{Queue: "q"}.WithDefaults()}
 		got := q.delivery(&session{}, d)
 		if got.Attempt < 1 || got.Attempt > maxAttempts || got.ID == "" || len(got.ID) > maxID {
 			t.Fatalf("attempt %d, id %q", got.Attempt, got.ID)
@@ -203,7 +203,7 @@ func field(v any) any {
 }
 
 func TestInequivalent(t *testing.T) {
-	for reason, want := range map[string]Problem{
+	for reason, want := range map[string]Mismatch{
 		"PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'lull.delay-00' in vhost '/': received '20' but current is '100'":                                                              {"queue", "q", "x-message-ttl", "'20'", "'100'"},
 		"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': received 'quorum' but current is 'classic'":                                                                   {"queue", "q", "x-queue-type", "'quorum'", "'classic'"},
 		"PRECONDITION_FAILED - inequivalent arg 'x-delivery-limit' for queue 'q' in vhost '/': received the value '100' of type 'signedint' but current is none":                                         {"queue", "q", "x-delivery-limit", "'100'", "none"},

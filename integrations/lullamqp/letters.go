@@ -18,11 +18,11 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// DefaultHold is the default of Reading.Hold.
+// DefaultHold is the default of LettersConfig.Hold.
 const DefaultHold = 10_000
 
-// A Reading configures how dead letters are read. It is plain, comparable data.
-type Reading struct {
+// A LettersConfig configures how dead letters are read. It is plain, comparable data.
+type LettersConfig struct {
 	// Hold is the most letters that are kept out, because they were read and not removed. Zero:
 	// 10,000.
 	Hold int
@@ -43,7 +43,7 @@ type Reading struct {
 //
 // A letter that the broker wrote itself (the delivery limit, a message that expired) has no
 // envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
-func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.DeadLetters, error) {
+func (c *Client) Letters(ctx context.Context, name string, r LettersConfig) (queue.DeadLetters, error) {
 	if r.Hold < 0 {
 		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
 	}
@@ -55,8 +55,8 @@ func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.Dea
 }
 
 // Letters is Client.Letters for the queue's own dead letters.
-func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
-	return q.client.Letters(ctx, q.config.DeadLetters, Reading{})
+func (q *Broker) Letters(ctx context.Context) (queue.DeadLetters, error) {
+	return q.client.Letters(ctx, q.config.DeadLetters, LettersConfig{})
 }
 
 // letters reads with consumers. Each is cancelled when it has its letters, so that no more letters
@@ -69,7 +69,7 @@ func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
 type letters struct {
 	client  *Client
 	name    string
-	reading Reading
+	reading LettersConfig
 	end     time.Time // letters that died after this are not read
 	done    bool
 

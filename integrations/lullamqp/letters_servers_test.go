@@ -53,14 +53,14 @@ func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 }
 
 // bury makes dead letters of the queue's messages.
-func bury(t testing.TB, q *Queue, n int) {
+func bury(t testing.TB, q *Broker, n int) {
 	t.Helper()
 	for _, d := range receive(t, q, n) {
 		settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter})
 	}
 }
 
-func redriven(t testing.TB, q *Queue, c queue.RedriveConfig) queue.Progress {
+func redriven(t testing.TB, q *Broker, c queue.RedriveConfig) queue.Progress {
 	t.Helper()
 	from, err := q.Letters(testContext(t))
 	must(t, err)
@@ -163,7 +163,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	} {
 		refused := x.refused && !v.AtLeast(4, 3)
 		for range 6 { // more often than the limit allows
-			from, err := c.Letters(testContext(t), x.queue, Reading{Management: x.api})
+			from, err := c.Letters(testContext(t), x.queue, LettersConfig{Management: x.api})
 			must(t, err)
 			seen := 0
 			_, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { seen++; return true, nil })
@@ -181,13 +181,13 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	// All of them can be moved, though.
 	to := declared(t, Config{})
 	q := opened(t, to)
-	from, err := c.Letters(testContext(t), limited, Reading{})
+	from, err := c.Letters(testContext(t), limited, LettersConfig{})
 	must(t, err)
 	if p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil); err != nil || p.Moved != n {
 		t.Error(p, err)
 	}
 	readable(t, ch, limited, 0)
-	if _, err := c.Letters(testContext(t), "nowhere", Reading{}); lull.Classify(err).Kind != lull.KindPermanent {
+	if _, err := c.Letters(testContext(t), "nowhere", LettersConfig{}); lull.Classify(err).Kind != lull.KindPermanent {
 		t.Errorf("no queue: %v", err)
 	}
 	if _, err := raw(t).QueueDeclarePassive("nowhere", true, false, false, false, nil); !answered(err, amqp.NotFound) {
@@ -203,7 +203,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
 	config := declared(t, Config{})
 	c := client(t, fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port))
-	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
+	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, LettersConfig{})
 	must(t, err)
 	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
 	if old := !serverVersion(t).AtLeast(4, 3); old != errors.Is(err, ErrCounted) {
@@ -253,7 +253,7 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 		if r.IntN(8) == 0 {
 			cut() // the letter is sent, and its removal meets a channel that has ended
 		}
-	}}, queue.RedriveConfig{Rate: math.Inf(1), Filter: queue.Filter{Reason: "wanted"}}, func(queue.Step) {
+	}}, queue.RedriveConfig{Rate: math.Inf(1), Filter: queue.Filter{Reason: "wanted"}}, func(queue.LetterResult) {
 		if r.IntN(8) == 0 {
 			cut()
 		}
@@ -400,7 +400,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	name = config.WithDefaults().DeadLetters
 	want = numbered(t, ch, name, all)
 	read := func(c *Client, most int) (from queue.DeadLetters, got []*queue.Letter) {
-		from, err := c.Letters(testContext(t), name, Reading{})
+		from, err := c.Letters(testContext(t), name, LettersConfig{})
 		for err == nil && len(got) < most {
 			var more []*queue.Letter
 			more, err = from.Next(testContext(t), 10)
@@ -427,7 +427,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, want map[string]int) {
 	const workers, each, handled = 5, exact, 15
 	want = numbered(t, ch, config.Queue, workers*each)
-	var all []*Queue
+	var all []*Broker
 	for range workers {
 		q := opened(t, config)
 		all = append(all, q)

@@ -24,7 +24,7 @@ import (
 )
 
 // running runs a consumer of q until the test ends. ended gets the result of Run.
-func running(t *testing.T, q *Queue, handle queue.Handler, change ...func(*lull.Policy, *queue.Config)) (events <-chan queue.Event, ended <-chan error) {
+func running(t *testing.T, q *Broker, handle queue.Handler, change ...func(*lull.Policy, *queue.Config)) (events <-chan queue.Event, ended <-chan error) {
 	t.Helper()
 	policy, config := queue.Policy(), queue.Config{Drain: -1}
 	for _, change := range change {
@@ -315,7 +315,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 		if lull.Classify(err).Kind != lull.KindPermanent || err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "Declare") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, is := errors.AsType[Problems](err); !is {
+		if _, is := errors.AsType[Mismatches](err); !is {
 			t.Errorf("%s: no Problems", name)
 		}
 	}

@@ -33,7 +33,7 @@ type Management struct {
 
 // Check compares all that config needs with the server: queues and exchanges, their types and
 // arguments, the bindings, and policies that would lose messages or hold up the delay levels. It
-// changes nothing. An error of the type Problems lists all that is missing or different. Older
+// changes nothing. An error of the type Mismatches lists all that is missing or different. Older
 // servers apply a new policy after some seconds.
 func (m Management) Check(ctx context.Context, config Config) error {
 	if err := config.Validate(); err != nil {
@@ -51,10 +51,10 @@ func (m Management) Check(ctx context.Context, config Config) error {
 	if overview.Product == "" || overview.Version == "" {
 		overview.Product, overview.Version = "RabbitMQ", overview.Rabbit
 	}
-	if err := config.supported(Server{Product: overview.Product, Version: overview.Version}); err != nil {
+	if err := config.supported(ServerInfo{Product: overview.Product, Version: overview.Version}); err != nil {
 		return lull.Permanent(err)
 	}
-	var found Problems
+	var found Mismatches
 	t := config.topology()
 	there := map[string]bool{}
 	for _, o := range t.objects {
@@ -115,7 +115,7 @@ func (d *description) policy() map[string]any {
 var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
 
 // look compares o with the server. It reports whether it is there.
-func (m Management) look(ctx context.Context, found *Problems, o object) (bool, error) {
+func (m Management) look(ctx context.Context, found *Mismatches, o object) (bool, error) {
 	var is description
 	ok, err := m.get(ctx, &is, o.kind+"s", m.vhost(), o.name)
 	if err != nil {
@@ -153,7 +153,7 @@ func policies(names ...string) string {
 }
 
 // compare adds the arguments that differ from those that should be there.
-func (p *Problems) compare(kind, name string, want amqp.Table, is map[string]any) {
+func (p *Mismatches) compare(kind, name string, want amqp.Table, is map[string]any) {
 	text := func(v any) string {
 		if f, ok := v.(float64); ok {
 			return fmt.Sprintf("%.0f", f)

@@ -15,12 +15,12 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A Queue is one queue of RabbitMQ. It is a queue.Broker and queue.Pauser for one consumer, and a
+// A Broker is one queue of RabbitMQ. It is a queue.Broker and queue.Pauser for one consumer, and a
 // queue.Sender for any number of goroutines. Several in one process behave like several processes.
 //
 // docs/queues.md describes, under "RabbitMQ", handlers that run for long, and the ends of
 // connections.
-type Queue struct {
+type Broker struct {
 	client *Client
 	config Config
 	pub    *publisher
@@ -42,16 +42,16 @@ type Queue struct {
 }
 
 var (
-	_ queue.Pauser = (*Queue)(nil)
-	_ queue.Sender = (*Queue)(nil)
+	_ queue.Pauser = (*Broker)(nil)
+	_ queue.Sender = (*Broker)(nil)
 )
 
 // session is one channel on which messages come in. All deliveries end with it. Its changing fields
-// are guarded by Queue.mu.
+// are guarded by Broker.mu.
 type session struct {
 	conn       *amqp.Connection
 	ch         *amqp.Channel
-	server     Server
+	server     ServerInfo
 	held       context.Context         // ends with the channel; its cause is the reason
 	cancelHeld context.CancelCauseFunc // ends it
 
@@ -71,9 +71,9 @@ type session struct {
 }
 
 // Open returns the queue that config names. It refuses an invalid config, and a server without the
-// queue, its queue of dead letters or the delay levels (Problems; see Declare). These errors are marked
+// queue, its queue of dead letters or the delay levels (Mismatches; see Declare). These errors are marked
 // with lull.Permanent. If the server cannot be reached now, the first Receive that reaches it checks.
-func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
+func (c *Client) Open(ctx context.Context, config Config) (*Broker, error) {
 	q, err := c.open(config)
 	if err != nil {
 		return nil, lull.Permanent(err)
@@ -91,11 +91,11 @@ func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
 }
 
 // open is Open without a look at the server.
-func (c *Client) open(config Config) (*Queue, error) {
+func (c *Client) open(config Config) (*Broker, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
-	q := &Queue{
+	q := &Broker{
 		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, linger: linger,
 		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
 	}
@@ -109,7 +109,7 @@ func (c *Client) open(config Config) (*Queue, error) {
 }
 
 // Capabilities is part of queue.Broker.
-func (q *Queue) Capabilities() queue.Capabilities {
+func (q *Broker) Capabilities() queue.Capabilities {
 	return queue.Capabilities{
 		ExactDelay: q.config.Native == (Native{}),
 		MaxDelay:   MaxDelay,
@@ -127,7 +127,7 @@ const linger = time.Second
 //
 // The server pushes as many messages as are out and wanted together, no more. When ctx ends, or nobody calls Receive for a
 // second, the consumer is cancelled, and what it had fetched ahead is given back, at no cost to its attempts.
-func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 }
 
 // awaitChange waits for the next change of q, or the end of ctx. It is called with q.mu held, and lets go of it meanwhile.
-func (q *Queue) awaitChange(ctx context.Context) {
+func (q *Broker) awaitChange(ctx context.Context) {
 	changed := q.changed
 	q.mu.Unlock()
 	defer q.mu.Lock()
@@ -184,7 +184,7 @@ func (q *Queue) awaitChange(ctx context.Context) {
 }
 
 // take returns messages that were fetched. It is called with q.mu held.
-func (q *Queue) take(most int) []*queue.Delivery {
+func (q *Broker) take(most int) []*queue.Delivery {
 	s := q.s
 	if s == nil {
 		return nil
@@ -200,7 +200,7 @@ func (q *Queue) take(most int) []*queue.Delivery {
 	return got
 }
 
-func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
+func (q *Broker) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	r := &receipt{s: s, d: d, record: recordOf(d.Headers), received: time.Now()}
 	if r.record.id == "" {
 		r.record.id = identify(&d)
@@ -223,13 +223,13 @@ func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 }
 
 // note wakes everybody who waits for a change. It is called with q.mu held.
-func (q *Queue) note() {
+func (q *Broker) note() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
 // consume makes the server push up to limit messages, on s, or on a new session.
-func (q *Queue) consume(s *session, limit int) {
+func (q *Broker) consume(s *session, limit int) {
 	err := q.addConsumer(s, limit)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -269,7 +269,7 @@ func raise(n, limit, wanted int) int {
 
 // addConsumer raises the prefetch of s to limit, with one more consumer. The prefetch of a consumer
 // cannot be changed, and cancelling one may cost an attempt (see cancel).
-func (q *Queue) addConsumer(s *session, limit int) (err error) {
+func (q *Broker) addConsumer(s *session, limit int) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if s == nil {
@@ -312,7 +312,7 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 
 // why returns the server's reason for closing the channel, if there is one. Then err is only that
 // the channel is closed.
-func (q *Queue) why(ctx context.Context, s *session, err error) error {
+func (q *Broker) why(ctx context.Context, s *session, err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
 		select { // the server's reason arrives just after
 		case <-s.held.Done():
@@ -328,7 +328,7 @@ func (q *Queue) why(ctx context.Context, s *session, err error) error {
 }
 
 // open opens a channel on which messages come in.
-func (q *Queue) open(ctx context.Context) (*session, error) {
+func (q *Broker) open(ctx context.Context) (*session, error) {
 	conn, err := q.client.in.get(ctx)
 	if err != nil {
 		return nil, err
@@ -364,7 +364,7 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 }
 
 // present checks that everything that the queue needs is on the server.
-func (q *Queue) present(ctx context.Context) error {
+func (q *Broker) present(ctx context.Context) error {
 	if err := q.client.present(ctx, q.config); err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func (q *Queue) present(ctx context.Context) error {
 // was deleted, or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
 var ErrCanceled = errors.New("lullamqp: the server ended the consumer (the queue was deleted, or a handler took longer than consumer_timeout)")
 
-func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string) {
+func (q *Broker) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string) {
 	for {
 		select {
 		case e, ok := <-ends:
@@ -409,7 +409,7 @@ func temporary(err error) error {
 }
 
 // end ends s: all its deliveries are lost.
-func (q *Queue) end(s *session, reason error) {
+func (q *Broker) end(s *session, reason error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s.ended {
@@ -433,7 +433,7 @@ func (q *Queue) end(s *session, reason error) {
 
 // retire drops a session whose consumers were cancelled. It closes the session's channel when
 // nothing is out with it.
-func (q *Queue) retire(s *session) {
+func (q *Broker) retire(s *session) {
 	if !s.stopped || len(s.ahead) > 0 {
 		return
 	}
@@ -448,7 +448,7 @@ func (q *Queue) retire(s *session) {
 
 // finish closes the channel of s, once the server has carried out all acknowledgements on it: see
 // unapplied. What is still out goes back to the queue.
-func (q *Queue) finish(s *session) {
+func (q *Broker) finish(s *session) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	q.mu.Lock()
@@ -486,7 +486,7 @@ func (q *Queue) finish(s *session) {
 
 // watchIdle stops the consumers when nobody has asked for messages for a while. It is called with
 // q.mu held.
-func (q *Queue) watchIdle() {
+func (q *Broker) watchIdle() {
 	if q.idle == nil {
 		q.idle = time.AfterFunc(q.linger, func() {
 			q.mu.Lock()
@@ -507,7 +507,7 @@ func (q *Queue) watchIdle() {
 
 // halt cancels the consumers and gives back the messages that they have fetched, in the background.
 // It is called with q.mu held.
-func (q *Queue) halt() {
+func (q *Broker) halt() {
 	if q.busy {
 		q.watchIdle() // try again later
 		return
@@ -535,7 +535,7 @@ func (q *Queue) halt() {
 // consumer messages. So nothing is acknowledged meanwhile, and cancel waits for the messages that
 // the server owes for earlier acknowledgements. Afterwards the channel is used only for deliveries
 // that are out.
-func (q *Queue) cancel(ctx context.Context, s *session) error {
+func (q *Broker) cancel(ctx context.Context, s *session) error {
 	q.mu.Lock()
 	tags := s.tags
 	s.tags = nil
@@ -575,7 +575,7 @@ const (
 
 // awaitQuiet waits until the server can owe s nothing for earlier acknowledgements: it has pushed as much
 // as it may, or no message is ready.
-func (q *Queue) awaitQuiet(ctx context.Context, s *session) error {
+func (q *Broker) awaitQuiet(ctx context.Context, s *session) error {
 	look := &surveyor{conn: s.conn} // on a channel of its own, since a refusal ends the channel
 	defer look.close()
 	began := time.Now()
@@ -610,7 +610,7 @@ func (q *Queue) awaitQuiet(ctx context.Context, s *session) error {
 
 // giveBack cancels the consumers of s, and puts the messages that they have fetched back into the
 // queue. The next Receive returns messages that cannot be put back.
-func (q *Queue) giveBack(ctx context.Context, s *session) {
+func (q *Broker) giveBack(ctx context.Context, s *session) {
 	if err := q.cancel(ctx, s); err != nil {
 		q.end(s, err)
 		return
@@ -653,7 +653,7 @@ func (q *Queue) giveBack(ctx context.Context, s *session) {
 
 // Pause is part of queue.Pauser. It cancels the consumer, and puts the messages that were fetched
 // ahead back into the queue, at no cost to their attempts.
-func (q *Queue) Pause(ctx context.Context, until time.Time) error {
+func (q *Broker) Pause(ctx context.Context, until time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -675,14 +675,14 @@ func (q *Queue) Pause(ctx context.Context, until time.Time) error {
 }
 
 // Extend is part of queue.Broker. It is not called, as there are no leases.
-func (q *Queue) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
+func (q *Broker) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
 	return time.Time{}, lull.Permanent(errors.New("lullamqp: RabbitMQ has no leases that could be extended"))
 }
 
 // Close gives back the messages that were fetched ahead, and ends the queue's channels, not the client. It returns
 // when the server has carried out all acknowledgements, or an error if that is not known: messages that were settled last
 // may come again. Messages that are out go back to the queue, as deliveries that were not settled.
-func (q *Queue) Close(ctx context.Context) error {
+func (q *Broker) Close(ctx context.Context) error {
 	err := q.Pause(ctx, time.Time{})
 	q.mu.Lock()
 	q.closed = true

@@ -17,7 +17,7 @@ import (
 )
 
 // opened returns the queue of config, with a client of its own.
-func opened(t testing.TB, config Config) *Queue {
+func opened(t testing.TB, config Config) *Broker {
 	t.Helper()
 	q, err := client(t, rabbit(t).url()).open(config)
 	must(t, err)
@@ -51,7 +51,7 @@ func rawAt(t testing.TB, url string) *amqp.Channel {
 	return ch
 }
 
-func serverVersion(t testing.TB) Server {
+func serverVersion(t testing.TB) ServerInfo {
 	t.Helper()
 	c := client(t, rabbit(t).url())
 	s, err := c.Server(testContext(t))
@@ -60,7 +60,7 @@ func serverVersion(t testing.TB) Server {
 }
 
 // send sends until the broker takes it: on a busy machine RabbitMQ refuses a message now and then.
-func send(t testing.TB, q *Queue, bodies ...string) {
+func send(t testing.TB, q *Broker, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
 		ctx := testContext(t)
@@ -73,7 +73,7 @@ func send(t testing.TB, q *Queue, bodies ...string) {
 }
 
 // receive waits for n messages.
-func receive(t testing.TB, q *Queue, n int) (all []*queue.Delivery) {
+func receive(t testing.TB, q *Broker, n int) (all []*queue.Delivery) {
 	t.Helper()
 	ctx := testContext(t)
 	for len(all) < n {
@@ -85,7 +85,7 @@ func receive(t testing.TB, q *Queue, n int) (all []*queue.Delivery) {
 }
 
 // nothing checks that no message comes for that long.
-func nothing(t testing.TB, q *Queue, d time.Duration) {
+func nothing(t testing.TB, q *Broker, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -98,7 +98,7 @@ func nothing(t testing.TB, q *Queue, d time.Duration) {
 	q.await(t, "its consumer is cancelled", func() bool { return !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0) })
 }
 
-func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
+func settle(t testing.TB, q *Broker, d *queue.Delivery, s queue.Settlement) {
 	t.Helper()
 	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
 		s.Envelope = &queue.Envelope{Reason: "test", OriginalID: d.ID, Source: "orders", Attempts: d.Attempt}
@@ -198,7 +198,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 }
 
 // receive10 takes the one message that is there, and makes the server push up to nine more.
-func receive10(t *testing.T, q *Queue) *queue.Delivery {
+func receive10(t *testing.T, q *Broker) *queue.Delivery {
 	t.Helper()
 	got, err := q.Receive(testContext(t), queue.Want{Max: 10, Lease: time.Minute})
 	if err != nil || len(got) != 1 {
@@ -208,7 +208,7 @@ func receive10(t *testing.T, q *Queue) *queue.Delivery {
 }
 
 // await waits until something is so, which it looks at with q.mu held.
-func (q *Queue) await(t testing.TB, what string, ok func() bool) {
+func (q *Broker) await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	await(t, what, func() bool {
 		q.mu.Lock()

@@ -52,7 +52,7 @@ const abandonAfter = queue.GiveBackAfter
 // The properties of a message must fit into a frame. A dead letter for which there is no room has its
 // headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
 // no room for that either.
-func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	return q.settle(ctx, r, s)
 }
 
-func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
+func (q *Broker) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.abandon != nil {
@@ -89,14 +89,14 @@ func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) erro
 }
 
 // lost reports whether r's channel has ended, and with it the delivery.
-func (q *Queue) lost(r *receipt) bool {
+func (q *Broker) lost(r *receipt) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return r.s.ended || r.s.ch.IsClosed()
 }
 
 // settled records that r is no longer out. It is called with r.mu held.
-func (q *Queue) settled(r *receipt) {
+func (q *Broker) settled(r *receipt) {
 	r.settled = true
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +105,7 @@ func (q *Queue) settled(r *receipt) {
 }
 
 // carryOut carries out s. It is called with r.mu held.
-func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) error {
+func (q *Broker) carryOut(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if s.Outcome == queue.Retry && q.native(r, s.After) {
 		return r.send(ctx, func() error { return r.d.Reject(true) })
 	}
@@ -137,7 +137,7 @@ func (r *receipt) send(ctx context.Context, what func() error) error {
 }
 
 // native reports whether the server's own delay after one more failure is long enough.
-func (q *Queue) native(r *receipt, after time.Duration) bool {
+func (q *Broker) native(r *receipt, after time.Duration) bool {
 	n := q.config.Native
 	if n == (Native{}) {
 		return false
@@ -151,7 +151,7 @@ func (q *Queue) native(r *receipt, after time.Duration) bool {
 
 // replace publishes the successor of r's message, and waits until the broker has it. If an earlier
 // call has begun that, it does not begin again.
-func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
+func (q *Broker) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if c := r.copy; c != nil && c.s.Outcome == s.Outcome && c.s.After == s.After {
 		err := c.pub.await(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -185,7 +185,7 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 }
 
 // successor returns the message that replaces r's, and its exchange and routing key.
-func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string, m amqp.Publishing) {
+func (q *Broker) successor(r *receipt, s queue.Settlement) (exchange, key string, m amqp.Publishing) {
 	next := r.record
 	h := carried(r.d.Headers)
 	m = moved(&r.d, h)
@@ -216,7 +216,7 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 }
 
 // abandon gives back a delivery that nobody will settle any more.
-func (q *Queue) abandon(r *receipt) {
+func (q *Broker) abandon(r *receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.settled || q.lost(r) {
@@ -242,7 +242,7 @@ func (q *Queue) abandon(r *receipt) {
 // The names of headers must not begin with Lull-Amqp-, nor be those that RabbitMQ writes or acts
 // on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count, x-acquired-count. The
 // headers must fit into a frame, less 16 KB.
-func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
+func (q *Broker) Send(ctx context.Context, o queue.Outgoing) error {
 	return sendTo(ctx, q.pub, q.config.Queue, o)
 }
 
@@ -263,7 +263,7 @@ func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
 	return &Sender{newPublisher(c.out), name}, nil
 }
 
-// Send is part of queue.Sender. It works like Queue.Send.
+// Send is part of queue.Sender. It works like Broker.Send.
 func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	return sendTo(ctx, s.pub, s.queue, o)
 }

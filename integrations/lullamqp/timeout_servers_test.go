@@ -44,7 +44,7 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 // second the server and this process must get their turns. The three that are beside each other wait.)
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
-	of := func(name string) *Queue {
+	of := func(name string) *Broker {
 		c := client(t, url)
 		must(t, c.Declare(testContext(t), Config{Queue: name}))
 		q, err := c.Open(testContext(t), Config{Queue: name})

@@ -109,11 +109,11 @@ func (c *Config) topology() topology {
 	return t
 }
 
-// Problems are all that Declare or Check has found wrong.
-type Problems []Problem
+// Mismatches are all that Declare or Check has found wrong.
+type Mismatches []Mismatch
 
-// A Problem is one thing that is missing on the server, or differs from what it must be.
-type Problem struct {
+// A Mismatch is one thing that is missing on the server, or differs from what it must be.
+type Mismatch struct {
 	// Kind is "queue", "exchange", "binding" or "policy".
 	Kind string
 	// Name is the queue's or exchange's name; of a binding "source -> target".
@@ -124,7 +124,7 @@ type Problem struct {
 	Want, Found string
 }
 
-func (p Problem) String() string {
+func (p Mismatch) String() string {
 	s := p.Kind + " " + p.Name + ": "
 	if p.What == "missing" {
 		s += "missing"
@@ -144,7 +144,7 @@ func (p Problem) String() string {
 }
 
 // Error returns all of them, one a line.
-func (p Problems) Error() string {
+func (p Mismatches) Error() string {
 	lines := make([]string, len(p))
 	for i, each := range p {
 		lines[i] = each.String()
@@ -155,11 +155,11 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("lullamqp: %d problems:\n%s", len(lines), strings.Join(lines, "\n"))
 }
 
-func (p *Problems) add(kind, name, what, want, found string) {
-	*p = append(*p, Problem{kind, name, what, want, found})
+func (p *Mismatches) add(kind, name, what, want, found string) {
+	*p = append(*p, Mismatch{kind, name, what, want, found})
 }
 
-func (p *Problems) missing(o object) {
+func (p *Mismatches) missing(o object) {
 	want := "a durable queue"
 	if o.kind == kindExchange {
 		want = "a durable " + o.of + " exchange"
@@ -167,7 +167,7 @@ func (p *Problems) missing(o object) {
 	p.add(o.kind, o.name, "missing", want+withArgs(o.args), "")
 }
 
-func (p Problems) err() error {
+func (p Mismatches) err() error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (p Problems) err() error {
 // Declare makes everything that config needs and that is not there yet: the queue, the queue of its
 // dead letters, and the delay levels (22 quorum queues, which all queues with config.Prefix share).
 // It may be called again, and by several processes at once. It changes nothing that is there. If
-// something is there with other arguments, it returns an error of the type Problems with all of
+// something is there with other arguments, it returns an error of the type Mismatches with all of
 // them. (RabbitMQ cannot change a queue's arguments: delete it, or change config.)
 //
 // The user needs the permissions configure, write and read on these names.
@@ -205,7 +205,7 @@ func (c *Client) Declare(ctx context.Context, config Config) error {
 }
 
 // Check reports whether all that config needs is there, with the arguments that it must have. It
-// changes nothing. An error of the type Problems lists all that is missing or different.
+// changes nothing. An error of the type Mismatches lists all that is missing or different.
 //
 // Over AMQP a server shows whether a queue or exchange is there. It shows the first argument that
 // differs, and only to users who may configure the object. It shows no bindings and no policies.
@@ -266,7 +266,7 @@ func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surve
 type surveyor struct {
 	conn  *amqp.Connection
 	ch    *amqp.Channel
-	found Problems
+	found Mismatches
 }
 
 func (c *Client) surveyor(ctx context.Context, config *Config) (*surveyor, error) {
@@ -350,10 +350,10 @@ func (s *surveyor) look(ctx context.Context, o object, only bool) error {
 var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': received (.*?) but current is (.*)$`)
 
 // inequivalent reads the server's error text for a declaration that does not fit.
-func inequivalent(kind, name, reason string) Problem {
+func inequivalent(kind, name, reason string) Mismatch {
 	m := inequivalence.FindStringSubmatch(reason)
 	if m == nil {
-		return Problem{Kind: kind, Name: name, What: strings.TrimPrefix(reason, "PRECONDITION_FAILED - ")}
+		return Mismatch{Kind: kind, Name: name, What: strings.TrimPrefix(reason, "PRECONDITION_FAILED - ")}
 	}
 	value := func(s string) string {
 		s = strings.TrimPrefix(s, "the value ")
@@ -362,7 +362,7 @@ func inequivalent(kind, name, reason string) Problem {
 		}
 		return s
 	}
-	return Problem{Kind: kind, Name: name, What: m[1], Want: value(m[2]), Found: value(m[3])}
+	return Mismatch{Kind: kind, Name: name, What: m[1], Want: value(m[2]), Found: value(m[3])}
 }
 
 func withArgs(args amqp.Table) string {

@@ -46,7 +46,7 @@ func request(t testing.TB, method string, body any, path ...string) {
 
 func problems(t testing.TB, err error) []string {
 	t.Helper()
-	var p Problems
+	var p Mismatches
 	if !errors.As(err, &p) {
 		t.Fatalf("not Problems: %v", err)
 	}

@@ -12,26 +12,26 @@ import (
 // ErrNative is returned when Config.Native is refused: the server has no delayed retries.
 var ErrNative = errors.New("lullamqp: Config.Native needs RabbitMQ 4.3 or later")
 
-// A Server describes a server, as it does when a connection is made.
-type Server struct {
+// A ServerInfo describes a server, as it does when a connection is made.
+type ServerInfo struct {
 	Product string // "RabbitMQ"
 	Version string // such as "3.10.8"
 	Cluster string // the cluster's name
 }
 
-func serverOf(c *amqp.Connection) Server {
+func serverOf(c *amqp.Connection) ServerInfo {
 	text := func(name string) string {
 		s, _ := c.Properties[name].(string)
 		return s
 	}
-	return Server{Product: text("product"), Version: text("version"), Cluster: text("cluster_name")}
+	return ServerInfo{Product: text("product"), Version: text("version"), Cluster: text("cluster_name")}
 }
 
-func (s Server) String() string { return strings.TrimSpace(s.Product + " " + s.Version) }
+func (s ServerInfo) String() string { return strings.TrimSpace(s.Product + " " + s.Version) }
 
 // AtLeast reports whether it is RabbitMQ of the given version or a later one. It returns false for
 // a version that cannot be read.
-func (s Server) AtLeast(major, minor int) bool {
+func (s ServerInfo) AtLeast(major, minor int) bool {
 	if s.Product != "RabbitMQ" {
 		return false
 	}
@@ -54,7 +54,7 @@ func parseVersion(s string) (major, minor int, ok bool) {
 	return major, minor, err1 == nil && err2 == nil && major >= 0
 }
 
-func (c *Config) supported(s Server) error {
+func (c *Config) supported(s ServerInfo) error {
 	if c.Native != (Native{}) && !s.AtLeast(4, 3) {
 		return fmt.Errorf("%w: this is %v, which takes such arguments and ignores them", ErrNative, s)
 	}

@@ -156,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 			header   string // its value is 1
 			after    time.Duration
 			attempts int
-			kind     engine.Kind
+			kind     engine.VerdictKind
 			reason   error
 		}{
 			{503, "ServiceUnavailable", "", 0, 3, lull.KindTransient, lull.ErrAttemptsExhausted},

@@ -21,7 +21,7 @@ import (
 
 // remembered returns the content of a file for its i-th key.
 func remembered(i int) (c idempotency.Claim, record []byte, done bool) {
-	c = idempotency.Claim{Key: fmt.Sprintf("caller:%d", i), Token: idempotency.Token{1, byte(i), byte(i >> 8)}, Lease: 24 * time.Hour, Retention: 48 * time.Hour}
+	c = idempotency.Claim{Key: fmt.Sprintf("caller:%d", i), Token: idempotency.FencingToken{1, byte(i), byte(i >> 8)}, Lease: 24 * time.Hour, Retention: 48 * time.Hour}
 	c.Fingerprint[3] = byte(i)
 	r := rand.New(rand.NewPCG(uint64(i), 33))
 	record = make([]byte, 20+r.IntN(500))

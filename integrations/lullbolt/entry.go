@@ -21,7 +21,7 @@ func (t instant) after(d time.Duration) instant {
 // An entry is the value of a key in the file.
 type entry struct {
 	fingerprint idempotency.Fingerprint
-	token       idempotency.Token
+	token       idempotency.FencingToken
 	completed   bool
 	resumed     bool
 	leaseEnd    instant
@@ -36,7 +36,7 @@ const (
 	entryVersion = 2
 	sumSize      = 4
 	offToken     = 2
-	offPrint     = offToken + len(idempotency.Token{})
+	offPrint     = offToken + len(idempotency.FencingToken{})
 	offLease     = offPrint + len(idempotency.Fingerprint{})
 	offForget    = offLease + 8
 	offRecord    = offForget + 8
@@ -93,7 +93,7 @@ func decode(key, b []byte) (entry, error) {
 	}
 	return entry{
 		fingerprint: idempotency.Fingerprint(b[offPrint:offLease]),
-		token:       idempotency.Token(b[offToken:offPrint]),
+		token:       idempotency.FencingToken(b[offToken:offPrint]),
 		completed:   b[1]&flagCompleted != 0,
 		resumed:     b[1]&flagResumed != 0,
 		leaseEnd:    instant(binary.BigEndian.Uint64(b[offLease:])),
@@ -131,7 +131,7 @@ func forgotten(key, b []byte, now instant) bool {
 
 // claim is the table of idempotency.Store. It returns the answer to c, where old is the entry, nil
 // for none, and the entry to write if the answer is Claimed.
-func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.Answer, *entry) {
+func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.ClaimResult, *entry) {
 	next := &entry{
 		fingerprint: c.Fingerprint,
 		token:       c.Token,
@@ -141,18 +141,18 @@ func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.Answer, *
 	switch {
 	case old == nil:
 	case old.fingerprint != c.Fingerprint:
-		return idempotency.Answer{State: idempotency.Mismatch}, nil
+		return idempotency.ClaimResult{State: idempotency.Mismatch}, nil
 	case old.completed:
 		// A copy: the file's memory may be gone after the transaction.
-		return idempotency.Answer{State: idempotency.Replay, Record: append([]byte(nil), old.record...)}, nil
+		return idempotency.ClaimResult{State: idempotency.Replay, Record: append([]byte(nil), old.record...)}, nil
 	case old.token == c.Token:
 		next.resumed = old.resumed
 	case old.leaseEnd > now:
-		return idempotency.Answer{State: idempotency.InFlight, Remaining: time.Duration(old.leaseEnd - now)}, nil
+		return idempotency.ClaimResult{State: idempotency.InFlight, Remaining: time.Duration(old.leaseEnd - now)}, nil
 	case c.Resume:
 		next.resumed = true
 	default:
-		return idempotency.Answer{State: idempotency.Unknown}, nil
+		return idempotency.ClaimResult{State: idempotency.Unknown}, nil
 	}
-	return idempotency.Answer{State: idempotency.Claimed, Resumed: next.resumed}, next
+	return idempotency.ClaimResult{State: idempotency.Claimed, Resumed: next.resumed}, next
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Random calls, times and restarts, with few keys and owners so that they meet: the store answers as
-// idempotency.Memory does, which is held to a model of the contract.
+// idempotency.MemoryStore does, which is held to a model of the contract.
 func TestAnswersAsMemoryDoes(t *testing.T) { synctest.Test(t, answersAsMemoryDoes) }
 
 func answersAsMemoryDoes(t *testing.T) {
@@ -22,14 +22,14 @@ func answersAsMemoryDoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		path, ctx := temp(t), context.Background()
 		s := open(t, path, Config{NoSync: true})
-		memory, err := idempotency.NewMemory(idempotency.MemoryConfig{})
+		memory, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 		must(t, err)
 		for step := range 1500 {
 			key := fmt.Sprint("key ", r.IntN(6))
-			token := idempotency.Token{1 + byte(r.IntN(4))}
+			token := idempotency.FencingToken{1 + byte(r.IntN(4))}
 			d := func() time.Duration { return time.Duration(1 + r.IntN(20)) }
 			// both calls a method of the two stores.
-			both := func(call func(idempotency.Store) (idempotency.Answer, error)) {
+			both := func(call func(idempotency.Store) (idempotency.ClaimResult, error)) {
 				t.Helper()
 				got, err := call(s)
 				want, wantErr := call(memory)
@@ -39,14 +39,14 @@ func answersAsMemoryDoes(t *testing.T) {
 			}
 			own := func(call func(idempotency.Store) error) {
 				t.Helper()
-				both(func(s idempotency.Store) (idempotency.Answer, error) { return idempotency.Answer{}, call(s) })
+				both(func(s idempotency.Store) (idempotency.ClaimResult, error) { return idempotency.ClaimResult{}, call(s) })
 			}
 			switch what := r.IntN(20); {
 			case what < 7:
 				c := idempotency.Claim{Key: key, Token: token, Lease: d(), Resume: r.IntN(2) == 0}
 				c.Fingerprint[0] = byte(r.IntN(8) / 7)
 				c.Retention = c.Lease + d()*4
-				both(func(s idempotency.Store) (idempotency.Answer, error) { return s.Claim(ctx, c) })
+				both(func(s idempotency.Store) (idempotency.ClaimResult, error) { return s.Claim(ctx, c) })
 			case what < 11:
 				record, keep := fmt.Append(nil, step), d()
 				own(func(s idempotency.Store) error { return s.Complete(ctx, key, token, record, keep) })

@@ -17,9 +17,9 @@ var _ idempotency.Store = (*Store)(nil)
 
 // Claim implements idempotency.Store. Answers other than Claimed are read, and cost no write. The
 // error may be idempotency.ErrFull.
-func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
 	if err := ctx.Err(); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	a, err := s.refuse(&c)
 	if err != nil || a.State != idempotency.Claimed {
@@ -37,19 +37,19 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 		case next == nil:
 			return nil
 		case old == nil && !t.room(o.size):
-			o.answer = idempotency.Answer{}
+			o.answer = idempotency.ClaimResult{}
 			return fmt.Errorf("%w (%s: %d bytes)", idempotency.ErrFull, s.path, s.maxBytes)
 		}
 		return t.put(c.Key, next)
 	}
 	if err := s.carryOut(ctx, o); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	return o.answer, nil
 }
 
 // refuse returns the answer to c if reading is enough; Claimed, if it must be written.
-func (s *Store) refuse(c *idempotency.Claim) (a idempotency.Answer, err error) {
+func (s *Store) refuse(c *idempotency.Claim) (a idempotency.ClaimResult, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		now := s.now()
 		old, err := get(tx.Bucket(bucketKeys), c.Key, now)
@@ -77,7 +77,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) (err error) {
 }
 
 // Extend implements idempotency.Store.
-func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
 	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
 		if e.completed {
 			return idempotency.ErrFenced
@@ -89,7 +89,7 @@ func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token,
 
 // Complete implements idempotency.Store. A record is too large if Config.MaxBytes leaves no room
 // for it.
-func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (s *Store) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	if len(record) > maxRecord {
 		return fmt.Errorf("%w: %d bytes, and bbolt keeps %d", idempotency.ErrTooLarge, len(record), maxRecord)
 	}
@@ -113,7 +113,7 @@ const (
 )
 
 // Release implements idempotency.Store.
-func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
+func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
 	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
 		if e.completed {
 			return idempotency.ErrFenced
@@ -123,7 +123,7 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Token
 }
 
 // own calls f with the entry of key, if it is the token's.
-func (s *Store) own(ctx context.Context, key string, token idempotency.Token, size int, f func(*txn, *entry) error) error {
+func (s *Store) own(ctx context.Context, key string, token idempotency.FencingToken, size int, f func(*txn, *entry) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type op struct {
 	size  int  // bytes that it adds, about
 	makes bool // an entry, maybe
 
-	answer idempotency.Answer // do's; read when done is closed
+	answer idempotency.ClaimResult // do's; read when done is closed
 	err    error
 	taken  atomic.Bool // by the writer, or by a caller who has gone away
 	done   chan struct{}

@@ -110,7 +110,7 @@ func isHedge(ctx context.Context) bool {
 }
 
 // resultOf returns how a call counts for the adaptive limit: Done if the work was of use.
-func resultOf(ctx context.Context, err error) admission.Result {
+func resultOf(ctx context.Context, err error) admission.WorkResult {
 	if ctx.Err() != nil {
 		return admission.Failed // nobody received the answer
 	}

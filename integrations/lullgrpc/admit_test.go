@@ -92,7 +92,7 @@ func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
 	for _, c := range []struct {
 		md       []string
 		trust    lullgrpc.ServerOption
-		class    admission.Class
+		class    admission.AttemptKind
 		priority admission.Priority
 	}{
 		{nil, nil, admission.First, admission.Critical},

@@ -74,7 +74,7 @@ func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
 }
 
 // kindOf returns the kind of a code, and the name of the code in verdicts.
-func kindOf(code codes.Code) (engine.Kind, string) {
+func kindOf(code codes.Code) (engine.VerdictKind, string) {
 	switch code {
 	case codes.Unavailable:
 		return lull.KindTransient, codeName(code)
@@ -94,7 +94,7 @@ func kindOf(code codes.Code) (engine.Kind, string) {
 }
 
 // verdict combines a kind with the server's hint about the next attempt.
-func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.Verdict {
+func verdict(kind engine.VerdictKind, name string, f Failure, st *status.Status) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v

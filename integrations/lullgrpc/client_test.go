@@ -123,7 +123,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"a code from 1 to 16":              lullgrpc.WithCode(codes.OK, lull.KindTransient),
 		"success, transient, rate_limited": lullgrpc.WithCode(codes.Internal, lull.KindCanceled),
 		"Attempts":                         lullgrpc.WithPolicy(lull.Policy{Attempts: -1}, "/a.A/"),
-		"retryThrottling.maxTokens":        lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{Throttling: new(grpcThrottle)}, lullgrpc.Reading{}),
+		"retryThrottling.maxTokens":        lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{Throttling: new(grpcThrottle)}, lullgrpc.ServiceConfigOptions{}),
 	} {
 		_, err := lullgrpc.New(lull.Policy{}, nil, o)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -225,11 +225,11 @@ func ExampleParseServiceConfig() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	policy, losses := config.Methods[0].Policy(lull.Policy{}, lullgrpc.Reading{})
+	policy, losses := config.Methods[0].Policy(lull.Policy{}, lullgrpc.ServiceConfigOptions{})
 	fmt.Println(policy.Attempts, policy.Deadline, policy.Backoff.Ceiling(1), policy.Backoff.Max(1))
 	fmt.Println(losses)
 
-	client, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(config, lullgrpc.Reading{}))
+	client, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(config, lullgrpc.ServiceConfigOptions{}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -532,7 +532,7 @@ func TestTheThrottleBoundsHedges(t *testing.T) {
 		bad, slow := answered{code: codes.Unavailable}, answered{after: 50 * ms}
 		s := newInTurn(bad, bad, slow, slow, slow)
 		p := lull.Policy{Breaker: breaker.Config{Off: true}}
-		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 		_, err := call(t.Context(), cc, "")
 		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
 		// Two failures have left 2 of 4 tokens, which is not more than half. The next
@@ -568,7 +568,7 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 				{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":`+c.list+`}}]}`)
 			s := newInTurn(answered{after: 5 * ms, code: c.code}, answered{after: ms})
 			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // the config overrules it
-			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 			start := time.Now()
 			got, err := call(t.Context(), cc, "")
 			if err != nil {
@@ -584,7 +584,7 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 		sc := parsed(t, `{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":9}}]}`)
 		s := newInTurn(slices.Repeat([]answered{{after: 5 * ms}}, 5)...)
 		p := lull.Policy{Budget: budget.Config{Stock: 10}}
-		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 		_, err := call(t.Context(), cc, "")
 		if got := s.starts(); err != nil || !slices.Equal(got, make([]time.Duration, 5)) {
 			t.Errorf("attempts at %v, %v; want five at once", got, err)

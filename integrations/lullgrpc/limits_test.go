@@ -49,7 +49,7 @@ func TestMessagesTooLarge(t *testing.T) {
 		server []grpc.ServerOption
 		dial   []grpc.DialOption
 		opts   []grpc.CallOption
-		kind   engine.Kind
+		kind   engine.VerdictKind
 	}{
 		{"sent", large, nil, nil, []grpc.CallOption{grpc.MaxCallSendMsgSize(1000)}, lull.KindUnclassified},
 		{"sent, by the connection's options", large, nil, []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(1000))}, nil, lull.KindUnclassified},
@@ -178,7 +178,7 @@ func TestAServersResourceExhausted(t *testing.T) {
 
 // What other implementations of gRPC report of a message that is too large, by their sources.
 func TestTextsOfMessagesTooLarge(t *testing.T) {
-	for text, want := range map[string]engine.Kind{
+	for text, want := range map[string]engine.VerdictKind{
 		"grpc: received message larger than max (5242885 vs. 4194304)":                                               lull.KindPermanent, // grpc-go, rpc_util.go
 		"grpc: received message larger than max length allowed on current machine (4294967295 vs. 2147483647)":       lull.KindPermanent,
 		"grpc: message after decompression larger than max (5242885 vs. 4194304)":                                    lull.KindPermanent,
@@ -231,7 +231,7 @@ func TestResetsAndHTTPStatuses(t *testing.T) {
 		name  string
 		frame frame
 		code  codes.Code
-		kind  engine.Kind
+		kind  engine.VerdictKind
 	}{
 		{"NO_ERROR", reset(0), codes.Internal, lull.KindUnclassified},
 		{"PROTOCOL_ERROR", reset(1), codes.Internal, lull.KindUnclassified},
@@ -315,7 +315,7 @@ func TestRefusedByGRPCItself(t *testing.T) {
 		dial   []grpc.DialOption
 		opts   []grpc.CallOption
 		code   codes.Code
-		kind   engine.Kind
+		kind   engine.VerdictKind
 		calls  int // that reach the handler
 	}{
 		{name: "no such method", method: "/lull.test.Echo/None", code: codes.Unimplemented, kind: lull.KindUnclassified},

@@ -80,7 +80,7 @@ func (o *options) prepare() error {
 }
 
 // configure makes a rule from the part of a service config for some methods.
-func (o *options) configure(mc MethodConfig, reading Reading, base lull.Policy) error {
+func (o *options) configure(mc MethodConfig, reading ServiceConfigOptions, base lull.Policy) error {
 	if len(mc.Names) == 0 {
 		return nil
 	}

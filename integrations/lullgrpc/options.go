@@ -27,7 +27,7 @@ type options struct {
 	size        int                // the most targets
 	buffer      int                // bytes a stream keeps
 	wholeStream bool               // an attempt's timeout lasts until a stream is answered
-	kinds       map[codes.Code]engine.Kind
+	kinds       map[codes.Code]engine.VerdictKind
 	classifier  func(Failure) lull.Verdict
 	pick        func(ctx context.Context, target, method string) *lull.Dependency
 }
@@ -35,7 +35,7 @@ type options struct {
 // configured is a service config and the way to read it.
 type configured struct {
 	config  ServiceConfig
-	reading Reading
+	reading ServiceConfigOptions
 }
 
 func defaultOptions(p lull.Policy) options {
@@ -43,7 +43,7 @@ func defaultOptions(p lull.Policy) options {
 		rules:       []*rule{{policy: p}},
 		byPattern:   make(map[string]int),
 		idempotency: make(map[string]bool),
-		kinds:       make(map[codes.Code]engine.Kind),
+		kinds:       make(map[codes.Code]engine.VerdictKind),
 		size:        1024,
 		buffer:      DefaultReplayBuffer,
 	}
@@ -98,7 +98,7 @@ func (o *options) declareIdempotent(option string, yes bool, patterns []string) 
 // Either of them declares the method idempotent. A retryThrottling replaces the retry budget, for
 // all methods of a target together. [MethodConfig.Policy] lists what cannot be carried over. A
 // config that was made in code must be one that [ParseServiceConfig] would take.
-func WithServiceConfig(sc ServiceConfig, r Reading) Option {
+func WithServiceConfig(sc ServiceConfig, r ServiceConfigOptions) Option {
 	return func(o *options) error {
 		if err := sc.plain().Validate(); err != nil {
 			return fmt.Errorf("lullgrpc: WithServiceConfig: %w", err)
@@ -176,7 +176,7 @@ func WithStreamTimeouts() Option {
 // WithCode(codes.Internal, lull.KindTransient). The server's hint about the next attempt counts as
 // before. In methods with a retryPolicy or hedgingPolicy of a service config, its list of codes
 // overrules this.
-func WithCode(code codes.Code, kind engine.Kind) Option {
+func WithCode(code codes.Code, kind engine.VerdictKind) Option {
 	return func(o *options) error {
 		if code == codes.OK || code > codes.Unauthenticated {
 			return fmt.Errorf("lullgrpc: WithCode(%v): want a code from 1 to 16", code)

@@ -42,7 +42,7 @@ func (n MethodName) pattern() string { return serviceconfig.MethodName(n).Patter
 
 // A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are required.
 type RetryPolicy struct {
-	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading)
+	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see ServiceConfigOptions)
 	InitialBackoff       time.Duration
 	MaxBackoff           time.Duration
 	BackoffMultiplier    float64
@@ -53,7 +53,7 @@ type RetryPolicy struct {
 
 // A HedgingPolicy is a hedgingPolicy.
 type HedgingPolicy struct {
-	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see Reading)
+	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see ServiceConfigOptions)
 	HedgingDelay time.Duration // zero: all attempts are sent at once
 	// NonFatalStatusCodes are the codes after which other attempts may still succeed, so the next
 	// one is sent at once. None: any failure ends the call.

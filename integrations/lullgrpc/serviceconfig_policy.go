@@ -5,9 +5,9 @@ import (
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
-// Reading selects how a retry policy is read, where the implementations of gRPC differ or let their
-// users choose. The zero Reading is that of grpc-go today.
-type Reading struct {
+// ServiceConfigOptions selects how a retry policy is read, where the implementations of gRPC differ or let their
+// users choose. The zero ServiceConfigOptions is that of grpc-go today.
+type ServiceConfigOptions struct {
 	// OldJitter spreads a wait over [0, c] instead of [0.8c, 1.2c]. The proposal had it until
 	// August 2024, and grpc-dotnet still has it.
 	OldJitter bool
@@ -32,7 +32,7 @@ func (l Loss) String() string { return l.Field + ": " + l.Why }
 // Policy returns base with the config's settings for its methods. The losses list what it does
 // differently from gRPC. A policy has no retryThrottling and no status codes: [WithServiceConfig]
 // applies these.
-func (mc MethodConfig) Policy(base lull.Policy, r Reading) (lull.Policy, []Loss) {
+func (mc MethodConfig) Policy(base lull.Policy, r ServiceConfigOptions) (lull.Policy, []Loss) {
 	p, lost := convert[serviceconfig.MethodConfig](mc).Policy(base, convert[serviceconfig.Reading](r))
 	return p, convert[[]Loss](lost)
 }

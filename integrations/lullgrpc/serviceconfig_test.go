@@ -82,17 +82,17 @@ func TestAllThatAServiceConfigHas(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, text)
 	}
 	base := lull.Policy{HintLimit: time.Minute}
-	retry, lost := sc.Methods[0].Policy(base, lullgrpc.Reading{OldJitter: true, MaxCallAttempts: 2})
+	retry, lost := sc.Methods[0].Policy(base, lullgrpc.ServiceConfigOptions{OldJitter: true, MaxCallAttempts: 2})
 	base.Attempts, base.Deadline, base.AttemptTimeout = 2, 5*time.Second, 2*time.Second
 	base.Backoff = backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}
 	if retry != base || lost != nil {
 		t.Errorf("%+v (lost %v)\nwant\n%+v", retry, lost, base)
 	}
-	hedged, lost := sc.Methods[1].Policy(lull.Policy{}, lullgrpc.Reading{})
+	hedged, lost := sc.Methods[1].Policy(lull.Policy{}, lullgrpc.ServiceConfigOptions{})
 	if want := (lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}}); hedged != want || lost != nil {
 		t.Errorf("%+v (lost %v)\nwant\n%+v", hedged, lost, want)
 	}
-	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{})); err != nil {
+	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{})); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,12 +107,12 @@ func TestServiceConfigsMadeInCode(t *testing.T) {
 		"methodConfig[0].name[0].service is missing":                               {Names: []lullgrpc.MethodName{{Method: "Get"}}, Timeout: time.Second},
 	} {
 		sc := lullgrpc.ServiceConfig{Methods: []lullgrpc.MethodConfig{mc}}
-		_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 		if err == nil || !strings.HasPrefix(err.Error(), "lullgrpc: WithServiceConfig: methodConfig") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{}, lullgrpc.Reading{MaxCallAttempts: -1}))
+	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{}, lullgrpc.ServiceConfigOptions{MaxCallAttempts: -1}))
 	if err == nil || !strings.Contains(err.Error(), "MaxCallAttempts is -1: want a positive number, or 0 for the default of 5") {
 		t.Error(err)
 	}
@@ -126,7 +126,7 @@ func TestPrecedenceOfNames(t *testing.T) {
 		{"name": [{}], "timeout": "1s"},
 		{"name": [{"service": "a.A"}, {"service": "b.B", "method": "Get"}], "timeout": "2s"},
 		{"name": [{"service": "a.A", "method": "Get"}], "timeout": "3s"}]}`)
-	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 	for method, want := range map[string]time.Duration{
 		"/a.A/Get": 3 * time.Second, "/a.A/Put": 2 * time.Second, "/b.B/Get": 2 * time.Second,
 		"/b.B/Put": time.Second, "/a.AA/Get": time.Second, "odd": time.Second,
@@ -173,7 +173,7 @@ func TestWrittenAndRead(t *testing.T) {
 	}
 	const config = `{"methodConfig":[{"name":[{}],"timeout":"3.5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.25s","maxBackoff":"1.000000001s","backoffMultiplier":1.5,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
 	sc := parsed(t, config)
-	p, _ := sc.Methods[0].Policy(lull.Policy{Budget: budget.Config{Unlimited: true}}, lullgrpc.Reading{})
+	p, _ := sc.Methods[0].Policy(lull.Policy{Budget: budget.Config{Unlimited: true}}, lullgrpc.ServiceConfigOptions{})
 	back, lost, err := lullgrpc.ServiceConfigOf(p)
 	if err != nil || string(mustMarshal(t, back)) != config {
 		t.Errorf("%s, %v (lost %v)\nwant\n%s", mustMarshal(t, back), err, lost, config)
@@ -204,7 +204,7 @@ func replayPublished(t *testing.T, config string, server func(n int) codes.Code,
 			return "", status.Error(server(n), "as published") // nil if OK
 		}}
 		base := quick() // neither breaker nor budget of lull's
-		cc := inMemory(t, e, base, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		cc := inMemory(t, e, base, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 		for i, w := range want {
 			_, err := call(t.Context(), cc, "")
 			if code := serviceconfig.Code(status.Code(err)).String(); code != w[0] || e.count()-1 != int(w[1].(float64)) {
@@ -251,7 +251,7 @@ func TestAServiceConfigDecides(t *testing.T) {
 			e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(code) }}
 			p := quick()
 			p.RateLimitedBase = 10 * time.Second
-			cc := inMemory(t, e, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}), ev.watch())
+			cc := inMemory(t, e, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}), ev.watch())
 			_, err := call(t.Context(), cc, "")
 			if status.Code(err) != code || e.count() != want {
 				t.Errorf("%v: %d attempts, want %d", code, e.count(), want)
@@ -263,7 +263,7 @@ func TestAServiceConfigDecides(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(codes.Internal) }}
-		cc := inMemory(t, e, quick(), lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}), lullgrpc.WithNotIdempotent("/lull.test.Echo/"))
+		cc := inMemory(t, e, quick(), lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}), lullgrpc.WithNotIdempotent("/lull.test.Echo/"))
 		_, err := call(t.Context(), cc, "")
 		wantFailure(t, err, codes.Internal, lull.ErrNotIdempotent, 1)
 	})
@@ -271,7 +271,7 @@ func TestAServiceConfigDecides(t *testing.T) {
 
 func TestTheThrottleIsTheTargets(t *testing.T) {
 	sc := parsed(t, `{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s"}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`)
-	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 	of := func(target, method string) *budget.GRPCThrottle {
 		b, _ := c.Dependency(t.Context(), target, method).Budget().(*budget.GRPCThrottle)
 		return b

@@ -60,14 +60,14 @@ func (g *gate) collect(i *instruments, out metric.Observer) {
 			all := [...]attribute.KeyValue{
 				attribute.String(keyGate, g.label),
 				attribute.String("priority", (admission.Sheddable + admission.Priority(p)).String()),
-				attribute.String("attempt_class", admission.Class(c).String()),
+				attribute.String("attempt_class", admission.AttemptKind(c).String()),
 				{},
 			}
 			// A 0 is reported too: without it a share of all requests cannot be computed.
 			out.ObserveInt64(i.admitted, g.admitted[p][c].Load(), metric.WithAttributes(all[:3]...))
 			for r := range g.shed[p][c] {
 				if n := g.shed[p][c][r].Load(); n > 0 {
-					all[3] = keyReason.String(admission.Reason(r).String())
+					all[3] = keyReason.String(admission.RefusalReason(r).String())
 					out.ObserveInt64(i.shed, n, metric.WithAttributes(all[:]...))
 				}
 			}

@@ -112,7 +112,7 @@ func everything(t *testing.T) *rig {
 	c := must.Have(admission.New(admission.Config{}))
 	r.WatchGate("api", admission.NewGate(c))
 
-	m := must.Have(queue.NewMemory(queue.MemoryConfig{}))
+	m := must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{}))
 	h := r.Handler("orders", "memory", func(context.Context, *queue.Message) error { return nil })
 	consumer := must.Have(queue.New("orders", m, dependencyOn(t, r, "orders", queue.Policy()), h, queue.Config{}))
 	r.WatchConsumer("orders", consumer)

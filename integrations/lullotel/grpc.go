@@ -34,14 +34,14 @@ import (
 // It also makes the metrics of gRFC A96 that can be known here: grpc.client.call.retries,
 // grpc.client.call.hedges and grpc.client.call.retry_delay. They have no zeros, as in A96. (gRPC
 // itself makes transparent retries, below lullgrpc.)
-func (t *Telemetry) StartGRPC(ctx context.Context, target, method string) (context.Context, *Call) {
+func (t *Telemetry) StartGRPC(ctx context.Context, target, method string) (context.Context, *CallSpan) {
 	ctx, c := t.Start(ctx, "")
 	c.grpc, c.target, c.method, c.operation = true, target, method, method
 	return ctx, c
 }
 
 // endedGRPC records a call that has ended. c has received its events.
-func (t *Telemetry) endedGRPC(ctx context.Context, c *Call, e *lull.Event, o *operation) {
+func (t *Telemetry) endedGRPC(ctx context.Context, c *CallSpan, e *lull.Event, o *operation) {
 	c.mu.Lock()
 	hedges := c.hedges
 	c.mu.Unlock()

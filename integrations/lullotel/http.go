@@ -64,7 +64,7 @@ func dependencyOf(next http.RoundTripper, req *http.Request) string {
 }
 
 // answered records the outcome of a response, if no Observer has.
-func (c *Call) answered(resp *http.Response) {
+func (c *CallSpan) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != engine.Success) {
@@ -90,7 +90,7 @@ func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 	if n := a.Number - 1 + before(req); n > 0 {
 		ctx := req.Context()
 		s := trace.SpanFromContext(ctx)
-		c, _ := ctx.Value(spanKey{}).(*Call)
+		c, _ := ctx.Value(spanKey{}).(*CallSpan)
 		if s.IsRecording() && (c == nil || !c.has(s)) { // else there is no otelhttp between
 			s.SetAttributes(resendCount.Int(n))
 		}
@@ -110,7 +110,7 @@ func before(req *http.Request) (n int) {
 }
 
 // has reports whether s is the call's own span, or its caller's.
-func (c *Call) has(s trace.Span) bool {
+func (c *CallSpan) has(s trace.Span) bool {
 	if s == trace.SpanFromContext(c.above) {
 		return true
 	}

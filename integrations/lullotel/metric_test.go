@@ -288,7 +288,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 				r.Observe(t.Context(), e)
 				e.Kind, e.Delay = event.RetryScheduled, time.Millisecond
 				r.Observe(t.Context(), e)
-				change := &breaker.Change{From: breaker.State(i % 7), To: breaker.State(i % 5), Reason: breaker.Reason(i)}
+				change := &breaker.Change{From: breaker.CircuitState(i % 7), To: breaker.CircuitState(i % 5), Reason: breaker.ChangeReason(i)}
 				r.Observe(t.Context(), lull.Event{Kind: event.CircuitChanged, Dependency: e.Dependency, Circuit: change})
 				_, c := r.Start(t.Context(), fmt.Sprint("d", w, i))
 				c.End(nil)

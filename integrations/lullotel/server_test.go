@@ -24,7 +24,7 @@ import (
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, WithPropagator(propagation.TraceContext{}))
-		m := must.Have(queue.NewMemory(queue.MemoryConfig{}))
+		m := must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{}))
 		above, sender := r.tracer.Tracer("x").Start(t.Context(), "send")
 		headers := queue.Headers{}
 		propagation.TraceContext{}.Inject(above, propagation.MapCarrier(headers))
@@ -89,7 +89,7 @@ func TestProcessing(t *testing.T) {
 	nothing := func(context.Context, *queue.Message) error { return nil }
 	r.Handler("q", "", nothing)
 	r.Handler("another", "kafka", nothing) // which is one of all others
-	on := func(name string, o queue.Outcome, code string) {
+	on := func(name string, o queue.MessageOutcome, code string) {
 		r.Queue(t.Context(), queue.Event{Kind: queue.EventSettled, Queue: name, Outcome: o, Reason: code, Code: code, Tries: 1, Attempt: 1, Elapsed: time.Millisecond})
 	}
 	on("q", queue.Ack, "")

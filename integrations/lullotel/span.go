@@ -46,8 +46,8 @@ const (
 	attrOutcome   = attribute.Key("retry.outcome")
 )
 
-// A Call is a call that [Telemetry.Start] has started.
-type Call struct {
+// A CallSpan is a call that [Telemetry.Start] has started.
+type CallSpan struct {
 	t      *Telemetry
 	only   string // the call's dependency; empty: any
 	grpc   bool
@@ -75,7 +75,7 @@ type Call struct {
 // callContext finds the call of a context. Both are made in one allocation.
 type callContext struct {
 	context.Context
-	call Call
+	call CallSpan
 }
 
 type (
@@ -93,8 +93,8 @@ func (c *callContext) Value(key any) any {
 
 // callOf returns the call of the event, if it was started here; else nil. Calls inside of an
 // attempt have the context of the attempt.
-func callOf(ctx context.Context, e *lull.Event) *Call {
-	c, _ := ctx.Value(callKey{}).(*Call)
+func callOf(ctx context.Context, e *lull.Event) *CallSpan {
+	c, _ := ctx.Value(callKey{}).(*CallSpan)
 	switch {
 	case c == nil, c.only != "" && c.only != e.Dependency, c.grpc && c.method != e.Operation:
 		return nil
@@ -108,7 +108,7 @@ func callOf(ctx context.Context, e *lull.Event) *Call {
 //
 // It is for drivers that lullotel does not know. [Do], [Run], [DoHedged] and [Telemetry.Transport]
 // do all this.
-func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Context, *Call) {
+func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Context, *CallSpan) {
 	if !t.tracing.Load() {
 		t.tracing.Store(true)
 	}
@@ -145,7 +145,7 @@ func spanName(parts ...string) string {
 
 // note returns the call's span, for an event. It begins the span if there is none. The lock is
 // held. It returns nil if the span is not recorded.
-func (c *Call) note() trace.Span {
+func (c *CallSpan) note() trace.Span {
 	if c.span == nil {
 		_, c.span = c.t.tracer.Start(c.above, cmp.Or(c.name, c.t.spanName(c.only)), trace.WithTimestamp(c.begin))
 	}
@@ -156,7 +156,7 @@ func (c *Call) note() trace.Span {
 }
 
 // learn records an event.
-func (c *Call) learn(e *lull.Event, o *operation) {
+func (c *CallSpan) learn(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.Kind == event.HedgeStarted {
@@ -187,14 +187,14 @@ func (c *Call) learn(e *lull.Event, o *operation) {
 	}
 }
 
-func (c *Call) event(name string, attributes ...attribute.KeyValue) {
+func (c *CallSpan) event(name string, attributes ...attribute.KeyValue) {
 	if s := c.note(); s != nil {
 		s.AddEvent(name, trace.WithAttributes(attributes...))
 	}
 }
 
 // finish records the result of the call, and gives the span its final name.
-func (c *Call) finish(e *lull.Event, o *operation) {
+func (c *CallSpan) finish(e *lull.Event, o *operation) {
 	c.storeResult(e)
 	switch e.Reason {
 	case engine.Success, engine.Permanent, engine.Canceled, engine.Panicked:
@@ -208,7 +208,7 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 }
 
 // storeResult stores the result of the call.
-func (c *Call) storeResult(e *lull.Event) {
+func (c *CallSpan) storeResult(e *lull.Event) {
 	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
@@ -220,7 +220,7 @@ func (c *Call) storeResult(e *lull.Event) {
 // End ends the span. err is the error that the call returned. It is used if no Observer has
 // received the call's end: the dependency was made without [Telemetry.Options], or the call never
 // reached one. It may be called more than once: the first counts.
-func (c *Call) End(err error) {
+func (c *CallSpan) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.over {
@@ -230,7 +230,7 @@ func (c *Call) End(err error) {
 }
 
 // unwind is deferred. If the call has not ended, its operation panics.
-func (c *Call) unwind() {
+func (c *CallSpan) unwind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended && !c.over {
@@ -241,7 +241,7 @@ func (c *Call) unwind() {
 
 // end ends the span, if it has not ended. failed is used if the result of the call is not known.
 // The lock is held.
-func (c *Call) end(failed bool) {
+func (c *CallSpan) end(failed bool) {
 	if c.ended {
 		return
 	}
@@ -258,7 +258,7 @@ func (c *Call) end(failed bool) {
 	c.span.End()
 }
 
-func (c *Call) describe(s trace.Span, failed bool) {
+func (c *CallSpan) describe(s trace.Span, failed bool) {
 	all := make([]attribute.KeyValue, 0, 8)
 	if c.dependency != "" {
 		all = append(all, attrDependency.String(text(c.dependency)))

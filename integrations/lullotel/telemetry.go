@@ -160,7 +160,7 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	o := t.calls.get(e.Dependency, e.Operation)
 	d := o.dependency
-	var c *Call
+	var c *CallSpan
 	if t.tracing.Load() && e.Kind != event.CircuitChanged {
 		if c = callOf(ctx, e); c != nil {
 			c.learn(e, o)
@@ -202,7 +202,7 @@ func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 }
 
 // ended counts a call that has ended.
-func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *Call) {
+func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *CallSpan) {
 	outcome := OutcomeOf(e.Reason, e.EndedAttempt)
 	if e.Attempt < 1 {
 		o.refused[outcome].Add(1)

@@ -7,13 +7,13 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// A Budget pays for the retries of one dependency in one instance of a fleet: with tokens that the
+// A FleetBudget pays for the retries of one dependency in one instance of a fleet: with tokens that the
 // instance's own calls have earned, and beyond that with tokens that the fleet's floor lends it. It
 // is a [budget.Budget], for lull.WithBudget. Make one with [Fleet.Budget].
 //
 // A decision takes as long as one of a budget.Account plus two loads. It never waits for Redis. The
 // methods may be called concurrently.
-type Budget struct {
+type FleetBudget struct {
 	local  budget.Budget
 	ledger *ledger
 	empty  atomic.Bool // refused since it last paid
@@ -22,9 +22,9 @@ type Budget struct {
 	fleet  *Fleet
 }
 
-var _ budget.Budget = (*Budget)(nil)
+var _ budget.Budget = (*FleetBudget)(nil)
 
-func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*Budget, error) {
+func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*FleetBudget, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 	for range int(budget.DefaultStock) {
 		local.Withdraw(0, budget.Transient, nil)
 	}
-	return &Budget{
+	return &FleetBudget{
 		local:  local,
 		ledger: newLedger(c.terms(f.config.Every), id, now),
 		name:   name,
@@ -46,25 +46,25 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 }
 
 // Begin records that a call begins. It earns, if arrivals do.
-func (b *Budget) Begin(now time.Duration) { b.local.Begin(now) }
+func (b *FleetBudget) Begin(now time.Duration) { b.local.Begin(now) }
 
 // Failed does nothing: a failure costs only if it is retried.
-func (*Budget) Failed(time.Duration) {}
+func (*FleetBudget) Failed(time.Duration) {}
 
 // Settle does nothing: a retry has been paid for and stays so.
-func (*Budget) Settle(time.Duration, budget.Receipt) {}
+func (*FleetBudget) Settle(time.Duration, budget.Receipt) {}
 
 // End records that a call has ended. It earns, if it succeeded and successes do. What its
 // retries cost is not given back: a fleet's bound is one on all retries, and those that the
 // fleet has paid for would come back as this process's own.
-func (b *Budget) End(now time.Duration, success bool, r budget.Receipt, _ int) {
+func (b *FleetBudget) End(now time.Duration, success bool, r budget.Receipt, _ int) {
 	b.local.End(now, success, r, 0)
 }
 
 // Withdraw takes one token for one retry: one that calls have earned, which expire, else one that
 // the fleet has lent. If there is neither it refuses at once, and the Fleet asks for more
 // meanwhile.
-func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
+func (b *FleetBudget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
 	if g := b.local.Withdraw(now, c, rnd); g.OK {
 		b.granted()
 		return g
@@ -81,19 +81,19 @@ func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) 
 }
 
 // granted records that the next refusal must wake the driver.
-func (b *Budget) granted() {
+func (b *FleetBudget) granted() {
 	if b.empty.Load() {
 		b.empty.Store(false)
 	}
 }
 
 // Balance returns the whole tokens that this instance holds.
-func (b *Budget) Balance(now time.Duration) float64 {
+func (b *FleetBudget) Balance(now time.Duration) float64 {
 	return b.local.Balance(now) + float64(b.ledger.hand.Load()+b.ledger.share.Load())
 }
 
 // State returns what the instance knows of the fleet.
-func (b *Budget) State() State {
+func (b *FleetBudget) State() Snapshot {
 	s := b.ledger.state(b.fleet.now())
 	s.Name = b.name
 	return s

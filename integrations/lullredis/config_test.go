@@ -55,17 +55,17 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestModesAsText(t *testing.T) {
-	for m := range Mode(3) {
+	for m := range FleetMode(3) {
 		text, err := json.Marshal(m)
-		var back Mode
+		var back FleetMode
 		if err != nil || json.Unmarshal(text, &back) != nil || back != m || string(text) != `"`+m.String()+`"` {
 			t.Errorf("%v: %s, %v, %v", m, text, err, back)
 		}
 	}
-	if _, err := Mode(3).MarshalText(); err == nil || Mode(3).String() != "mode(3)" {
-		t.Errorf("mode 3 is %v", Mode(3))
+	if _, err := FleetMode(3).MarshalText(); err == nil || FleetMode(3).String() != "mode(3)" {
+		t.Errorf("mode 3 is %v", FleetMode(3))
 	}
-	var m Mode
+	var m FleetMode
 	if err := m.UnmarshalText([]byte("lost")); err == nil {
 		t.Error("lost is no mode")
 	}

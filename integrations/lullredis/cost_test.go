@@ -58,12 +58,12 @@ func testCost(t *testing.T) {
 }
 
 func BenchmarkDecision(b *testing.B) {
-	open := func() *Budget {
+	open := func() *FleetBudget {
 		f := open(noRedis, FleetConfig{Every: MaxEvery}, draws())
 		b.Cleanup(func() { f.Close(context.Background()) })
 		return mustBudget(b, f, "a", Config{})
 	}
-	busy := func() *Budget {
+	busy := func() *FleetBudget {
 		x := open()
 		for i := range 100 {
 			x.End(time.Duration(i)*time.Millisecond, true, 0, 0)
@@ -72,7 +72,7 @@ func BenchmarkDecision(b *testing.B) {
 		}
 		return x
 	}
-	lend := func(x *Budget) *Budget { x.ledger.hand.Store(1 << 60); return x }
+	lend := func(x *FleetBudget) *FleetBudget { x.ledger.hand.Store(1 << 60); return x }
 	withdraw := func(x budget.Budget) func(time.Duration) {
 		return func(now time.Duration) { x.Withdraw(now, budget.Transient, nil) }
 	}
@@ -80,7 +80,7 @@ func BenchmarkDecision(b *testing.B) {
 		name string
 		do   func(now time.Duration)
 	}{
-		{"success", func(x *Budget) func(time.Duration) { return func(now time.Duration) { x.End(now, true, 0, 0) } }(open())},
+		{"success", func(x *FleetBudget) func(time.Duration) { return func(now time.Duration) { x.End(now, true, 0, 0) } }(open())},
 		{"lease/quiet", withdraw(lend(open()))}, // there is no window
 		{"refused/quiet", withdraw(open())},
 		{"lease/busy", withdraw(lend(busy()))},

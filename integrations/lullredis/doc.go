@@ -1,5 +1,5 @@
 // Package lullredis has two things that the instances of a service share through Redis: a retry
-// budget for all of them together ([Fleet], [Budget]), and idempotency keys ([Store]). And it puts
+// budget for all of them together ([Fleet], [FleetBudget]), and idempotency keys ([Store]). And it puts
 // the commands of a go-redis client under a policy ([AddTo]).
 //
 //	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})

@@ -33,8 +33,8 @@ type Fleet struct {
 	ctx     context.Context
 
 	mu      sync.Mutex // guards the fields below
-	budgets map[string]*Budget
-	order   []*Budget // the same, by name
+	budgets map[string]*FleetBudget
+	order   []*FleetBudget // the same, by name
 	closed  bool
 }
 
@@ -71,7 +71,7 @@ func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 		ended:    make(chan struct{}),
 		ctx:      ctx,
 		cancel:   cancel,
-		budgets:  make(map[string]*Budget),
+		budgets:  make(map[string]*FleetBudget),
 	}
 	go f.run()
 	return f
@@ -80,7 +80,7 @@ func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 // Budget returns the instance's budget for a dependency. Instances mean the same dependency if they
 // give it the same name, which may be any text. A second call returns the same budget; with another
 // Config it returns an error.
-func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
+func (f *Fleet) Budget(name string, c Config) (*FleetBudget, error) {
 	if name == "" {
 		return nil, errors.New("lullredis: a budget needs the name of its dependency, by which the fleet knows it")
 	}
@@ -100,16 +100,16 @@ func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
 		return nil, fmt.Errorf("lullredis: the budget of %s: %w", name, err)
 	}
 	f.budgets[name] = b
-	at, _ := slices.BinarySearchFunc(f.order, name, func(b *Budget, name string) int { return strings.Compare(b.name, name) })
+	at, _ := slices.BinarySearchFunc(f.order, name, func(b *FleetBudget, name string) int { return strings.Compare(b.name, name) })
 	f.order = slices.Insert(slices.Clone(f.order), at, b)
 	f.wakeUp()
 	return b, nil
 }
 
 // States returns the state of each of the instance's budgets, by name.
-func (f *Fleet) States() []State {
+func (f *Fleet) States() []Snapshot {
 	all := f.all()
-	states := make([]State, len(all))
+	states := make([]Snapshot, len(all))
 	for i, b := range all {
 		states[i] = b.State()
 	}
@@ -168,7 +168,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	return nil
 }
 
-func (f *Fleet) all() []*Budget {
+func (f *Fleet) all() []*FleetBudget {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.order
@@ -189,7 +189,7 @@ func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd())
 
 // A budgetSync is one budget's part of an exchange.
 type budgetSync struct {
-	budget  *Budget
+	budget  *FleetBudget
 	id      string
 	request request
 	answer  answer

@@ -115,7 +115,7 @@ func draws() func() uint64 {
 	}
 }
 
-func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
+func mustBudget(t testing.TB, f *Fleet, name string, c Config) *FleetBudget {
 	t.Helper()
 	b, err := f.Budget(name, c)
 	must(t, err)
@@ -123,7 +123,7 @@ func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
 }
 
 // withFleet runs f in a bubble, 12 s after a fleet has got its budget "a" with a floor of 10.
-func withFleet(t *testing.T, f func(t *testing.T, s *stub, fleet *Fleet, b *Budget)) {
+func withFleet(t *testing.T, f func(t *testing.T, s *stub, fleet *Fleet, b *FleetBudget)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStub()
 		fleet := open(s.exchange, FleetConfig{}, draws())
@@ -135,7 +135,7 @@ func withFleet(t *testing.T, f func(t *testing.T, s *stub, fleet *Fleet, b *Budg
 }
 
 // spend withdraws until refused.
-func spend(b *Budget, now time.Duration) (n int) {
+func spend(b *FleetBudget, now time.Duration) (n int) {
 	for b.Withdraw(now, budget.Transient, nil).OK {
 		n++
 	}
@@ -181,7 +181,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 }
 
 func TestOneThatRunsOutIsServedSooner(t *testing.T) {
-	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		total := 0
 		for range 9 { // 1, 2, 4, ... at each quarter of a second, up to half of what is there
 			total += spend(b, time.Since(s.epoch))
@@ -196,7 +196,7 @@ func TestOneThatRunsOutIsServedSooner(t *testing.T) {
 // While an exchange blocks no time passes in a decision. In this bubble time would pass if
 // anything waited.
 func TestNoDecisionWaitsForRedis(t *testing.T) {
-	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		for name, trouble := range map[string]func(*stub){
 			"frozen":  func(s *stub) { s.frozen = true },
 			"deaf":    func(s *stub) { s.deaf = make(chan struct{}) },
@@ -242,7 +242,7 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 
 // Alone, an instance still gets its share, even if its client never comes back.
 func TestAnInstanceWithADeafClientGetsItsShare(t *testing.T) {
-	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		deaf := make(chan struct{})
 		s.set(func(s *stub) { s.deaf = deaf })
 		time.Sleep(5 * time.Second)
@@ -260,7 +260,7 @@ func TestAnInstanceWithADeafClientGetsItsShare(t *testing.T) {
 }
 
 func TestCloseHandsTokensBack(t *testing.T) {
-	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		for range 5 {
 			spend(b, 0)
 			time.Sleep(300 * time.Millisecond)
@@ -295,7 +295,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 // A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
 // enter the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
-	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *Budget) {
+	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
 		for under := 0; under == 0; time.Sleep(time.Millisecond) {
 			spend(b, 0)

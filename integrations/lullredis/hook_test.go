@@ -155,7 +155,7 @@ func TestVerdict(t *testing.T) {
 		cmd            redis.Cmder
 		err            error
 		doubt, follows bool
-		kind           engine.Kind
+		kind           engine.VerdictKind
 		neverSent      bool
 	}{
 		{cmd("incr"), nil, true, false, lull.KindSuccess, false},
@@ -227,7 +227,7 @@ func TestWhoseFailureAPipelineIs(t *testing.T) {
 	const wrong = reply("WRONGTYPE")
 	for _, x := range []struct {
 		errs []error
-		kind engine.Kind
+		kind engine.VerdictKind
 		last error
 	}{
 		{[]error{redis.ErrPoolTimeout, redis.ErrPoolTimeout}, engine.KindCallerTransient, redis.ErrPoolTimeout},

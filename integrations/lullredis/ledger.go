@@ -270,7 +270,7 @@ func (l *ledger) parting() request {
 }
 
 // mode returns the ledger's relation to the fleet.
-func (l *ledger) mode(now time.Duration) Mode {
+func (l *ledger) mode(now time.Duration) FleetMode {
 	switch {
 	case l.answers == 0:
 		return Starting

@@ -49,7 +49,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var fleets []*Fleet
-	var budgets []*Budget
+	var budgets []*FleetBudget
 	var wg sync.WaitGroup
 	for i := range instances {
 		f, err := Open(s.client(t), FleetConfig{Every: every, Timeout: every})
@@ -88,7 +88,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 		})
 	}
 	var c0, s0, r0 int64
-	lasts := func(name string, want Mode) {
+	lasts := func(name string, want FleetMode) {
 		t.Helper()
 		time.Sleep(phase)
 		await(t, fmt.Sprint(name, ": ", want), func() bool {
@@ -174,7 +174,7 @@ func TestACluster(t *testing.T) {
 	defer c.Close()
 	f, err := Open(c, FleetConfig{Every: 500 * time.Millisecond, Timeout: 500 * time.Millisecond})
 	must(t, err)
-	var all []*Budget
+	var all []*FleetBudget
 	slots := map[int64]bool{}
 	for i := range 20 {
 		name := fmt.Sprint("dependency ", i)

@@ -7,12 +7,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Mode is an instance's relation to its fleet.
-type Mode uint8
+// FleetMode is an instance's relation to its fleet.
+type FleetMode uint8
 
 const (
 	// Starting: Redis has not answered yet. Only the tokens that calls have earned pay for retries.
-	Starting Mode = iota
+	Starting FleetMode = iota
 	// InStep: Redis answered lately.
 	InStep
 	// Alone: Redis has not answered for four times FleetConfig.Every. The instance spends its
@@ -23,21 +23,21 @@ const (
 var modeNames = [...]string{"starting", "in step", "alone"}
 
 // String returns the mode in lower case, such as "in step".
-func (m Mode) String() string { return choice.Name("mode", modeNames[:], m) }
+func (m FleetMode) String() string { return choice.Name("mode", modeNames[:], m) }
 
-// MarshalText returns String, for a valid Mode.
-func (m Mode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }
+// MarshalText returns String, for a valid FleetMode.
+func (m FleetMode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }
 
 // UnmarshalText accepts the result of MarshalText, in any case.
-func (m *Mode) UnmarshalText(text []byte) error {
+func (m *FleetMode) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Mode", modeNames[:], m, text)
 }
 
-// A State is the knowledge of one instance about one dependency's fleet budget. Retries are counted in
+// A Snapshot is the knowledge of one instance about one dependency's fleet budget. Retries are counted in
 // tokens.
-type State struct {
+type Snapshot struct {
 	Name string
-	Mode Mode
+	Mode FleetMode
 
 	Lease int64   // held, leased from the pool
 	Share int64   // held, allowed to itself while alone
@@ -52,10 +52,10 @@ type State struct {
 	Err      error         // the error of the last sync; nil if it succeeded
 }
 
-func (l *ledger) state(now time.Duration) State {
+func (l *ledger) state(now time.Duration) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := State{
+	s := Snapshot{
 		Mode:      l.mode(now),
 		Lease:     l.hand.Load(),
 		Share:     l.share.Load(),

@@ -104,7 +104,7 @@ func (s *Store) RedisKey(key string) string {
 }
 
 // Claim implements idempotency.Store.
-func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
 	for {
 		deadline := ""
 		if micros, ok := s.clock.Deadline(ctx); ok {
@@ -112,11 +112,11 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 		}
 		v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), flag(c.Resume), deadline)
 		if err != nil {
-			return idempotency.Answer{}, err
+			return idempotency.ClaimResult{}, err
 		}
 		a, now, ok := answered(v)
 		if !ok {
-			return idempotency.Answer{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
+			return idempotency.ClaimResult{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
 		}
 		s.clock.Read(now * 1000)
 		if a.State != late {
@@ -126,15 +126,15 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 }
 
 // late is the state of a claim that came after its deadline, or before Redis' clock was known.
-const late idempotency.State = 0
+const late idempotency.KeyState = 0
 
 // answered reads the result of the claim's script. now is Redis' clock, in ms.
-func answered(v any) (a idempotency.Answer, now int64, ok bool) {
+func answered(v any) (a idempotency.ClaimResult, now int64, ok bool) {
 	n, rest, ok := integers(v, 4)
 	if !ok || n[0] < int64(late) || n[0] > int64(idempotency.Unknown) {
 		return a, 0, false
 	}
-	a = idempotency.Answer{State: idempotency.State(n[0]), Resumed: n[1] == 1, Remaining: duration(n[2])}
+	a = idempotency.ClaimResult{State: idempotency.KeyState(n[0]), Resumed: n[1] == 1, Remaining: duration(n[2])}
 	if a.State != idempotency.Replay || len(rest) != 1 {
 		return a, n[3], a.State != idempotency.Replay && len(rest) == 0
 	}
@@ -144,12 +144,12 @@ func answered(v any) (a idempotency.Answer, now int64, ok bool) {
 }
 
 // Extend implements idempotency.Store.
-func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
 	return s.own(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
 }
 
 // Complete implements idempotency.Store.
-func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (s *Store) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Toke
 }
 
 // Release implements idempotency.Store.
-func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
+func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
 	return s.own(ctx, "release", releaseScript, key, token[:])
 }
 
@@ -180,7 +180,7 @@ func (s *Store) own(ctx context.Context, what string, script *redis.Script, key 
 }
 
 // tooLarge returns the answer to a record of that length. Only the owner gets ErrTooLarge.
-func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Token, n int) error {
+func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.FencingToken, n int) error {
 	var e *redis.SliceCmd
 	err := storecall.Wait(ctx, func() error {
 		e = s.client.HMGet(ctx, s.RedisKey(key), "t", "d")

@@ -120,7 +120,7 @@ func newClaim() idempotency.Claim {
 	return c
 }
 
-func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State) {
+func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.KeyState) {
 	t.Helper()
 	if a, err := s.Claim(t.Context(), c); err != nil || a.State != want {
 		t.Fatalf("Claim: %v, %v, want %v", a.State, err, want)

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// A Client is the part of the AWS SDK's *sqs.Client that a [Queue] needs. It must be safe for
+// A API is the part of the AWS SDK's *sqs.Client that a [Broker] needs. It must be safe for
 // concurrent use, and is never closed here.
 //
 // Every call is made with the SDK's retries switched off (see [NoRetries]).
-type Client interface {
+type API interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessage(context.Context, *sqs.DeleteMessageInput, ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
@@ -27,6 +27,6 @@ type Admin interface {
 	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 }
 
-// NoRetries switches the retries of the SDK off for one call. A Queue passes it with each of its calls, whatever the client's
+// NoRetries switches the retries of the SDK off for one call. A Broker passes it with each of its calls, whatever the client's
 // own options are: only the consumer retries.
 func NoRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }

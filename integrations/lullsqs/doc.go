@@ -8,7 +8,7 @@
 //	consumer, err := queue.New("orders", orders, dependency, handle, queue.Config{})
 //
 // client is an *sqs.Client of the AWS SDK for Go v2, or anything that has the four methods of
-// [Client]. The package does not import the SDK's config package: the program chooses region and
+// [API]. The package does not import the SDK's config package: the program chooses region and
 // credentials.
 //
 // A failed message is neither deleted nor sent again: its visibility timeout is set to the wait that the policy draws, in

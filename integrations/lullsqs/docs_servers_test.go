@@ -18,7 +18,7 @@ import (
 )
 
 // What the comment of the package shows, as it stands there.
-func packageComment(ctx context.Context, client *sqs.Client, dependency *lull.Dependency, handle queue.Handler, send func(*Queue)) error {
+func packageComment(ctx context.Context, client *sqs.Client, dependency *lull.Dependency, handle queue.Handler, send func(*Broker)) error {
 	config, err := Check(ctx, client, Topology{Queue: "orders"})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 		handled = string(m.Body)
 		stop()
 		return nil
-	}, func(q *Queue) {
+	}, func(q *Broker) {
 		if err := q.Send(ctx, queue.Outgoing{Body: []byte("a chair")}); err != nil {
 			t.Error(err)
 		}

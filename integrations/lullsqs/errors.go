@@ -96,7 +96,7 @@ func isNoQueue(err error) bool {
 }
 
 // isLost reports whether a receipt handle is no longer valid. SQS has reported that in different
-// ways over the years, and not in every case: see [Queue.Settle].
+// ways over the years, and not in every case: see [Broker.Settle].
 func isLost(err error) bool {
 	switch code(err) {
 	case "MessageNotInflight", "ReceiptHandleIsInvalid":

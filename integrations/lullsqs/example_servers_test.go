@@ -88,7 +88,7 @@ func ExampleDeclare() {
 }
 
 // Dead letters of one reason go back to their queue, five a second.
-func ExampleQueue_Letters() {
+func ExampleBroker_Letters() {
 	client, ctx := newClient(), context.Background()
 	config, err := lullsqs.Check(ctx, client, lullsqs.Topology{Queue: "orders", Attempts: queue.Policy().Attempts})
 	if err != nil {
@@ -113,7 +113,7 @@ func ExampleQueue_Letters() {
 }
 
 // exhaust makes a dead letter, of a message whose only attempt fails.
-func exhaust(ctx context.Context, orders *lullsqs.Queue) error {
+func exhaust(ctx context.Context, orders *lullsqs.Broker) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if err := orders.Send(ctx, queue.Outgoing{Body: []byte(`{"ID": "8"}`)}); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Letters is Queue.Letters for a queue of dead letters of which only the URL is known. It is for
+// Letters is Broker.Letters for a queue of dead letters of which only the URL is known. It is for
 // tools.
-func Letters(client Client, url string, c queue.ScanConfig) (queue.DeadLetters, error) {
+func Letters(client API, url string, c queue.ScanConfig) (queue.DeadLetters, error) {
 	q, err := New(client, Config{Queue: url})
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func Letters(client Client, url string, c queue.ScanConfig) (queue.DeadLetters, 
 	return q.read(c)
 }
 
-func (q *Queue) read(c queue.ScanConfig) (queue.DeadLetters, error) {
+func (q *Broker) read(c queue.ScanConfig) (queue.DeadLetters, error) {
 	q.reading = true
 	from, err := queue.Scan(q, c)
 	if err != nil || !q.fifo {
@@ -34,7 +34,7 @@ func (q *Queue) read(c queue.ScanConfig) (queue.DeadLetters, error) {
 // groups is a reading of a FIFO queue. SQS hands out nothing of a group while others of it are out.
 type groups struct {
 	queue.DeadLetters
-	q    *Queue
+	q    *Broker
 	held map[*queue.Letter]bool // letters that may hide others of their group
 }
 

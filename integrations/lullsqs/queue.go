@@ -7,10 +7,10 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A Queue is a queue of Amazon SQS: a queue.Broker for one consumer, and a queue.Sender
+// A Broker is a queue of Amazon SQS: a queue.Broker for one consumer, and a queue.Sender
 // for any number of goroutines. Make one with [New].
-type Queue struct {
-	client Client
+type Broker struct {
+	client API
 	config Config
 	fifo   bool
 
@@ -24,18 +24,18 @@ type Queue struct {
 
 // New returns the queue that config names. It makes no call: [Check] does, and finds out whether
 // everything is there.
-func New(c Client, config Config) (*Queue, error) {
+func New(c API, config Config) (*Broker, error) {
 	if c == nil {
 		return nil, errors.New("lullsqs: a queue needs a client")
 	}
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue of SQS: %w", err)
 	}
-	return &Queue{client: c, config: config.withDefaults(), fifo: isFIFO(config.Queue)}, nil
+	return &Broker{client: c, config: config.withDefaults(), fifo: isFIFO(config.Queue)}, nil
 }
 
 // Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every receive.
-func (q *Queue) Capabilities() queue.Capabilities {
+func (q *Broker) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
 		MaxDelay: q.config.MaxDelay,
 		Leases:   true, Extends: true, MaxLease: q.config.maxLease(),
@@ -54,7 +54,7 @@ func (q *Queue) Capabilities() queue.Capabilities {
 // its source is the name of its former queue. In a FIFO queue it keeps its group, and no more than
 // ten of a group are seen until they are removed. If there may be more, the reading ends with an error
 // (it counts them, if the client is an [Admin]). Letters that a consumer wrote do not hide each other.
-func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
+func (q *Broker) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 	if q.config.DeadLetters == "" {
 		return nil, errNoLetters
 	}

@@ -47,8 +47,8 @@ type attempt struct {
 //
 // When SQS limits the rate, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
-// (OverLimit) it waits likewise, and returns none; for [Queue.Letters], the error.
-func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+// (OverLimit) it waits likewise, and returns none; for [Broker.Letters], the error.
+func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	for polled := false; ; polled = true {
 		if err := ctx.Err(); err != nil && !polled {
 			return nil, fmt.Errorf("%w: %w", queue.ErrUnanswered, err)
@@ -102,7 +102,7 @@ func rateLimitWait(err error, n int) time.Duration {
 
 // wait returns how long a poll may wait for messages: no longer than half of the lease, and short
 // enough to be answered before ctx ends. Zero: there is no time for one.
-func (q *Queue) wait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
+func (q *Broker) wait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
 	d = min(q.config.Wait, max((w.Lease/2).Truncate(time.Second), time.Second))
 	end, bounded := ctx.Deadline()
 	if bounded {
@@ -131,7 +131,7 @@ func patient(ctx context.Context, wait time.Duration) (context.Context, context.
 	}
 }
 
-func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
+func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
 	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:              &q.config.Queue,
@@ -176,7 +176,7 @@ func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) (
 }
 
 // delivery returns m as a delivery. It was received no earlier than since, and is out until lease.
-func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
+func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
 	p := parse(aws.ToString(m.Body), m.MessageAttributes)
 	d := &queue.Delivery{
 		ID:        aws.ToString(m.MessageId),
@@ -228,7 +228,7 @@ func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.
 const noGroup = "Lull-None"
 
 // group returns the MessageGroupId to send.
-func (q *Queue) group(name string) (*string, error) {
+func (q *Broker) group(name string) (*string, error) {
 	switch {
 	case name == "" && q.fifo:
 		return aws.String(noGroup), nil

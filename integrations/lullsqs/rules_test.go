@@ -22,7 +22,7 @@ import (
 // Rules of SQS that the emulator does not have, in virtual time.
 
 // open returns a queue on a fake.
-func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
+func open(t *testing.T, name string, change func(*Config)) (*fake, *Broker) {
 	t.Helper()
 	f := newFake()
 	config, err := Declare(t.Context(), f, Topology{Queue: name})
@@ -36,7 +36,7 @@ func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
 }
 
 // on runs a test of such a queue in virtual time.
-func on(t *testing.T, name string, change func(*Config), test func(t *testing.T, f *fake, q *Queue)) {
+func on(t *testing.T, name string, change func(*Config), test func(t *testing.T, f *fake, q *Broker)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, name, change)
@@ -44,7 +44,7 @@ func on(t *testing.T, name string, change func(*Config), test func(t *testing.T,
 	})
 }
 
-func one(t *testing.T, q *Queue, lease time.Duration) *queue.Delivery {
+func one(t *testing.T, q *Broker, lease time.Duration) *queue.Delivery {
 	t.Helper()
 	got, err := q.Receive(t.Context(), queue.Want{Max: 10, Lease: lease})
 	if err != nil || len(got) != 1 {
@@ -61,7 +61,7 @@ func must(t testing.TB, err error) {
 }
 
 // letters returns the first dead letters of q, and their reading.
-func letters(t *testing.T, q *Queue) ([]*queue.Letter, queue.DeadLetters) {
+func letters(t *testing.T, q *Broker) ([]*queue.Letter, queue.DeadLetters) {
 	t.Helper()
 	from, err := q.Letters(queue.ScanConfig{})
 	must(t, err)
@@ -71,14 +71,14 @@ func letters(t *testing.T, q *Queue) ([]*queue.Letter, queue.DeadLetters) {
 }
 
 // redriven puts dead letters of q back.
-func redriven(t *testing.T, q *Queue, f queue.Filter, progress func(queue.Step)) (queue.Progress, error) {
+func redriven(t *testing.T, q *Broker, f queue.Filter, progress func(queue.LetterResult)) (queue.Progress, error) {
 	t.Helper()
 	from, err := q.Letters(queue.ScanConfig{})
 	must(t, err)
 	return queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: f, Rate: math.Inf(1)}, progress)
 }
 
-func send(t *testing.T, q *Queue, bodies ...string) {
+func send(t *testing.T, q *Broker, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
 		must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte(body), Group: "g"}))
@@ -89,7 +89,7 @@ func send(t *testing.T, q *Queue, bodies ...string) {
 // as possible leaves room for the longest delay.
 func TestTwelveHours(t *testing.T) {
 	for _, longest := range []time.Duration{time.Second, 0, 11 * time.Hour} {
-		on(t, "orders", func(c *Config) { c.MaxDelay = longest }, func(t *testing.T, _ *fake, q *Queue) {
+		on(t, "orders", func(c *Config) { c.MaxDelay = longest }, func(t *testing.T, _ *fake, q *Broker) {
 			can := q.Capabilities()
 			send(t, q, "hello")
 			began := time.Now()
@@ -130,7 +130,7 @@ func TestTwelveHours(t *testing.T) {
 
 // If SQS still refuses a delay, the message waits for as long as SQS allows.
 func TestDelaysThatAreRefused(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		send(t, q, "hello")
 		d := one(t, q, time.Hour)
 		for _, m := range f.queues[q.config.Queue].messages {
@@ -172,7 +172,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 		{1500 * time.Millisecond, 0, 3 * time.Second, time.Second},
 		{12 * time.Hour, 0, 12*time.Hour - time.Minute - 6*time.Hour, 5 * time.Second},
 	} {
-		on(t, "orders", func(k *Config) { k.Wait = c.wait }, func(t *testing.T, f *fake, q *Queue) {
+		on(t, "orders", func(k *Config) { k.Wait = c.wait }, func(t *testing.T, f *fake, q *Broker) {
 			began := time.Now()
 			go func() {
 				time.Sleep(c.poll - time.Millisecond)
@@ -195,7 +195,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 
 // A receive is not cut off, as nobody would get its messages.
 func TestReceiveIsAnswered(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, _ *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, _ *fake, q *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			time.Sleep(time.Second)
@@ -208,7 +208,7 @@ func TestReceiveIsAnswered(t *testing.T) {
 			t.Errorf("%d messages, %v", len(got), err)
 		}
 	})
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) { // unless there is no answer
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) { // unless there is no answer
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		q.client = &between{f, func(ctx context.Context, _ any) error { <-ctx.Done(); return ctx.Err() }}
@@ -225,7 +225,7 @@ func TestReceiveIsAnswered(t *testing.T) {
 
 // With a deadline Receive polls until then, and no poll is longer than that.
 func TestReceiveUntilADeadline(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		for _, d := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 12 * time.Second} {
 			before := f.counts["Receive"]
 			ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -269,7 +269,7 @@ func TestRateLimitedReceives(t *testing.T) {
 		"status":  apiError(429, "", ""),
 		"unnamed": apiError(400, "AWS.SimpleQueueService.RequestThrottled", ""),
 	} {
-		on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+		on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 			f.failing = func(op string, _ int) error {
 				if op == "Receive" {
 					return err
@@ -308,7 +308,7 @@ func TestRateLimitedReceives(t *testing.T) {
 
 // Too many messages in flight are no error, and no reason to ask again at once.
 func TestOverLimit(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		f.limit = 1
 		send(t, q, "1", "2")
 		d := one(t, q, time.Hour)
@@ -337,7 +337,7 @@ func TestOverLimit(t *testing.T) {
 // A receive from a FIFO queue that was not answered is repeated under its id, for five minutes. Its
 // message comes, with the right attempt.
 func TestReceivesThatAreRepeated(t *testing.T) {
-	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Broker) {
 		send(t, q, "hello")
 		reset := errors.New("connection reset by peer")
 		f.cut = func(op string, n int) error {
@@ -369,7 +369,7 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 			t.Errorf("attempt %d", d.Attempt)
 		}
 	})
-	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) { // what is too old is not repeated
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Broker) { // what is too old is not repeated
 		send(t, q, "hello")
 		f.cut = func(op string, n int) error {
 			if op == "Receive" && n == 1 {
@@ -414,7 +414,7 @@ func TestWhatErrorsMean(t *testing.T) {
 	} {
 		got := handled(t.Context(), "test", c.err)
 		v := lull.Classify(got)
-		is := map[engine.Kind]string{lull.KindPermanent: permanent, lull.KindRateLimited: rateLimited, lull.KindTransient: transient}[v.Kind]
+		is := map[engine.VerdictKind]string{lull.KindPermanent: permanent, lull.KindRateLimited: rateLimited, lull.KindTransient: transient}[v.Kind]
 		if errors.Is(got, queue.ErrLost) {
 			is = lost
 		}
@@ -435,7 +435,7 @@ func TestWhatErrorsMean(t *testing.T) {
 // A worker that has lost the message gets an error, although SQS returns none.
 func TestLapsedLeases(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
-		on(t, name, nil, func(t *testing.T, f *fake, q *Queue) {
+		on(t, name, nil, func(t *testing.T, f *fake, q *Broker) {
 			lapsed := func(n int) *queue.Delivery {
 				send(t, q, fmt.Sprint(n))
 				d := one(t, q, time.Minute)
@@ -447,7 +447,7 @@ func TestLapsedLeases(t *testing.T) {
 			if _, err := q.Extend(t.Context(), d, time.Minute); !errors.Is(err, queue.ErrLost) {
 				t.Errorf("Extend: %v", err)
 			}
-			for _, o := range []queue.Outcome{queue.Retry, queue.Defer, queue.DeadLetter} {
+			for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer, queue.DeadLetter} {
 				err := q.Settle(t.Context(), d, queue.Settlement{Outcome: o, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
 				if !errors.Is(err, queue.ErrLost) {
 					t.Errorf("%v: %v", o, err)
@@ -472,7 +472,7 @@ func TestLapsedLeases(t *testing.T) {
 // report it.
 func TestAnswersThatComeTooLate(t *testing.T) {
 	for _, extend := range []bool{true, false} {
-		on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+		on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 			send(t, q, "hello")
 			d := one(t, q, time.Minute)
 			q.client = &between{f, func(context.Context, any) error { time.Sleep(2 * time.Second); return nil }}
@@ -493,7 +493,7 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 // A dead letter that is interrupted leaves a letter and the message. A second try does not write it
 // twice.
 func TestDeadLettersThatAreCutShort(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		send(t, q, "hello")
 		d := one(t, q, time.Minute)
 		cut := errors.New("cut")
@@ -519,7 +519,7 @@ func TestDeadLettersThatAreCutShort(t *testing.T) {
 
 // Attributes that are not text, and the trace, stay with the message when it dies.
 func TestDeadLettersKeepForeignAttributes(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		attrs := map[string]types.MessageAttributeValue{
 			"bytes":  {DataType: aws.String("Binary.gif"), BinaryValue: []byte{0, 1}},
 			"amount": {DataType: aws.String("Number"), StringValue: aws.String("12.50")},
@@ -572,7 +572,7 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 // A message of the greatest size has room for a short envelope. One without any room stays, and
 // SQS' own limit ends it.
 func TestDeadLettersOfLargeMessages(t *testing.T) {
-	on(t, "orders", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", nil, func(t *testing.T, f *fake, q *Broker) {
 		e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200), strings.Repeat("text ", 200)}}
 		for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
 			most := 262144
@@ -616,7 +616,7 @@ func TestRule21HeadersThatFillAMessage(t *testing.T) {
 	} {
 		for _, kind := range []string{"orders", "orders.fifo"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				on(t, kind, nil, func(t *testing.T, f *fake, q *Queue) {
+				on(t, kind, nil, func(t *testing.T, f *fake, q *Broker) {
 					e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200)}}
 					for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
 						most := 262144
@@ -661,11 +661,11 @@ func TestRule21MessagesExpire(t *testing.T) {
 		"too short, rounded": {time.Minute, time.Minute - time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Queue) {
+			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Broker) {
 				q.config.Retention = x.retention
 				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
 				time.Sleep(time.Second)
-				for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+				for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 					d := one(t, q, 2*time.Minute)
 					must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: o, After: x.after}))
 					if x.expired {
@@ -688,7 +688,7 @@ func make32(n int) []byte { return []byte(strings.Repeat("x", n)) }
 // A letter that SQS itself has moved has no envelope, and can be redriven like the others.
 func TestLettersOfSQSItself(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
-		on(t, name, nil, func(t *testing.T, f *fake, q *Queue) {
+		on(t, name, nil, func(t *testing.T, f *fake, q *Broker) {
 			send(t, q, "hello")
 			var id string
 			for range 20 { // Topology's MaxReceives
@@ -700,7 +700,7 @@ func TestLettersOfSQSItself(t *testing.T) {
 				t.Fatalf("%d, %v", len(got), err)
 			}
 			var seen []*queue.Letter
-			p, err := redriven(t, q, queue.Filter{Source: name, Reason: queue.ReasonBroker}, func(s queue.Step) { seen = append(seen, s.Letter) })
+			p, err := redriven(t, q, queue.Filter{Source: name, Reason: queue.ReasonBroker}, func(s queue.LetterResult) { seen = append(seen, s.Letter) })
 			must(t, err)
 			if p.Moved != 1 || seen[0].OriginalID != id || seen[0].Group != "g" || string(seen[0].Body) != "hello" {
 				t.Fatalf("%v: %+v", p, seen)
@@ -718,7 +718,7 @@ func TestLettersOfSQSItself(t *testing.T) {
 
 // A reading that skips letters sees those behind them, also in a FIFO queue.
 func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
-	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Broker) {
 		for i := range 30 {
 			send(t, q, fmt.Sprint(i))
 			d := one(t, q, time.Minute)
@@ -765,7 +765,7 @@ func TestGroups(t *testing.T) {
 }
 
 func TestWithoutAQueueOfDeadLetters(t *testing.T) {
-	on(t, "orders", func(c *Config) { c.DeadLetters = "" }, func(t *testing.T, f *fake, q *Queue) {
+	on(t, "orders", func(c *Config) { c.DeadLetters = "" }, func(t *testing.T, f *fake, q *Broker) {
 		send(t, q, "hello")
 		d := one(t, q, time.Minute)
 		err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{}})
@@ -856,7 +856,7 @@ func TestRule24LettersThatAGroupHides(t *testing.T) {
 		{10, true, queue.Filter{ID: "none"}, 10, ""},
 		{10, false, queue.Filter{ID: "none"}, 10, "some more letters may be there"},
 	} {
-		on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Queue) {
+		on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Broker) {
 			dead, err := New(f, Config{Queue: q.config.DeadLetters})
 			must(t, err)
 			for i := range c.n {

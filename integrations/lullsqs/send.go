@@ -21,7 +21,7 @@ import (
 // into one more ([ExtraAttribute]). A message of more than 1 MiB with its headers, and headers that
 // are not UTF-8, are errors before anything is sent. Leave 5 KiB free: a message of the greatest
 // size has no room for its envelope.
-func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
+func (q *Broker) Send(ctx context.Context, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func letterReceipt(l *queue.Letter) *receipt {
 	return r
 }
 
-func (q *Queue) send(ctx context.Context, in *sqs.SendMessageInput, p payload) error {
+func (q *Broker) send(ctx context.Context, in *sqs.SendMessageInput, p payload) error {
 	text, attrs, err := p.finish()
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func newName(t testing.TB, fifo bool) string {
 
 // between is a client that does something before each call, which is made if that is no error.
 type between struct {
-	Client
+	API
 	before func(ctx context.Context, in any) error
 }
 
@@ -63,22 +63,22 @@ func do[I, O any](ctx context.Context, b *between, in *I, call func(context.Cont
 }
 
 func (b *between) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	return do(ctx, b, in, b.Client.SendMessage, o)
+	return do(ctx, b, in, b.API.SendMessage, o)
 }
 
 func (b *between) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
-	return do(ctx, b, in, b.Client.ReceiveMessage, o)
+	return do(ctx, b, in, b.API.ReceiveMessage, o)
 }
 
 func (b *between) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	return do(ctx, b, in, b.Client.DeleteMessage, o)
+	return do(ctx, b, in, b.API.DeleteMessage, o)
 }
 
 func (b *between) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	return do(ctx, b, in, b.Client.ChangeMessageVisibility, o)
+	return do(ctx, b, in, b.API.ChangeMessageVisibility, o)
 }
 
-func connection(c Client, admin Admin, a address) (*queuetest.Connection, error) {
+func connection(c API, admin Admin, a address) (*queuetest.Connection, error) {
 	var closed atomic.Bool
 	client := &between{c, func(context.Context, any) error { // nothing more after it is closed, as with a dead process
 		if closed.Load() {

@@ -55,7 +55,7 @@ var errLapsed = fmt.Errorf("lullsqs: the lease has lapsed: %w", queue.ErrLost)
 
 // Extend is part of queue.Broker. The lease is in whole seconds, rounded up, and no longer than
 // Capabilities.MaxLease after the receive. It returns ErrLost as Settle does.
-func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
+func (q *Broker) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
@@ -94,7 +94,7 @@ func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Durati
 // has answered that the message waits: SQS answers a change of visibility that comes too late as if it had been made, and so
 // it does for the deletion of a message of a standard queue that another worker has by then. Ack and Drop delete the
 // message even after the lease, in case nobody else has it yet.
-func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -140,13 +140,13 @@ func (r *receipt) end() time.Time {
 	return r.lease
 }
 
-func (q *Queue) remove(ctx context.Context, r *receipt) error {
+func (q *Broker) remove(ctx context.Context, r *receipt) error {
 	_, err := q.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle}, NoRetries)
 	return handled(ctx, "delete", err)
 }
 
 // visible makes the message visible again after d, which is in whole seconds.
-func (q *Queue) visible(ctx context.Context, r *receipt, d time.Duration) error {
+func (q *Broker) visible(ctx context.Context, r *receipt, d time.Duration) error {
 	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle, VisibilityTimeout: seconds(d)}, NoRetries)
 	return handled(ctx, "change the visibility", err)
 }
@@ -155,7 +155,7 @@ func (q *Queue) visible(ctx context.Context, r *receipt, d time.Duration) error 
 // than 12 hours in all. Config.MaxDelay and Capabilities.MaxLease prevent that. If SQS counts
 // differently, the message waits for as long as SQS allows: half of the rest, or half of that. That
 // is still longer than without any delay.
-func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) error {
+func (q *Broker) delay(ctx context.Context, r *receipt, after time.Duration) error {
 	d := ceil(after)
 	err := q.visible(ctx, r, d)
 	if err == nil || !isTooLong(err) {
@@ -168,7 +168,7 @@ func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) erro
 	return err
 }
 
-func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
+func (q *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
 	if q.config.DeadLetters == "" {
 		return errNoLetters
 	}
@@ -196,7 +196,7 @@ func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e
 // letter sends a dead letter. In a FIFO queue each has a group of its own, and carries the
 // message's group in ExtraAttribute. Otherwise a reader that does not remove letters would see no
 // more than the first of each group, and a redrive that skips one would see none behind it.
-func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, p payload) (err error) {
+func (q *Broker) letter(ctx context.Context, d *queue.Delivery, r *receipt, p payload) (err error) {
 	in := &sqs.SendMessageInput{QueueUrl: &q.config.DeadLetters}
 	if q.fifo {
 		in.MessageDeduplicationId = aws.String(queue.DeadLetterID(d.ID))

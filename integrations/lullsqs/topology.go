@@ -98,7 +98,7 @@ func (m Mismatch) Error() string { return strings.Join(m, "\n") }
 func (m *Mismatch) add(format string, args ...any) { *m = append(*m, fmt.Sprintf(format, args...)) }
 
 // Check finds out whether the queues of t exist and are as they must be. It returns the Config of a
-// [Queue]. It changes nothing. The error is a [Mismatch] with everything that is missing or
+// [Broker]. It changes nothing. The error is a [Mismatch] with everything that is missing or
 // different, marked with lull.Permanent. If the queues could not be asked, it is another error.
 //
 // It needs the permissions sqs:GetQueueUrl and sqs:GetQueueAttributes.

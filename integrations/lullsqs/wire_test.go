@@ -23,14 +23,14 @@ import (
 
 // The SDK has the methods.
 var (
-	_ Client       = (*sqs.Client)(nil)
+	_ API          = (*sqs.Client)(nil)
 	_ Admin        = (*sqs.Client)(nil)
-	_ queue.Broker = (*Queue)(nil)
-	_ queue.Sender = (*Queue)(nil)
+	_ queue.Broker = (*Broker)(nil)
+	_ queue.Sender = (*Broker)(nil)
 )
 
 // server is an SQS with the given answers, to test how the SDK handles them.
-func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *Queue {
+func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *Broker {
 	t.Helper()
 	s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -48,7 +48,7 @@ func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *
 func TestTheSDKDoesNotRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var requests atomic.Int64
-		for code, kind := range map[int]engine.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindRateLimited} {
+		for code, kind := range map[int]engine.VerdictKind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindRateLimited} {
 			q := server(t, func(w http.ResponseWriter, op, body string) {
 				requests.Add(1)
 				w.WriteHeader(code)
@@ -136,7 +136,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 		for _, c := range []struct {
 			typ, query, message string
 			lost                bool
-			kind                engine.Kind
+			kind                engine.VerdictKind
 		}{
 			{"com.amazonaws.sqs#MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight", "", true, 0},
 			{"com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", "The input receipt handle is invalid.", true, 0},

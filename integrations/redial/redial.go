@@ -146,7 +146,7 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 
 // kind is that of a failure: canceled if ctx has ended or the program itself wants no other
 // connection.
-func kind(ctx context.Context, err error, of engine.Kind) engine.Kind {
+func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictKind {
 	if over(ctx) || final(err) {
 		return lull.KindCanceled
 	}

@@ -9,7 +9,7 @@ import (
 
 // What the guide and the comment of the package show, as it stands there.
 
-func guideNew() (*requeue.Limiter[Request], error) {
+func guideNew() (*requeue.RateLimiter[Request], error) {
 	d, err := lull.NewDependency("cloud", requeue.Policy())
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@
 //	...
 //	limiter, err := requeue.New[Request](d) // reconcile.Request, as a rule
 //
-// A [Limiter] is a TypedRateLimiter of client-go's workqueue, for the options of a controller (controller-runtime's
+// A [RateLimiter] is a TypedRateLimiter of client-go's workqueue, for the options of a controller (controller-runtime's
 // RateLimiter) and workqueue.NewTypedRateLimitingQueue. The package imports nothing of Kubernetes.
 //
 // client-go's own limiter has no jitter, counts each item for itself, and delays healthy items like the others. Here every
@@ -46,28 +46,28 @@ func Policy() lull.Policy {
 	}
 }
 
-// A Limiter decides when items come back. It may be used concurrently. Make one with [New].
-type Limiter[T comparable] struct {
+// A RateLimiter decides when items come back. It may be used concurrently. Make one with [New].
+type RateLimiter[T comparable] struct {
 	d      *lull.Dependency
-	broker engine.Broker
+	broker engine.BrokerCapabilities
 
 	mu     sync.Mutex
 	failed map[T]int // how often, since it was forgotten
 }
 
 // New returns a limiter by the policy of d.
-func New[T comparable](d *lull.Dependency) (*Limiter[T], error) {
+func New[T comparable](d *lull.Dependency) (*RateLimiter[T], error) {
 	if d == nil {
 		return nil, errors.New("requeue: New: the dependency is nil: make one with lull.NewDependency")
 	}
 	if n := d.Plan().Attempts(); n < 2 {
 		return nil, fmt.Errorf("requeue: New: Policy.Attempts of %s is %d: want at least 2, after how many failures the wait no longer grows", d.Name(), n)
 	}
-	return &Limiter[T]{d: d, broker: engine.Broker{MaxDelay: engine.Never, FreeDefer: true}, failed: map[T]int{}}, nil
+	return &RateLimiter[T]{d: d, broker: engine.BrokerCapabilities{MaxDelay: engine.Never, FreeDefer: true}, failed: map[T]int{}}, nil
 }
 
 // When returns how long an item waits that has failed now. Each call counts as one failure.
-func (l *Limiter[T]) When(item T) time.Duration {
+func (l *RateLimiter[T]) When(item T) time.Duration {
 	l.mu.Lock()
 	l.failed[item]++
 	n := l.failed[item]
@@ -76,7 +76,7 @@ func (l *Limiter[T]) When(item T) time.Duration {
 	s, now, random := l.d.State(), l.d.Now(), l.d.Rand()
 	v := lull.Verdict{Kind: lull.KindTransient}
 	// The last attempt of a message has no retry. An item has, always.
-	of := engine.Delivery{Broker: l.broker, Attempt: min(n, max(s.Current().Plan().Attempts()-1, 1)), Left: engine.Never, Kept: engine.Never}
+	of := engine.Delivery{BrokerCapabilities: l.broker, Attempt: min(n, max(s.Current().Plan().Attempts()-1, 1)), Left: engine.Never, Kept: engine.Never}
 	call, step := s.ResumeDelivery(now, engine.Spec{Operation: operation}, of)
 	if !step.Done {
 		step = call.Attempt(now, random)
@@ -95,7 +95,7 @@ func (l *Limiter[T]) When(item T) time.Duration {
 const operation = "reconcile"
 
 // Forget records that an item has succeeded, or is given up.
-func (l *Limiter[T]) Forget(item T) {
+func (l *RateLimiter[T]) Forget(item T) {
 	l.mu.Lock()
 	delete(l.failed, item)
 	l.mu.Unlock()
@@ -115,7 +115,7 @@ func (l *Limiter[T]) Forget(item T) {
 }
 
 // NumRequeues returns how often an item has failed since it was forgotten.
-func (l *Limiter[T]) NumRequeues(item T) int {
+func (l *RateLimiter[T]) NumRequeues(item T) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed[item]

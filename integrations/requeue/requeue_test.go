@@ -22,7 +22,7 @@ type TypedRateLimiter[T comparable] interface {
 	NumRequeues(item T) int
 }
 
-var _ TypedRateLimiter[string] = (*requeue.Limiter[string])(nil)
+var _ TypedRateLimiter[string] = (*requeue.RateLimiter[string])(nil)
 
 // alone is the policy without what items share.
 var alone = func() lull.Policy {
@@ -31,7 +31,7 @@ var alone = func() lull.Policy {
 	return p
 }()
 
-func newLimiter(t testing.TB, p lull.Policy) (*requeue.Limiter[int], *lull.Dependency) {
+func newLimiter(t testing.TB, p lull.Policy) (*requeue.RateLimiter[int], *lull.Dependency) {
 	t.Helper()
 	d, err := lull.NewDependency("cloud", p, lull.WithRand(seed.Source(t)))
 	if err != nil {

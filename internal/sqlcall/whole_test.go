@@ -153,7 +153,7 @@ func TestSetup(t *testing.T) {
 	broken := func() bool { return true }
 	for _, x := range []struct {
 		err  error
-		kind engine.Kind
+		kind engine.VerdictKind
 		sent bool
 	}{
 		{state("28P01"), lull.KindUnclassified, true},

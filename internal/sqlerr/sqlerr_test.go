@@ -52,7 +52,7 @@ func TestClassify(t *testing.T) {
 	)
 	for _, x := range []struct {
 		err       error
-		kind      engine.Kind
+		kind      engine.VerdictKind
 		noEffect  bool
 		code      string
 		conflict  bool

@@ -134,7 +134,7 @@ func (r *rabbit) queue(ctx context.Context, consumer string) queue.Broker {
 }
 
 func (r *rabbit) letters(ctx context.Context) queue.DeadLetters {
-	return must.Have(r.client.Letters(ctx, dead, lullamqp.Reading{}))
+	return must.Have(r.client.Letters(ctx, dead, lullamqp.LettersConfig{}))
 }
 
 func (r *rabbit) sender(ctx context.Context, consumer string) queue.Sender {

@@ -15,7 +15,7 @@ func BenchmarkReceive(b *testing.B) {
 	for _, x := range []struct {
 		name      string
 		schedules bool
-		outcome   queue.Outcome
+		outcome   queue.MessageOutcome
 	}{
 		{"ack", false, queue.Ack},
 		{"retry", false, queue.Retry},

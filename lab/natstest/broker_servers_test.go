@@ -158,7 +158,7 @@ func TestServerAway(t *testing.T) {
 	d := b.one()
 	r.stop()
 	b.until("the connection has noticed", func() bool { return !b.js.Conn().IsConnected() })
-	for _, o := range []queue.Outcome{queue.Ack, queue.Retry, queue.Drop} {
+	for _, o := range []queue.MessageOutcome{queue.Ack, queue.Retry, queue.Drop} {
 		err := b.Settle(bg, d, queue.Settlement{Outcome: o})
 		if v := lull.Classify(err); err == nil || errors.Is(err, queue.ErrLost) || v.Code != engine.CodeUnclassified {
 			t.Errorf("%v while the server is away: %v (%+v)", o, err, v)

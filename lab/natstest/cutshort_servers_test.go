@@ -44,7 +44,7 @@ func TestRule24ReadingsAndRestarts(t *testing.T) {
 			var done sync.WaitGroup
 			defer done.Wait()
 			n := 0
-			p, err := queue.Redrive(bg, from, b.sender, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.Step) {
+			p, err := queue.Redrive(bg, from, b.sender, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.LetterResult) {
 				if n++; n == at+1 {
 					done.Go(func() { r.restart(t) })
 				}

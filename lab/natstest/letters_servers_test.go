@@ -139,7 +139,7 @@ func TestRedriveUnderSubjectsThatAreNotKnown(t *testing.T) {
 	from, err := lullnats.Letters(bg, b.js, b.c)
 	b.ok(err)
 	said := ""
-	p, err := queue.Redrive(bg, from, to, queue.RedriveConfig{}, func(s queue.Step) { said = s.Err.Error() })
+	p, err := queue.Redrive(bg, from, to, queue.RedriveConfig{}, func(s queue.LetterResult) { said = s.Err.Error() })
 	b.ok(err)
 	b.equal("Redrive", p.String(), "moved 0 of 1 (1 seen), 1 failed")
 	if !strings.Contains(said, "which is none of elsewhere.>: name one") {

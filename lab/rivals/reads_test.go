@@ -14,7 +14,7 @@ func TestReads(t *testing.T) {
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503", After: 5}
 	slow := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	many := lull.Verdict{Kind: lull.KindRateLimited, Code: "429", NeverSent: true}
-	with := func(v lull.Verdict, k engine.Kind, after bool) lull.Verdict {
+	with := func(v lull.Verdict, k engine.VerdictKind, after bool) lull.Verdict {
 		v.Kind = k
 		if !after {
 			v.After = 0

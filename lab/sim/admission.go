@@ -155,7 +155,7 @@ func (w *world) leaveGate(j *job) {
 }
 
 // departGate reports to the gate that j, which it has let in, is over.
-func (w *world) departGate(j *job, r admission.Result) {
+func (w *world) departGate(j *job, r admission.WorkResult) {
 	if j.visitor == 0 {
 		return
 	}

@@ -385,14 +385,14 @@ func (w *world) settling(j *job) bool {
 func (g *gated) agrees(t testing.TB, w *world, h *host) {
 	s := h.gate.Snapshot(w.now)
 	var arrived, admitted, refused, departed uint64
-	for _, c := range []admission.Class{admission.First, admission.Retry, admission.Hedge} {
+	for _, c := range []admission.AttemptKind{admission.First, admission.Retry, admission.Hedge} {
 		arrived += s.Arrived(c)
 		admitted += s.Admitted(c)
 	}
 	for r := admission.Full; r <= admission.Gone; r++ {
 		refused += s.Refused(r)
 	}
-	for _, r := range []admission.Result{admission.Done, admission.Failed, admission.Unmeasured} {
+	for _, r := range []admission.WorkResult{admission.Done, admission.Failed, admission.Unmeasured} {
 		departed += s.Departed(r)
 	}
 	if s.InFlight != g.admitted || s.Waiting != g.waiting || h.stand != g.standing {

@@ -172,7 +172,7 @@ func (w *world) waitForRoom(i uint32, f *flight) {
 	p := &place{}
 	gen := f.gen
 	p.waiter.Admit = func() { w.at(w.now, eventAdmitted, gen, i) }
-	step := f.call.Queue(w.now, &p.waiter, w.random)
+	step := f.call.JoinQueue(w.now, &p.waiter, w.random)
 	if !step.Full {
 		w.followStep(i, f, step)
 		return

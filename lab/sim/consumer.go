@@ -17,7 +17,7 @@ type consumer struct {
 	topic  *topic
 	index  uint32 // in world.consumers
 	state  *engine.State
-	probes engine.Probes[uint64]
+	probes engine.ProbeCounter[uint64]
 
 	gen  uint32 // goes up when it stops waiting to look at its breaker again
 	down bool
@@ -389,7 +389,7 @@ func (w *world) killConsumer(c *consumer) {
 func (w *world) describe(x *delivery) engine.Delivery {
 	t := x.c.topic
 	d := engine.Delivery{
-		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
+		BrokerCapabilities: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
 		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
 	}
 	if limit := t.plan.Policy().Deadline; limit > 0 {

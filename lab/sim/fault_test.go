@@ -168,7 +168,7 @@ func TestErrorsSayWhen(t *testing.T) {
 
 // A 503 that names a wait is a rate limit, as in lullhttp.
 func TestHintsAreReadAsByLullhttp(t *testing.T) {
-	kinds := map[engine.Kind]int{}
+	kinds := map[engine.VerdictKind]int{}
 	s := errorsFrom(Fault{RetryAfter: time.Second}, 1)
 	s.Services[0].Rate = Rate{PerSecond: 1, RetryAfter: time.Second}
 	s.Services[0].Queue.RetryAfter = time.Second

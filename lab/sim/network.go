@@ -200,7 +200,7 @@ func (w *world) ejected(c outlier.Change) {
 	}
 }
 
-func (w *world) reportOutcome(i uint32, outcome outlier.Outcome) {
+func (w *world) reportOutcome(i uint32, outcome outlier.Evidence) {
 	v, ok := w.visits[i]
 	if !ok {
 		return
@@ -210,7 +210,7 @@ func (w *world) reportOutcome(i uint32, outcome outlier.Outcome) {
 }
 
 // outcome is what lullhttp makes of an attempt that ended with a verdict.
-func (w *world) outcome(verdict int) outlier.Outcome {
+func (w *world) outcome(verdict int) outlier.Evidence {
 	switch verdict {
 	case verdictOK, verdictConflict:
 		return outlier.Success

@@ -399,7 +399,7 @@ type Poison struct {
 }
 
 // A Broker keeps the messages. The zero Broker can do everything that the one of the zero
-// queue.MemoryConfig can do.
+// queue.MemoryBrokerConfig can do.
 type Broker struct {
 	// CountDefers: a deferral counts as an attempt.
 	CountDefers bool

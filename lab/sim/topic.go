@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
-// A topic is a Topic at work: its producers, and its broker, which does what queue.Memory
+// A topic is a Topic at work: its producers, and its broker, which does what queue.MemoryBroker
 // does.
 type topic struct {
 	def       *Topic
@@ -22,7 +22,7 @@ type topic struct {
 	consumers []*consumer
 
 	// What the engine has to know.
-	broker engine.Broker
+	broker engine.BrokerCapabilities
 	quick  engine.Quick
 	lease  engine.Lease // at its beginning
 

@@ -101,7 +101,7 @@ func TestKilledConsumers(t *testing.T) {
 // leases that cannot be extended may ignore an old receipt, as SQS may.) If it did settle, the message would
 // count as handled while the second handler still works on it, and a failure of that one would be lost.
 func TestAStaleReceiptSettlesNothing(t *testing.T) {
-	for _, o := range []engine.Outcome{engine.Ack, engine.Retry, engine.Defer, engine.DeadLetter} {
+	for _, o := range []engine.MessageOutcome{engine.Ack, engine.Retry, engine.Defer, engine.DeadLetter} {
 		s := messages(time.Minute)
 		s.Topics[0].Broker.FixedLeases = true
 		s.Topics[0].Consumers = Consumers{Processes: 2, Lease: time.Second}

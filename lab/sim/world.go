@@ -332,7 +332,7 @@ func (b *builder) topic(i int, def *Topic) {
 		keep = 1 // it is in time with its dead letter
 	}
 	t.lease = engine.NewLease(lease, lease, keep, t.extends())
-	t.broker = engine.Broker{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
+	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.Quick{Runs: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
 	t.tally.from, t.tally.to = w.s.disturbance()

@@ -10,11 +10,11 @@ import (
 
 // ahead is a Memory of which messages are fetched ahead, as NATS and RabbitMQ do.
 type ahead struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	mu   sync.Mutex
 	kept []*queue.Delivery
 
-	how queue.Outcome // what a pause does with what is kept; right is Defer
+	how queue.MessageOutcome // what a pause does with what is kept; right is Defer
 }
 
 func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
@@ -24,7 +24,7 @@ func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.kept) == 0 {
-		got, err := a.Memory.Receive(ctx, queue.Want{Max: w.Max + 3, Lease: w.Lease})
+		got, err := a.MemoryBroker.Receive(ctx, queue.Want{Max: w.Max + 3, Lease: w.Lease})
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		time.Sleep(time.Millisecond) //clock: run in a bubble
 		if rest := w.Max + 3 - len(got); rest > 0 {
 			soon, cancel := context.WithTimeout(ctx, time.Millisecond) //clock: run in a bubble
-			more, _ := a.Memory.Receive(soon, queue.Want{Max: rest, Lease: w.Lease})
+			more, _ := a.MemoryBroker.Receive(soon, queue.Want{Max: rest, Lease: w.Lease})
 			cancel()
 			got = append(got, more...)
 		}
@@ -42,7 +42,7 @@ func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	got := a.kept[:n:n]
 	a.kept = a.kept[n:]
 	for _, d := range got {
-		if until, err := a.Memory.Extend(ctx, d, w.Lease); err == nil { // it may have been here for long
+		if until, err := a.MemoryBroker.Extend(ctx, d, w.Lease); err == nil { // it may have been here for long
 			d.Lease = until
 		}
 	}
@@ -54,7 +54,7 @@ func (a *ahead) Pause(ctx context.Context, _ time.Time) error {
 	defer a.mu.Unlock()
 	for _, d := range a.kept {
 		if a.how != 0 {
-			a.Memory.Settle(ctx, d, queue.Settlement{Outcome: a.how})
+			a.MemoryBroker.Settle(ctx, d, queue.Settlement{Outcome: a.how})
 		}
 	}
 	a.kept = nil
@@ -62,9 +62,9 @@ func (a *ahead) Pause(ctx context.Context, _ time.Time) error {
 }
 
 // aheadConnection is a connection to m that fetches ahead.
-func aheadConnection(how queue.Outcome) func(*queue.Memory) *Connection {
-	return func(m *queue.Memory) *Connection {
-		a := &ahead{Memory: m, how: how}
+func aheadConnection(how queue.MessageOutcome) func(*queue.MemoryBroker) *Connection {
+	return func(m *queue.MemoryBroker) *Connection {
+		a := &ahead{MemoryBroker: m, how: how}
 		return &Connection{Broker: a, Sender: m, Close: func() error {
 			a.Pause(context.Background(), time.Time{})
 			return nil

@@ -460,10 +460,10 @@ func (r *running) observe(_ context.Context, e queue.Event) {
 	r.events = append(r.events, e)
 }
 
-func (r *running) settled(o queue.Outcome) int { return r.count(queue.EventSettled, o) }
+func (r *running) settled(o queue.MessageOutcome) int { return r.count(queue.EventSettled, o) }
 
 // count is how many events there were of that kind, with one of the outcomes if there are any.
-func (r *running) count(kind queue.EventKind, outcomes ...queue.Outcome) (n int) {
+func (r *running) count(kind queue.EventKind, outcomes ...queue.MessageOutcome) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {

@@ -19,7 +19,7 @@ import (
 
 // faulty is a Memory in front of which something is wrong.
 type faulty struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
 	extend  func(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error)
 	settle  func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error
@@ -28,7 +28,7 @@ type faulty struct {
 }
 
 func (f *faulty) Capabilities() queue.Capabilities {
-	can := f.Memory.Capabilities()
+	can := f.MemoryBroker.Capabilities()
 	if f.can != nil {
 		f.can(&can)
 	}
@@ -39,28 +39,28 @@ func (f *faulty) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	if f.receive != nil {
 		return f.receive(ctx, w)
 	}
-	return f.Memory.Receive(ctx, w)
+	return f.MemoryBroker.Receive(ctx, w)
 }
 
 func (f *faulty) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
 	if f.extend != nil {
 		return f.extend(ctx, d, lease)
 	}
-	return f.Memory.Extend(ctx, d, lease)
+	return f.MemoryBroker.Extend(ctx, d, lease)
 }
 
 func (f *faulty) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if f.settle != nil {
 		return f.settle(ctx, d, s)
 	}
-	return f.Memory.Settle(ctx, d, s)
+	return f.MemoryBroker.Settle(ctx, d, s)
 }
 
 func (f *faulty) Send(ctx context.Context, o queue.Outgoing) error {
 	if f.send != nil {
 		return f.send(ctx, o)
 	}
-	return f.Memory.Send(ctx, o)
+	return f.MemoryBroker.Send(ctx, o)
 }
 
 // settling is a broker whose settlements are changed before they are made.
@@ -68,13 +68,13 @@ func settling(change func(s *queue.Settlement)) func(f *faulty) {
 	return func(f *faulty) {
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			change(&s)
-			return f.Memory.Settle(ctx, d, s)
+			return f.MemoryBroker.Settle(ctx, d, s)
 		}
 	}
 }
 
 // swapped is a broker that carries out another outcome.
-func swapped(from, to queue.Outcome) func(f *faulty) {
+func swapped(from, to queue.MessageOutcome) func(f *faulty) {
 	return settling(func(s *queue.Settlement) {
 		if s.Outcome == from {
 			s.Outcome, s.Envelope = to, envelope("x")
@@ -83,18 +83,20 @@ func swapped(from, to queue.Outcome) func(f *faulty) {
 }
 
 // settleWith is a broker with another Settle.
-func settleWith(settle func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error) func(f *faulty) {
+func settleWith(settle func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error) func(f *faulty) {
 	return func(f *faulty) {
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-			return settle(ctx, f.Memory, d, s)
+			return settle(ctx, f.MemoryBroker, d, s)
 		}
 	}
 }
 
 // receiveWith is a broker with another Receive.
-func receiveWith(receive func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error)) func(f *faulty) {
+func receiveWith(receive func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error)) func(f *faulty) {
 	return func(f *faulty) {
-		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) { return receive(ctx, f.Memory, w) }
+		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+			return receive(ctx, f.MemoryBroker, w)
+		}
 	}
 }
 
@@ -102,7 +104,7 @@ func receiveWith(receive func(ctx context.Context, m *queue.Memory, w queue.Want
 func receiving(change func(d *queue.Delivery)) func(f *faulty) {
 	return func(f *faulty) {
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-			got, err := f.Memory.Receive(ctx, w)
+			got, err := f.MemoryBroker.Receive(ctx, w)
 			for _, d := range got {
 				change(d)
 			}
@@ -117,13 +119,13 @@ func burying(write func(d *queue.Delivery, e *queue.Envelope) queue.Outgoing) fu
 	return func(f *faulty) {
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			if s.Outcome != queue.DeadLetter {
-				return f.Memory.Settle(ctx, d, s)
+				return f.MemoryBroker.Settle(ctx, d, s)
 			}
-			if err := f.Memory.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
+			if err := f.MemoryBroker.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
 				return err
 			}
 			if o := write(d, s.Envelope); len(o.Body) > 0 {
-				return f.Memory.DeadLetters().Send(ctx, o)
+				return f.MemoryBroker.DeadLetters().Send(ctx, o)
 			}
 			return nil
 		}
@@ -160,8 +162,8 @@ func (x *letters) Close(ctx context.Context) error {
 }
 
 // reads is a connection whose readings are changed.
-func reads(change func(x *letters)) func(m *queue.Memory) *Connection {
-	return func(m *queue.Memory) *Connection {
+func reads(change func(x *letters)) func(m *queue.MemoryBroker) *Connection {
+	return func(m *queue.MemoryBroker) *Connection {
 		var all []queue.DeadLetters
 		return &Connection{
 			Broker: m, Sender: m,
@@ -182,15 +184,15 @@ func reads(change func(x *letters)) func(m *queue.Memory) *Connection {
 	}
 }
 
-var groups = queue.MemoryConfig{Order: queue.PerGroup}
+var groups = queue.MemoryBrokerConfig{Order: queue.PerGroup}
 
 // broken are brokers that are not as they should be, and the subtests that must find
 // that out.
 var broken = []struct {
 	what   string
-	config queue.MemoryConfig
+	config queue.MemoryBrokerConfig
 	fault  func(f *faulty)
-	wrap   func(m *queue.Memory) *Connection // instead of fault
+	wrap   func(m *queue.MemoryBroker) *Connection // instead of fault
 	found  []string
 }{
 	{what: "Retry does not count", fault: swapped(queue.Retry, queue.Defer), found: []string{"Attempt/rises with Retry"}},
@@ -199,7 +201,7 @@ var broken = []struct {
 		lapsed := map[string]int{}
 		out := map[string]bool{}
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-			got, err := f.Memory.Receive(ctx, w)
+			got, err := f.MemoryBroker.Receive(ctx, w)
 			for _, d := range got {
 				if out[d.ID] {
 					lapsed[d.ID]++
@@ -211,7 +213,7 @@ var broken = []struct {
 		}
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			delete(out, d.ID)
-			return f.Memory.Settle(ctx, d, s)
+			return f.MemoryBroker.Settle(ctx, d, s)
 		}
 	}, found: []string{"Attempt/rises when nobody settles"}},
 	{what: "attempts are counted by the connection", fault: func(f *faulty) {
@@ -224,7 +226,7 @@ var broken = []struct {
 		last := time.Time{}
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			last = s.FirstFailed
-			return f.Memory.Settle(ctx, d, s)
+			return f.MemoryBroker.Settle(ctx, d, s)
 		}
 		receiving(func(d *queue.Delivery) { d.FirstFailed = last })(f)
 	}, found: []string{"Attempt/rises with Retry"}},
@@ -232,7 +234,7 @@ var broken = []struct {
 
 	{what: "no delays", fault: settling(func(s *queue.Settlement) { s.After = 0 }), found: []string{"Delay/Retry", "Delay/Defer", "Delay/longest"}},
 	{what: "delays a little short", fault: settling(func(s *queue.Settlement) { s.After = max(s.After-time.Millisecond, 0) }), found: []string{"Delay/Retry", "Delay/Defer"}},
-	{what: "long delays are refused", fault: settleWith(func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error {
+	{what: "long delays are refused", fault: settleWith(func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error {
 		if s.After > time.Hour {
 			return errBlip
 		}
@@ -266,20 +268,20 @@ var broken = []struct {
 	}), found: []string{"Settle/dead letter of a redriven message"}},
 	{what: "no dead letter", fault: burying(func(*queue.Delivery, *queue.Envelope) queue.Outgoing { return queue.Outgoing{} }),
 		found: []string{"Settle/dead letter", "Letters/read and removed", "Letters/of one group", "Inspect", "Redrive/some", "Redrive/canceled"}},
-	{what: "a dead letter, and the message too", fault: settleWith(func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error {
+	{what: "a dead letter, and the message too", fault: settleWith(func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error {
 		if s.Outcome == queue.DeadLetter {
 			return m.DeadLetters().Send(ctx, queue.Outgoing{Headers: queue.LetterHeaders(d.Headers, s.Envelope), Body: d.Body})
 		}
 		return m.Settle(ctx, d, s)
 	}), found: []string{"Settle/dead letter", "Consumer/outcomes"}},
-	{what: "terminal errors are tried again by the broker", fault: settleWith(func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error {
+	{what: "terminal errors are tried again by the broker", fault: settleWith(func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error {
 		if s.Outcome == queue.DeadLetter && d.Attempt < 3 {
 			s = queue.Settlement{Outcome: queue.Retry}
 		}
 		return m.Settle(ctx, d, s)
 	}), found: []string{"Consumer/outcomes"}},
 
-	{what: "an acknowledgement is lost", fault: settleWith(func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error {
+	{what: "an acknowledgement is lost", fault: settleWith(func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error {
 		if s.Outcome == queue.Ack {
 			return ctx.Err()
 		}
@@ -289,13 +291,13 @@ var broken = []struct {
 	{what: "a dropped message becomes a dead letter", fault: swapped(queue.Drop, queue.DeadLetter), found: []string{"Settle/drop"}},
 	{what: "ErrLost is never said", fault: func(f *faulty) {
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-			if err := f.Memory.Settle(ctx, d, s); !errors.Is(err, queue.ErrLost) {
+			if err := f.MemoryBroker.Settle(ctx, d, s); !errors.Is(err, queue.ErrLost) {
 				return err
 			}
 			return nil
 		}
 		f.extend = func(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
-			t, err := f.Memory.Extend(ctx, d, lease)
+			t, err := f.MemoryBroker.Extend(ctx, d, lease)
 			if errors.Is(err, queue.ErrLost) {
 				return time.Now().Add(lease), nil
 			}
@@ -304,13 +306,13 @@ var broken = []struct {
 	}, found: []string{"Settle/twice", "Settle/once more while it waits", "Settle/what was lost, ack", "Extend/says what was lost"}},
 	{what: "whoever has had a message can settle it", fault: func(f *faulty) {
 		// as a broker does that knows messages, not deliveries
-		latest, _ := latestOf.LoadOrStore(f.Memory, &sync.Map{})
+		latest, _ := latestOf.LoadOrStore(f.MemoryBroker, &sync.Map{})
 		receiving(func(d *queue.Delivery) { latest.(*sync.Map).Store(d.ID, d) })(f)
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			if x, ok := latest.(*sync.Map).Load(d.ID); ok {
 				d = x.(*queue.Delivery)
 			}
-			return f.Memory.Settle(ctx, d, s)
+			return f.MemoryBroker.Settle(ctx, d, s)
 		}
 	}, found: []string{"Settle/once more while it waits",
 		"Settle/what was lost, ack", "Settle/what was lost, retry", "Settle/what was lost, defer", "Settle/what was lost, dead letter", "Settle/what was lost, drop"}},
@@ -322,7 +324,7 @@ var broken = []struct {
 			}
 			defer busy.Unlock()
 			time.Sleep(time.Millisecond) //clock: run in a bubble
-			return f.Memory.Settle(ctx, d, s)
+			return f.MemoryBroker.Settle(ctx, d, s)
 		}
 	}, found: []string{"Settle/concurrently"}},
 
@@ -333,18 +335,18 @@ var broken = []struct {
 	{what: "leases lapse early", fault: func(f *faulty) {
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 			w.Lease = w.Lease * 3 / 4
-			got, err := f.Memory.Receive(ctx, w)
+			got, err := f.MemoryBroker.Receive(ctx, w)
 			for _, d := range got {
 				d.Lease = d.Lease.Add(w.Lease / 3)
 			}
 			return got, err
 		}
 		f.extend = func(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
-			_, err := f.Memory.Extend(ctx, d, lease*3/4)
+			_, err := f.MemoryBroker.Extend(ctx, d, lease*3/4)
 			return time.Now().Add(lease), err
 		}
 	}, found: []string{"Receive/out with one only", "Extend/ends when it says"}},
-	{what: "leases lapse at once", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+	{what: "leases lapse at once", fault: receiveWith(func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error) {
 		got, err := m.Receive(ctx, queue.Want{Max: w.Max, Lease: 1})
 		for _, d := range got {
 			d.Lease = d.Lease.Add(w.Lease)
@@ -356,9 +358,9 @@ var broken = []struct {
 			return time.Now().Add(lease), nil
 		}
 	}, found: []string{"Extend/keeps the message", "Extend/says what was lost", "Extend/ends when it says", "Consumer/a handler longer than the lease"}},
-	{what: "what is extended counts", config: queue.MemoryConfig{}, fault: func(f *faulty) {
+	{what: "what is extended counts", config: queue.MemoryBrokerConfig{}, fault: func(f *faulty) {
 		f.extend = func(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
-			f.Memory.Settle(ctx, d, queue.Settlement{Outcome: queue.Retry})
+			f.MemoryBroker.Settle(ctx, d, queue.Settlement{Outcome: queue.Retry})
 			return time.Now().Add(lease), ctx.Err()
 		}
 	}, found: []string{"Extend/keeps the message", "Consumer/a handler longer than the lease"}},
@@ -368,32 +370,32 @@ var broken = []struct {
 	{what: "an order is promised and not kept", fault: func(f *faulty) { f.can = func(c *queue.Capabilities) { c.Order = queue.PerGroup } },
 		found: []string{"Order/one of a group at a time", "Order/who waits holds up its group", "Order/over retries and consumers"}},
 	{what: "an order is promised, and is that of the dead", config: groups, fault: swapped(queue.DeadLetter, queue.Retry), found: []string{"Order/a dead letter leaves it"}},
-	{what: "a group that is all groups", config: queue.MemoryConfig{Order: queue.Total}, fault: func(f *faulty) { f.can = func(c *queue.Capabilities) { c.Order = queue.PerGroup } },
+	{what: "a group that is all groups", config: queue.MemoryBrokerConfig{Order: queue.Total}, fault: func(f *faulty) { f.can = func(c *queue.Capabilities) { c.Order = queue.PerGroup } },
 		found: []string{"Order/one of a group at a time", "Order/who waits holds up its group"}},
 
-	{what: "what is called with a context that has ended is done", fault: settleWith(func(ctx context.Context, m *queue.Memory, d *queue.Delivery, s queue.Settlement) error {
+	{what: "what is called with a context that has ended is done", fault: settleWith(func(ctx context.Context, m *queue.MemoryBroker, d *queue.Delivery, s queue.Settlement) error {
 		return errors.Join(m.Settle(context.WithoutCancel(ctx), d, s), ctx.Err())
 	}), found: []string{"Contexts that have ended change nothing"}},
 	{what: "what is sent with a context that has ended is sent", fault: func(f *faulty) {
 		f.send = func(ctx context.Context, o queue.Outgoing) error {
-			return errors.Join(f.Memory.Send(context.WithoutCancel(ctx), o), ctx.Err())
+			return errors.Join(f.MemoryBroker.Send(context.WithoutCancel(ctx), o), ctx.Err())
 		}
 	}, found: []string{"Contexts that have ended change nothing"}},
-	{what: "messages are lost with a context that has ended", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+	{what: "messages are lost with a context that has ended", fault: receiveWith(func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error) {
 		if err := ctx.Err(); err != nil {
 			m.Receive(context.WithoutCancel(ctx), w)
 			return nil, err
 		}
 		return m.Receive(ctx, w)
 	}), found: []string{"Contexts that have ended change nothing"}},
-	{what: "Receive does not end with its context", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+	{what: "Receive does not end with its context", fault: receiveWith(func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error) {
 		got, err := m.Receive(ctx, w)
 		if err != nil {
 			time.Sleep(2 * time.Minute)
 		}
 		return got, err
 	}), found: []string{"Receive/ends with its context"}},
-	{what: "a Receive that has ended takes what comes", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+	{what: "a Receive that has ended takes what comes", fault: receiveWith(func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error) {
 		got, err := m.Receive(ctx, w)
 		if err != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond) //clock: run in a bubble
@@ -402,7 +404,7 @@ var broken = []struct {
 		}
 		return got, err
 	}), found: []string{"Receive/ends while messages come"}},
-	{what: "Receive returns at once", fault: receiveWith(func(ctx context.Context, m *queue.Memory, w queue.Want) ([]*queue.Delivery, error) {
+	{what: "Receive returns at once", fault: receiveWith(func(ctx context.Context, m *queue.MemoryBroker, w queue.Want) ([]*queue.Delivery, error) {
 		if m.Len() == 0 {
 			return nil, errBlip
 		}
@@ -412,7 +414,7 @@ var broken = []struct {
 		f.receive = func(ctx context.Context, w queue.Want) (all []*queue.Delivery, err error) {
 			for len(all) < w.Max && err == nil {
 				var got []*queue.Delivery
-				got, err = f.Memory.Receive(ctx, queue.Want{Max: w.Max - len(all), Lease: w.Lease})
+				got, err = f.MemoryBroker.Receive(ctx, queue.Want{Max: w.Max - len(all), Lease: w.Lease})
 				all = append(all, got...)
 			}
 			return all, err
@@ -420,7 +422,7 @@ var broken = []struct {
 	}, found: []string{"Receive/waits"}},
 	{what: "Receive returns more than asked for", fault: func(f *faulty) {
 		f.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-			return f.Memory.Receive(ctx, queue.Want{Max: w.Max + 1, Lease: w.Lease})
+			return f.MemoryBroker.Receive(ctx, queue.Want{Max: w.Max + 1, Lease: w.Lease})
 		}
 	},
 		found: []string{"Send/concurrently"}},
@@ -442,12 +444,12 @@ var broken = []struct {
 		f.can = func(c *queue.Capabilities) { n++; c.MaxDelay += n }
 	}, found: []string{"Capabilities"}},
 
-	{what: "deduplication is promised and not done", config: queue.MemoryConfig{Duplicates: -1}, fault: func(f *faulty) { f.can = func(c *queue.Capabilities) { c.Deduplicates = true } },
+	{what: "deduplication is promised and not done", config: queue.MemoryBrokerConfig{Duplicates: -1}, fault: func(f *faulty) { f.can = func(c *queue.Capabilities) { c.Deduplicates = true } },
 		found: []string{"Send/the same id", "Redrive/cut between sending and removing"}},
 	{what: "messages with one body are taken for one", fault: func(f *faulty) {
 		f.send = func(ctx context.Context, o queue.Outgoing) error {
 			o.ID = string(o.Body)
-			return f.Memory.Send(ctx, o)
+			return f.MemoryBroker.Send(ctx, o)
 		}
 	}, found: []string{"Send/the same id"}},
 	{what: "letters of messages that are alike are taken for one", fault: func(f *faulty) {
@@ -455,7 +457,7 @@ var broken = []struct {
 			if o.Letter != nil {
 				o.ID = "redrive-" + o.Letter.OriginalID
 			}
-			return f.Memory.Send(ctx, o)
+			return f.MemoryBroker.Send(ctx, o)
 		}
 	}, found: []string{"Redrive/letters that are alike"}},
 	{what: "of those sent at a time one is lost", fault: func(f *faulty) {
@@ -469,13 +471,13 @@ var broken = []struct {
 			if lost {
 				return nil
 			}
-			return f.Memory.Send(ctx, o)
+			return f.MemoryBroker.Send(ctx, o)
 		}
 	}, found: []string{"Send/concurrently"}},
 
 	{what: "a pause costs an attempt", wrap: aheadConnection(queue.Retry), found: []string{"Pause", "Consumer/an open breaker costs nothing"}},
 	{what: "a pause forgets what was fetched", wrap: aheadConnection(0), found: []string{"Pause"}},
-	{what: "a pause fails", wrap: func(m *queue.Memory) *Connection { return &Connection{Broker: &unpausable{m}, Sender: m} }, found: []string{"Pause"}},
+	{what: "a pause fails", wrap: func(m *queue.MemoryBroker) *Connection { return &Connection{Broker: &unpausable{m}, Sender: m} }, found: []string{"Pause"}},
 
 	{what: "letters are not removed", wrap: reads(func(x *letters) {
 		x.remove = func(ctx context.Context, _ *queue.Letter) error { return ctx.Err() }
@@ -543,10 +545,10 @@ var broken = []struct {
 	}), found: []string{"Letters/with a context that has ended"}},
 }
 
-var latestOf sync.Map // by *queue.Memory
+var latestOf sync.Map // by *queue.MemoryBroker
 
 // unpausable is a Pauser that fails.
-type unpausable struct{ *queue.Memory }
+type unpausable struct{ *queue.MemoryBroker }
 
 func (u *unpausable) Pause(context.Context, time.Time) error { return errBlip }
 
@@ -564,14 +566,14 @@ func TestBroken(t *testing.T) {
 		t.Run(x.what, func(t *testing.T) {
 			wrap := x.wrap
 			if wrap == nil {
-				wrap = func(m *queue.Memory) *Connection {
-					f := &faulty{Memory: m}
+				wrap = func(m *queue.MemoryBroker) *Connection {
+					f := &faulty{MemoryBroker: m}
 					x.fault(f)
 					return &Connection{Broker: f, Sender: f}
 				}
 			}
 			target := memoryTarget(x.config, wrap).withDefaults()
-			m, _ := queue.NewMemory(x.config)
+			m, _ := queue.NewMemoryBroker(x.config)
 			order := wrap(m).Broker.Capabilities().Order
 			for _, name := range x.found {
 				c, ok := byName[name]

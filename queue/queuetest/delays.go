@@ -16,7 +16,7 @@ var delayChecks = []check{
 }
 
 // No message comes before its delay is over. How late it comes is logged.
-func delayed(b *bench, o queue.Outcome) {
+func delayed(b *bench, o queue.MessageOutcome) {
 	delays := []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 210 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 2500 * time.Millisecond}
 	if b.can.Order == queue.Total { // which wait for each other
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}

@@ -11,23 +11,25 @@ import (
 // held is a Memory without leases, as RabbitMQ has none: what is out is ready again
 // when its connection ends.
 type held struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	mu     sync.Mutex
 	out    map[string]*queue.Delivery
 	closed bool
 	forget bool // broken: a delivery that was never settled does not count
 }
 
-func hold(m *queue.Memory) *held { return &held{Memory: m, out: map[string]*queue.Delivery{}} }
+func hold(m *queue.MemoryBroker) *held {
+	return &held{MemoryBroker: m, out: map[string]*queue.Delivery{}}
+}
 
 func (h *held) Capabilities() queue.Capabilities {
-	can := h.Memory.Capabilities()
+	can := h.MemoryBroker.Capabilities()
 	can.Leases, can.Extends, can.MaxLease = false, false, 0
 	return can
 }
 
 func (h *held) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
-	got, err := h.Memory.Receive(ctx, queue.Want{Max: w.Max, Lease: 10_000 * time.Hour})
+	got, err := h.MemoryBroker.Receive(ctx, queue.Want{Max: w.Max, Lease: 10_000 * time.Hour})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, d := range got {
@@ -36,7 +38,7 @@ func (h *held) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, er
 		mine.Lease = time.Time{}
 		got[i] = &mine
 		if h.closed {
-			h.Memory.Extend(context.Background(), d, 0)
+			h.MemoryBroker.Extend(context.Background(), d, 0)
 		}
 	}
 	return got, err
@@ -52,7 +54,7 @@ func (h *held) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement
 	if mine == nil || mine.Receipt != d.Receipt {
 		return queue.ErrLost
 	}
-	err := h.Memory.Settle(ctx, mine, s)
+	err := h.MemoryBroker.Settle(ctx, mine, s)
 	if err == nil {
 		delete(h.out, d.ID)
 	}
@@ -66,16 +68,16 @@ func (h *held) end() error {
 	h.closed = true
 	for _, d := range h.out {
 		if h.forget {
-			h.Memory.Settle(context.Background(), d, queue.Settlement{Outcome: queue.Defer})
+			h.MemoryBroker.Settle(context.Background(), d, queue.Settlement{Outcome: queue.Defer})
 		}
-		h.Memory.Extend(context.Background(), d, 0)
+		h.MemoryBroker.Extend(context.Background(), d, 0)
 	}
 	clear(h.out)
 	return nil
 }
 
 // heldConnection is a connection to m without leases.
-func heldConnection(m *queue.Memory) *Connection {
+func heldConnection(m *queue.MemoryBroker) *Connection {
 	h, letters := hold(m), hold(m.DeadLetters())
 	return &Connection{
 		Broker: h, Sender: h,

@@ -16,17 +16,17 @@ import (
 var memories sync.Map
 var addresses atomic.Int64
 
-// memoryTarget is queue.Memory as a kind of broker; wrap, which may be nil, stands
+// memoryTarget is queue.MemoryBroker as a kind of broker; wrap, which may be nil, stands
 // before each.
-func memoryTarget(c queue.MemoryConfig, wrap func(*queue.Memory) *Connection) Target {
+func memoryTarget(c queue.MemoryBrokerConfig, wrap func(*queue.MemoryBroker) *Connection) Target {
 	if wrap == nil {
-		wrap = func(m *queue.Memory) *Connection { return &Connection{Broker: m, Sender: m} }
+		wrap = func(m *queue.MemoryBroker) *Connection { return &Connection{Broker: m, Sender: m} }
 	}
 	return Target{
 		Virtual: true,
 		Orders:  []queue.Order{c.Order},
 		Declare: func(t testing.TB, o Options) string {
-			m, err := queue.NewMemory(c)
+			m, err := queue.NewMemoryBroker(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +40,7 @@ func memoryTarget(c queue.MemoryConfig, wrap func(*queue.Memory) *Connection) Ta
 			if !ok {
 				return nil, errors.New("no such queue")
 			}
-			x := m.(*queue.Memory)
+			x := m.(*queue.MemoryBroker)
 			c := wrap(x)
 			if c.Letters == nil {
 				c.Letters = func(context.Context) (queue.DeadLetters, error) {
@@ -59,7 +59,7 @@ func memoryTarget(c queue.MemoryConfig, wrap func(*queue.Memory) *Connection) Ta
 }
 
 func TestMemory(t *testing.T) {
-	for name, c := range map[string]queue.MemoryConfig{
+	for name, c := range map[string]queue.MemoryBrokerConfig{
 		"all":              {},
 		"counted defers":   {CountDefers: true},
 		"fixed leases":     {FixedLeases: true},
@@ -73,8 +73,8 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { Run(t, memoryTarget(c, nil)) })
 	}
-	t.Run("without leases", func(t *testing.T) { Run(t, memoryTarget(queue.MemoryConfig{}, heldConnection)) })
+	t.Run("without leases", func(t *testing.T) { Run(t, memoryTarget(queue.MemoryBrokerConfig{}, heldConnection)) })
 	t.Run("without leases, total", func(t *testing.T) {
-		Run(t, memoryTarget(queue.MemoryConfig{Order: queue.Total, CountDefers: true, Duplicates: -1}, heldConnection))
+		Run(t, memoryTarget(queue.MemoryBrokerConfig{Order: queue.Total, CountDefers: true, Duplicates: -1}, heldConnection))
 	})
 }

@@ -61,7 +61,7 @@ func orderWaits(b *bench) {
 	if b.can.MaxDelay == 0 {
 		b.Skip("not for this broker: there are no delays")
 	}
-	for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+	for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 		b.sendIn("a", "a1", "a2")
 		d := b.one()
 		b.equal("the first", string(d.Body), "a1")

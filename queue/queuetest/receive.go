@@ -203,7 +203,7 @@ func endedContexts(b *bench) {
 		_, err := b.Broker.Extend(ended, d, b.o.Lease)
 		wantCanceled("Extend", err)
 	}
-	for _, o := range []queue.Outcome{queue.Ack, queue.Drop, queue.Retry, queue.Defer, queue.DeadLetter} {
+	for _, o := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.Retry, queue.Defer, queue.DeadLetter} {
 		wantCanceled(fmt.Sprint("Settle (", o, ")"), b.Broker.Settle(ended, d, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}))
 	}
 	b.ack(b.retried("after Retry", d, 2))

@@ -21,7 +21,7 @@ var redriveChecks = []check{
 	{name: "Inspect", run: inspect},
 }
 
-func (b *bench) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.Step)) (queue.Progress, error) {
+func (b *bench) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
 	if c.Rate == 0 {
 		c.Rate = math.Inf(1)
 	}
@@ -150,7 +150,7 @@ func redriveCanceled(b *bench) {
 	b.die(n)
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	p, err := b.redrive(ctx, b.reading(b.Connection), queue.RedriveConfig{}, func(s queue.Step) {
+	p, err := b.redrive(ctx, b.reading(b.Connection), queue.RedriveConfig{}, func(s queue.LetterResult) {
 		if s.Moved == 3 {
 			cancel()
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// This file is a queue.Memory behind loopback TCP, which worker processes can reach and
+// This file is a queue.MemoryBroker behind loopback TCP, which worker processes can reach and
 // which keeps its messages when it is "restarted": so that what needs such a broker is
 // tested here too.
 
@@ -33,7 +33,7 @@ type server struct {
 	retries atomic.Int64 // of lose
 
 	mu     sync.Mutex
-	queues map[string]*queue.Memory
+	queues map[string]*queue.MemoryBroker
 	l      net.Listener
 	conns  map[net.Conn]bool
 	served sync.WaitGroup
@@ -43,7 +43,7 @@ func startServer(t testing.TB) *server { return serve(t, false) }
 
 func serve(t testing.TB, held bool) *server {
 	t.Helper()
-	s := &server{held: held, queues: map[string]*queue.Memory{}, conns: map[net.Conn]bool{}}
+	s := &server{held: held, queues: map[string]*queue.MemoryBroker{}, conns: map[net.Conn]bool{}}
 	s.listen(t, "127.0.0.1:0")
 	t.Cleanup(s.close)
 	return s
@@ -105,7 +105,7 @@ func (s *server) restart(t testing.TB) {
 }
 
 func (s *server) declare(t testing.TB, o Options) string {
-	m, err := queue.NewMemory(queue.MemoryConfig{Order: o.Order})
+	m, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{Order: o.Order})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (s *server) target() Target {
 // end is a queue as one connection sees it.
 type end struct {
 	queue.Broker
-	m    *queue.Memory
+	m    *queue.MemoryBroker
 	held *held
 }
 

@@ -26,7 +26,7 @@ var settleChecks = []check{
 	{name: "Pause", run: pause},
 }
 
-func gone(b *bench, o queue.Outcome) {
+func gone(b *bench, o queue.MessageOutcome) {
 	b.send("hello")
 	b.settle(b.Connection, b.one(), queue.Settlement{Outcome: o})
 	b.empty("after " + o.String())
@@ -81,14 +81,14 @@ func deadLetterAgain(b *bench) {
 // Settling once more what is gone answers nil or ErrLost if it is the same, else ErrLost, and
 // changes nothing.
 func settleTwice(b *bench) {
-	for _, first := range []queue.Outcome{queue.Ack, queue.Drop, queue.DeadLetter} {
+	for _, first := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.DeadLetter} {
 		b.send(first.String())
 		d := b.one()
 		b.settle(b.Connection, d, queue.Settlement{Outcome: first})
 		if err := b.trySettle(b.Connection, d, queue.Settlement{Outcome: first}); err != nil && !errors.Is(err, queue.ErrLost) {
 			b.Errorf("%v twice says %v, want nil or ErrLost", first, err)
 		}
-		for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
+		for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 			b.lost(b.Connection, d, queue.Settlement{Outcome: o}, "after "+first.String())
 		}
 	}
@@ -99,8 +99,8 @@ func settleTwice(b *bench) {
 // A delivery that was settled is not its holder's: an acknowledgement that comes late
 // does not take away the message that waits for its next attempt.
 func settleWaiting(b *bench) {
-	for _, first := range []queue.Outcome{queue.Retry, queue.Defer} {
-		for _, second := range []queue.Outcome{queue.Ack, queue.Retry, queue.Defer, queue.Drop} {
+	for _, first := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
+		for _, second := range []queue.MessageOutcome{queue.Ack, queue.Retry, queue.Defer, queue.Drop} {
 			b.send(first.String() + ", " + second.String())
 			d := b.one()
 			b.settle(b.Connection, d, queue.Settlement{Outcome: first, After: b.after(200 * time.Millisecond)})
@@ -125,7 +125,7 @@ func settleWaiting(b *bench) {
 }
 
 // Who has lost a delivery, and does not know it, changes nothing.
-func settleLost(b *bench, o queue.Outcome) {
+func settleLost(b *bench, o queue.MessageOutcome) {
 	b.send("hello")
 	slow := b.Connection
 	first := b.one()

@@ -20,8 +20,8 @@ func slow(answer time.Duration) Target {
 			return ctx.Err()
 		}
 	}
-	return memoryTarget(queue.MemoryConfig{}, func(m *queue.Memory) *Connection {
-		b := &faulty{Memory: m}
+	return memoryTarget(queue.MemoryBrokerConfig{}, func(m *queue.MemoryBroker) *Connection {
+		b := &faulty{MemoryBroker: m}
 		b.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 			if err := wait(ctx); err != nil {
 				return err

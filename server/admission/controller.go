@@ -75,7 +75,7 @@ type Request struct {
 }
 
 // Class returns Hedge, Retry or First.
-func (r Request) Class() Class {
+func (r Request) Class() AttemptKind {
 	switch {
 	case r.Hedge:
 		return Hedge
@@ -99,7 +99,7 @@ type Ticket struct {
 
 	// Guarded by the controller's lock.
 	state         state
-	class         Class
+	class         AttemptKind
 	rank          uint8
 	untilDeadline bool          // Until is for its deadline
 	since         time.Duration // when it arrived; when it was admitted
@@ -188,7 +188,7 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 }
 
 // extra returns why a retry or hedge is refused, or NotRefused.
-func (c *Controller) extra(now time.Duration, r Request, class Class, pressed bool) Reason {
+func (c *Controller) extra(now time.Duration, r Request, class AttemptKind, pressed bool) RefusalReason {
 	switch {
 	case pressed && class == Hedge:
 		return ShedHedge
@@ -218,7 +218,7 @@ func (c *Controller) lowest(rank int, pressed bool) *Ticket {
 
 // Depart records the result of a request that was Admitted. It ignores a t that is not
 // in work.
-func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
+func (c *Controller) Depart(now time.Duration, t *Ticket, r WorkResult) {
 	c.mu.Lock()
 	if t.state != working {
 		c.mu.Unlock()
@@ -275,7 +275,7 @@ func (c *Controller) unlock(e Event, happened bool) {
 }
 
 // overdue returns the reason to refuse a request whose time to wait is over.
-func (t *Ticket) overdue() Reason {
+func (t *Ticket) overdue() RefusalReason {
 	if t.untilDeadline {
 		return TooLate
 	}
@@ -326,7 +326,7 @@ func (c *Controller) admit(now time.Duration, t *Ticket) {
 	c.counts.waited += t.waited
 }
 
-func (c *Controller) refuse(now time.Duration, t *Ticket, why Reason) {
+func (c *Controller) refuse(now time.Duration, t *Ticket, why RefusalReason) {
 	t.waited = saturating.Since(t.since, now)
 	t.state = idle
 	c.counts.refused[why]++

@@ -258,7 +258,7 @@ func TestMisuse(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	a.Depart(3, &y, Unmeasured)
-	if s := a.Snapshot(3); s.InFlight != 0 || s.Departed(Unmeasured) != 1 || s.Departed(Result(9)) != 0 {
+	if s := a.Snapshot(3); s.InFlight != 0 || s.Departed(Unmeasured) != 1 || s.Departed(WorkResult(9)) != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Outcome is the result of Arrive.
-type Outcome uint8
+// ArriveResult is the result of Arrive.
+type ArriveResult uint8
 
 const (
 	// Admitted: the work may begin. Depart must be called.
-	Admitted Outcome = iota
+	Admitted ArriveResult = iota
 	// Queued: it waits. Ticket.Settled is called with Admitted or Refused, unless
 	// it leaves before.
 	Queued
@@ -22,14 +22,14 @@ const (
 var outcomeNames = [...]string{"admitted", "queued", "refused"}
 
 // String returns the outcome in lower case, such as "admitted".
-func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o ArriveResult) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
-// Reason is why a request was refused.
-type Reason uint8
+// RefusalReason is why a request was refused.
+type RefusalReason uint8
 
 const (
 	// NotRefused: it was admitted or queued.
-	NotRefused Reason = iota
+	NotRefused RefusalReason = iota
 	// Full: there is no room, and none in the queue.
 	Full
 	// Waited: its turn did not come within the bound of the queue.
@@ -54,13 +54,13 @@ var reasonNames = [...]string{"", "full", "waited", "displaced", "too_late", "sh
 
 // String returns the reason as a label for logs and metrics, such as "shed_retry"; empty
 // for NotRefused.
-func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
+func (r RefusalReason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
 // A Decision on a request. The zero Decision admits it.
 type Decision struct {
-	Outcome Outcome
+	Outcome ArriveResult
 	// Reason, RetryAfter and DontRetry are set in a refusal.
-	Reason Reason
+	Reason RefusalReason
 	// RetryAfter is the least time until the caller comes back. It grows with the number
 	// of those that wait or were asked to come back, and is spread by chance. It is also
 	// set beside DontRetry, for callers that do not understand that.
@@ -78,12 +78,12 @@ func (d Decision) Pushback() time.Duration {
 	return d.RetryAfter
 }
 
-// Result is the result of work that was admitted.
-type Result uint8
+// WorkResult is the result of work that was admitted.
+type WorkResult uint8
 
 const (
 	// Done: it was of use to its caller.
-	Done Result = iota
+	Done WorkResult = iota
 	// Failed: it was of no use. The adaptive limit counts only what is of use.
 	Failed
 	// Unmeasured: nothing can be learned from it. Examples are a connection that was
@@ -94,4 +94,4 @@ const (
 var resultNames = [...]string{"done", "failed", "unmeasured"}
 
 // String returns the result in lower case, such as "done".
-func (r Result) String() string { return choice.Name("result", resultNames[:], r) }
+func (r WorkResult) String() string { return choice.Name("result", resultNames[:], r) }

@@ -47,7 +47,7 @@ type Pass struct {
 
 // Depart gives the pass back and records the result of the work. It does nothing for the
 // zero Pass, and for one that was given back already.
-func (p *Pass) Depart(r Result) {
+func (p *Pass) Depart(r WorkResult) {
 	if p.w == nil {
 		return
 	}

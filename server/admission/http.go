@@ -19,7 +19,7 @@ type Middleware struct {
 	priority func(*http.Request) Priority // nil: the header's, of requests that are trusted
 	trusted  func(*http.Request) bool     // nil: headers that harm only a liar are believed
 	skip     func(*http.Request) bool
-	result   func(status int) Result
+	result   func(status int) WorkResult
 	status   int
 }
 
@@ -79,7 +79,7 @@ func WithStatus(status int) MiddlewareOption {
 
 // WithResult sets the function that returns what a status means for the adaptive limit.
 // By default a status below 500 is Done, and the rest Failed.
-func WithResult(result func(status int) Result) MiddlewareOption {
+func WithResult(result func(status int) WorkResult) MiddlewareOption {
 	return func(m *Middleware) error {
 		if result == nil {
 			return errors.New("admission: WithResult(nil): want a function")
@@ -103,7 +103,7 @@ func NewMiddleware(c Config, opts ...MiddlewareOption) (*Middleware, error) {
 func (g *Gate) Middleware(opts ...MiddlewareOption) (*Middleware, error) {
 	m := &Middleware{
 		gate: g,
-		result: func(status int) Result {
+		result: func(status int) WorkResult {
 			if status >= 500 {
 				return Failed
 			}

@@ -124,7 +124,7 @@ func TestPriorityAndSkip(t *testing.T) {
 // A result is made of the last status. What counts as that is tested in internal/response.
 func TestResultOfTheStatus(t *testing.T) {
 	var took []int
-	m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = append(took, status); return admission.Failed }))
+	m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.WorkResult { took = append(took, status); return admission.Failed }))
 	for _, h := range []http.HandlerFunc{
 		func(http.ResponseWriter, *http.Request) {},
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },

@@ -76,7 +76,7 @@ func (c *Controller) shed(now time.Duration) {
 // server needs for one request, so a burst does not come back as a burst. There is no line
 // while pressure lasts: then first attempts alone are too many, retries are refused anyway,
 // and callers should not come back.
-func (c *Controller) advise(now time.Duration, class Class, why Reason) Decision {
+func (c *Controller) advise(now time.Duration, class AttemptKind, why RefusalReason) Decision {
 	d := Decision{Outcome: Refused, Reason: why}
 	if why == Gone {
 		return d

@@ -54,13 +54,13 @@ func (p *Priority) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Class is the kind of an attempt within its call. Of equal priority, first attempts go
+// AttemptKind is the kind of an attempt within its call. Of equal priority, first attempts go
 // before retries, and retries before hedges.
-type Class uint8
+type AttemptKind uint8
 
 const (
 	// First attempt of its call.
-	First Class = iota
+	First AttemptKind = iota
 	// Retry: an attempt before it has failed.
 	Retry
 	// Hedge: an attempt before it is still under way.
@@ -72,4 +72,4 @@ const classes = int(Hedge) + 1
 var classNames = [...]string{"first", "retry", "hedge"}
 
 // String returns the class in lower case, such as "retry".
-func (c Class) String() string { return choice.Name("class", classNames[:], c) }
+func (c AttemptKind) String() string { return choice.Name("class", classNames[:], c) }

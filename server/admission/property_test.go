@@ -40,7 +40,7 @@ func (r *reference) refuse(now time.Duration, rank int) {
 	}
 }
 
-func (r *reference) arrive(now time.Duration, g *guest, q Request) (outcome Outcome, why Reason, displaced *guest) {
+func (r *reference) arrive(now time.Duration, g *guest, q Request) (outcome ArriveResult, why RefusalReason, displaced *guest) {
 	pressed := r.pressed(now)
 	switch {
 	case q.Hedge && pressed:
@@ -100,7 +100,7 @@ func (r *reference) depart(now time.Duration, g *guest) (settled []string) {
 	return settled
 }
 
-func (r *reference) leave(now time.Duration, g *guest) Reason {
+func (r *reference) leave(now time.Duration, g *guest) RefusalReason {
 	i := slices.IndexFunc(r.line, func(w *waitingGuest) bool { return w.guest == g })
 	if i < 0 {
 		return NotRefused
@@ -147,7 +147,7 @@ func TestAgainstReference(t *testing.T) {
 			case op < 8 && len(r.working) > 0:
 				i := slices.IndexFunc(all, func(g *guest) bool { return r.working[g] })
 				want := r.depart(now, all[i])
-				d.c.Depart(now, &all[i].Ticket, Result(rng.IntN(3)))
+				d.c.Depart(now, &all[i].Ticket, WorkResult(rng.IntN(3)))
 				d.expect(want...)
 			case len(all) > 0:
 				g := all[len(all)-1-rng.IntN(min(8, len(all)))]
@@ -209,7 +209,7 @@ func TestInvariants(t *testing.T) {
 				i := rng.IntN(len(working))
 				g := working[i]
 				working = slices.Delete(working, i, i+1)
-				a.Depart(now, &g.Ticket, Result(rng.IntN(4)/2))
+				a.Depart(now, &g.Ticket, WorkResult(rng.IntN(4)/2))
 			case len(queued) > 0:
 				i := rng.IntN(len(queued))
 				if _, ok := a.Leave(now, &queued[i].Ticket); ok {
@@ -233,7 +233,7 @@ func TestInvariants(t *testing.T) {
 		for c := First; c <= Hedge; c++ {
 			in += s.Admitted(c)
 		}
-		for r := range Reason(reasons) {
+		for r := range RefusalReason(reasons) {
 			refused += s.Refused(r)
 		}
 		if s.Arrived(First)+s.Arrived(Retry)+s.Arrived(Hedge) != arrived || in+refused+uint64(s.Waiting) != arrived {
@@ -287,7 +287,7 @@ func FuzzNothingPanics(f *testing.F) {
 			case 0, 1:
 				a.Arrive(now, Request{Priority: Priority(op), Attempt: int(op >> 5), Hedge: op > 250, Deadline: time.Duration(step) * time.Duration(op&1)}, x)
 			case 2:
-				a.Depart(now, x, Result(op>>5))
+				a.Depart(now, x, WorkResult(op>>5))
 			case 3:
 				a.Leave(now, x)
 			}

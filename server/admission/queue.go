@@ -5,7 +5,7 @@ const ranks = priorities * 2
 
 // rank returns the rank of a waiting request. A higher rank is served sooner, and has to
 // make room later.
-func rank(p Priority, c Class) int {
+func rank(p Priority, c AttemptKind) int {
 	r := 2 * p.index()
 	if c == First {
 		r++

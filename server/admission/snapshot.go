@@ -29,11 +29,11 @@ type Event struct {
 	Kind     EventKind
 	At       time.Duration // in the driver's time
 	Priority Priority
-	Class    Class
+	Class    AttemptKind
 	Decision Decision      // of an Admission or a Refusal
 	Waited   time.Duration // in the queue
 	Took     time.Duration // of a Departure: since its admission
-	Result   Result        // of a Departure
+	Result   WorkResult    // of a Departure
 }
 
 func (t *Ticket) event(now time.Duration) Event {
@@ -79,16 +79,16 @@ func (c *Controller) Snapshot(now time.Duration) Snapshot {
 }
 
 // Arrived returns how many requests of a class came.
-func (s Snapshot) Arrived(c Class) uint64 { return at(s.counts.arrived[:], int(c)) }
+func (s Snapshot) Arrived(c AttemptKind) uint64 { return at(s.counts.arrived[:], int(c)) }
 
 // Admitted returns how many requests of a class were admitted.
-func (s Snapshot) Admitted(c Class) uint64 { return at(s.counts.admitted[:], int(c)) }
+func (s Snapshot) Admitted(c AttemptKind) uint64 { return at(s.counts.admitted[:], int(c)) }
 
 // Refused returns how many requests were refused for the given reason.
-func (s Snapshot) Refused(r Reason) uint64 { return at(s.counts.refused[:], int(r)) }
+func (s Snapshot) Refused(r RefusalReason) uint64 { return at(s.counts.refused[:], int(r)) }
 
 // Departed returns how many ended with the given result.
-func (s Snapshot) Departed(r Result) uint64 { return at(s.counts.departed[:], int(r)) }
+func (s Snapshot) Departed(r WorkResult) uint64 { return at(s.counts.departed[:], int(r)) }
 
 func at(totals []uint64, i int) uint64 {
 	if i < len(totals) {

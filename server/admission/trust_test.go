@@ -18,7 +18,7 @@ import (
 // they are refused.
 func TestTrust(t *testing.T) {
 	type seen struct {
-		class    admission.Class
+		class    admission.AttemptKind
 		priority admission.Priority
 	}
 	header := []string{"Lull-Criticality", "sheddable", "Lull-Attempt", "2", "Lull-Timeout", "10"}

@@ -69,7 +69,7 @@ func middle() uint64 { return 1 << 63 }
 // What it is of no use to send again, it does not.
 func TestLullsClientStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{})
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
 		interrupt(t, store, request("k"))
 		client, n := clientOf(t, newRig(t, store, idempotency.Config{}).m.Wrap(&counter{}), lull.Policy{})
 		for _, test := range []struct{ body, problem string }{{"100", "outcome-unknown"}, {"101", "key-reused"}} {

@@ -51,7 +51,7 @@ type Config struct {
 	Lease time.Duration
 
 	// Resume: when an owner's lease has ended and its outcome is unknown, the next
-	// request with its key is given to the handler, and [Attempt.Resumed] is set, so
+	// request with its key is given to the handler, and [KeyedRequest.Resumed] is set, so
 	// that it can find out what the first one did. Only for handlers that look at it.
 	// Otherwise such a request is answered with 409 and ProblemOutcomeUnknown, for as
 	// long as the key is remembered.

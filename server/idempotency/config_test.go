@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		if got := strings.Join(problem.Fields(err), " "); got != test.want {
 			t.Errorf("%+v: %v, want complaints of %q", test.c, err, test.want)
 		}
-		if _, err2 := New(&Memory{}, test.c); (err == nil || test.c.Transactional) && (err2 == nil) == test.c.Transactional || err != nil && err2 == nil {
+		if _, err2 := New(&MemoryStore{}, test.c); (err == nil || test.c.Transactional) && (err2 == nil) == test.c.Transactional || err != nil && err2 == nil {
 			t.Errorf("%+v: New: %v", test.c, err2)
 		}
 	}
@@ -51,17 +51,17 @@ func TestValidate(t *testing.T) {
 var _ map[Config]bool
 
 func TestMemoryConfig(t *testing.T) {
-	err := MemoryConfig{Entries: -1, Bytes: -1}.Validate()
+	err := MemoryStoreConfig{Entries: -1, Bytes: -1}.Validate()
 	if got := problem.Fields(err); len(got) != 2 || got[0] != "Entries" || got[1] != "Bytes" {
 		t.Errorf("%v", err)
 	}
-	if _, err := NewMemory(MemoryConfig{Entries: -1}); err == nil {
+	if _, err := NewMemoryStore(MemoryStoreConfig{Entries: -1}); err == nil {
 		t.Error("NewMemory takes a negative number of entries")
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
-	store, _ := NewMemory(MemoryConfig{})
+	store, _ := NewMemoryStore(MemoryStoreConfig{})
 	if _, err := New(nil, Config{}); err == nil {
 		t.Error("no store")
 	}

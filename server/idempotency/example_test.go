@@ -37,7 +37,7 @@ func show(w *httptest.ResponseRecorder) {
 }
 
 func Example() {
-	store, err := idempotency.NewMemory(idempotency.MemoryConfig{}) // one that outlives the process is better
+	store, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}) // one that outlives the process is better
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func Example() {
 }
 
 func ExampleNoEffect() {
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, _ := idempotency.New(store, idempotency.Config{})
 	bankIsUp := false
 	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +87,7 @@ func ExampleNoEffect() {
 }
 
 func ExampleCommitted() {
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, _ := idempotency.New(store, idempotency.Config{})
 	payments := 0
 	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,12 +110,12 @@ func ExampleCommitted() {
 
 // A handler that can find out what was done takes over from one that was interrupted.
 func ExampleAttempt() {
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, _ := idempotency.New(store, idempotency.Config{Resume: true})
 	paid := map[string]bool{} // by key: the bank's books
 	crash := true
 	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := idempotency.AttemptFrom(r.Context())
+		a := idempotency.KeyedRequestFrom(r.Context())
 		if a.Resumed && paid[a.Key] {
 			io.WriteString(w, "was paid already")
 			return
@@ -142,7 +142,7 @@ func ExampleAttempt() {
 
 func ExampleWithScope() {
 	type account struct{} // the key under which the authentication puts it into the context
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithScope(func(r *http.Request) (string, bool) {
 		id, ok := r.Context().Value(account{}).(string)
 		return id, ok
@@ -165,7 +165,7 @@ func ExampleWithScope() {
 }
 
 func ExampleWithPayload() {
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithPayload(func(r *http.Request, body []byte) []byte {
 		amount, _, _ := bytes.Cut(body, []byte(" sent at ")) // differs between attempts
 		return amount
@@ -184,7 +184,7 @@ func ExampleWithPayload() {
 }
 
 func ExampleWithObserver() {
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {
 		fmt.Println("event:", e.What, e.Status)
 	}))

@@ -32,7 +32,7 @@ func (x *exchange) event(e Event) {
 func (x *exchange) serve() {
 	m := x.m
 	began := time.Now()
-	answer, err := lull.Do(x.r.Context(), m.claims, func(ctx context.Context) (Answer, error) {
+	answer, err := lull.Do(x.r.Context(), m.claims, func(ctx context.Context) (ClaimResult, error) {
 		began = time.Now()
 		end := x.claimEnd(ctx, began)
 		if t, ok := ctx.Deadline(); !ok || end.Before(t) {
@@ -45,7 +45,7 @@ func (x *exchange) serve() {
 			err = fmt.Errorf("idempotency: the store answered a claim with state %d", answer.State)
 		}
 		if err != nil {
-			answer = Answer{}
+			answer = ClaimResult{}
 			if !errors.Is(err, ErrFull) && !classify(err).NeverSent {
 				x.until = end
 			}
@@ -151,7 +151,7 @@ func unclaim(ctx context.Context, s Store, c Claim) error {
 }
 
 // refuse answers a request that is not the first.
-func (x *exchange) refuse(answer Answer) {
+func (x *exchange) refuse(answer ClaimResult) {
 	m := x.m
 	if answer.State == Unknown {
 		m.mu.Lock()

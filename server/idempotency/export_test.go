@@ -3,10 +3,10 @@ package idempotency
 import "github.com/lullgo/lull"
 
 // Bytes returns the size of m's keys and records, as m counts it.
-func Bytes(m *Memory) int { return m.bytes }
+func Bytes(m *MemoryStore) int { return m.bytes }
 
 // Holders is of how many callers m counts what they hold.
-func Holders(m *Memory) int { return len(m.held) }
+func Holders(m *MemoryStore) int { return len(m.held) }
 
 // SetRand makes m draw the waits before it calls its store again from random.
 func SetRand(m *Middleware, random func() uint64) {

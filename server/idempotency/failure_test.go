@@ -62,26 +62,26 @@ func (f *faulty) call(ctx context.Context, method string, do func() error) error
 	return nil
 }
 
-func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.ClaimResult, err error) {
 	err = f.call(ctx, "Claim", func() (err error) {
 		a, err = f.Store.Claim(ctx, c)
 		return err
 	})
 	if err != nil {
-		a = idempotency.Answer{}
+		a = idempotency.ClaimResult{}
 	}
 	return a, err
 }
 
-func (f *faulty) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (f *faulty) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
 	return f.call(ctx, "Extend", func() error { return f.Store.Extend(ctx, key, token, lease, retention) })
 }
 
-func (f *faulty) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (f *faulty) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	return f.call(ctx, "Complete", func() error { return f.Store.Complete(ctx, key, token, record, retention) })
 }
 
-func (f *faulty) Release(ctx context.Context, key string, token idempotency.Token) error {
+func (f *faulty) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
 	return f.call(ctx, "Release", func() error { return f.Store.Release(ctx, key, token) })
 }
 
@@ -96,7 +96,7 @@ func TestStoreDown(t *testing.T) {
 		{}, {lost: true}, {lost: true, resume: true}, {lost: true, began: true}, {lost: true, resume: true, began: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			memory := newMemory(t, idempotency.MemoryConfig{})
+			memory := newMemory(t, idempotency.MemoryStoreConfig{})
 			if x.began {
 				interrupt(t, memory, request("k"))
 			}
@@ -104,7 +104,7 @@ func TestStoreDown(t *testing.T) {
 			store.fail(map[bool]map[string]fault{false: store.before, true: store.after}[x.lost], "Claim", down)
 			r := newRig(t, store, idempotency.Config{Resume: x.resume})
 			c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
-				fmt.Fprint(w, "resumed ", idempotency.AttemptFrom(r.Context()).Resumed)
+				fmt.Fprint(w, "resumed ", idempotency.KeyedRequestFrom(r.Context()).Resumed)
 			}}
 			got := send(t, r.m.Wrap(c), request("k"))
 			got.is(t, 503, "store-unavailable")
@@ -130,7 +130,7 @@ func TestStoreDown(t *testing.T) {
 func TestNothingDoneIsNotUnknown(t *testing.T) {
 	for _, method := range []string{"Claim", "Release"} {
 		synctest.Test(t, func(t *testing.T) {
-			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 			r := newRig(t, store, idempotency.Config{Lease: 2 * time.Second})
 			c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
 				if method == "Release" && n == 1 {
@@ -156,7 +156,7 @@ func TestNothingDoneIsNotUnknown(t *testing.T) {
 // any more: such a claim would take the key again, and nobody would work on it.
 func TestReleaseWaitsForLateClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := newMemory(t, idempotency.MemoryConfig{})
+		memory := newMemory(t, idempotency.MemoryStoreConfig{})
 		store := &belated{Store: memory}
 		r := newRig(t, store, idempotency.Config{})
 		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func TestReleaseWaitsForLateClaims(t *testing.T) {
 // A request whose first claim was lost, and whose second one was refused, has no handler either.
 func TestLostClaimOfARequestThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := newMemory(t, idempotency.MemoryConfig{})
+		memory := newMemory(t, idempotency.MemoryStoreConfig{})
 		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
 			if n == 1 {
 				time.Sleep(500 * time.Millisecond)
@@ -198,7 +198,7 @@ type belated struct {
 	once sync.Once
 }
 
-func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.ClaimResult, err error) {
 	b.once.Do(func() {
 		end, _ := ctx.Deadline()
 		time.AfterFunc(time.Until(end)-1, func() { b.Store.Claim(context.WithoutCancel(ctx), c) })
@@ -213,7 +213,7 @@ func (b *belated) Claim(ctx context.Context, c idempotency.Claim) (a idempotency
 // However often the answer to a claim is lost, it is taken back.
 func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := newMemory(t, idempotency.MemoryConfig{})
+		memory := newMemory(t, idempotency.MemoryStoreConfig{})
 		store := newFaulty(memory)
 		r := newRig(t, store, idempotency.Config{})
 		c := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "paid") })
@@ -233,7 +233,7 @@ func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 // out, and how it ended.
 func TestShortRecordsAlwaysFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
+		store := newMemory(t, idempotency.MemoryStoreConfig{Bytes: len(idempotency.StoreKey("", "k"))})
 		const receipt = "a receipt that is longer than the shortest records"
 		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
@@ -250,7 +250,7 @@ func TestShortRecordsAlwaysFit(t *testing.T) {
 // While the store has been down for some time, nobody waits for it.
 func TestStoreDownForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		store.fail(store.before, "Claim", down)
 		c := &counter{}
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
@@ -280,7 +280,7 @@ func TestStoreDownForLong(t *testing.T) {
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		store.fail(store.before, "Claim", hangs)
 		store.fail(store.before, "Release", hangs)
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
@@ -304,7 +304,7 @@ func TestStoreHangsWhenAllIsDone(t *testing.T) {
 		want   time.Duration
 	}{{lull.Policy{}, time.Second}, {unbounded, 10 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 			store.fail(store.before, "Complete", hangs)
 			r := newRig(t, store, idempotency.Config{Store: c.policy, Lease: 10 * time.Second})
 			h := r.m.Wrap(&counter{})
@@ -322,7 +322,7 @@ func TestStoreHangsWhenAllIsDone(t *testing.T) {
 
 func TestFailOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		store.fail(store.before, "Claim", down)
 		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
 			b := make([]byte, 10)
@@ -339,7 +339,7 @@ func TestFailOpen(t *testing.T) {
 // A store that answers nonsense has not given the key to anybody.
 func TestStoreAnswersNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, state := range []idempotency.State{0, idempotency.Unknown + 1, 255} {
+		for _, state := range []idempotency.KeyState{0, idempotency.Unknown + 1, 255} {
 			c := &counter{}
 			h := newRig(t, nonsense{state: state}, idempotency.Config{}).m.Wrap(c)
 			send(t, h, request("k")).is(t, 503, "store-unavailable")
@@ -352,23 +352,23 @@ func TestStoreAnswersNonsense(t *testing.T) {
 // nonsense is a store that answers what it likes, whether it runs the handler of a transaction or not.
 type nonsense struct {
 	idempotency.Store
-	state  idempotency.State
+	state  idempotency.KeyState
 	record []byte
 	runs   bool
 }
 
-func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.Answer, error) {
-	return idempotency.Answer{State: n.state, Record: n.record}, nil
+func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.ClaimResult, error) {
+	return idempotency.ClaimResult{State: n.state, Record: n.record}, nil
 }
 
-func (n nonsense) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+func (n nonsense) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.ClaimResult, error) {
 	if n.runs {
 		run(ctx, false)
 	}
-	return idempotency.Answer{State: n.state}, nil
+	return idempotency.ClaimResult{State: n.state}, nil
 }
 
-func (n nonsense) Release(context.Context, string, idempotency.Token) error { return nil }
+func (n nonsense) Release(context.Context, string, idempotency.FencingToken) error { return nil }
 
 // A record that cannot be read is still the record of something that was done.
 func TestDamagedRecord(t *testing.T) {
@@ -390,7 +390,7 @@ func TestSaveIsTriedAgain(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			t.Run(fmt.Sprint(method, "/answers lost ", lost), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+					store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 					when := store.before
 					if lost {
 						when = store.after
@@ -444,7 +444,7 @@ func TestSaveIsTriedAgain(t *testing.T) {
 // The response cannot be stored at all: when the lease has ended, the key's outcome is unknown.
 func TestSaveIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		store.fail(store.before, "Complete", down)
 		r := newRig(t, store, idempotency.Config{})
 		c := &counter{}
@@ -469,7 +469,7 @@ func TestSaveIsLost(t *testing.T) {
 // A full store refuses new keys, at once, and forgets none.
 func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
+		store := newMemory(t, idempotency.MemoryStoreConfig{Entries: 2})
 		h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
 		send(t, h, request("a")).ran(t, 201, "receipt 1")
 		send(t, h, request("b")).ran(t, 201, "receipt 2")
@@ -488,7 +488,7 @@ func TestMemoryIsFull(t *testing.T) {
 // Resume need not wait for a process that is alive.
 func TestTheLeaseEndsWithAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panic("boom") }})
 		panics(t, h, request("k"))
 		given := store.called("Extend") // the outcome is given up by an Extend of zero

@@ -22,7 +22,7 @@ func account(r *http.Request) (string, bool) {
 }
 
 func guide(mux *http.ServeMux, authenticate func(http.Handler) http.Handler, payments http.Handler) error {
-	store, err := idempotency.NewMemory(idempotency.MemoryConfig{}) // or one of those below
+	store, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}) // or one of those below
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type rig struct {
 func newRig(t testing.TB, store idempotency.Store, c idempotency.Config, opts ...idempotency.Option) *rig {
 	t.Helper()
 	if store == nil {
-		store = newMemory(t, idempotency.MemoryConfig{})
+		store = newMemory(t, idempotency.MemoryStoreConfig{})
 	}
 	r := &rig{TB: t, store: store}
 	opts = append([]idempotency.Option{idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {

@@ -97,7 +97,7 @@ func cutOff(s idempotency.Store) *faulty {
 // that the outcome is unknown, and the late owner cannot overwrite what that made.
 func TestLateOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{})
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
 		cut := cutOff(store)
 		config := idempotency.Config{Resume: true}
 		var causes []error
@@ -113,7 +113,7 @@ func TestLateOwner(t *testing.T) {
 		fresh := newRig(t, store, config)
 		var resumed []bool
 		next := fresh.m.Wrap(&counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
-			resumed = append(resumed, idempotency.AttemptFrom(r.Context()).Resumed)
+			resumed = append(resumed, idempotency.KeyedRequestFrom(r.Context()).Resumed)
 			w.Write([]byte("successor"))
 		}})
 		time.Sleep(29 * time.Second)
@@ -135,7 +135,7 @@ func TestLateOwner(t *testing.T) {
 // If the store reports that another has taken over, the handler's context ends at once.
 func TestFencedOwnerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{})
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
 		cut := cutOff(store)
 		r := newRig(t, cut, idempotency.Config{})
 		var cause error
@@ -167,7 +167,7 @@ func TestFencedOwnerIsStopped(t *testing.T) {
 // lost.
 func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		cut := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 		h := newRig(t, cut, idempotency.Config{Resume: true}).m.Wrap(&counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(95 * time.Second)
 			cut.fail(cut.before, "Extend", hangs)
@@ -200,7 +200,7 @@ func TestWhenALeaseIsExtended(t *testing.T) {
 		"slow":    {func(context.Context) error { time.Sleep(4 * time.Second); return nil }, 39 * time.Second, 3}, // begun after 10 s, 20 and 30
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			store := newFaulty(newMemory(t, idempotency.MemoryStoreConfig{}))
 			store.fail(store.before, "Extend", x.meets)
 			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(x.works) }})
 			send(t, h, request("k"))
@@ -215,7 +215,7 @@ func TestWhenALeaseIsExtended(t *testing.T) {
 // completes as if nothing had been.
 func TestSlowOwnerCompletesAfterItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := cutOff(newMemory(t, idempotency.MemoryConfig{}))
+		cut := cutOff(newMemory(t, idempotency.MemoryStoreConfig{}))
 		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Minute)
 			if err := r.Context().Err(); err != nil {

@@ -31,7 +31,7 @@ func logged(t *testing.T) *bytes.Buffer {
 func TestRule21APanicIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := logged(t)
-		m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
+		m, err := idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func panicsHere(v any) { panic(v) }
 func TestRule21WhatTheDefaultLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := logged(t)
-		m, err := idempotency.New(newMemory(t, idempotency.MemoryConfig{}), idempotency.Config{})
+		m, err := idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func ExampleNewLog() {
 			return a
 		},
 	}))
-	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l)))
 	if err != nil {
 		log.Fatal(err)

@@ -13,16 +13,16 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// The defaults of the zero MemoryConfig.
+// The defaults of the zero MemoryStoreConfig.
 const (
 	DefaultMemoryEntries = 100_000
 	DefaultMemoryBytes   = 64 << 20
 )
 
-// A MemoryConfig bounds a Memory. No caller holds more of either than is left for the
+// A MemoryStoreConfig bounds a MemoryStore. No caller holds more of either than is left for the
 // others: one that takes all it can get has half, two have a third each, and a new
 // caller always finds room. Callers that share their keys ([SharedScope]) have no shares.
-type MemoryConfig struct {
+type MemoryStoreConfig struct {
 	// Entries is how many keys are remembered at a time. Zero: 100,000.
 	Entries int
 	// Bytes is how much their keys and records may take together. Zero: 64 MiB.
@@ -30,24 +30,24 @@ type MemoryConfig struct {
 }
 
 // Validate reports everything that is wrong with c at once.
-func (c MemoryConfig) Validate() error {
+func (c MemoryStoreConfig) Validate() error {
 	var l problem.List
 	l.Check(c.Entries >= 0, "Entries", c.Entries, "a positive number, or 0 for the default of 100000")
 	l.Check(c.Bytes >= 0, "Bytes", c.Bytes, "a positive number of bytes, or 0 for the default of 64 MiB")
 	return l.Err()
 }
 
-// ErrFull is the error of Memory for a new key when it has no room. Memory forgets nothing
+// ErrFull is the error of MemoryStore for a new key when it has no room. MemoryStore forgets nothing
 // early: a key that is forgotten early is a request that may be carried out twice.
 var ErrFull = errors.New("idempotency: the store is full: give it more room, or keep records for less long")
 
-// ErrShare is the error of Memory for a new key of a caller that holds as much as is left
+// ErrShare is the error of MemoryStore for a new key of a caller that holds as much as is left
 // for all others. It is an ErrFull too. The middleware answers with 429, ProblemTooManyKeys.
 var ErrShare = fmt.Errorf("%w (for this caller, who holds as much as is left for all others)", ErrFull)
 
-// Memory is a Store in the memory of one process: for tests, and for a service
+// MemoryStore is a Store in the memory of one process: for tests, and for a service
 // that is one process and whose effects end with it. A restart forgets all keys.
-type Memory struct {
+type MemoryStore struct {
 	maxEntries, maxBytes int
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ type entry struct {
 	key         string
 	caller      string
 	fingerprint Fingerprint
-	token       Token
+	token       FencingToken
 	completed   bool
 	resumed     bool
 	leaseEnd    time.Time
@@ -73,12 +73,12 @@ type entry struct {
 	index       int // in byEnd
 }
 
-// NewMemory returns an empty store, or the error of c.Validate.
-func NewMemory(c MemoryConfig) (*Memory, error) {
+// NewMemoryStore returns an empty store, or the error of c.Validate.
+func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Memory{
+	return &MemoryStore{
 		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
 		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
 		entries:    make(map[string]*entry),
@@ -86,50 +86,50 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	}, nil
 }
 
-var _ Store = (*Memory)(nil)
+var _ Store = (*MemoryStore)(nil)
 
 // Claim implements Store. The error is ErrFull, ErrShare, or that of a ctx that has ended.
-func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
+func (m *MemoryStore) Claim(ctx context.Context, c Claim) (ClaimResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil { // with the lock: what comes after ctx's end finds all that this has made
-		return Answer{}, err
+		return ClaimResult{}, err
 	}
 	now := m.sweep()
 	e := m.entries[c.Key]
 	if e == nil {
 		if len(m.entries) >= m.maxEntries || len(c.Key) > m.maxBytes-m.bytes {
-			return Answer{}, ErrFull
+			return ClaimResult{}, ErrFull
 		}
 		if !m.fits(c.Caller, 1, len(c.Key)) {
-			return Answer{}, ErrShare
+			return ClaimResult{}, ErrShare
 		}
 		e = &entry{key: c.Key, caller: c.Caller, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: addCapped(now, c.Lease), forgetAt: addCapped(now, c.Retention)}
 		m.entries[c.Key] = e
 		m.hold(e.caller, 1, len(c.Key))
 		heap.Push(&m.byEnd, e)
-		return Answer{State: Claimed}, nil
+		return ClaimResult{State: Claimed}, nil
 	}
 	switch left := e.leaseEnd.Sub(now); {
 	case e.fingerprint != c.Fingerprint:
-		return Answer{State: Mismatch}, nil
+		return ClaimResult{State: Mismatch}, nil
 	case e.completed:
-		return Answer{State: Replay, Record: append([]byte(nil), e.record...)}, nil
+		return ClaimResult{State: Replay, Record: append([]byte(nil), e.record...)}, nil
 	case e.token == c.Token:
 	case left > 0:
-		return Answer{State: InFlight, Remaining: left}, nil
+		return ClaimResult{State: InFlight, Remaining: left}, nil
 	case c.Resume:
 		e.token, e.resumed = c.Token, true
 	default:
-		return Answer{State: Unknown}, nil
+		return ClaimResult{State: Unknown}, nil
 	}
 	e.leaseEnd = addCapped(now, c.Lease)
 	m.keep(e, addCapped(now, c.Retention))
-	return Answer{State: Claimed, Resumed: e.resumed}, nil
+	return ClaimResult{State: Claimed, Resumed: e.resumed}, nil
 }
 
 // Extend implements Store.
-func (m *Memory) Extend(ctx context.Context, key string, token Token, lease, retention time.Duration) error {
+func (m *MemoryStore) Extend(ctx context.Context, key string, token FencingToken, lease, retention time.Duration) error {
 	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
 		if e.completed {
 			return ErrFenced
@@ -141,7 +141,7 @@ func (m *Memory) Extend(ctx context.Context, key string, token Token, lease, ret
 }
 
 // Complete implements Store.
-func (m *Memory) Complete(ctx context.Context, key string, token Token, record []byte, retention time.Duration) error {
+func (m *MemoryStore) Complete(ctx context.Context, key string, token FencingToken, record []byte, retention time.Duration) error {
 	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
 		if e.completed {
 			return nil
@@ -162,7 +162,7 @@ func (m *Memory) Complete(ctx context.Context, key string, token Token, record [
 const shortRecord = 16
 
 // Release implements Store.
-func (m *Memory) Release(ctx context.Context, key string, token Token) error {
+func (m *MemoryStore) Release(ctx context.Context, key string, token FencingToken) error {
 	return m.own(ctx, key, token, func(e *entry, _ time.Time) error {
 		if e.completed {
 			return ErrFenced
@@ -174,7 +174,7 @@ func (m *Memory) Release(ctx context.Context, key string, token Token) error {
 }
 
 // Len returns how many keys are remembered.
-func (m *Memory) Len() int {
+func (m *MemoryStore) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep()
@@ -182,7 +182,7 @@ func (m *Memory) Len() int {
 }
 
 // own calls f with the entry of key, if it is the token's.
-func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry, time.Time) error) error {
+func (m *MemoryStore) own(ctx context.Context, key string, token FencingToken, f func(*entry, time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry
 }
 
 // sweep deletes expired entries, and returns the time. The lock is held.
-func (m *Memory) sweep() time.Time {
+func (m *MemoryStore) sweep() time.Time {
 	now := time.Now()
 	for len(m.byEnd) > 0 && !now.Before(m.byEnd[0].forgetAt) {
 		m.forget(heap.Pop(&m.byEnd).(*entry))
@@ -206,7 +206,7 @@ func (m *Memory) sweep() time.Time {
 }
 
 // forget drops an entry that is out of byEnd already. With the lock.
-func (m *Memory) forget(e *entry) {
+func (m *MemoryStore) forget(e *entry) {
 	delete(m.entries, e.key)
 	m.hold(e.caller, -1, -len(e.key)-len(e.record))
 }
@@ -215,13 +215,13 @@ func (m *Memory) forget(e *entry) {
 // than what is left now. That is the dynamic threshold by which switches share a buffer
 // (Choudhury and Hahne, 1998): it needs to know neither how many callers there are nor
 // what they need, and costs the same for any number of them. With the lock.
-func (m *Memory) fits(caller string, entries, bytes int) bool {
+func (m *MemoryStore) fits(caller string, entries, bytes int) bool {
 	h := m.held[caller]
 	return (entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
 }
 
 // hold adds to the holding of a caller, or subtracts from it. The lock is held.
-func (m *Memory) hold(caller string, entries, bytes int) {
+func (m *MemoryStore) hold(caller string, entries, bytes int) {
 	m.bytes += bytes
 	if caller == "" {
 		return
@@ -234,7 +234,7 @@ func (m *Memory) hold(caller string, entries, bytes int) {
 	}
 }
 
-func (m *Memory) keep(e *entry, until time.Time) {
+func (m *MemoryStore) keep(e *entry, until time.Time) {
 	e.forgetAt = until
 	heap.Fix(&m.byEnd, e.index)
 }

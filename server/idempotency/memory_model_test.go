@@ -34,45 +34,45 @@ func (m *model) entry(key string) *modelEntry {
 	return e
 }
 
-func (m *model) claim(c idempotency.Claim) idempotency.Answer {
+func (m *model) claim(c idempotency.Claim) idempotency.ClaimResult {
 	e := m.entry(c.Key)
 	if e == nil {
 		m.entries[c.Key] = &modelEntry{claim: c, leaseEnd: m.now + c.Lease, forgets: m.now + c.Retention}
-		return idempotency.Answer{State: idempotency.Claimed}
+		return idempotency.ClaimResult{State: idempotency.Claimed}
 	}
 	if e.claim.Fingerprint != c.Fingerprint {
-		return idempotency.Answer{State: idempotency.Mismatch}
+		return idempotency.ClaimResult{State: idempotency.Mismatch}
 	}
 	if e.done {
-		return idempotency.Answer{State: idempotency.Replay, Record: []byte(e.record)}
+		return idempotency.ClaimResult{State: idempotency.Replay, Record: []byte(e.record)}
 	}
 	if e.claim.Token != c.Token {
 		if m.now < e.leaseEnd {
-			return idempotency.Answer{State: idempotency.InFlight, Remaining: e.leaseEnd - m.now}
+			return idempotency.ClaimResult{State: idempotency.InFlight, Remaining: e.leaseEnd - m.now}
 		}
 		if !c.Resume {
-			return idempotency.Answer{State: idempotency.Unknown}
+			return idempotency.ClaimResult{State: idempotency.Unknown}
 		}
 		e.resumed = true
 	}
 	e.claim.Token, e.leaseEnd, e.forgets = c.Token, m.now+c.Lease, m.now+c.Retention
-	return idempotency.Answer{State: idempotency.Claimed, Resumed: e.resumed}
+	return idempotency.ClaimResult{State: idempotency.Claimed, Resumed: e.resumed}
 }
 
-func (m *model) owned(key string, token idempotency.Token) *modelEntry {
+func (m *model) owned(key string, token idempotency.FencingToken) *modelEntry {
 	if e := m.entry(key); e != nil && e.claim.Token == token {
 		return e
 	}
 	return nil
 }
 
-// Random calls with few keys, owners and requests: Memory answers as the model does.
+// Random calls with few keys, owners and requests: MemoryStore answers as the model does.
 func TestMemoryAgainstModel(t *testing.T) { synctest.Test(t, memoryAgainstModel) }
 
 func memoryAgainstModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		store := newMemory(t, idempotency.MemoryConfig{})
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
 		ref := &model{entries: map[string]*modelEntry{}}
 		ctx := context.Background()
 		for step := range 500 {
@@ -80,7 +80,7 @@ func memoryAgainstModel(t *testing.T) {
 			time.Sleep(later)
 			ref.now += later
 			key := string(rune('a' + r.IntN(6)))
-			token := idempotency.Token{1: byte(1 + r.IntN(3))}
+			token := idempotency.FencingToken{1: byte(1 + r.IntN(3))}
 			lease, retention := time.Duration(r.IntN(6))*time.Second, time.Duration(5+r.IntN(20))*time.Second
 			e := ref.owned(key, token)
 			var got, want error

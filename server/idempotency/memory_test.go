@@ -7,9 +7,9 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-func newMemory(t testing.TB, c idempotency.MemoryConfig) *idempotency.Memory {
+func newMemory(t testing.TB, c idempotency.MemoryStoreConfig) *idempotency.MemoryStore {
 	t.Helper()
-	m, err := idempotency.NewMemory(c)
+	m, err := idempotency.NewMemoryStore(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,5 +17,5 @@ func newMemory(t testing.TB, c idempotency.MemoryConfig) *idempotency.Memory {
 }
 
 func TestMemoryIsAStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) idempotency.Store { return newMemory(t, idempotency.MemoryConfig{}) }, storetest.Options{Virtual: true})
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return newMemory(t, idempotency.MemoryStoreConfig{}) }, storetest.Options{Virtual: true})
 }

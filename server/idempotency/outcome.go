@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// An Attempt describes a request under a key to its handler.
+// A KeyedRequest describes a request under a key to its handler.
 // It may be used concurrently, until the handler returns.
-type Attempt struct {
+type KeyedRequest struct {
 	// Key is the caller's key, without quotes.
 	Key string
 	// Resumed: an earlier request with this key began, and its outcome was not recorded
@@ -17,7 +17,7 @@ type Attempt struct {
 	Resumed bool
 	// Token belongs to this request alone; its successor has another. Write it together
 	// with an effect to know later which request caused it.
-	Token Token
+	Token FencingToken
 
 	declared atomic.Uint32
 }
@@ -29,9 +29,9 @@ const (
 
 type attemptKey struct{}
 
-// AttemptFrom returns the attempt that ctx belongs to, or nil if no key protects it.
-func AttemptFrom(ctx context.Context) *Attempt {
-	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+// KeyedRequestFrom returns the attempt that ctx belongs to, or nil if no key protects it.
+func KeyedRequestFrom(ctx context.Context) *KeyedRequest {
+	a, _ := ctx.Value(attemptKey{}).(*KeyedRequest)
 	return a
 }
 
@@ -51,7 +51,7 @@ func NoEffect(ctx context.Context) { declare(ctx, declaredNoEffect) }
 func Committed(ctx context.Context) { declare(ctx, declaredCommitted) }
 
 func declare(ctx context.Context, what uint32) {
-	if a := AttemptFrom(ctx); a != nil {
+	if a := KeyedRequestFrom(ctx); a != nil {
 		a.declared.Or(what)
 	}
 }
@@ -79,7 +79,7 @@ func (v verdict) event() What {
 // judge applies the rules of c to a handler that returned, having written status and
 // header, or that did not return but panicked. In a transaction what is not recorded is
 // rolled back, so a failure has no effect, and leaves nothing unknown.
-func (a *Attempt) judge(returned bool, status int, header http.Header, c *Config) verdict {
+func (a *KeyedRequest) judge(returned bool, status int, header http.Header, c *Config) verdict {
 	declared := a.declared.Load()
 	switch {
 	case declared&declaredCommitted != 0:

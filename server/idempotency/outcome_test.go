@@ -48,7 +48,7 @@ func TestOutcomes(t *testing.T) {
 		for i, d := range declarations {
 			t.Run(fmt.Sprint(class, "/", status, "/", d.name), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := newMemory(t, idempotency.MemoryConfig{})
+					store := newMemory(t, idempotency.MemoryStoreConfig{})
 					if resumed {
 						interrupt(t, store, request("k"))
 					}
@@ -159,7 +159,7 @@ func TestDeclarationsWithoutKey(t *testing.T) {
 		h := newRig(t, nil, idempotency.Config{Optional: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			idempotency.NoEffect(r.Context())
 			idempotency.Committed(r.Context())
-			if idempotency.AttemptFrom(r.Context()) != nil {
+			if idempotency.KeyedRequestFrom(r.Context()) != nil {
 				t.Error("there is an attempt though there is no key")
 			}
 		}))
@@ -169,15 +169,15 @@ func TestDeclarationsWithoutKey(t *testing.T) {
 
 func TestAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{})
-		var got []*idempotency.Attempt
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
+		var got []*idempotency.KeyedRequest
 		h := newRig(t, store, idempotency.Config{Resume: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			got = append(got, idempotency.AttemptFrom(r.Context()))
+			got = append(got, idempotency.KeyedRequestFrom(r.Context()))
 		}))
 		send(t, h, request(`"a\"b"`)).ran(t, 200, "")
 		interrupt(t, store, request("c"))
 		send(t, h, request("c")).ran(t, 200, "")
-		if len(got) != 2 || got[0].Key != `a"b` || got[0].Resumed || got[1].Key != "c" || !got[1].Resumed || got[0].Token == got[1].Token || got[0].Token == (idempotency.Token{}) {
+		if len(got) != 2 || got[0].Key != `a"b` || got[0].Resumed || got[1].Key != "c" || !got[1].Resumed || got[0].Token == got[1].Token || got[0].Token == (idempotency.FencingToken{}) {
 			t.Errorf("attempts: %+v", got)
 		}
 	})

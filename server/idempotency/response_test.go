@@ -247,7 +247,7 @@ func TestHijackAfterHeader(t *testing.T) {
 // another server in the same instant, gets it.
 func TestStoredBeforeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryConfig{})
+		store := newMemory(t, idempotency.MemoryStoreConfig{})
 		other := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{})
 		w := &onHeader{ResponseRecorder: httptest.NewRecorder()}
 		w.do = func() { send(t, other, request("k")).replays(t, 201, "receipt 1") }

@@ -36,18 +36,18 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	p.pass()
 }
 
-func (x *exchange) attempt(resumed bool) *Attempt {
-	return &Attempt{Key: x.key, Resumed: resumed, Token: x.claim.Token}
+func (x *exchange) attempt(resumed bool) *KeyedRequest {
+	return &KeyedRequest{Key: x.key, Resumed: resumed, Token: x.claim.Token}
 }
 
 // request returns the handler's request.
-func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
+func (x *exchange) request(ctx context.Context, a *KeyedRequest) *http.Request {
 	return withBody(x.r.WithContext(context.WithValue(ctx, attemptKey{}, a)), x.body)
 }
 
 // settle stores the handler's outcome. It waits for one attempt; if that
 // fails, the rest is done in the background, and the client gets its response.
-func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any) {
+func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValue any) {
 	m := x.m
 	what := a.judge(returned, p.status, p.header, &m.config)
 	e := Event{What: what.event(), Status: p.status}

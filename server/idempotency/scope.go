@@ -9,7 +9,7 @@ import (
 // response of another by guessing or overhearing its key. A Scope returns an identity
 // that stays the same for all attempts of one request, and false for a caller that
 // it does not know; such a request is answered with 400, and observers get
-// RefusedNoCaller. A caller also has a share of the store's room ([Memory]): it must not
+// RefusedNoCaller. A caller also has a share of the store's room ([MemoryStore]): it must not
 // be possible to become many callers for nothing. An empty identity with true
 // means, explicitly, that all these callers share their keys.
 //

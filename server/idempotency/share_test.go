@@ -16,7 +16,7 @@ import (
 // One caller that takes all it can get is refused in its turn, but for its old keys, and all others go on.
 func TestOneCallerCannotFillTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, newMemory(t, idempotency.MemoryConfig{Entries: 10}), idempotency.Config{})
+		r := newRig(t, newMemory(t, idempotency.MemoryStoreConfig{Entries: 10}), idempotency.Config{})
 		h := r.m.Wrap(&counter{})
 		by := func(caller, key string) result {
 			req := request(key)
@@ -52,7 +52,7 @@ func sharesAgainstModel(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 30))
 		const maxEntries, maxBytes = 40, 4000
-		store := newMemory(t, idempotency.MemoryConfig{Entries: maxEntries, Bytes: maxBytes})
+		store := newMemory(t, idempotency.MemoryStoreConfig{Entries: maxEntries, Bytes: maxBytes})
 		ctx := context.Background()
 		var now time.Duration
 		entries := map[string]*kept{}
@@ -74,7 +74,7 @@ func sharesAgainstModel(t *testing.T) {
 			now += later
 			caller := []string{"", "a", "a", "a", "a", "b", "b", "c"}[r.IntN(8)]
 			key := fmt.Sprintf("%s:%d", caller, step)
-			c := idempotency.Claim{Key: key, Caller: caller, Token: idempotency.Token{1}, Lease: time.Second, Retention: time.Duration(1+r.IntN(60)) * time.Second}
+			c := idempotency.Claim{Key: key, Caller: caller, Token: idempotency.FencingToken{1}, Lease: time.Second, Retention: time.Duration(1+r.IntN(60)) * time.Second}
 			have, all := holds(caller)
 			_, err := store.Claim(ctx, c)
 			full := all.entries >= maxEntries || len(key) > maxBytes-all.bytes

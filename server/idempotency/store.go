@@ -85,7 +85,7 @@ type Store interface {
 	//
 	// Mismatch comes before all that follows it: a key reused for something else is
 	// the caller's mistake whether or not the first request is still running.
-	Claim(ctx context.Context, c Claim) (Answer, error)
+	Claim(ctx context.Context, c Claim) (ClaimResult, error)
 
 	// Extend gives the owner a lease until now+lease and has the entry forgotten at
 	// now+retention. It is allowed after the lease has ended, as long as nobody has
@@ -96,7 +96,7 @@ type Store interface {
 	// may still complete it.
 	//
 	// ErrFenced if there is no entry, or it is completed, or has another token.
-	Extend(ctx context.Context, key string, token Token, lease, retention time.Duration) error
+	Extend(ctx context.Context, key string, token FencingToken, lease, retention time.Duration) error
 
 	// Complete stores the record in the owner's entry and has it forgotten at
 	// now+retention. It is allowed after the lease has ended, as long as nobody has
@@ -105,13 +105,13 @@ type Store interface {
 	// An entry that was completed by the same token stays as it is, and the answer is
 	// nil. ErrFenced if there is no entry, or it has another token. ErrTooLarge if
 	// the store cannot keep a record of this length; the entry stays owned.
-	Complete(ctx context.Context, key string, token Token, record []byte, retention time.Duration) error
+	Complete(ctx context.Context, key string, token FencingToken, record []byte, retention time.Duration) error
 
 	// Release deletes the owner's entry: the key is as though it had never been used.
 	// It is allowed after the lease has ended, as long as nobody has taken over.
 	//
 	// ErrFenced if there is no entry, or it is completed, or has another token.
-	Release(ctx context.Context, key string, token Token) error
+	Release(ctx context.Context, key string, token FencingToken) error
 }
 
 // A Transactor is a Store that can run the handler inside a transaction in which
@@ -149,7 +149,7 @@ type Transactor interface {
 	// meanwhile. A store whose claim is not visible before the commit cannot know the
 	// fingerprint of a request that is still running: it answers InFlight, and Remaining
 	// may be zero. It must not wait for the other transaction to end.
-	Transact(ctx context.Context, c Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (Answer, error)
+	Transact(ctx context.Context, c Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (ClaimResult, error)
 }
 
 // MaxStoreKey is the length, in bytes, of the longest key a Store is given.
@@ -158,9 +158,9 @@ const MaxStoreKey = scopeLen + 1 + maxKeyLimit
 // A Fingerprint is the SHA-256 of what a request asks for.
 type Fingerprint [32]byte
 
-// A Token is an owner: 128 random bits. The zero Token owns nothing and is never
+// A FencingToken is an owner: 128 random bits. The zero FencingToken owns nothing and is never
 // passed to a Store.
-type Token [16]byte
+type FencingToken [16]byte
 
 // A Claim is the middleware's request to a Store for a key.
 type Claim struct {
@@ -169,27 +169,27 @@ type Claim struct {
 	// keys. A Store may use it to give each a part of its room, and for nothing else.
 	Caller      string
 	Fingerprint Fingerprint
-	Token       Token         // the owner, if it is claimed
+	Token       FencingToken  // the owner, if it is claimed
 	Lease       time.Duration // how long it is owned unless extended; positive
 	Retention   time.Duration // when it is forgotten; not less than Lease
 	Resume      bool          // take over from an owner whose lease has ended
 	Commit      time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
 }
 
-// An Answer is a Store's answer to a Claim. The zero Answer is none.
-type Answer struct {
-	State     State
+// A ClaimResult is a Store's answer to a Claim. The zero ClaimResult is none.
+type ClaimResult struct {
+	State     KeyState
 	Resumed   bool          // Claimed: a former owner did not record its outcome
 	Remaining time.Duration // InFlight: what is left of the owner's lease, more than zero
 	Record    []byte        // Replay: as it was given to Complete; the caller's from now on
 }
 
-// A State is the state of a key in a Store.
-type State uint8
+// A KeyState is the state of a key in a Store.
+type KeyState uint8
 
 const (
 	// Claimed: the caller owns the key and shall run the handler.
-	Claimed State = iota + 1
+	Claimed KeyState = iota + 1
 	// InFlight: another owner is at work.
 	InFlight
 	// Replay: it is done, and here is the record.
@@ -204,7 +204,7 @@ const (
 var stateNames = [...]string{"none", "claimed", "in-flight", "replay", "mismatch", "unknown"}
 
 // String is "claimed", "in-flight", "replay", "mismatch" or "unknown".
-func (s State) String() string {
+func (s KeyState) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
 	}

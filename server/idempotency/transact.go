@@ -14,7 +14,7 @@ import (
 func (x *exchange) transact(t Transactor) {
 	m := x.m
 	p := newResponse(x.w, m.config.MaxResponse)
-	var a *Attempt
+	var a *KeyedRequest
 	ran, kept, returned := false, false, false
 	defer func() {
 		if returned {
@@ -25,7 +25,7 @@ func (x *exchange) transact(t Transactor) {
 			panic(v)
 		}
 	}()
-	answer, err := x.claimed(func(ctx context.Context, claimed func()) (Answer, error) {
+	answer, err := x.claimed(func(ctx context.Context, claimed func()) (ClaimResult, error) {
 		answer, err := t.Transact(ctx, x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
 			ran = true
 			claimed()
@@ -68,7 +68,7 @@ func (x *exchange) transact(t Transactor) {
 // claimed calls transact under the policy for the store, until it has returned an answer, or has
 // called claimed: from then on it is not called again, and none of its time counts. Its context
 // bounds the claim. The goroutine is the caller's: the policy's call runs as a coroutine.
-func (x *exchange) claimed(transact func(ctx context.Context, claimed func()) (Answer, error)) (answer Answer, err error) {
+func (x *exchange) claimed(transact func(ctx context.Context, claimed func()) (ClaimResult, error)) (answer ClaimResult, err error) {
 	begun := false
 	next, stop := iter.Pull(func(attempt func(context.Context) bool) {
 		_, failed := lull.Do(x.r.Context(), x.m.claims, func(ctx context.Context) (struct{}, error) {

@@ -16,9 +16,9 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-// ledger is a Memory with something to be written in transactions: lines.
+// ledger is a MemoryStore with something to be written in transactions: lines.
 type ledger struct {
-	*idempotency.Memory
+	*idempotency.MemoryStore
 	lines  []string
 	commit error // of every commit, if not nil: nothing is written
 	lost   error // of every commit, after it was made
@@ -37,10 +37,10 @@ func write(ctx context.Context, line string) {
 	tx.lines = append(tx.lines, line)
 }
 
-func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.ClaimResult, error) {
 	if l.claims.Add(1) <= int64(l.hangs) {
 		<-ctx.Done()
-		return idempotency.Answer{}, ctx.Err()
+		return idempotency.ClaimResult{}, ctx.Err()
 	}
 	a, err := l.Claim(ctx, c)
 	if err != nil || a.State != idempotency.Claimed {
@@ -70,10 +70,10 @@ func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(con
 	}
 	if l.commit != nil {
 		rollback()
-		return idempotency.Answer{}, l.commit
+		return idempotency.ClaimResult{}, l.commit
 	}
 	if err := l.Complete(always, c.Key, c.Token, record, c.Retention); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	l.lines = append(l.lines, tx.lines...)
 	return a, l.lost
@@ -81,7 +81,7 @@ func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(con
 
 func TestLedgerIsATransactor(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
-		return &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+		return &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{})}
 	}, storetest.Options{Virtual: true})
 }
 
@@ -109,7 +109,7 @@ func TestTransactional(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+				l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{})}
 				r := newRig(t, l, idempotency.Config{Transactional: true, Strict: test.strict})
 				c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
 					write(r.Context(), "paid")
@@ -158,7 +158,7 @@ func TestTransactional(t *testing.T) {
 func TestCommitFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lost := range []bool{false, true} {
-			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{})}
 			down := errors.New("connection lost")
 			if lost {
 				l.lost = down
@@ -197,7 +197,7 @@ func TestCommitFails(t *testing.T) {
 // not take it for the end.
 func TestCommitFailsAfterFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), commit: errors.New("connection lost")}
+		l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{}), commit: errors.New("connection lost")}
 		rig := newRig(t, l, idempotency.Config{Transactional: true})
 		h := rig.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			write(r.Context(), "paid")
@@ -239,7 +239,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 		{patient, 2, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), hangs: test.hangs}
+			l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{}), hangs: test.hangs}
 			config := idempotency.Config{Transactional: true, Store: test.policy}
 			r := newRig(t, l, config)
 			policy := config.WithDefaults().Store
@@ -298,7 +298,7 @@ func TestTransactionsThatAnswerNonsense(t *testing.T) {
 
 func TestTransactionsRefuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+		l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{})}
 		r := newRig(t, l, idempotency.Config{Transactional: true})
 		h := r.m.Wrap(&counter{})
 		first := begin(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })), request("k"))

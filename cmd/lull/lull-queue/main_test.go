@@ -30,7 +30,7 @@ func lullQueue(ctx context.Context, args ...string) (code int, stdout, stderr st
 
 // A memoryBroker has two queues in memory: "dead" and "orders".
 type memoryBroker struct {
-	dead, orders *queue.Memory
+	dead, orders *queue.MemoryBroker
 	unsendable   string                  // a body that orders never takes
 	sent         func(n int) (stop bool) // after the nth was sent: is its answer lost?
 	cut          error                   // why the dead letters cannot be read to the end. Nil: they can
@@ -42,21 +42,21 @@ func (m *memoryBroker) Letters(_ context.Context, name string) (queue.DeadLetter
 		return nil, brokers.ErrNoQueue
 	}
 	if m.cut != nil {
-		return queue.Scan(&cutOff{Memory: m.dead, err: m.cut}, queue.ScanConfig{})
+		return queue.Scan(&cutOff{MemoryBroker: m.dead, err: m.cut}, queue.ScanConfig{})
 	}
 	return queue.Scan(m.dead, queue.ScanConfig{})
 }
 
 // cutOff is a queue whose first answer is its last.
 type cutOff struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	err error
 	n   int
 }
 
 func (c *cutOff) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	if c.n++; c.n == 1 {
-		return c.Memory.Receive(ctx, w)
+		return c.MemoryBroker.Receive(ctx, w)
 	}
 	time.Sleep(2500 * time.Millisecond)
 	return nil, c.err
@@ -99,9 +99,9 @@ func withLetters(t *testing.T, n int, f func(t *testing.T, m *memoryBroker)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryBroker{}
-		for _, q := range []**queue.Memory{&m.dead, &m.orders} {
+		for _, q := range []**queue.MemoryBroker{&m.dead, &m.orders} {
 			var err error
-			if *q, err = queue.NewMemory(queue.MemoryConfig{}); err != nil {
+			if *q, err = queue.NewMemoryBroker(queue.MemoryBrokerConfig{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,7 +39,7 @@ func redrive(env cli.Env, f command.Redrive) error {
 	}
 	began := time.Now()
 	bar := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
-	p, err := queue.Redrive(env.Context, letters, to, c, func(s queue.Step) {
+	p, err := queue.Redrive(env.Context, letters, to, c, func(s queue.LetterResult) {
 		if s.Err != nil {
 			bar.End()
 			fmt.Fprintf(env.Stderr, "lull: %s stays a dead letter: %v\n", term.Printable(s.Letter.OriginalID), s.Err)

@@ -78,25 +78,25 @@ var errBusy = errors.New("a transaction is at work on the key, and will decide")
 
 // Claim implements idempotency.Store, in one statement. The first with a deadline takes two, to learn
 // the server's clock. While a transaction is at work on the key, Remaining is zero.
-func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
 	for range rounds {
 		if err := ctx.Err(); err != nil {
-			return idempotency.Answer{}, err
+			return idempotency.ClaimResult{}, err
 		}
 		a, err := s.claim(ctx, s.db, s.sql.claim, &c)
 		switch {
 		case err == nil && a.State == again, transient(err):
 		case err != nil:
-			return idempotency.Answer{}, s.explain(ctx, "Claim", err)
+			return idempotency.ClaimResult{}, s.explain(ctx, "Claim", err)
 		default:
 			return a, nil
 		}
 	}
-	return idempotency.Answer{}, s.explain(ctx, "Claim", errContended)
+	return idempotency.ClaimResult{}, s.explain(ctx, "Claim", errContended)
 }
 
-func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (idempotency.Answer, error) {
-	var a idempotency.Answer
+func (s *Store) claim(ctx context.Context, q querier, query string, c *idempotency.Claim) (idempotency.ClaimResult, error) {
+	var a idempotency.ClaimResult
 	var state, remaining, now int64
 	var deadline any
 	if end, ok := s.clock.Deadline(ctx); ok {
@@ -106,10 +106,10 @@ func (s *Store) claim(ctx context.Context, q querier, query string, c *idempoten
 		[]any{c.Key, c.Fingerprint[:], c.Token[:], micros(c.Lease), micros(c.Retention), c.Resume, s.lock(c.Key), deadline},
 		[]any{&state, &a.Resumed, &remaining, &a.Record, &now})
 	if err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	s.clock.Read(now)
-	a.State, a.Remaining = idempotency.State(state), time.Duration(remaining)*time.Microsecond
+	a.State, a.Remaining = idempotency.KeyState(state), time.Duration(remaining)*time.Microsecond
 	return a, nil
 }
 
@@ -123,12 +123,12 @@ func micros(d time.Duration) int64 {
 }
 
 // Extend implements idempotency.Store.
-func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
 	return s.own(ctx, "Extend", s.sql.extend, key, token, micros(lease), micros(retention))
 }
 
 // Complete implements idempotency.Store. A record of more than 256 MiB is too large.
-func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (s *Store) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	if err := tooLarge(record); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func notNull(record []byte) []byte {
 }
 
 // Release implements idempotency.Store.
-func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
+func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
 	err := s.own(ctx, "Release", s.sql.release, key, token)
 	if errors.Is(err, idempotency.ErrFenced) {
 		// A claim may have been committed after the statement's snapshot, and before it had the lock.
@@ -161,7 +161,7 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Token
 }
 
 // own runs one of the owner's statements.
-func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.Token, more ...any) error {
+func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.FencingToken, more ...any) error {
 	args := append([]any{key, token[:], s.lock(key)}, more...)
 	err := errContended
 	for range rounds {

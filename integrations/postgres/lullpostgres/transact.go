@@ -23,7 +23,7 @@ var errVanished = errors.New("the entry that this transaction has made is gone")
 // The result of run is committed even if ctx has ended by then, if that takes no longer than c.Commit
 // (zero: five seconds). If run has ended the transaction itself, or a statement has failed in it, and
 // the record must be kept nevertheless, Transact returns an error.
-func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.Answer, error) {
+func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.ClaimResult, error) {
 	tx, a, err := s.begin(ctx, &c)
 	if err != nil || tx == nil {
 		return a, err
@@ -37,7 +37,7 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	record, keep := run(tx.with(ctx), a.Resumed)
 	until := time.Now().Add(left())
@@ -46,10 +46,10 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 		return a, nil
 	}
 	if err := tooLarge(record); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	if err := tx.checkNotRolledBack(); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	end, cancel := context.WithDeadline(always, until)
 	defer cancel()
@@ -62,21 +62,21 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 		err = errVanished
 	}
 	if err != nil {
-		return idempotency.Answer{}, s.explain(end, "Transact", err)
+		return idempotency.ClaimResult{}, s.explain(end, "Transact", err)
 	}
 	committed = true
 	return a, nil
 }
 
 // begin returns a transaction that has claimed c, or no transaction and the answer to c.
-func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, idempotency.Answer, error) {
+func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, idempotency.ClaimResult, error) {
 	for range rounds {
 		if err := ctx.Err(); err != nil {
-			return nil, idempotency.Answer{}, err
+			return nil, idempotency.ClaimResult{}, err
 		}
 		tx, err := s.db.begin(ctx, s.config.Isolation)
 		if err != nil {
-			return nil, idempotency.Answer{}, s.explain(ctx, "Transact", err)
+			return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", err)
 		}
 		a, err := s.claim(ctx, tx, s.sql.claimAlone, c)
 		if err == nil && a.State == idempotency.Claimed {
@@ -87,12 +87,12 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 		case err == nil && a.State == again, transient(err):
 			// A new transaction, not only a new statement: its snapshot may be fixed.
 		case err != nil:
-			return nil, idempotency.Answer{}, s.explain(ctx, "Transact", err)
+			return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", err)
 		default:
 			return nil, a, nil
 		}
 	}
-	return nil, idempotency.Answer{}, s.explain(ctx, "Transact", errContended)
+	return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", errContended)
 }
 
 // undo rolls back. If that fails, the connection is closed, and the server rolls back.

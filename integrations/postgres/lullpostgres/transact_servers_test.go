@@ -52,7 +52,7 @@ func count(t *testing.T, s *Store, table string) (n int64) {
 	return n
 }
 
-func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State) idempotency.Answer {
+func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.KeyState) idempotency.ClaimResult {
 	t.Helper()
 	a, err := s.Claim(bg, c)
 	if err != nil || a.State != want {

@@ -46,7 +46,7 @@ func (*empty) Error() string   { return "empty" }
 
 func TestResultCodes(t *testing.T) {
 	const transient, permanent, nothing = engine.KindTransient, engine.KindPermanent, engine.KindUnclassified
-	for code, want := range map[int]engine.Kind{
+	for code, want := range map[int]engine.VerdictKind{
 		5: transient, 6: transient, 517: transient, 261: transient, // busy and locked, extended
 		15: transient, 17: transient,
 		19: permanent, 2067: permanent, // constraint

@@ -123,7 +123,7 @@ func simulated(t *testing.T, s sim.Scenario, p lull.Policy) (sent map[int64]time
 
 // mortal is a connection to a broker that ends with its process.
 type mortal struct {
-	*queue.Memory
+	*queue.MemoryBroker
 	process context.Context
 }
 
@@ -131,30 +131,30 @@ func (m *mortal) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.process, cancel)()
-	return m.Memory.Receive(ctx, w)
+	return m.MemoryBroker.Receive(ctx, w)
 }
 
 func (m *mortal) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
 	if m.process.Err() != nil {
 		return time.Time{}, queue.ErrLost
 	}
-	return m.Memory.Extend(ctx, d, lease)
+	return m.MemoryBroker.Extend(ctx, d, lease)
 }
 
 func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if m.process.Err() != nil {
 		return queue.ErrLost
 	}
-	return m.Memory.Settle(ctx, d, s)
+	return m.MemoryBroker.Settle(ctx, d, s)
 }
 
 var errDown = errors.New("the service is down")
 
-// real plays the script with queue.Consumer and queue.Memory, in a bubble of virtual time.
+// real plays the script with queue.Consumer and queue.MemoryBroker, in a bubble of virtual time.
 func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Duration) map[int64]end { //clock: it is called in a bubble
 	t.Helper()
 	topic, service := &s.Topics[0], &s.Services[0]
-	memory, err := queue.NewMemory(queue.MemoryConfig{CountDefers: topic.Broker.CountDefers, FixedLeases: topic.Broker.FixedLeases, MaxDelay: topic.Broker.MaxDelay})
+	memory, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{CountDefers: topic.Broker.CountDefers, FixedLeases: topic.Broker.FixedLeases, MaxDelay: topic.Broker.MaxDelay})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Durat
 			t.Error(err)
 			return
 		}
-		broker := &mortal{Memory: memory, process: process}
+		broker := &mortal{MemoryBroker: memory, process: process}
 		observe := func(_ context.Context, e queue.Event) {
 			if e.Kind != queue.EventSettled || e.Outcome != queue.Ack && e.Outcome != queue.DeadLetter {
 				return

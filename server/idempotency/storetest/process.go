@@ -52,7 +52,7 @@ type steps struct {
 	at func(point)
 }
 
-func (s steps) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+func (s steps) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
 	s.at(beforeClaim)
 	a, err := s.Store.Claim(ctx, c)
 	if err == nil && a.State == idempotency.Claimed {
@@ -61,14 +61,14 @@ func (s steps) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answ
 	return a, err
 }
 
-func (s steps) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (s steps) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	s.at(afterHandler)
 	err := s.Store.Complete(ctx, key, token, record, retention)
 	s.at(afterComplete)
 	return err
 }
 
-func (s steps) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+func (s steps) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.ClaimResult, error) {
 	s.at(beforeClaim)
 	a, err := s.Store.(idempotency.Transactor).Transact(ctx, c, func(ctx context.Context, resumed bool) ([]byte, bool) {
 		s.at(afterClaim)
@@ -112,7 +112,7 @@ func serveChild(t *testing.T, o Outliving, c childConfig) {
 		}
 		kill(beforeEffect)
 		outcome := "ran"
-		a := idempotency.AttemptFrom(r.Context())
+		a := idempotency.KeyedRequestFrom(r.Context())
 		if a.Resumed {
 			outcome = "resumed"
 		}

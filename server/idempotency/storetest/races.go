@@ -92,7 +92,7 @@ func (t *tester) concurrent() {
 		t.Errorf("8 claims by one token: %v answers by state, want all claimed", got)
 	}
 	// The whole way, all at once: one runs, and all others see what it made.
-	t.onlyOneRuns(n, func(mine idempotency.Claim, ran func()) (idempotency.Answer, error) {
+	t.onlyOneRuns(n, func(mine idempotency.Claim, ran func()) (idempotency.ClaimResult, error) {
 		a, err := t.s.Claim(t.ctx, mine)
 		if err == nil && a.State == idempotency.Claimed {
 			ran()
@@ -103,7 +103,7 @@ func (t *tester) concurrent() {
 }
 
 // onlyOneRuns has n owners of one key try, until it is theirs or there is a record.
-func (t *tester) onlyOneRuns(n int, try func(mine idempotency.Claim, ran func()) (idempotency.Answer, error)) {
+func (t *tester) onlyOneRuns(n int, try func(mine idempotency.Claim, ran func()) (idempotency.ClaimResult, error)) {
 	t.Helper()
 	all := request()
 	var runs atomic.Int64

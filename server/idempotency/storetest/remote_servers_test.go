@@ -18,7 +18,7 @@ import (
 // A backend is a Memory in the process of the test, and a book into which transactions write lines. With
 // a Session for each connection, called by net/rpc, it is the simplest store that outlives the servers.
 type backend struct {
-	*idempotency.Memory
+	*idempotency.MemoryStore
 	mu   sync.Mutex
 	book map[string]int // how often each line was written
 }
@@ -43,13 +43,13 @@ type Call struct {
 	Claim            idempotency.Claim
 	Deadline         time.Time // by the clock that both processes have; zero: none
 	Key, Line        string
-	Token            idempotency.Token
+	Token            idempotency.FencingToken
 	Lease, Retention time.Duration
 	Record           []byte
 }
 
 type Reply struct {
-	Answer idempotency.Answer
+	Answer idempotency.ClaimResult
 	Fault  int // of faults
 	Lines  int
 }
@@ -150,9 +150,9 @@ func (s *Session) close() {
 // remote is the client of a Session.
 type remote struct{ c *rpc.Client }
 
-func (s remote) call(ctx context.Context, c Call) (idempotency.Answer, error) {
+func (s remote) call(ctx context.Context, c Call) (idempotency.ClaimResult, error) {
 	if err := ctx.Err(); err != nil {
-		return idempotency.Answer{}, err
+		return idempotency.ClaimResult{}, err
 	}
 	c.Deadline, _ = ctx.Deadline()
 	r := new(Reply)
@@ -160,29 +160,29 @@ func (s remote) call(ctx context.Context, c Call) (idempotency.Answer, error) {
 	select {
 	case <-call.Done:
 	case <-ctx.Done():
-		return idempotency.Answer{}, ctx.Err()
+		return idempotency.ClaimResult{}, ctx.Err()
 	}
 	if call.Error != nil {
-		return idempotency.Answer{}, call.Error
+		return idempotency.ClaimResult{}, call.Error
 	}
 	return r.Answer, faults[r.Fault]
 }
 
 func (s remote) own(ctx context.Context, c Call) error { _, err := s.call(ctx, c); return err }
 
-func (s remote) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+func (s remote) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
 	return s.call(ctx, Call{Method: "Claim", Claim: c})
 }
 
-func (s remote) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (s remote) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
 	return s.own(ctx, Call{Method: "Extend", Key: key, Token: token, Lease: lease, Retention: retention})
 }
 
-func (s remote) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+func (s remote) Complete(ctx context.Context, key string, token idempotency.FencingToken, record []byte, retention time.Duration) error {
 	return s.own(ctx, Call{Method: "Complete", Key: key, Token: token, Record: record, Retention: retention})
 }
 
-func (s remote) Release(ctx context.Context, key string, token idempotency.Token) error {
+func (s remote) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
 	return s.own(ctx, Call{Method: "Release", Key: key, Token: token})
 }
 
@@ -191,7 +191,7 @@ type transactor struct{ remote }
 
 type txKey struct{}
 
-func (s transactor) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+func (s transactor) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.ClaimResult, error) {
 	a, err := s.call(ctx, Call{Method: "Begin", Key: c.Key, Claim: c})
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
@@ -212,7 +212,7 @@ func (s transactor) Transact(ctx context.Context, c idempotency.Claim, run func(
 
 // startServer returns the address of an empty store.
 func startServer(t *testing.T) string {
-	m, err := idempotency.NewMemory(idempotency.MemoryConfig{})
+	m, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func startServer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	b := &backend{Memory: m, book: map[string]int{}}
+	b := &backend{MemoryStore: m, book: map[string]int{}}
 	go func() {
 		for {
 			conn, err := l.Accept()

@@ -120,7 +120,7 @@ func lasting(c idempotency.Claim, lease, retention time.Duration) idempotency.Cl
 	return c
 }
 
-func (t *tester) wants(c idempotency.Claim, want idempotency.State) idempotency.Answer {
+func (t *tester) wants(c idempotency.Claim, want idempotency.KeyState) idempotency.ClaimResult {
 	t.Helper()
 	a, err := t.s.Claim(t.ctx, c)
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *tester) wants(c idempotency.Claim, want idempotency.State) idempotency.
 }
 
 // check holds an answer to what belongs to its state.
-func (t *tester) check(a idempotency.Answer, want idempotency.State) {
+func (t *tester) check(a idempotency.ClaimResult, want idempotency.KeyState) {
 	t.Helper()
 	if a.State != want {
 		t.Fatalf("Claim answers %v, want %v", a.State, want)

@@ -14,7 +14,7 @@ func (t *tester) transactions() {
 	if !ok {
 		return
 	}
-	transact := func(c idempotency.Claim, want idempotency.State, run func(resumed bool) ([]byte, bool)) {
+	transact := func(c idempotency.Claim, want idempotency.KeyState, run func(resumed bool) ([]byte, bool)) {
 		t.Helper()
 		ran := 0
 		a, err := s.Transact(t.ctx, c, func(_ context.Context, resumed bool) ([]byte, bool) {
@@ -106,7 +106,7 @@ func (t *tester) transactions() {
 	time.Sleep(past)
 	transact(other(h), idempotency.Claimed, func(resumed bool) ([]byte, bool) { return nil, !resumed })
 
-	t.onlyOneRuns(min(t.o.Concurrent, 50), func(mine idempotency.Claim, ran func()) (idempotency.Answer, error) {
+	t.onlyOneRuns(min(t.o.Concurrent, 50), func(mine idempotency.Claim, ran func()) (idempotency.ClaimResult, error) {
 		return s.Transact(t.ctx, mine, func(context.Context, bool) ([]byte, bool) {
 			ran()
 			time.Sleep(10 * time.Millisecond)

@@ -19,7 +19,7 @@ func init() { Kinds["amqp"], Kinds["amqps"] = openAMQP, openAMQP }
 // rabbit is RabbitMQ, or a server with the same protocol.
 type rabbit struct {
 	client  *lullamqp.Client
-	reading lullamqp.Reading
+	reading lullamqp.LettersConfig
 }
 
 // openAMQP connects. ?management=URL is the address of the management plugin's HTTP API,

@@ -53,7 +53,7 @@ func done(status int) http.HandlerFunc {
 
 // Lull returns the same behind lull's handlers: two requests at a time, keys, deadlines.
 func Lull() (http.Handler, error) {
-	store, err := idempotency.NewMemory(idempotency.MemoryConfig{})
+	store, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package backoff
 
 import "time"
 
-// Prepared is a Schedule whose first waits are worked out beforehand. Delay,
+// Plan is a Schedule whose first waits are worked out beforehand. Delay,
 // Ceiling and all else give what the Schedule gives; the first few retries are
 // a table lookup and a draw, about 5 ns. It is not changed by use, and is shared
 // by any number of goroutines.
-type Prepared struct {
+type Plan struct {
 	Schedule
 	first [8]step // by retry, from 1
 	known int     // how many of them hold
@@ -16,8 +16,8 @@ type Prepared struct {
 type step struct{ lo, hi, ceiling time.Duration }
 
 // Prepare works out the first waits of s.
-func (s Schedule) Prepare() *Prepared {
-	p := &Prepared{Schedule: s}
+func (s Schedule) Prepare() *Plan {
+	p := &Plan{Schedule: s}
 	if s.Kind == Ethernet || s.Jitter == Decorrelated {
 		return p // drawn in slots, or from the wait before
 	}
@@ -33,7 +33,7 @@ func (s Schedule) Prepare() *Prepared {
 }
 
 // Delay is as Schedule.Delay.
-func (p *Prepared) Delay(retry int, prev time.Duration, rnd func() uint64) time.Duration {
+func (p *Plan) Delay(retry int, prev time.Duration, rnd func() uint64) time.Duration {
 	if i := max(retry, 1) - 1; i < p.known {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd)
 	}
@@ -41,7 +41,7 @@ func (p *Prepared) Delay(retry int, prev time.Duration, rnd func() uint64) time.
 }
 
 // Draw is Delay and Ceiling at once.
-func (p *Prepared) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, ceiling time.Duration) {
+func (p *Plan) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, ceiling time.Duration) {
 	if i := max(retry, 1) - 1; i < p.known {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd), p.first[i].ceiling
 	}
@@ -49,7 +49,7 @@ func (p *Prepared) Draw(retry int, prev time.Duration, rnd func() uint64) (wait,
 }
 
 // Ceiling is as Schedule.Ceiling.
-func (p *Prepared) Ceiling(retry int) time.Duration {
+func (p *Plan) Ceiling(retry int) time.Duration {
 	if i := max(retry, 1) - 1; i < p.known {
 		return p.first[i].ceiling
 	}

@@ -2,7 +2,7 @@ package engine
 
 import "sync"
 
-// Probes counts, for each message, the attempts of this process that a breaker let through
+// ProbeCounter counts, for each message, the attempts of this process that a breaker let through
 // while it was not closed, and that failed. K names a message.
 //
 // Such an attempt shows something of the dependency, not of the message, and in a long outage
@@ -10,8 +10,8 @@ import "sync"
 // attempt ([Call.Handled]). But a message may itself be what makes the dependency fail: after
 // as many probes as the policy allows attempts they count, in each process.
 //
-// The zero Probes has counted nothing. It may be used concurrently.
-type Probes[K comparable] struct {
+// The zero ProbeCounter has counted nothing. It may be used concurrently.
+type ProbeCounter[K comparable] struct {
 	mu sync.Mutex
 	of map[K]int
 }
@@ -21,7 +21,7 @@ const mostProbed = 10_000
 
 // Free reports whether another probe with the message is no attempt, and counts it then.
 // Most is the number of attempts that the policy allows.
-func (p *Probes[K]) Free(message K, most int) bool {
+func (p *ProbeCounter[K]) Free(message K, most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, known := p.of[message]
@@ -36,7 +36,7 @@ func (p *Probes[K]) Free(message K, most int) bool {
 }
 
 // Forget forgets all messages. It is for when the circuit has closed: something was handled.
-func (p *Probes[K]) Forget() {
+func (p *ProbeCounter[K]) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.of)
