@@ -26,20 +26,20 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
-	if no := r.open(&spec, now); no != engine.Success {
+	if no := r.startCall(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
-	defer r.unwind()
+	defer r.endAfterPanic()
 	if !r.call.FirstAttempt(now) {
-		return r.queued(&op, now)
+		return r.startLater(&op, now)
 	}
-	v := r.try(&op, now)
-	if v.Kind != KindSuccess || d.wiring.timing || !r.call.MaySucceed() {
-		return r.retry(&op, v)
+	v := r.makeAttempt(&op, now)
+	if v.Kind != KindSuccess || d.wiring.timing || !r.call.CanUseSucceed() {
+		return r.continueAfter(&op, v)
 	}
 	// A first attempt that succeeded: the path that has to be short. The clock is read
-	// again once in a millisecond at most (noteStep).
-	due := r.call.Due()
+	// again once in a millisecond at most (recordStep).
+	due := r.call.NeedsEndTime()
 	at := now
 	if due {
 		at = d.Now()
@@ -104,7 +104,7 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 
 // open starts the call, with the caller's deadline if that is the nearer. It returns why the
 // call may not start, or Success.
-func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
+func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
 	}
@@ -118,7 +118,7 @@ func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
 
 // unwind is deferred: if the call has not ended, attempt panicked or ended its
 // goroutine.
-func (r *run) unwind() {
+func (r *run) endAfterPanic() {
 	if r.call.Over() {
 		return
 	}
@@ -141,7 +141,7 @@ func (r *run) panicked(now time.Duration) {
 }
 
 // retry continues the call after an attempt that ended with v, to the end of the call.
-func (r *run) retry(op *operation, v Verdict) engine.Result {
+func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
 		r.call.NestedIn(inbound.From(r.ctx).Attempt())
@@ -168,31 +168,31 @@ func (r *run) retry(op *operation, v Verdict) engine.Result {
 			r.observeWait(op, event.RetryStarted, now, step, now-slept, v)
 			now = r.d.Now()
 		}
-		if step, now = r.begin(now); step.Done {
+		if step, now = r.beginAttempt(now); step.Done {
 			return r.ended(op, now, step, v)
 		}
 		r.times.attemptBegan(now)
-		v = r.try(op, now)
+		v = r.makeAttempt(op, now)
 	}
 }
 
 // queued is a call for whose first attempt there was no room at once, or may be none.
-func (r *run) queued(op *operation, now time.Duration) engine.Result {
-	step, now := r.begin(now)
+func (r *run) startLater(op *operation, now time.Duration) engine.Result {
+	step, now := r.beginAttempt(now)
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
 	}
-	return r.retry(op, r.try(op, now))
+	return r.continueAfter(op, r.makeAttempt(op, now))
 }
 
 // begin begins the next attempt, waiting for the throttle and standing in line for
 // room if need be, and returns the time at which it began.
-func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
+func (r *run) beginAttempt(now time.Duration) (engine.Step, time.Duration) {
 	for {
 		step := r.call.Attempt(now, r.d.wiring.rand)
 		switch {
 		case step.Full:
-			return r.queue(now)
+			return r.waitForRoom(now)
 		case step.Done || step.Wait <= 0:
 			return step, now
 		}
@@ -205,17 +205,17 @@ func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
 
 // try runs the attempt that began at now, in a context of its own if it needs
 // one, which ends when it returns or panics.
-func (r *run) try(op *operation, now time.Duration) Verdict {
+func (r *run) makeAttempt(op *operation, now time.Duration) Verdict {
 	in := r.attemptContext(now)
 	if in == nil {
-		return r.judged(r.ctx, op.attempt(r.ctx))
+		return r.verdictFor(r.ctx, op.attempt(r.ctx))
 	}
 	defer in.End()
-	return r.judged(in, op.attempt(in))
+	return r.verdictFor(in, op.attempt(in))
 }
 
 // judged returns the verdict on the attempt with that context, given the operation's own.
-func (r *run) judged(ctx context.Context, v Verdict) Verdict {
+func (r *run) verdictFor(ctx context.Context, v Verdict) Verdict {
 	if v.Kind == KindSuccess {
 		return v
 	}
@@ -233,18 +233,18 @@ func endedBy(err error) Reason {
 // attemptContext is the context for the attempt that begins at now, or nil if the
 // caller's own will do: its deadline is no later, and the attempt is the first.
 func (r *run) attemptContext(now time.Duration) *attempt.Context {
-	until := r.until(now)
+	until := r.attemptEnd(now)
 	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
 		return nil
 	}
 	in := new(attempt.Context)
-	r.bound(in, until)
+	r.initContext(in, until)
 	return in
 }
 
 // until is when the attempt that begins at now times out, if that is before the
 // caller's own deadline; else never.
-func (r *run) until(now time.Duration) time.Duration {
+func (r *run) attemptEnd(now time.Duration) time.Duration {
 	d := r.call.Timeout(now)
 	if d == engine.Never || r.callerDeadline != 0 && d >= r.callerDeadline-now {
 		return engine.Never
@@ -253,7 +253,7 @@ func (r *run) until(now time.Duration) time.Duration {
 }
 
 // bound fills in the context of the attempt that has just begun.
-func (r *run) bound(in *attempt.Context, until time.Duration) {
+func (r *run) initContext(in *attempt.Context, until time.Duration) {
 	ctx := r.ctx
 	if r.call.Probe() {
 		ctx = attempt.Probe{Context: ctx, Accepted: r.call.Acceptor()}
@@ -284,14 +284,14 @@ func (r *run) sleepFrom(granted, wait time.Duration) error {
 func (r *run) sleep(t time.Duration) error {
 	if t > 0 {
 		select {
-		case <-r.after(t):
+		case <-r.startTimer(t):
 		case <-r.ctx.Done():
 		}
 	}
 	return r.ctx.Err()
 }
 
-func (r *run) after(t time.Duration) <-chan time.Time {
+func (r *run) startTimer(t time.Duration) <-chan time.Time {
 	if r.timer == nil {
 		r.timer = time.NewTimer(t)
 	} else {
@@ -301,7 +301,7 @@ func (r *run) after(t time.Duration) <-chan time.Time {
 }
 
 // queue stands in line for room under the concurrency limit.
-func (r *run) queue(now time.Duration) (engine.Step, time.Duration) {
+func (r *run) waitForRoom(now time.Duration) (engine.Step, time.Duration) {
 	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
@@ -309,7 +309,7 @@ func (r *run) queue(now time.Duration) (engine.Step, time.Duration) {
 	if !step.Full {
 		return step, now
 	}
-	patience := r.after(max(step.Wait, 0))
+	patience := r.startTimer(max(step.Wait, 0))
 	select {
 	case <-turn:
 		step = c.Admitted(r.d.Now(), random)
@@ -356,7 +356,7 @@ func (r *run) elapsed(now time.Duration) time.Duration {
 }
 
 // of is the number of attempts that the call may make.
-func (r *run) of() int {
+func (r *run) maxAttempts() int {
 	if s := r.call.State(); s != nil {
 		return s.Plan().Attempts()
 	}
@@ -365,7 +365,7 @@ func (r *run) of() int {
 
 // event returns an event with the fields that all events of this call have.
 func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
+	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
@@ -406,7 +406,7 @@ func (r *run) observeSuccess(v Verdict) {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	r.d.wiring.observer.Observe(ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	r.d.wiring.observer.Observe(ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait reports a wait that begins or has ended to the observers.

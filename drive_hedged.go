@@ -30,17 +30,17 @@ func (d *Dependency) DriveHedged(ctx context.Context, spec engine.Spec, op drive
 // race is one call on the real clock whose attempts may run side by side.
 type race struct {
 	run
-	hedged   engine.HedgedCall // run.call
-	op       driver.Hedgeable
-	racer    engine.HedgedAttempt // the first attempt
-	in       attempt.Context
-	beside   []*rival // the attempts after the first, by slot-1
-	alarm    alarm    // guarded by those of the dependency
-	deferred bool     // the breaker learns of the end from LearnBreaker
+	hedged       engine.HedgedCall // run.call
+	op           driver.Hedgeable
+	firstAttempt engine.HedgedAttempt // the first attempt
+	firstContext attempt.Context
+	rivals       []*rival // the attempts after the first, by slot-1
+	alarm        alarm    // guarded by those of the dependency
+	deferred     bool     // the breaker learns of the end from LearnBreaker
 
 	mu         sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
-	inLine     bool          // alarm may be set, for the first time that hedgeDue is called
-	again      *time.Timer   // for other times
+	alarmSet   bool          // alarm may be set, for the first time that hedgeDue is called
+	laterTimer *time.Timer   // for other times
 	due        time.Duration // when hedgeDue is to be called; never if it is not
 	over       time.Duration // when the call was
 	wake       chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
@@ -51,16 +51,16 @@ type race struct {
 
 	// Observers are called outside of the lock, by one goroutine at a time, so that they
 	// receive events in order.
-	pending        []note
+	pending        []pendingEvent
 	breakerPending bool          // the breaker, whose listeners they are, is yet to learn of the end
 	delivering     bool          // a goroutine is at it
 	delivered      chan struct{} // closed when it no longer is, if the caller waits for that
-	settled        bool          // the call is over, and all but its end was reported
+	allDelivered   bool          // the call is over, and all but its end was reported
 }
 
-// note is an event to be reported to observers. It gets the error of the attempt in the
+// pendingEvent is an event to be reported to observers. It gets the error of the attempt in the
 // slot, if that is not negative.
-type note struct {
+type pendingEvent struct {
 	event Event
 	slot  int
 }
@@ -75,7 +75,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	now := d.Now()
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
-	if no := r.open(&spec, now); no != engine.Success {
+	if no := r.startCall(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
 	mine, ending := 0, false // the attempt on this goroutine; the end is being reported
@@ -84,7 +84,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 			r.unwind(mine)
 		}
 	}()
-	step, now := r.begin(now)
+	step, now := r.beginAttempt(now)
 	if step.Done {
 		ending = true
 		return r.ended(nil, now, step, Verdict{})
@@ -92,21 +92,21 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	if r.deferred = d.wiring.observer != nil; r.deferred {
 		r.call.DeferBreaker()
 	}
-	r.context(&r.in, now)
+	r.initAttemptContext(&r.firstContext, now)
 	r.call.NestedIn(inbound.From(ctx).Attempt())
-	if wait := r.hedged.First(now, &r.racer); wait != engine.Never {
-		r.due, r.inLine = saturating.Add(now, wait), true
+	if wait := r.hedged.First(now, &r.firstAttempt); wait != engine.Never {
+		r.due, r.alarmSet = saturating.Add(now, wait), true
 		d.clockState().alarms.add(r, now, r.due)
 	}
 	over := false
 	for mine >= 0 {
-		mine, over = r.compete(mine, false)
+		mine, over = r.runAttempt(mine, false)
 	}
 	if !over {
 		r.wait()
 	}
-	if !r.settled {
-		r.settle()
+	if !r.allDelivered {
+		r.deliverAll()
 	}
 	ending = true
 	if r.panicValue != nil {
@@ -121,33 +121,33 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 func (r *race) lastErr() error { return r.op.Err(r.slot) }
 
 // entry is the attempt in the slot.
-func (r *race) entry(slot int) (*engine.HedgedAttempt, *attempt.Context) {
+func (r *race) attemptIn(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	if slot == 0 {
-		return &r.racer, &r.in
+		return &r.firstAttempt, &r.firstContext
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.beside[slot-1]
+	b := r.rivals[slot-1]
 	return &b.HedgedAttempt, &b.in
 }
 
 // compete makes the attempt in the slot. It returns which is to be made on the same
 // goroutine when it has returned, -1 if none, and whether the call is over. Spawned: it is not
 // the caller's goroutine.
-func (r *race) compete(slot int, spawned bool) (next int, over bool) {
-	racer, in := r.entry(slot)
-	return r.returned(racer, slot, r.attempt(in, slot), spawned)
+func (r *race) runAttempt(slot int, spawned bool) (next int, over bool) {
+	racer, in := r.attemptIn(slot)
+	return r.attemptReturned(racer, slot, r.attempt(in, slot), spawned)
 }
 
 // attempt makes an attempt in a context that ends with it.
 func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 	defer in.End()
-	return r.judged(in, r.op.Attempt(in, slot))
+	return r.verdictFor(in, r.op.Attempt(in, slot))
 }
 
 // returned continues after an attempt that has returned, as compete does.
-func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
-	next, over, discard := r.decided(racer, slot, v)
+func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
+	next, over, discard := r.applyDecision(racer, slot, v)
 	whole := false
 	defer func() {
 		if !whole { // an observer or Discard panicked
@@ -167,7 +167,7 @@ func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, spawne
 
 // decided carries out the engine's decision after the attempt in the slot has returned: as
 // returned, and whether what it came to is to be discarded.
-func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next int, over, discard bool) {
+func (r *race) applyDecision(racer *engine.HedgedAttempt, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
 	random := r.d.wiring.rand
 	r.mu.Lock()
@@ -181,12 +181,12 @@ func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next i
 	step := r.hedged.Ended(now, racer, v, random)
 	r.times.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
 	if step.Done {
-		r.decide(now, step)
+		r.endCall(now, step)
 		return -1, true, false
 	}
 	next = -1
 	if step.Wait > 0 {
-		r.ring(now, step.Wait)
+		r.scheduleHedge(now, step.Wait)
 		r.noteFailed(now, slot, v)
 	} else if next, step = r.another(now); !step.Done {
 		r.noteFailed(now, slot, v)
@@ -202,48 +202,48 @@ func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	b := new(rival)
 	step = r.hedged.Hedge(now, &b.HedgedAttempt, r.d.wiring.rand)
 	if step.Done {
-		r.decide(now, step)
+		r.endCall(now, step)
 		return -1, step
 	}
-	r.ring(now, step.Wait)
+	r.scheduleHedge(now, step.Wait)
 	if step.Full {
 		return -1, step
 	}
 	r.times.attemptBegan(now)
-	r.beside = append(r.beside, b)
-	r.context(&b.in, now)
+	r.rivals = append(r.rivals, b)
+	r.initAttemptContext(&b.in, now)
 	b.in.Hedge = r.hedged.InFlight() > 1
-	return len(r.beside), step
+	return len(r.rivals), step
 }
 
 // context makes in the context of the attempt that began at now. Each has one of
 // its own, by which it is cancelled when it has lost.
-func (r *race) context(in *attempt.Context, now time.Duration) {
-	r.bound(in, r.until(now))
+func (r *race) initAttemptContext(in *attempt.Context, now time.Duration) {
+	r.initContext(in, r.attemptEnd(now))
 }
 
 // ring has hedgeDue called when the engine is to be asked for another attempt beside
 // those in flight. The lock is held.
-func (r *race) ring(now, wait time.Duration) {
+func (r *race) scheduleHedge(now, wait time.Duration) {
 	switch r.due = engine.Never; {
 	case wait == engine.Never:
 		r.cancelAlarm()
 		return
-	case r.again == nil:
-		r.again = time.AfterFunc(wait, r.hedgeDue)
+	case r.laterTimer == nil:
+		r.laterTimer = time.AfterFunc(wait, r.hedgeDue)
 	default:
-		r.again.Reset(wait)
+		r.laterTimer.Reset(wait)
 	}
 	r.due = saturating.Add(now, wait)
 }
 
 func (r *race) cancelAlarm() {
-	if r.inLine {
-		r.inLine = false
+	if r.alarmSet {
+		r.alarmSet = false
 		r.d.clockState().alarms.remove(r)
 	}
-	if r.again != nil {
-		r.again.Stop()
+	if r.laterTimer != nil {
+		r.laterTimer.Stop()
 	}
 }
 
@@ -253,7 +253,7 @@ func (r *race) hedgeDue() {
 	slot := -1
 	defer func() {
 		if p := recover(); p != nil || slot >= 0 {
-			r.broke(slot, p)
+			r.endBroken(slot, p)
 		}
 	}()
 	next := r.hedge()
@@ -267,7 +267,7 @@ func (r *race) hedgeDue() {
 		return
 	}
 	for reported, slot = true, next; slot >= 0; {
-		slot, _ = r.compete(slot, true)
+		slot, _ = r.runAttempt(slot, true)
 	}
 }
 
@@ -288,10 +288,10 @@ func (r *race) hedge() (slot int) {
 
 // broke ends the attempt in the slot, on a goroutine that is not the caller's,
 // because it panicked with p, or ended its goroutine if that is nil.
-func (r *race) broke(slot int, p any) {
+func (r *race) endBroken(slot int, p any) {
 	if p == nil {
-		racer, _ := r.entry(slot)
-		r.returned(racer, slot, r.judged(r.ctx, Verdict{}), true)
+		racer, _ := r.attemptIn(slot)
+		r.attemptReturned(racer, slot, r.verdictFor(r.ctx, Verdict{}), true)
 		return
 	}
 	if !r.abandon(r.d.Now(), slot, p) {
@@ -305,23 +305,23 @@ func (r *race) broke(slot int, p any) {
 func (r *race) unwind(slot int) {
 	now := r.d.Now()
 	if slot >= 0 && !r.abandon(now, slot, nil) {
-		racer, _ := r.entry(slot) // it had lost
+		racer, _ := r.attemptIn(slot) // it had lost
 		r.times.attemptEnded(slot+1, racer.Began(), now, true)
 	}
-	r.settle()
+	r.deliverAll()
 	r.panicked(now)
 }
 
 // abandon ends the call because the attempt in the slot will not return, and reports
 // whether the caller learns of it: by panicking with panicValue, if that is not nil.
 func (r *race) abandon(now time.Duration, slot int, panicValue any) bool {
-	racer, _ := r.entry(slot)
+	racer, _ := r.attemptIn(slot)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	began := racer.Live()
 	r.hedged.AttemptPanicked(now, racer)
 	if r.call.Over() {
-		if panicValue == nil || r.settled {
+		if panicValue == nil || r.allDelivered {
 			return false
 		}
 		r.keepPanic(panicValue)
@@ -344,7 +344,7 @@ func (r *race) keepPanic(panicValue any) {
 	if !r.call.Over() {
 		now := r.d.Now()
 		r.call.Abandon(now)
-		r.decide(now, doneFor(engine.Panicked))
+		r.endCall(now, doneFor(engine.Panicked))
 	}
 }
 
@@ -354,7 +354,7 @@ func (r *race) giveBack(slot int) {
 	if slot < 0 {
 		return
 	}
-	racer, _ := r.entry(slot)
+	racer, _ := r.attemptIn(slot)
 	now := r.d.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -363,15 +363,15 @@ func (r *race) giveBack(slot int) {
 
 // decide ends the call: attempts that still run have lost, and are cancelled. The
 // lock is held.
-func (r *race) decide(now time.Duration, step engine.Step) {
+func (r *race) endCall(now time.Duration, step engine.Step) {
 	r.over, r.step = now, step
 	r.breakerPending = r.deferred
-	r.settled = !r.breakerPending && !r.delivering && len(r.pending) == 0
+	r.allDelivered = !r.breakerPending && !r.delivering && len(r.pending) == 0
 	r.cancelAlarm()
 	if r.slot != 0 {
-		r.in.Cancel()
+		r.firstContext.Cancel()
 	}
-	for i, b := range r.beside {
+	for i, b := range r.rivals {
 		if r.slot != i+1 {
 			b.in.Cancel()
 		}
@@ -404,7 +404,7 @@ func (r *race) wait() {
 	slot := r.slot
 	r.slot = -1 // everyone is cancelled
 	now := r.d.Now()
-	r.decide(now, r.call.Stop(now, endedBy(r.ctx.Err()), r.d.wiring.rand))
+	r.endCall(now, r.call.Stop(now, endedBy(r.ctx.Err()), r.d.wiring.rand))
 	r.slot = slot
 }
 
@@ -414,7 +414,7 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.wiring.observer != nil {
 		e := r.event(nil, event.AttemptFailed, now, v)
 		e.Attempt, e.EndedAttempt, e.AttemptTook = slot+1, r.times.ended, r.times.took
-		r.pending = append(r.pending, note{e, slot})
+		r.pending = append(r.pending, pendingEvent{e, slot})
 	}
 	r.times.reported()
 }
@@ -432,16 +432,16 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	if step.Exhausted {
 		x := e
 		x.Kind, x.Reason = event.BudgetExhausted, engine.BudgetExhausted
-		r.pending = append(r.pending, note{x, -1})
+		r.pending = append(r.pending, pendingEvent{x, -1})
 	}
-	r.pending = append(r.pending, note{e, -1})
+	r.pending = append(r.pending, pendingEvent{e, -1})
 }
 
 // deliver reports the pending events to the observers, outside of the lock, unless another
 // goroutine is doing that. It returns whether all observers returned. On a spawned goroutine a
 // panic is kept for the caller, which raises it again. On the caller's it is raised here.
 func (r *race) deliver(spawned bool) bool {
-	if r.d.wiring.observer == nil || !r.takeTurn() {
+	if r.d.wiring.observer == nil || !r.startDelivering() {
 		return true
 	}
 	whole := false
@@ -471,7 +471,7 @@ func (r *race) deliver(spawned bool) bool {
 
 // takeTurn reports whether events are pending and no goroutine delivers them. Then the caller
 // must deliver them.
-func (r *race) takeTurn() bool {
+func (r *race) startDelivering() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.delivering || len(r.pending) == 0 && !r.breakerPending {
@@ -509,7 +509,7 @@ func (r *race) deliverNext() bool {
 // settle is the caller's last step in a call that is over: it delivers all events but the
 // call's end. If another goroutine is delivering, its observers are waited for, as the caller's own are: a
 // panic in one needs the caller.
-func (r *race) settle() {
+func (r *race) deliverAll() {
 	for {
 		r.deliver(false)
 		r.mu.Lock()
@@ -522,7 +522,7 @@ func (r *race) settle() {
 			<-delivered
 			continue
 		}
-		if r.settled = len(r.pending) == 0 && !r.breakerPending; r.settled {
+		if r.allDelivered = len(r.pending) == 0 && !r.breakerPending; r.allDelivered {
 			r.mu.Unlock()
 			return
 		}

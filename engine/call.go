@@ -87,7 +87,7 @@ type Call struct {
 	receipt        budget.Receipt // of the last retry
 	token          breaker.Ticket
 	pass           pass
-	looks          uint8 // that are left, of a retry that may be in a line: its waits, and one
+	queueChecks    uint8 // that are left, of a retry that may be in a line: its waits, and one
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
 	hinted         bool  // an attempt is under way, or waited for, at the time that the server asked for
@@ -109,37 +109,37 @@ type evidence uint8
 
 const (
 	noAttempt      evidence = iota // none has ended
-	resultOnly                     // it succeeded or failed, and nothing else is known
+	resultAlone                    // it succeeded or failed, and nothing else is known
 	refusedByReply                 // a permanent failure that was an answer of the dependency itself
 	rateLimited                    // it is well, and asked for fewer requests
-	cutShort                       // it timed out, as attempts do that are given so little time
-	nothing                        // the caller's side has failed
+	givenTooLittle                 // it timed out, as attempts do that are given so little time
+	noEvidence                     // the caller's side has failed
 )
 
 // evidenceOf returns the evidence of an attempt that began at that time and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
 	case v.CallerSide():
-		return nothing
+		return noEvidence
 	case v.Kind == KindRateLimited:
 		return rateLimited
 	case v.answers():
 		return refusedByReply
-	case v.Kind == KindTransient && v.Code == CodeTimeout && c.tooShort(began):
-		return cutShort
+	case v.Kind == KindTransient && v.Code == CodeTimeout && c.judgeTooShort(began):
+		return givenTooLittle
 	}
-	return resultOnly
+	return resultAlone
 }
 
 // tooShort notes that the attempt that began then timed out, and reports whether it was
 // given less time than attempts usually take that succeed. (The policy's own timeout is
 // not the caller's choice, and is never too short.)
-func (c *Call) tooShort(began time.Duration) bool {
+func (c *Call) judgeTooShort(began time.Duration) bool {
 	given, patient := c.given(began)
 	if patient || c.s.Plan().empty {
 		return false
 	}
-	m := c.s.remember()
+	m := c.s.memory()
 	p := m.patience.Load()
 	if p == nil {
 		m.patience.CompareAndSwap(nil, new(patience))
@@ -158,8 +158,8 @@ func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
 
 // show notes what an attempt shows. One that was given too little time, or failed on the
 // caller's side, takes nothing away from what others of the call have shown.
-func (c *Call) show(e evidence) {
-	if e != cutShort && e != nothing || c.shown == noAttempt {
+func (c *Call) recordEvidence(e evidence) {
+	if e != givenTooLittle && e != noEvidence || c.shown == noAttempt {
 		c.shown = e
 	}
 }
@@ -199,7 +199,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // or they are never looked at
-		c.receipt, c.paidRetries, c.looks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Ticket{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.queueChecks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Ticket{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -224,7 +224,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 			c.token = breaker.Fresh(now)
 			return Success
 		}
-		m = s.remember()
+		m = s.memory()
 	}
 	if b := m.breaker; b != nil {
 		token, ok := start(b, now, spec.Stream)
@@ -254,7 +254,7 @@ func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Ticket, 
 // function may be called at any time, concurrently with everything else. It is for calls for
 // which Probe is true.
 func (c *Call) Acceptor() func(now time.Duration) {
-	b, token := c.s.remember().breaker, c.token
+	b, token := c.s.memory().breaker, c.token
 	return func(now time.Duration) { b.Accepted(now, token) }
 }
 
@@ -329,8 +329,8 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
-	if c.looks > 0 {
-		switch step := c.look(now, random); {
+	if c.queueChecks > 0 {
+		switch step := c.checkForQueue(now, random); {
 		case step.Done:
 			return c.finishWith(now, step, random)
 		case step.Wait > 0:
@@ -338,7 +338,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		}
 	}
 	if c.s.Plan().throttles != nil && c.pass == noPass {
-		wait, ok := c.s.remember().throttle.Ask(now, random)
+		wait, ok := c.s.memory().throttle.Ask(now, random)
 		if !ok {
 			return c.finish(now, Throttled, random)
 		}
@@ -402,7 +402,7 @@ func (c *Call) limiter() *bulkhead.Limiter {
 	if !c.s.Plan().limited {
 		return nil
 	}
-	return c.s.remember().limiter
+	return c.s.memory().limiter
 }
 
 // closed reports whether the breaker, if any, is closed.
@@ -503,9 +503,9 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	paid := c.paid
 	c.release(now)
 	shows := c.evidenceOf(c.began, v)
-	c.report(now, load(v, shows))
-	free := shows == nothing && !c.repay(now, paid, &c.receipt)
-	step := c.decide(now, v, shows, flight{free: free}, random)
+	c.reportToThrottle(now, throttleEvidence(v, shows))
+	free := shows == noEvidence && !c.repay(now, paid, &c.receipt)
+	step := c.decide(now, v, shows, situation{free: free}, random)
 	if step.Done {
 		return c.finishWith(now, step, random)
 	}
@@ -518,27 +518,27 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 func (c *Call) release(now time.Duration) {
 	if c.permit && c.s != nil {
 		c.permit = false
-		c.s.remember().limiter.Release()
+		c.s.memory().limiter.Release()
 	}
 	if c.paid {
 		c.paid = false
-		c.s.remember().budget.Settle(now, c.receipt)
+		c.s.memory().budget.Settle(now, c.receipt)
 	}
 }
 
 // report reports to the throttle how the attempt that it let pass has ended.
-func (c *Call) report(now time.Duration, o throttle.Evidence) {
+func (c *Call) reportToThrottle(now time.Duration, o throttle.Evidence) {
 	if c.pass != noPass {
 		c.pass = noPass
-		c.s.remember().throttle.Learn(now, o)
+		c.s.memory().throttle.Learn(now, o)
 	}
 }
 
-// load returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
+// throttleEvidence returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
 // it is known to answer with was work taken on. A timeout that the caller chose is no sign
 // of load, nor is a failure of the caller's side.
-func load(v Verdict, shows evidence) throttle.Evidence {
-	if shows == cutShort || shows == nothing {
+func throttleEvidence(v Verdict, shows evidence) throttle.Evidence {
+	if shows == givenTooLittle || shows == noEvidence {
 		return throttle.Neutral
 	}
 	switch v.Kind {
@@ -558,12 +558,12 @@ func load(v Verdict, shows evidence) throttle.Evidence {
 
 // forget reports to the throttle an attempt that it let pass, of which nothing else
 // is known.
-func (c *Call) forget(now time.Duration) {
+func (c *Call) endPass(now time.Duration) {
 	switch c.pass {
 	case passed:
-		c.s.remember().throttle.Learn(now, throttle.Unsent)
+		c.s.memory().throttle.Learn(now, throttle.Unsent)
 	case underWay:
-		c.s.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.memory().throttle.Learn(now, throttle.Neutral)
 	}
 	c.pass = noPass
 }
@@ -582,55 +582,55 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		return done(c.reason)
 	}
 	if c.pass != noPass {
-		c.forget(now)
+		c.endPass(now)
 	}
 	c.reason = r
 	c.ended = true
-	outcome := c.outcome(r)
-	if outcome == breaker.Success && c.s.due(c.began) {
-		c.s.answered.note(c.began, c.took(now, r == Success))
+	outcome := c.breakerEvidence(r)
+	if outcome == breaker.Success && c.s.mustRecord(c.began) {
+		c.s.answered.record(c.began, c.took(now, r == Success))
 	}
 	m := c.s.mem.Load()
 	if m.blank {
 		if outcome != breaker.Failure {
 			return done(r)
 		}
-		m = c.s.remember()
+		m = c.s.memory()
 	}
 	if outcome == breaker.Success {
-		c.inTime(m, now)
+		c.recordPatience(m, now)
 	}
 	if b := m.budget; b != nil {
 		b.End(now, r == Success, c.receipt, int(c.paidRetries))
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
-		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usual(), random)
+		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usualTime(), random)
 	}
 	return done(r)
 }
 
 // MaySucceed reports whether a first attempt that succeeded may be handed to Succeed instead
 // of Next: no half-open breaker waits for the call, and none counts slow calls.
-func (c *Call) MaySucceed() bool { return !c.token.Probe() && !c.s.Plan().timed }
+func (c *Call) CanUseSucceed() bool { return !c.token.Probe() && !c.s.Plan().timed }
 
 // Due reports whether Succeed needs the exact time of the end of the first attempt.
-func (c *Call) Due() bool { return c.s.due(c.began) }
+func (c *Call) NeedsEndTime() bool { return c.s.mustRecord(c.began) }
 
 // Succeed is Next for a first attempt that succeeded, and leaves the same state in a
 // straight line. Due is what Due has returned. If it is false, now may be a little
 // earlier than the end of the attempt.
 func (c *Call) Succeed(now time.Duration, due bool) {
 	c.release(now)
-	c.report(now, throttle.Accepted)
+	c.reportToThrottle(now, throttle.Accepted)
 	c.ended = true
 	if due {
-		c.s.answered.note(c.began, c.took(now, true))
+		c.s.answered.record(c.began, c.took(now, true))
 	}
 	m := c.s.mem.Load()
 	if m.blank {
 		return
 	}
-	c.inTime(m, now)
+	c.recordPatience(m, now)
 	if b := m.budget; b != nil {
 		b.End(now, true, 0, 0)
 	}
@@ -640,11 +640,11 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 }
 
 // took is how long the attempt took that ended at now, if that shows the time of a success;
-// else noTime. A stream that was answered later than any attempt may be was silent, not slow.
+// else unknownTime. A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)
 	if limit := c.s.Plan().policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
-		return noTime
+		return unknownTime
 	}
 	return took
 }
@@ -657,12 +657,12 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 // LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m.breaker != nil {
-		m.breaker.DoneUsually(now, c.token, c.outcome(c.reason), c.s.Current().answered.usual(), random)
+		m.breaker.DoneUsually(now, c.token, c.breakerEvidence(c.reason), c.s.Current().answered.usualTime(), random)
 	}
 }
 
 // inTime notes that the attempt succeeded at now that began at c.began.
-func (c *Call) inTime(m *memory, now time.Duration) {
+func (c *Call) recordPatience(m *memory, now time.Duration) {
 	if p := m.patience.Load(); p != nil {
 		given, patient := c.given(c.began)
 		p.succeeded(given, patient || now > c.deadline)
@@ -675,7 +675,7 @@ func (c *Call) inTime(m *memory, now time.Duration) {
 // without an attempt; a call that was asked to slow down in the end (429,
 // RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; a call whose
 // caller gave it less time than successes usually take; and one that failed on the caller's side.
-func (c *Call) outcome(r Reason) breaker.Evidence {
+func (c *Call) breakerEvidence(r Reason) breaker.Evidence {
 	switch {
 	case r == Success:
 		return breaker.Success
@@ -683,7 +683,7 @@ func (c *Call) outcome(r Reason) breaker.Evidence {
 		return breaker.Neutral
 	case r == Permanent && c.shown == refusedByReply:
 		return breaker.Success
-	case r == Permanent, c.shown == rateLimited, c.shown == cutShort, c.shown == nothing:
+	case r == Permanent, c.shown == rateLimited, c.shown == givenTooLittle, c.shown == noEvidence:
 		return breaker.Neutral
 	}
 	return breaker.Failure

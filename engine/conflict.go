@@ -26,7 +26,7 @@ func (s *State) RepeatConflict(now time.Duration, spec *Spec, forRetry bool, ran
 	case !s.CircuitClosed(now):
 		return nil, false
 	}
-	b := s.remember().budget
+	b := s.memory().budget
 	if b == nil {
 		return func(time.Duration) {}, true
 	}

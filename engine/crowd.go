@@ -9,26 +9,26 @@ type Crowd struct {
 	// Free: what has to wait can be given back at no cost. Elsewhere all that is fetched stays
 	// with the consumer, and is taken for crashed with it. So little is fetched
 	// at a time for as long as there may be messages that have crashed.
-	Free bool
+	FreeDefer bool
 
-	running  int
-	suspects [crashesInCompany]int // of these, those that have crashed: once, twice, more often
-	waits    bool                  // one waits for the others
-	next     int                   // the crashes of that one
-	batch    int                   // what is fetched at a time at most, if not Free; zero: 1
-	fine     int                   // messages without crashes since batch has changed
+	running     int
+	suspects    [crashesUntilAlone]int // of these, those that have crashed: once, twice, more often
+	hasNext     bool                   // one waits for the others
+	nextCrashes int                    // the crashes of that one
+	batch       int                    // what is fetched at a time at most, if not Free; zero: 1
+	sinceChange int                    // messages without crashes since batch has changed
 }
 
-// companies are how many messages are handled beside one another, as a share of all that
+// crowdShares are how many messages are handled beside one another, as a share of all that
 // could be: after one crash, and two. Later it is one message.
-var companies = [crashesInCompany]int{4, 16, 0}
+var crowdShares = [crashesUntilAlone]int{4, 16, 0}
 
 // room is how many messages are handled beside one that has made so many crashes, with it.
-func (c *Crowd) room(crashes int) int {
+func (c *Crowd) roomBeside(crashes int) int {
 	if crashes <= 0 {
 		return c.Most
 	}
-	if share := companies[min(crashes, crashesInCompany)-1]; share > 0 {
+	if share := crowdShares[min(crashes, crashesUntilAlone)-1]; share > 0 {
 		return max(c.Most/share, 1)
 	}
 	return 1
@@ -39,7 +39,7 @@ func (c *Crowd) limit() int {
 	most := c.Most
 	for i, n := range c.suspects {
 		if n > 0 {
-			most = min(most, c.room(i+1))
+			most = min(most, c.roomBeside(i+1))
 		}
 	}
 	return most
@@ -48,43 +48,43 @@ func (c *Crowd) limit() int {
 // Come returns whether a message that was fetched, and has made so many crashes, may begin. If
 // not, it waits for the others (wait), or for its turn behind the one that does; what has to wait
 // for its turn should be given back if that is Free.
-func (c *Crowd) Come(crashes int) (begin, wait bool) {
+func (c *Crowd) Arrive(crashes int) (begin, wait bool) {
 	if crashes > 0 {
-		c.batch, c.fine = 1, 0
-	} else if c.fine++; c.fine >= max(c.batch, 1) {
-		c.batch, c.fine = min(2*max(c.batch, 1), max(c.Most, 1)), 0
+		c.batch, c.sinceChange = 1, 0
+	} else if c.sinceChange++; c.sinceChange >= max(c.batch, 1) {
+		c.batch, c.sinceChange = min(2*max(c.batch, 1), max(c.Most, 1)), 0
 	}
-	if crashes == 0 && !c.waits && c.running < c.limit() {
+	if crashes == 0 && !c.hasNext && c.running < c.limit() {
 		c.begin(0)
 		return true, false
 	}
-	if c.waits || crashes == 0 && c.Free {
+	if c.hasNext || crashes == 0 && c.FreeDefer {
 		return false, false
 	}
-	c.Wait(crashes)
+	c.SetNext(crashes)
 	return false, true
 }
 
 // Wait is for the first of those that wait for their turn: now it waits for the others.
-func (c *Crowd) Wait(crashes int) { c.waits, c.next = true, crashes }
+func (c *Crowd) SetNext(crashes int) { c.hasNext, c.nextCrashes = true, crashes }
 
 // Leave is for the one that waits for the others, when it does no more.
-func (c *Crowd) Leave() { c.waits = false }
+func (c *Crowd) DropNext() { c.hasNext = false }
 
 // Turn reports whether the one that waits for the others may begin now.
-func (c *Crowd) Turn() bool {
-	if !c.waits || c.running >= min(c.limit(), c.room(c.next)) {
+func (c *Crowd) BeginNext() bool {
+	if !c.hasNext || c.running >= min(c.limit(), c.roomBeside(c.nextCrashes)) {
 		return false
 	}
-	c.begin(c.next)
-	c.waits = false
+	c.begin(c.nextCrashes)
+	c.hasNext = false
 	return true
 }
 
 func (c *Crowd) begin(crashes int) {
 	c.running++
 	if crashes > 0 {
-		c.suspects[min(crashes, crashesInCompany)-1]++
+		c.suspects[min(crashes, crashesUntilAlone)-1]++
 	}
 }
 
@@ -92,19 +92,19 @@ func (c *Crowd) begin(crashes int) {
 func (c *Crowd) End(crashes int) {
 	c.running--
 	if crashes > 0 {
-		c.suspects[min(crashes, crashesInCompany)-1]--
+		c.suspects[min(crashes, crashesUntilAlone)-1]--
 	}
 }
 
 // Fetch returns how many messages may be fetched, of as many as are wanted.
 func (c *Crowd) Fetch(want int) int {
-	if !c.Free {
+	if !c.FreeDefer {
 		want = min(want, max(c.batch, 1))
 	}
 	switch {
-	case c.waits:
+	case c.hasNext:
 		return 0
-	case c.suspects != [crashesInCompany]int{}:
+	case c.suspects != [crashesUntilAlone]int{}:
 		return min(want, max(c.limit()-c.running, 0))
 	}
 	return want

@@ -86,7 +86,7 @@ func (x crowdWorld) run(t *testing.T, p *engine.Plan, r *rand.Rand) (deaths int,
 		all[i] = &crowdMessage{poison: i < x.poisons, attempt: 1}
 	}
 	fresh := func(up time.Duration) *crowdWorker {
-		return &crowdWorker{crowd: engine.Crowd{Most: x.most, Free: x.told}, seen: map[*crowdMessage]int{}, row: map[*crowdMessage]int{}, up: up}
+		return &crowdWorker{crowd: engine.Crowd{Most: x.most, FreeDefer: x.told}, seen: map[*crowdMessage]int{}, row: map[*crowdMessage]int{}, up: up}
 	}
 	workers := make([]*crowdWorker, x.workers)
 	for i := range workers {
@@ -174,10 +174,10 @@ func (x crowdWorld) next(now time.Duration, all []*crowdMessage, workers []*crow
 // fetch is what a consumer does between two messages. It returns how many became letters.
 func (w *crowdWorker) fetch(now time.Duration, x crowdWorld, all []*crowdMessage, p *engine.Plan, r *rand.Rand, innocent *int) (letters int) {
 	turns := func() {
-		for w.crowd.Turn() {
+		for w.crowd.BeginNext() {
 			w.begin(w.line[0], now, x, r)
 			if w.line = w.line[1:]; len(w.line) > 0 {
-				w.crowd.Wait(w.line[0].crashes)
+				w.crowd.SetNext(w.line[0].crashes)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (w *crowdWorker) fetch(now time.Duration, x crowdWorld, all []*crowdMessage
 		if len(come) >= n || m.out || m.gone || m.ready > now {
 			continue
 		}
-		d := engine.Delivery{BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: time.Hour, FreeDefer: x.told, Losses: x.told}, Attempt: m.attempt, Seen: w.row[m]}
+		d := engine.Delivery{BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: time.Hour, FreeDefer: x.told, Losses: x.told}, Attempt: m.attempt, SeenLost: w.row[m]}
 		if x.told {
 			d.Lost, d.Crashes = m.lost, m.crashes
 		}
@@ -212,11 +212,11 @@ func (w *crowdWorker) fetch(now time.Duration, x crowdWorld, all []*crowdMessage
 	}
 	slices.SortStableFunc(come, func(a, b *crowdHand) int { return a.crashes - b.crashes })
 	for _, h := range come {
-		begin, wait := w.crowd.Come(h.crashes)
+		begin, wait := w.crowd.Arrive(h.crashes)
 		switch {
 		case begin:
 			w.begin(h, now, x, r)
-		case !wait && w.crowd.Free:
+		case !wait && w.crowd.FreeDefer:
 			h.m.out, h.m.ready = false, now+time.Duration(r.Int64N(int64(time.Second)))
 			continue
 		default:
@@ -288,47 +288,47 @@ func TestCrowd(t *testing.T) {
 		{1, [5]int{1, 1, 1, 1, 1}}, {3, [5]int{3, 1, 1, 1, 1}}, {16, [5]int{16, 4, 1, 1, 1}}, {60, [5]int{60, 15, 3, 1, 1}}, {1000, [5]int{1000, 250, 62, 1, 1}},
 	} {
 		for crashes, room := range c.rooms {
-			crowd := engine.Crowd{Most: c.most, Free: true}
+			crowd := engine.Crowd{Most: c.most, FreeDefer: true}
 			n := 0
 			for range c.most {
-				if begin, wait := crowd.Come(crashes); begin || wait && crowd.Turn() {
+				if begin, wait := crowd.Arrive(crashes); begin || wait && crowd.BeginNext() {
 					n++
 				}
 			}
 			if n != room || crowd.Fetch(c.most) != map[bool]int{true: 0, false: c.most}[crashes > 0] {
 				t.Errorf("%d at a time, %d crashes: %d are handled, and %d fetched then, want %d", c.most, crashes, n, crowd.Fetch(c.most), room)
 			}
-			if begin, wait := crowd.Come(0); crashes > 0 && (begin || wait) {
+			if begin, wait := crowd.Arrive(0); crashes > 0 && (begin || wait) {
 				t.Errorf("%d at a time, %d crashes: one more begins (%v), or waits", c.most, crashes, begin)
 			}
 			for range n {
-				crowd.Leave()
+				crowd.DropNext()
 				crowd.End(crashes)
 			}
-			if begin, _ := crowd.Come(0); !begin || crowd.Fetch(7) != 7 {
+			if begin, _ := crowd.Arrive(0); !begin || crowd.Fetch(7) != 7 {
 				t.Errorf("%d at a time, %d crashes: nothing begins afterwards", c.most, crashes)
 			}
 		}
 	}
 	// One that must be alone waits for the others, and nothing is fetched until it has ended.
-	free, dear := engine.Crowd{Most: 8, Free: true}, engine.Crowd{Most: 8}
+	free, dear := engine.Crowd{Most: 8, FreeDefer: true}, engine.Crowd{Most: 8}
 	for _, crowd := range []*engine.Crowd{&free, &dear} {
-		crowd.Come(0)
-		crowd.Come(0)
-		if begin, wait := crowd.Come(5); begin || !wait || crowd.Turn() || crowd.Fetch(8) != 0 {
+		crowd.Arrive(0)
+		crowd.Arrive(0)
+		if begin, wait := crowd.Arrive(5); begin || !wait || crowd.BeginNext() || crowd.Fetch(8) != 0 {
 			t.Errorf("it does not wait for two others: %+v", crowd)
 		}
 		crowd.End(0)
-		if crowd.Turn() {
+		if crowd.BeginNext() {
 			t.Errorf("it does not wait for another: %+v", crowd)
 		}
 		crowd.End(0)
-		if !crowd.Turn() || crowd.Turn() || crowd.Fetch(8) != 0 {
+		if !crowd.BeginNext() || crowd.BeginNext() || crowd.Fetch(8) != 0 {
 			t.Errorf("it is not alone: %+v", crowd)
 		}
-		_, wait := crowd.Come(0)
-		if wait == crowd.Free {
-			t.Errorf("what comes meanwhile waits: %v, free %v", wait, crowd.Free)
+		_, wait := crowd.Arrive(0)
+		if wait == crowd.FreeDefer {
+			t.Errorf("what comes meanwhile waits: %v, free %v", wait, crowd.FreeDefer)
 		}
 		crowd.End(5)
 	}
@@ -342,12 +342,12 @@ func TestCrowd(t *testing.T) {
 		n := dear.Fetch(8)
 		fetched = append(fetched, n)
 		for range n {
-			dear.Come(0)
+			dear.Arrive(0)
 			dear.End(0)
 		}
 	}
-	dear.Come(1)
-	dear.Leave()
+	dear.Arrive(1)
+	dear.DropNext()
 	if got := dear.Fetch(8); !slices.Equal(fetched, []int{1, 2, 4, 8, 8}) || got != 1 {
 		t.Errorf("fetched %v, and after a crash %d", fetched, got)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// flight describes the other attempts of a call, for decide. The zero flight is
+// situation describes the other attempts of a call, for decide. The zero situation is
 // that of a call whose attempts follow one another.
-type flight struct {
-	hedged bool   // attempts may run beside one another
-	beside bool   // some are in flight
-	stop   Reason // no further attempt begins, for this reason; Success: one may
-	free   bool   // the attempt cost nothing and failed on the caller's side: so the next costs nothing
+type situation struct {
+	hedged         bool   // attempts may run beside one another
+	othersInFlight bool   // some are in flight
+	stopReason     Reason // no further attempt begins, for this reason; Success: one may
+	free           bool   // the attempt cost nothing and failed on the caller's side: so the next costs nothing
 }
 
 // decide returns the meaning of the end of an attempt with v, and whether another attempt may
@@ -27,11 +27,11 @@ type flight struct {
 // It is paid for here, before the wait, so that a stopped call costs nothing and a sleeping
 // one is already counted. Only with attempts in flight it is paid for when it begins
 // ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
-func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight, random func() uint64) Step {
-	c.show(shows)
-	if c.hinted && shows != nothing {
+func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situation, random func() uint64) Step {
+	c.recordEvidence(shows)
+	if c.hinted && shows != noEvidence {
 		c.hinted = false
-		c.s.remember().hintEnded(v)
+		c.s.memory().recordHintedRetry(v)
 	}
 	switch v.Kind {
 	case KindSuccess:
@@ -43,20 +43,20 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		return done(Permanent)
 	}
 	p := c.s.Plan()
-	retryBudget := c.s.remember().budget
-	if retryBudget != nil && shows != cutShort && shows != nothing {
+	retryBudget := c.s.memory().budget
+	if retryBudget != nil && shows != givenTooLittle && shows != noEvidence {
 		retryBudget.Failed(now)
 	}
 	if v.Kind == KindOverloaded {
 		return done(Overloaded)
 	}
 	if timedOut(v) {
-		c.s.remember().noteTimeout(c.began)
+		c.s.memory().recordTimeout(c.began)
 	}
-	if with.stop != Success {
-		return done(with.stop)
+	if with.stopReason != Success {
+		return done(with.stopReason)
 	}
-	if no := c.mayRepeat(v); no != Success {
+	if no := c.whyNotRepeated(v); no != Success {
 		return done(no)
 	}
 	retry := int(c.attempts)
@@ -76,48 +76,48 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	if step.Wait >= c.left(now) {
 		return done(Deadline)
 	}
-	if timedOut(v) && !c.answeredSince(c.began) {
+	if timedOut(v) && !c.mayRepeatTimeout(c.began) {
 		return done(Unanswered)
 	}
-	if with.beside || with.free {
+	if with.othersInFlight || with.free {
 		return step
 	}
 	c.hinted = v.After > 0 && p.freeHints
-	if c.hinted && c.s.remember().hintsAreGood() {
+	if c.hinted && c.s.memory().hintedRetriesAreFree() {
 		c.receipt = 0
 		return step
 	}
-	if c.doubtful(v) {
-		c.hinted, c.receipt, c.looks = false, 0, looks+1
-		look := c.look(now, random)
+	if c.mayBeQueued(v) {
+		c.hinted, c.receipt, c.queueChecks = false, 0, maxQueueChecks+1
+		look := c.checkForQueue(now, random)
 		if look.Done {
 			return look
 		}
 		step.Wait = max(look.Wait, step.Wait)
 		return step
 	}
-	return c.pay(now, class(v), step, random)
+	return c.withdrawFor(now, budgetClass(v), step, random)
 }
 
 // pay is step, which the budget pays for, or is Done if it does not.
-func (c *Call) pay(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
-	grant := c.charge(now, class, random)
+func (c *Call) withdrawFor(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
+	grant := c.withdraw(now, class, random)
 	if !grant.OK {
 		c.hinted = false
 		step = done(BudgetExhausted)
 		step.Exhausted = grant.Exhausted
 		return step
 	}
-	c.receipt, c.paid = grant.Receipt, c.s.remember().budget != nil
+	c.receipt, c.paid = grant.Receipt, c.s.memory().budget != nil
 	if c.paid {
-		c.paidRetries = counted(c.paidRetries)
+		c.paidRetries = incremented(c.paidRetries)
 	}
 	return step
 }
 
 // mayRepeat returns why the operation may not be repeated after an attempt that failed
 // so, or Success.
-func (c *Call) mayRepeat(v Verdict) Reason {
+func (c *Call) whyNotRepeated(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
 		return NotReplayable
@@ -140,54 +140,54 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 // answeredSince reports whether an attempt that began at that time and timed out may
 // be repeated. It was not answered, so it may still be worked on, and if the dependency answers
 // nobody else either, another attempt is one more in the line that it is drowning in.
-func (c *Call) answeredSince(began time.Duration) bool {
+func (c *Call) mayRepeatTimeout(began time.Duration) bool {
 	switch c.s.Plan().policy.Timeouts {
 	case TimeoutsAlways:
 		return true
 	case TimeoutsNever:
 		return false
 	}
-	from := c.s.answeredFrom()
+	from := c.s.latestAnsweredStart()
 	return from >= 0 && from > began-recentAnswer
 }
 
 // doubtful reports whether there may be a line that the attempt is in which ended with v.
-func (c *Call) doubtful(v Verdict) bool {
-	return timedOut(v) && c.s.Plan().policy.Timeouts == TimeoutsWhenAnswered && !c.noLine()
+func (c *Call) mayBeQueued(v Verdict) bool {
+	return timedOut(v) && c.s.Plan().policy.Timeouts == TimeoutsWhenAnswered && !c.noQueue()
 }
 
 // noLine reports whether an attempt that began later than the latest of the call was answered, and
 // others are answered quickly, given how much time it had.
-func (c *Call) noLine() bool {
-	return c.s.answeredFrom() > c.began && c.s.Current().answered.quick(c.Timeout(c.began))
+func (c *Call) noQueue() bool {
+	return c.s.latestAnsweredStart() > c.began && c.s.Current().answered.answersQuickly(c.Timeout(c.began))
 }
 
 // look asks whether a retry may begin of an attempt that may be in a line. It may if there is
-// none, as others show. As long as nobody shows it the call waits, looks times; the Step then has a
+// none, as others show. As long as nobody shows it the call waits, maxQueueChecks times; the Step then has a
 // Wait, after which to ask again. In the end it may begin if no other attempt of the process was
 // answered or timed out meanwhile, and the process makes one call after the other.
-func (c *Call) look(now time.Duration, random func() uint64) Step {
-	if !c.noLine() {
-		if c.looks > 1 {
-			c.looks--
+func (c *Call) checkForQueue(now time.Duration, random func() uint64) Step {
+	if !c.noQueue() {
+		if c.queueChecks > 1 {
+			c.queueChecks--
 			// Answers that took as long would not be quick ones.
 			wait := upperHalf(min(c.Timeout(c.began), now-c.began), random)
 			if 0 < wait && wait < c.left(now) {
 				return Step{Wait: wait}
 			}
 		}
-		others := max(c.s.answeredFrom(), time.Duration(c.s.remember().timedOut.Load()))
-		if others > c.began || !c.s.Current().answered.oneByOne(c.began, c.Timeout(c.began)) {
-			c.looks = 0
+		others := max(c.s.latestAnsweredStart(), time.Duration(c.s.memory().latestTimeout.Load()))
+		if others > c.began || !c.s.Current().answered.oneCallAfterTheOther(c.began, c.Timeout(c.began)) {
+			c.queueChecks = 0
 			return done(Unanswered)
 		}
 	}
-	c.looks = 0
-	return c.pay(now, budget.Timeout, Step{}, random)
+	c.queueChecks = 0
+	return c.withdrawFor(now, budget.Timeout, Step{}, random)
 }
 
-// looks is how often a call waits to see whether there is a line.
-const looks = 4
+// maxQueueChecks is how often a call waits to see whether there is a line.
+const maxQueueChecks = 4
 
 // nextWait draws the wait before the given retry, and returns what it was before
 // jitter. A wait that the server asked for is never shortened; its jitter is,
@@ -226,8 +226,8 @@ func timedOut(v Verdict) bool {
 }
 
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
-func (c *Call) charge(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
-	if b := c.s.remember().budget; b != nil {
+func (c *Call) withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
+	if b := c.s.memory().budget; b != nil {
 		return b.Withdraw(now, class, random)
 	}
 	return budget.Grant{OK: true}
@@ -240,7 +240,7 @@ func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 	if !paid {
 		return false
 	}
-	if b, ok := c.s.remember().budget.(budget.Repayable); ok && *r != 0 {
+	if b, ok := c.s.memory().budget.(budget.Repayable); ok && *r != 0 {
 		b.Repay(now, *r)
 		*r = 0
 		c.paidRetries = max(c.paidRetries, 1) - 1
@@ -249,9 +249,9 @@ func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 }
 
 // counted is one more than n, up to what fits.
-func counted(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
+func incremented(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
 
-func class(v Verdict) budget.Class {
+func budgetClass(v Verdict) budget.Class {
 	switch {
 	case v.Kind == KindRateLimited:
 		return budget.RateLimited

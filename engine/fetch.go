@@ -15,8 +15,8 @@ type Fetch struct {
 	Wait, Foreseen time.Duration
 }
 
-// foreseen is Fetch.Foreseen where nobody knows.
-const foreseen = 10 * time.Second
+// unknownForeseen is Fetch.Foreseen where nobody knows.
+const unknownForeseen = 10 * time.Second
 
 // Fetch returns how many messages a consumer may fetch that wants the given number. A
 // breaker that is half-open gets one at a time: those that it does not let pass would have
@@ -27,7 +27,7 @@ func (s *State) Fetch(now time.Duration, want int, waiting bool) Fetch {
 	if b == nil {
 		return Fetch{Most: want}
 	}
-	none := Fetch{Wait: recheckCircuit, Foreseen: foreseen}
+	none := Fetch{Wait: circuitPoll, Foreseen: unknownForeseen}
 	switch b.State(now) {
 	case breaker.Closed:
 		return Fetch{Most: want}

@@ -25,12 +25,12 @@ import (
 // one goroutine at a time.
 type HedgedCall struct {
 	*Call
-	hedges   hedge.Flight
-	inFlight uint8        // attempts that hold what they took
-	stop     Reason       // no further attempt begins, for this reason; Success: one may
-	next     budget.Class // of the next attempt, unless it is paid for already
-	free     bool         // the next attempt takes the place of one that cost nothing and failed on the caller's side
-	unsure   bool         // there may be a line that the attempt is in which ended last
+	hedges          hedge.Flight
+	inFlight        uint8        // attempts that hold what they took
+	stop            Reason       // no further attempt begins, for this reason; Success: one may
+	next            budget.Class // of the next attempt, unless it is paid for already
+	free            bool         // the next attempt takes the place of one that cost nothing and failed on the caller's side
+	lastMayBeQueued bool         // there may be a line that the attempt is in which ended last
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
 }
@@ -63,11 +63,11 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
 	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Success
-	c.next, c.free, c.unsure, c.notBefore = 0, false, false, now
+	c.next, c.free, c.lastMayBeQueued, c.notBefore = 0, false, false, now
 	if c.s.Plan().hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return Never
 	}
-	c.hedges = c.s.remember().hedger.Start(now)
+	c.hedges = c.s.memory().hedger.Start(now)
 	return c.untilHedge(now)
 }
 
@@ -99,7 +99,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		c.attempts++
 		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
-		c.pass, c.next, c.free, c.unsure = noPass, 0, false, false
+		c.pass, c.next, c.free, c.lastMayBeQueued = noPass, 0, false, false
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
@@ -112,7 +112,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		step.Exhausted = exhausted
 		return step
 	}
-	c.forget(now)
+	c.endPass(now)
 	step.Full, step.Reason, step.Wait = true, no, Never
 	return step
 }
@@ -129,15 +129,15 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	if no := c.recheck(now); no != Success {
 		return no, Step{}
 	}
-	if c.looks > 0 { // nothing is in flight
-		switch step := c.look(now, random); {
+	if c.queueChecks > 0 { // nothing is in flight
+		switch step := c.checkForQueue(now, random); {
 		case step.Done:
 			return step.Reason, step
 		case step.Wait > 0:
 			return Success, step
 		}
 	}
-	m := c.s.remember()
+	m := c.s.memory()
 	if c.inFlight > 0 {
 		switch m.hedger.Fire(now, &c.hedges) {
 		case hedge.Granted:
@@ -177,10 +177,10 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	if c.free || c.hinted && c.inFlight == 0 {
 		return Success, Step{}
 	}
-	if c.unsure && !c.noLine() { // it comes beside others, which may show more
+	if c.lastMayBeQueued && !c.noQueue() { // it comes beside others, which may show more
 		return Unanswered, Step{}
 	}
-	grant := c.charge(now, c.next, random)
+	grant := c.withdraw(now, c.next, random)
 	if !grant.OK {
 		return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
 	}
@@ -208,18 +208,18 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		return done(c.reason)
 	}
 	if r.first && c.hedges != (hedge.Flight{}) {
-		c.s.remember().hedger.Done(now, &c.hedges, v.Kind == KindSuccess)
+		c.s.memory().hedger.Done(now, &c.hedges, v.Kind == KindSuccess)
 	}
 	shows := c.evidenceOf(r.began, v)
 	if r.passed {
 		r.passed = false
-		c.s.remember().throttle.Learn(now, load(v, shows))
+		c.s.memory().throttle.Learn(now, throttleEvidence(v, shows))
 	}
 	paid := r.paid
 	c.Release(now, r)
-	free := shows == nothing && !c.repay(now, paid, &r.receipt)
+	free := shows == noEvidence && !c.repay(now, paid, &r.receipt)
 	c.began, c.receipt = r.began, r.receipt
-	step := c.decide(now, v, shows, flight{hedged: true, beside: c.inFlight > 0, stop: c.stop, free: free}, random)
+	step := c.decide(now, v, shows, situation{hedged: true, othersInFlight: c.inFlight > 0, stopReason: c.stop, free: free}, random)
 	switch {
 	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == refusedByReply):
 		return c.decided(now, step, random)
@@ -229,7 +229,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		c.stop = step.Reason
 		return Step{Wait: Never}
 	}
-	c.next, c.free, c.unsure = class(v), free, c.inFlight > 0 && c.doubtful(v)
+	c.next, c.free, c.lastMayBeQueued = budgetClass(v), free, c.inFlight > 0 && c.mayBeQueued(v)
 	if step.Wait > 0 {
 		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}
@@ -241,7 +241,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 // succeeded by now is all that is known of its latency.
 func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64) Step {
 	if c.hedges != (hedge.Flight{}) {
-		c.s.remember().hedger.Done(now, &c.hedges, false)
+		c.s.memory().hedger.Done(now, &c.hedges, false)
 	}
 	return c.finishWith(now, step, random)
 }
@@ -256,7 +256,7 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	c.giveBack(now, r)
 	if r.passed {
 		r.passed = false
-		c.s.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.memory().throttle.Learn(now, throttle.Neutral)
 	}
 }
 
@@ -270,13 +270,13 @@ func (c *HedgedCall) AttemptPanicked(now time.Duration, r *HedgedAttempt) {
 
 func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {
 	if r.permit {
-		c.s.remember().limiter.Release()
+		c.s.memory().limiter.Release()
 	}
 	if r.paid {
-		c.s.remember().budget.Settle(now, r.receipt)
+		c.s.memory().budget.Settle(now, r.receipt)
 	}
 	if r.counted {
-		c.s.remember().hedger.Settle()
+		c.s.memory().hedger.Settle()
 	}
 	r.permit, r.paid, r.counted = false, false, false
 }

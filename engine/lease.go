@@ -29,7 +29,7 @@ func (l *Lease) Margin() time.Duration {
 
 // Beat returns after how long to look at the lease, of which so much is left: every third
 // of its length it is extended. Zero: it is to be extended now, by Want.
-func (l *Lease) Beat(left time.Duration) time.Duration {
+func (l *Lease) UntilExtension(left time.Duration) time.Duration {
 	if more := left - l.Want; more > 0 { // the handler has extended it itself
 		return more + l.Want/3
 	}
@@ -37,11 +37,11 @@ func (l *Lease) Beat(left time.Duration) time.Duration {
 }
 
 // Patience is how long to wait for the broker's answer to an extension.
-func (l *Lease) Patience() time.Duration { return max(l.Length/6, time.Millisecond) }
+func (l *Lease) AnswerTimeout() time.Duration { return max(l.Length/6, time.Millisecond) }
 
 // Next returns when the next extension is due after one was tried, counted from its
 // beginning: earlier if it failed.
-func (l *Lease) Next(failed bool) time.Duration {
+func (l *Lease) AfterExtension(failed bool) time.Duration {
 	if failed {
 		return l.Length / 6
 	}

@@ -74,7 +74,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
 	pl.freeHints = parts.Budget == nil && p.Budget.Window == 0 && !p.Budget.Unlimited
 	pl.notesAnswers = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || !pl.empty
-	pl.fresh = pl.memory(nil)
+	pl.fresh = pl.blankMemory(nil)
 	return pl, nil
 }
 

@@ -12,26 +12,26 @@ import "sync"
 //
 // The zero ProbeCounter has counted nothing. It may be used concurrently.
 type ProbeCounter[K comparable] struct {
-	mu sync.Mutex
-	of map[K]int
+	mu     sync.Mutex
+	counts map[K]int
 }
 
-// mostProbed is of how many messages probes are kept: more are attempts.
-const mostProbed = 10_000
+// maxCounted is of how many messages probes are kept: more are attempts.
+const maxCounted = 10_000
 
 // Free reports whether another probe with the message is no attempt, and counts it then.
 // Most is the number of attempts that the policy allows.
 func (p *ProbeCounter[K]) Free(message K, most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, known := p.of[message]
-	if n >= most || !known && len(p.of) >= mostProbed {
+	n, known := p.counts[message]
+	if n >= most || !known && len(p.counts) >= maxCounted {
 		return false
 	}
-	if p.of == nil {
-		p.of = map[K]int{}
+	if p.counts == nil {
+		p.counts = map[K]int{}
 	}
-	p.of[message] = n + 1
+	p.counts[message] = n + 1
 	return true
 }
 
@@ -39,5 +39,5 @@ func (p *ProbeCounter[K]) Free(message K, most int) bool {
 func (p *ProbeCounter[K]) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.of)
+	clear(p.counts)
 }

@@ -44,24 +44,24 @@ type BrokerCapabilities struct {
 // A Delivery is one delivery of a message, as it stands when the engine is asked.
 type Delivery struct {
 	BrokerCapabilities
-	Quick
-	Attempt int           // the number of the attempt that it is, from 1
-	Lost    int           // how many deliveries nobody has settled since the last that was settled
-	Crashes int           // how many deliveries ended and nobody knows how; see Plan.Counted
-	Seen    int           // how many this process has lost in a row, and knows how they ended
-	Tries   int           // how often the handler has run in this delivery
-	Left    time.Duration // for how long retries may still be asked for; Never: for ever
-	Kept    time.Duration // for how long the message can be kept; Never: while it is handled
-	Lease   time.Duration // for how long it could be kept at first
-	Life    time.Duration // what is left of the message's own time. Negative: it is over; zero: it has no end
+	QuickRetries
+	Attempt   int           // the number of the attempt that it is, from 1
+	Lost      int           // how many deliveries nobody has settled since the last that was settled
+	Crashes   int           // how many deliveries ended and nobody knows how; see Plan.Counted
+	SeenLost  int           // how many this process has lost in a row, and knows how they ended
+	Runs      int           // how often the handler has run in this delivery
+	RetryLeft time.Duration // for how long retries may still be asked for; Never: for ever
+	KeepLeft  time.Duration // for how long the message can be kept; Never: while it is handled
+	Lease     time.Duration // for how long it could be kept at first
+	LifeLeft  time.Duration // what is left of the message's own time. Negative: it is over; zero: it has no end
 	// Stopping: the consumer is to stop. Ending: this consumer must let go of the message.
 	Stopping, Ending bool
 }
 
-// Quick is how often the handler is run again in one delivery at most, and the longest
+// QuickRetries is how often the handler is run again in one delivery at most, and the longest
 // wait before that.
-type Quick struct {
-	Runs    int
+type QuickRetries struct {
+	MaxRuns int
 	MaxWait time.Duration
 }
 
@@ -115,14 +115,14 @@ func (p *Plan) Counted(d Delivery, seen int) Delivery {
 	}
 	d.Attempt, d.Lost, d.Crashes = max(d.Attempt-seen, 1), 0, 0
 	if more := d.Attempt - p.attempts; more > 0 {
-		d.Crashes = crashesInCompany + more - 1
+		d.Crashes = crashesUntilAlone + more - 1
 	}
 	return d
 }
 
 const (
-	// crashesInCompany is after how many crashes a message is handled alone.
-	crashesInCompany = 3
+	// crashesUntilAlone is after how many crashes a message is handled alone.
+	crashesUntilAlone = 3
 	// crashesAlone is how many more it may make then at least. One may be chance: whoever
 	// stops the consumer, or a machine that fails, may hit it when it is alone, too.
 	crashesAlone = 3
@@ -131,7 +131,7 @@ const (
 // mayCrash is how many crashes make d a dead letter. Attempts may be cut off for other
 // reasons than the message, such as a deployment: as many as may fail.
 func (p *Plan) mayCrash(d Delivery) int {
-	most := crashesInCompany + crashesAlone
+	most := crashesUntilAlone + crashesAlone
 	if d.Losses {
 		most = max(most, p.attempts)
 	}
@@ -166,14 +166,14 @@ func (p *Plan) Deliver(d Delivery, random func() uint64) (r Redelivery, ok bool)
 	switch {
 	case d.Crashes >= p.mayCrash(d):
 		return deadLetter(Crashed), false
-	case d.Life < 0:
+	case d.LifeLeft < 0:
 		return deadLetter(Expired), false
 	case d.Stopping && d.FreeDefer:
 		return Redelivery{Outcome: Defer}, false
 	case d.Losses && d.Lost > 0:
 		wait := p.waits.Delay(max(d.Crashes, 1), 0, random)
 		if d.Crashes == 0 {
-			wait = min(p.waits.Delay(max(d.Seen, 1), 0, random), longestBroken)
+			wait = min(p.waits.Delay(max(d.SeenLost, 1), 0, random), longestBroken)
 		}
 		return Redelivery{Outcome: Defer, After: min(wait, d.MaxDelay)}, false
 	}
@@ -184,7 +184,7 @@ func (p *Plan) Deliver(d Delivery, random func() uint64) (r Redelivery, ok bool)
 // in this delivery is granted a retry even of its last attempt.
 func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery) (Call, Step) {
 	made := min(d.Attempt, s.Current().Plan().attempts) - 1 // it may be more, of one that has crashed
-	if d.Tries < d.Runs {
+	if d.Runs < d.MaxRuns {
 		made = max(min(made, s.Current().Plan().attempts-2), 0)
 	}
 	return s.Resume(now, spec, made)
@@ -204,19 +204,19 @@ func (s *State) Refused(now time.Duration, why Reason, v Verdict, d Delivery, ra
 		}
 		wait = min(wait, d.MaxDelay)
 	}
-	if d.Tries == 0 {
+	if d.Runs == 0 {
 		return Redelivery{Outcome: Defer, After: wait}
 	}
 	return s.abandoned(v, wait, d, random)
 }
 
-// recheckCircuit is how often to look at a breaker that does not know when it lets a probe
+// circuitPoll is how often to look at a breaker that does not know when it lets a probe
 // pass: one that was forced open, or whose probes are under way.
-const recheckCircuit = 250 * time.Millisecond
+const circuitPoll = 250 * time.Millisecond
 
-// leastHold is the shortest wait of a message that was refused for another reason than an
+// minRefusedWait is the shortest wait of a message that was refused for another reason than an
 // open circuit.
-const leastHold = 10 * time.Millisecond
+const minRefusedWait = 10 * time.Millisecond
 
 // refusedWait is how long a message waits whose attempt was refused at now before it began:
 // until the breaker lets a probe pass, or for about as long as after a first failure that
@@ -226,9 +226,9 @@ func (s *State) refusedWait(now time.Duration, why Reason, random func() uint64)
 		if at := b.RetryAt(now); at > now {
 			return at - now
 		}
-		return recheckCircuit
+		return circuitPoll
 	}
-	return max(s.Wait(1, Verdict{Kind: KindRateLimited}, random), leastHold)
+	return max(s.Wait(1, Verdict{Kind: KindRateLimited}, random), minRefusedWait)
 }
 
 // A Handled is how the handler of a message has ended.
@@ -297,7 +297,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 		h.Verdict = h.Verdict.Failed(h.CutOff)
 	}
 	step := c.Next(now, h.Verdict, random)
-	if c.looks > 0 { // a message does not wait here to see more
+	if c.queueChecks > 0 { // a message does not wait here to see more
 		step = done(Unanswered)
 	}
 	if !c.Over() {
@@ -309,7 +309,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	case h.Chosen.Outcome == Defer && !d.FreeDefer && !d.Stopping && d.Attempt >= s.Plan().attempts:
 		return deadLetter(AttemptsExhausted) // or its next deliveries would look like crashes
 	case h.Chosen.Outcome != 0:
-		return s.Plan().bound(h.Chosen, d)
+		return s.Plan().limitTo(h.Chosen, d)
 	case stopped || d.Stopping && h.Verdict.Kind != KindPermanent:
 		// What it uses may end at the same time as the consumer, or before (a child process, a
 		// database's pool): it is no failure of the message.
@@ -325,7 +325,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	if h.Behind && h.Verdict.Kind != KindPermanent && h.Verdict.Kind != KindUnclassified {
 		r = s.behindCircuit(r, h, d, random)
 	}
-	return s.Plan().quick(r, d)
+	return s.Plan().limitQuick(r, d)
 }
 
 // abandoned decides what happens to a message of which an attempt failed with v without
@@ -343,12 +343,12 @@ func (s *State) abandoned(v Verdict, after time.Duration, d Delivery, random fun
 // quick is r, with a retry in this delivery only where it is allowed and there is time for
 // it. It is not begun where the lease may end before the handler could: an attempt that is
 // cut off is one wasted.
-func (p *Plan) quick(r Redelivery, d Delivery) Redelivery {
+func (p *Plan) limitQuick(r Redelivery, d Delivery) Redelivery {
 	room := d.Lease / 2
 	if t := p.AttemptTimeout(); t > 0 {
 		room = min(t, room)
 	}
-	if d.Tries > d.Runs || r.Wait > d.MaxWait || d.Stopping || d.Kept < r.Wait+room {
+	if d.Runs > d.MaxRuns || r.Wait > d.MaxWait || d.Stopping || d.KeepLeft < r.Wait+room {
 		r.Here = false
 	}
 	return r
@@ -385,7 +385,7 @@ func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64
 	default:
 		r.After = max(upperHalf(p.policy.longestBackoff(), random), v.After)
 	}
-	return p.bound(r, d)
+	return p.limitTo(r, d)
 }
 
 // afterBudget draws the wait of a message for whose retry no budget was left after attempt
@@ -416,15 +416,15 @@ func (p Policy) LongestRedelivery(n int, b BrokerCapabilities) time.Duration {
 
 // bound is r, held to what the broker can do and the policy's deadline allows. A retry that
 // would begin after the deadline is not made: the message is a dead letter.
-func (p *Plan) bound(r Redelivery, d Delivery) Redelivery {
+func (p *Plan) limitTo(r Redelivery, d Delivery) Redelivery {
 	r.After = min(r.After, d.MaxDelay)
-	if r.Wait >= d.Left {
+	if r.Wait >= d.RetryLeft {
 		r.Here = false
 	}
 	switch {
 	case r.Outcome == DeadLetter:
 		r.After = 0
-	case r.Outcome == Retry && r.After >= d.Left:
+	case r.Outcome == Retry && r.After >= d.RetryLeft:
 		return deadLetter(Deadline)
 	}
 	return r
@@ -436,7 +436,7 @@ func (s *State) freeProbe(r Redelivery, v Verdict, d Delivery, free func(most in
 	if !d.FreeDefer || r.Here || r.Outcome != Retry && r.Reason != AttemptsExhausted || !free(s.Plan().attempts) {
 		return r
 	}
-	return s.Plan().bound(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
+	return s.Plan().limitTo(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
 }
 
 // behindCircuit is r for a message that failed behind an open circuit (Handled.Behind). If
@@ -449,5 +449,5 @@ func (s *State) behindCircuit(r Redelivery, h Handled, d Delivery, random func()
 	if !h.Called && d.FreeDefer {
 		r = Redelivery{Outcome: Defer, After: max(r.After, h.RetryAt, s.Wait(d.Attempt, Verdict{Kind: KindTransient}, random))}
 	}
-	return s.Plan().bound(r, d)
+	return s.Plan().limitTo(r, d)
 }

@@ -24,8 +24,8 @@ func messages() engine.Policy {
 // that is extended.
 func delivered(n int) engine.Delivery {
 	return engine.Delivery{
-		BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: 12 * time.Hour, FreeDefer: true}, Quick: engine.Quick{MaxWait: time.Second},
-		Attempt: n, Left: engine.Never, Kept: engine.Never, Lease: 30 * time.Second,
+		BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: 12 * time.Hour, FreeDefer: true}, QuickRetries: engine.QuickRetries{MaxWait: time.Second},
+		Attempt: n, RetryLeft: engine.Never, KeepLeft: engine.Never, Lease: 30 * time.Second,
 	}
 }
 
@@ -39,7 +39,7 @@ func handled(t *testing.T, s *engine.State, now time.Duration, d engine.Delivery
 	if step.Done {
 		t.Fatalf("refused: %v", step.Reason)
 	}
-	d.Tries++
+	d.Runs++
 	if free == nil {
 		free = func(int) bool { t.Error("asked whether a probe is free"); return false }
 	}
@@ -77,7 +77,7 @@ func TestHandled(t *testing.T) {
 		{"do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded}}, engine.Redelivery{Outcome: engine.Retry, After: cap * 3 / 4}},
 		{"a hint as long as is allowed, and do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}}, engine.Redelivery{Outcome: engine.Retry, After: time.Hour}},
 		{"a longer one, and do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour + 1}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.HintTooLong}},
-		{"past the deadline", change(1, func(d *engine.Delivery) { d.Left = time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline}},
+		{"past the deadline", change(1, func(d *engine.Delivery) { d.RetryLeft = time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline}},
 		{"a broker without delays", change(1, func(d *engine.Delivery) { d.MaxDelay = 0 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, Wait: time.Second}},
 
 		{"a panic", delivered(2), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
@@ -101,14 +101,14 @@ func TestHandled(t *testing.T) {
 		{"behind a circuit, called", delivered(1), engine.Handled{Verdict: transient, Behind: true, Called: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.Retry, After: 20 * time.Second, Wait: time.Second}},
 		{"behind a circuit, but permanent", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, Behind: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
 
-		{"quick", change(1, func(d *engine.Delivery) { d.Runs = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
-		{"quick at the last attempt", change(5, func(d *engine.Delivery) { d.Runs, d.MaxWait = 1, time.Minute }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted, Wait: 8 * time.Second, Here: true}},
-		{"no quick run is left", change(1, func(d *engine.Delivery) { d.Runs, d.Tries = 1, 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
-		{"the wait is too long for a quick run", change(2, func(d *engine.Delivery) { d.Runs = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second, Wait: 2 * time.Second}},
-		{"the lease is too short for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 10*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
-		{"the lease is just long enough for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 11*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
-		{"half of a short lease is enough", change(1, func(d *engine.Delivery) { d.Runs, d.Kept, d.Lease = 1, 3*time.Second, 4*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
-		{"no quick run when stopping", change(1, func(d *engine.Delivery) { d.Runs, d.Stopping = 1, true }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Defer}},
+		{"quick", change(1, func(d *engine.Delivery) { d.MaxRuns = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"quick at the last attempt", change(5, func(d *engine.Delivery) { d.MaxRuns, d.MaxWait = 1, time.Minute }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted, Wait: 8 * time.Second, Here: true}},
+		{"no quick run is left", change(1, func(d *engine.Delivery) { d.MaxRuns, d.Runs = 1, 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"the wait is too long for a quick run", change(2, func(d *engine.Delivery) { d.MaxRuns = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second, Wait: 2 * time.Second}},
+		{"the lease is too short for a quick run", change(1, func(d *engine.Delivery) { d.MaxRuns, d.KeepLeft = 1, 10*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"the lease is just long enough for a quick run", change(1, func(d *engine.Delivery) { d.MaxRuns, d.KeepLeft = 1, 11*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"half of a short lease is enough", change(1, func(d *engine.Delivery) { d.MaxRuns, d.KeepLeft, d.Lease = 1, 3*time.Second, 4*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"no quick run when stopping", change(1, func(d *engine.Delivery) { d.MaxRuns, d.Stopping = 1, true }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Defer}},
 	} {
 		got := handled(t, newDependency(t, messages()).State(), 0, c.d, c.h, nil)
 		if got != c.want {
@@ -186,8 +186,8 @@ func TestRefused(t *testing.T) {
 		{"kept, where a deferral counts", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer = false }, engine.Redelivery{Here: true, Wait: open}},
 		{"not kept when it must be let go of", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer, d.Ending = false, true }, engine.Redelivery{Outcome: engine.Defer, After: open}},
 		{"given back at once when stopping", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer, d.Stopping = false, true }, engine.Redelivery{Outcome: engine.Defer}},
-		{"an attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Tries = 1 }, engine.Redelivery{Outcome: engine.Retry, After: open}},
-		{"the last attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Tries, d.Attempt = 1, 5 }, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
+		{"an attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Runs = 1 }, engine.Redelivery{Outcome: engine.Retry, After: open}},
+		{"the last attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Runs, d.Attempt = 1, 5 }, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
 	} {
 		s := opened(t, 0)
 		at := s.Breaker().RetryAt(0)
@@ -254,7 +254,7 @@ func TestDeliver(t *testing.T) {
 		{"lost once", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 0, "1 1 defer 1s"},
 		{"lost on the way, twenty times", d{BrokerCapabilities: told, Attempt: 22, Lost: 20}, 0, "2 1 defer 1s"},
 		{"lost, and this process knows of it", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 1, "1 0 defer 1s"},
-		{"the fourth time in a row", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Seen: 4}, 1, "1 0 defer 8s"},
+		{"the fourth time in a row", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, SeenLost: 4}, 1, "1 0 defer 8s"},
 		{"lost by this process once, and by others", d{BrokerCapabilities: told, Attempt: 2, Lost: 1, Crashes: 3}, 1, "1 3 defer 4s"},
 		{"lost by this process more often than anybody noted", d{BrokerCapabilities: told, Attempt: 2, Lost: 1}, 7, "1 0 defer 1s"},
 		{"crashed, and put off", d{BrokerCapabilities: told, Attempt: 1, Crashes: 5}, 0, "1 5 handle"},
@@ -318,7 +318,7 @@ func TestWithin(t *testing.T) {
 	}
 	p := newDependency(t, messages()).Plan()
 	d := delivered(1)
-	d.Life = -1
+	d.LifeLeft = -1
 	if r, ok := p.Deliver(d, nil); ok || r.Outcome != engine.DeadLetter || r.Reason != engine.Expired {
 		t.Errorf("its time is over: %+v, %v", r, ok)
 	}
@@ -374,12 +374,12 @@ func TestLease(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	equal("first look", l.Next(false), 10*time.Second)
-	equal("after a failure", l.Next(true), 5*time.Second)
-	equal("a beat", l.Beat(20*time.Second), time.Duration(0))
-	equal("a beat after Message.Extend", l.Beat(time.Minute), 40*time.Second)
+	equal("first look", l.AfterExtension(false), 10*time.Second)
+	equal("after a failure", l.AfterExtension(true), 5*time.Second)
+	equal("a beat", l.UntilExtension(20*time.Second), time.Duration(0))
+	equal("a beat after Message.Extend", l.UntilExtension(time.Minute), 40*time.Second)
 	equal("margin", l.Margin(), 3*time.Second)
-	equal("patience", l.Patience(), 5*time.Second)
+	equal("patience", l.AnswerTimeout(), 5*time.Second)
 	l.Extended(want, 28*time.Second)
 	equal("nearly all of it", l.Final, false)
 	l.Extended(want, 20*time.Second)

@@ -44,17 +44,17 @@ type memory struct {
 	hedger   *hedge.Hedger
 	// emptyHints is how many retries at the time that the server asked for have failed since
 	// one last succeeded.
-	emptyHints atomic.Int32
-	timedOut   atomic.Int64 // when the attempt began that began last, of those that timed out
+	failedHints   atomic.Int32
+	latestTimeout atomic.Int64 // when the attempt began that began last, of those that timed out
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
 }
 
 // noteTimeout keeps in mind that an attempt that began then timed out.
-func (m *memory) noteTimeout(began time.Duration) {
+func (m *memory) recordTimeout(began time.Duration) {
 	for {
-		last := m.timedOut.Load()
-		if last >= int64(began) || m.timedOut.CompareAndSwap(last, int64(began)) {
+		last := m.latestTimeout.Load()
+		if last >= int64(began) || m.latestTimeout.CompareAndSwap(last, int64(began)) {
 			return
 		}
 	}
@@ -67,20 +67,20 @@ func (p *Plan) Init(s *State, changed func(breaker.Change)) {
 		s.mem.Store(p.fresh)
 		return
 	}
-	s.mem.Store(p.memory(&identity{changed: changed}))
+	s.mem.Store(p.blankMemory(&identity{changed: changed}))
 }
 
 // InitFleet makes each of the fleet a state under p, as Init does: one for each process of
 // a simulated fleet. They cannot be updated.
 func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
-	m := p.memory(&identity{changed: changed, fleet: true})
+	m := p.blankMemory(&identity{changed: changed, fleet: true})
 	for i := range fleet {
 		fleet[i].mem.Store(m)
 	}
 }
 
 // memory is that of a state that has nothing to remember.
-func (p *Plan) memory(id *identity) *memory {
+func (p *Plan) blankMemory(id *identity) *memory {
 	m := &memory{plan: p, blank: !p.empty}
 	m.id.Store(id)
 	return m
@@ -106,19 +106,19 @@ func (s *State) Plan() *Plan {
 
 // Breaker is the circuit breaker, for looking at it and for forcing it open or closed; nil
 // if Policy.Breaker.Off.
-func (s *State) Breaker() *breaker.Breaker { return s.Current().remember().breaker }
+func (s *State) Breaker() *breaker.Breaker { return s.Current().memory().breaker }
 
 // Budget is the retry budget; nil if Policy.Budget.Unlimited.
-func (s *State) Budget() budget.Budget { return s.Current().remember().budget }
+func (s *State) Budget() budget.Budget { return s.Current().memory().budget }
 
 // Limiter is the concurrency limit; nil if there is none.
-func (s *State) Limiter() *bulkhead.Limiter { return s.Current().remember().limiter }
+func (s *State) Limiter() *bulkhead.Limiter { return s.Current().memory().limiter }
 
 // Throttle is the client's own throttle; nil if Policy.Throttle is off.
-func (s *State) Throttle() *throttle.Throttle { return s.Current().remember().throttle }
+func (s *State) Throttle() *throttle.Throttle { return s.Current().memory().throttle }
 
 // Hedger decides when attempts run beside one another; nil if Policy.Hedge is off.
-func (s *State) Hedger() *hedge.Hedger { return s.Current().remember().hedger }
+func (s *State) Hedger() *hedge.Hedger { return s.Current().memory().hedger }
 
 // CircuitClosed reports whether there is no breaker, or it is closed at now. It makes
 // nothing to remember.
@@ -131,20 +131,20 @@ func (m *memory) closed(now time.Duration) bool {
 }
 
 // remember is the memory, made when it is first asked for.
-func (s *State) remember() *memory {
+func (s *State) memory() *memory {
 	for {
 		m := s.mem.Load()
 		if !m.blank {
 			return m
 		}
-		if made := m.plan.remember(m.id.Load(), nil); s.mem.CompareAndSwap(m, made) {
+		if made := m.plan.newMemory(m.id.Load(), nil); s.mem.CompareAndSwap(m, made) {
 			return made
 		}
 	}
 }
 
 // remember is a memory of nothing, but for a budget that is there already, if any.
-func (p *Plan) remember(id *identity, retryBudget budget.Budget) *memory {
+func (p *Plan) newMemory(id *identity, retryBudget budget.Budget) *memory {
 	m := &memory{plan: p, budget: retryBudget}
 	m.id.Store(id)
 	// The policy was validated, so nothing here can fail.
@@ -177,22 +177,22 @@ func (p *Plan) remember(id *identity, retryBudget budget.Budget) *memory {
 // due reports whether the answer to an attempt that began then is to be noted. A process
 // whose calls are so close together that they earn more than the stock that its budget
 // starts with has something to remember.
-func (s *State) due(began time.Duration) bool {
+func (s *State) mustRecord(began time.Duration) bool {
 	m := s.mem.Load()
 	if !m.plan.notesAnswers {
 		return false
 	}
-	since, due := s.answered.since(began)
-	if m.blank && since < m.plan.quietGap && s.answered.latest() >= 0 {
-		s.remember()
+	since, due := s.answered.sinceLatest(began)
+	if m.blank && since < m.plan.quietGap && s.answered.latestStart() >= 0 {
+		s.memory()
 	}
 	return due
 }
 
 // answeredFrom is when the latest attempt began that was answered, as far as was
 // noted, under this policy or the current one.
-func (s *State) answeredFrom() time.Duration {
-	return max(s.answered.latest(), s.Current().answered.latest())
+func (s *State) latestAnsweredStart() time.Duration {
+	return max(s.answered.latestStart(), s.Current().answered.latestStart())
 }
 
 // Update changes the policy for the calls that start from now on; calls that are under way
@@ -226,10 +226,10 @@ func (s *State) Update(now time.Duration, p Policy) error {
 		s.identify(id)
 	}
 	v := new(State)
-	v.mem.Store(plan.memory(id))
+	v.mem.Store(plan.blankMemory(id))
 	v.answered.word.Store(old.answered.word.Load())
 	if !was.empty && !(old.mem.Load().blank && was.lazy && plan.lazy) {
-		v.mem.Store(plan.inherit(now, id, old.remember()))
+		v.mem.Store(plan.inherit(now, id, old.memory()))
 	}
 	id.latest.Store(v)
 	return nil
@@ -243,7 +243,7 @@ func (s *State) identify(id *identity) {
 			m.id.Store(id)
 			return
 		}
-		if s.mem.CompareAndSwap(m, m.plan.memory(id)) {
+		if s.mem.CompareAndSwap(m, m.plan.blankMemory(id)) {
 			return
 		}
 	}
@@ -260,11 +260,11 @@ func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 	if p.parts.Budget != nil || is.Budget == was.Budget {
 		retryBudget = m.budget
 	}
-	mine := p.remember(id, retryBudget)
+	mine := p.newMemory(id, retryBudget)
 	if retryBudget == nil && m.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, m.budget)
 	}
-	mine.timedOut.Store(m.timedOut.Load())
+	mine.latestTimeout.Store(m.latestTimeout.Load())
 	switch {
 	case m.breaker == nil || mine.breaker == nil:
 	case is.breakerConfig() == was.breakerConfig():
@@ -282,6 +282,6 @@ func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 		mine.limiter = m.limiter
 	}
 	mine.patience.Store(m.patience.Load())
-	mine.emptyHints.Store(m.emptyHints.Load())
+	mine.failedHints.Store(m.failedHints.Load())
 	return mine
 }

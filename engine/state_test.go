@@ -109,37 +109,37 @@ func TestTooShortIsTakenBack(t *testing.T) {
 func TestAnswered(t *testing.T) {
 	for _, began := range []time.Duration{0, 1, time.Millisecond - 1, time.Millisecond, time.Hour} {
 		var a answered
-		if a.latest() >= 0 || a.usualClass() != 0 {
-			t.Fatalf("answered at %v before it was called, in %d", a.latest(), a.usualClass())
+		if a.latestStart() >= 0 || a.usualClass() != 0 {
+			t.Fatalf("answered at %v before it was called, in %d", a.latestStart(), a.usualClass())
 		}
 		answer := func(began time.Duration) {
-			if _, due := a.since(began); due {
-				a.note(began, noTime)
+			if _, due := a.sinceLatest(began); due {
+				a.record(began, unknownTime)
 			}
 			if a.usualClass() != 0 {
 				t.Fatalf("after an answer that took no time the usual time is %d", a.usualClass())
 			}
 		}
 		answer(began)
-		if at := a.latest(); at > began || at <= began-startStep {
+		if at := a.latestStart(); at > began || at <= began-startStep {
 			t.Errorf("began at %v, and answered from %v", began, at)
 		}
-		for _, later := range []time.Duration{noteStep, 3 * noteStep} {
+		for _, later := range []time.Duration{recordStep, 3 * recordStep} {
 			answer(began + later)
-			if at := a.latest(); at > began+later || at <= began+later-startStep {
+			if at := a.latestStart(); at > began+later || at <= began+later-startStep {
 				t.Errorf("began at %v, and answered from %v", began+later, at)
 			}
 		}
 		answer(began)
-		answer(began + 4*noteStep - startStep)
-		if at := a.latest(); at > began+3*noteStep || at <= began+3*noteStep-startStep {
+		answer(began + 4*recordStep - startStep)
+		if at := a.latestStart(); at > began+3*recordStep || at <= began+3*recordStep-startStep {
 			t.Errorf("an earlier one was answered later, and one at about the same time, and it is answered from %v", at)
 		}
 	}
 	var a answered
 	for i, took := range []time.Duration{0, 20 * time.Millisecond, 20 * time.Millisecond, 25 * time.Millisecond, time.Second, time.Millisecond, time.Hour} {
 		before := a.usualClass()
-		a.note(time.Duration(i)*time.Second, took)
+		a.record(time.Duration(i)*time.Second, took)
 		want := before
 		switch class := max(timeClass(took), 1); {
 		case i == 0:
@@ -152,7 +152,7 @@ func TestAnswered(t *testing.T) {
 		if a.usualClass() != want {
 			t.Errorf("after one of %v the usual class went from %d to %d", took, before, a.usualClass())
 		}
-		if at := a.latest(); at > time.Duration(i)*time.Second || at <= time.Duration(i)*time.Second-startStep {
+		if at := a.latestStart(); at > time.Duration(i)*time.Second || at <= time.Duration(i)*time.Second-startStep {
 			t.Errorf("it changes the time to %v", at)
 		}
 	}
@@ -188,12 +188,12 @@ func TestAStateHasOneMemory(t *testing.T) {
 	made := 0
 	makeState(t, &s, Policy{}, Parts{Budget: func() budget.Budget {
 		if made++; made == 1 {
-			other = s.remember()
+			other = s.memory()
 		}
 		b, _ := budget.New(budget.Config{})
 		return b
 	}})
-	if m := s.remember(); m != other || s.remember() != other || made != 2 {
+	if m := s.memory(); m != other || s.memory() != other || made != 2 {
 		t.Errorf("%p and %p: two memories of one state", m, other)
 	}
 }
@@ -204,7 +204,7 @@ func TestAnUpdateWhileTheMemoryIsMade(t *testing.T) {
 		var s State
 		makeState(t, &s, Policy{}, Parts{})
 		var both sync.WaitGroup
-		both.Go(func() { s.remember() })
+		both.Go(func() { s.memory() })
 		if err := s.Update(0, Policy{Attempts: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -241,12 +241,12 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 func TestUpdateKeepsWhatTimedOut(t *testing.T) {
 	var s State
 	makeState(t, &s, Policy{}, Parts{})
-	s.remember().noteTimeout(time.Second)
+	s.memory().recordTimeout(time.Second)
 	if err := s.Update(0, Policy{Attempts: 2}); err != nil {
 		t.Fatal(err)
 	}
-	s.remember().noteTimeout(0) // of a call that began under the old policy, and earlier
-	if got := s.Current().remember().timedOut.Load(); got != int64(time.Second) {
+	s.memory().recordTimeout(0) // of a call that began under the old policy, and earlier
+	if got := s.Current().memory().latestTimeout.Load(); got != int64(time.Second) {
 		t.Errorf("after an update the latest attempt that timed out began at %d", got)
 	}
 }

@@ -88,9 +88,9 @@ func (s *siblings) fly(calls *[2]engine.Call) {
 	s.after(took, func() {
 		luck := s.luck()
 		general := calls[1].Next(s.now, v, luck)
-		if c := &calls[0]; v.Kind == lull.KindSuccess && c.Attempts() == 1 && c.MaySucceed() {
+		if c := &calls[0]; v.Kind == lull.KindSuccess && c.Attempts() == 1 && c.CanUseSucceed() {
 			s.succeeded++
-			c.Succeed(s.now, c.Due())
+			c.Succeed(s.now, c.NeedsEndTime())
 			if !c.Over() {
 				s.fatalf("at %v: the call goes on after Succeed", s.now)
 			}

@@ -106,7 +106,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		slots:    make(chan struct{}, config.Concurrency),
 		ended:    make(chan struct{}, 1),
 	}
-	c.line.crowd = engine.Crowd{Most: config.Concurrency, Free: c.can.FreeDefer}
+	c.line.crowd = engine.Crowd{Most: config.Concurrency, FreeDefer: c.can.FreeDefer}
 	for _, o := range options {
 		if o != nil {
 			o(c)

@@ -67,11 +67,11 @@ func (c *Consumer) planNow() *engine.Plan {
 // delivery is the delivery as the engine sees it now.
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
-		BrokerCapabilities: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
-		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, Seen: w.row, Tries: w.tries, Left: engine.Never, Life: w.d.life(), Stopping: w.stopping(),
+		BrokerCapabilities: w.c.can.engine(), QuickRetries: engine.QuickRetries{MaxRuns: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
+		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, SeenLost: w.row, Runs: w.tries, RetryLeft: engine.Never, LifeLeft: w.d.life(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
-		d.Left = limit - time.Since(w.seen)
+		d.RetryLeft = limit - time.Since(w.seen)
 	}
 	w.lease.describe(&d)
 	return d

@@ -50,7 +50,7 @@ func (c *Consumer) hold(d *Delivery) *lease {
 	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.can.Extends)
 	l.expiry = time.AfterFunc(left-l.Margin(), l.expire)
 	if !l.Final {
-		l.beat = time.AfterFunc(l.Next(false), l.heartbeat)
+		l.beat = time.AfterFunc(l.AfterExtension(false), l.heartbeat)
 	}
 	return l
 }
@@ -59,9 +59,9 @@ func (c *Consumer) hold(d *Delivery) *lease {
 func (l *lease) describe(d *engine.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d.Ending, d.Lease, d.Kept = l.ending, l.First, engine.Never
+	d.Ending, d.Lease, d.KeepLeft = l.ending, l.First, engine.Never
 	if !l.until.IsZero() && l.Final {
-		d.Kept = time.Until(l.until) - l.Margin()
+		d.KeepLeft = time.Until(l.until) - l.Margin()
 	}
 }
 
@@ -170,12 +170,12 @@ func (l *lease) heartbeat() {
 		l.mu.Unlock()
 		return
 	}
-	if wait := l.Beat(time.Until(l.until)); wait > 0 {
+	if wait := l.UntilExtension(time.Until(l.until)); wait > 0 {
 		l.beat.Reset(wait)
 		l.mu.Unlock()
 		return
 	}
-	ctx, cancel := context.WithTimeout(l.ctx, l.Patience())
+	ctx, cancel := context.WithTimeout(l.ctx, l.AnswerTimeout())
 	l.mu.Unlock()
 	began := time.Now()
 	err := l.extend(ctx, l.c.config.Lease)
@@ -185,7 +185,7 @@ func (l *lease) heartbeat() {
 	if l.stopped || l.ending || l.Final {
 		return
 	}
-	l.beat.Reset(max(l.Next(err != nil)-time.Since(began), 0))
+	l.beat.Reset(max(l.AfterExtension(err != nil)-time.Since(began), 0))
 }
 
 func (l *lease) extendBy(ctx context.Context, d time.Duration) error {

@@ -22,11 +22,11 @@ func (l *line) come(w *work) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	begin, wait := l.crowd.Come(w.crashes)
+	begin, wait := l.crowd.Arrive(w.crashes)
 	switch {
 	case begin:
 		w.begun = true
-	case !wait && l.crowd.Free:
+	case !wait && l.crowd.FreeDefer:
 		w.back = true
 	default:
 		w.turn = make(chan struct{})
@@ -38,7 +38,7 @@ func (l *line) come(w *work) {
 func (l *line) next(alone func()) {
 	for {
 		l.mu.Lock()
-		if !l.crowd.Turn() {
+		if !l.crowd.BeginNext() {
 			l.mu.Unlock()
 			return
 		}
@@ -57,7 +57,7 @@ func (l *line) next(alone func()) {
 func (l *line) shift() {
 	l.wait = slices.Delete(l.wait, 0, 1)
 	if len(l.wait) > 0 {
-		l.crowd.Wait(l.wait[0].crashes)
+		l.crowd.SetNext(l.wait[0].crashes)
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *line) leave(w *work) {
 	case w.begun:
 		l.crowd.End(w.crashes)
 	case i == 0:
-		l.crowd.Leave()
+		l.crowd.DropNext()
 		l.shift()
 	case i > 0:
 		l.wait = slices.Delete(l.wait, i, i+1)

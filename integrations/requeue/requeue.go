@@ -76,7 +76,7 @@ func (l *RateLimiter[T]) When(item T) time.Duration {
 	s, now, random := l.d.State(), l.d.Now(), l.d.Rand()
 	v := lull.Verdict{Kind: lull.KindTransient}
 	// The last attempt of a message has no retry. An item has, always.
-	of := engine.Delivery{BrokerCapabilities: l.broker, Attempt: min(n, max(s.Current().Plan().Attempts()-1, 1)), Left: engine.Never, Kept: engine.Never}
+	of := engine.Delivery{BrokerCapabilities: l.broker, Attempt: min(n, max(s.Current().Plan().Attempts()-1, 1)), RetryLeft: engine.Never, KeepLeft: engine.Never}
 	call, step := s.ResumeDelivery(now, engine.Spec{Operation: operation}, of)
 	if !step.Done {
 		step = call.Attempt(now, random)

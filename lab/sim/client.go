@@ -260,8 +260,8 @@ func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
 		return
 	}
 	v := w.origins[f.origin].verdicts[verdict]
-	if v.Kind == lull.KindSuccess && f.call.Attempts() == 1 && f.call.MaySucceed() {
-		f.call.Succeed(w.now, f.call.Due())
+	if v.Kind == lull.KindSuccess && f.call.Attempts() == 1 && f.call.CanUseSucceed() {
+		f.call.Succeed(w.now, f.call.NeedsEndTime())
 		w.endCall(i, f, engine.Success)
 		return
 	}

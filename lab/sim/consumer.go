@@ -175,12 +175,12 @@ func (w *world) beginDelivery(i uint32, x *delivery) {
 		w.conclude(i, x, r)
 		return
 	}
-	begin, wait := c.crowd.Come(x.crashes)
+	begin, wait := c.crowd.Arrive(x.crashes)
 	switch {
 	case begin:
 		x.begun = true
 		w.tryMessage(i, x)
-	case !wait && c.crowd.Free:
+	case !wait && c.crowd.FreeDefer:
 		w.giveBack(i, x)
 	default:
 		x.lined = true
@@ -200,7 +200,7 @@ func (w *world) giveBack(i uint32, x *delivery) {
 
 // startLined lets those begin whose turn it is.
 func (w *world) startLined(c *consumer) {
-	for c.crowd.Turn() {
+	for c.crowd.BeginNext() {
 		i := c.line[0]
 		w.shiftLine(c)
 		x := w.deliveries.at(i)
@@ -214,7 +214,7 @@ func (w *world) startLined(c *consumer) {
 func (w *world) shiftLine(c *consumer) {
 	c.line = slices.Delete(c.line, 0, 1)
 	if len(c.line) > 0 {
-		c.crowd.Wait(w.deliveries.at(c.line[0]).crashes)
+		c.crowd.SetNext(w.deliveries.at(c.line[0]).crashes)
 	}
 }
 
@@ -317,7 +317,7 @@ func (w *world) resumeDelivery(i uint32, x *delivery) {
 	x.gen++
 	if x.lined { // its lease ends
 		if c := x.c; c.line[0] == i {
-			c.crowd.Leave()
+			c.crowd.DropNext()
 			w.shiftLine(c)
 		} else {
 			c.line = slices.DeleteFunc(c.line, func(o uint32) bool { return o == i })
@@ -372,7 +372,7 @@ func (w *world) killConsumer(c *consumer) {
 			w.endTry(x.flight, f, x)
 		}
 		if m := w.messages.at(x.message); m.out && m.handed == x.receipt && t.extends() {
-			beat := t.lease.Next(false) // it was extended so often
+			beat := t.lease.AfterExtension(false) // it was extended so often
 			m.at = saturating.Add(x.began, (w.now-x.began)/beat*beat+t.lease.First)
 			w.scheduleMessage(t, x.message, m)
 		}
@@ -389,14 +389,14 @@ func (w *world) killConsumer(c *consumer) {
 func (w *world) describe(x *delivery) engine.Delivery {
 	t := x.c.topic
 	d := engine.Delivery{
-		BrokerCapabilities: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
-		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
+		BrokerCapabilities: t.broker, QuickRetries: t.quick, Attempt: x.attempt, Runs: x.tries,
+		RetryLeft: engine.Never, KeepLeft: engine.Never, Lease: t.lease.First,
 	}
 	if limit := t.plan.Policy().Deadline; limit > 0 {
-		d.Left = limit - (w.now - x.first)
+		d.RetryLeft = limit - (w.now - x.first)
 	}
 	if t.lease.Final {
-		d.Kept = w.leaseEnds(x) - w.now
+		d.KeepLeft = w.leaseEnds(x) - w.now
 	}
 	return d
 }

@@ -23,7 +23,7 @@ type topic struct {
 
 	// What the engine has to know.
 	broker engine.BrokerCapabilities
-	quick  engine.Quick
+	quick  engine.QuickRetries
 	lease  engine.Lease // at its beginning
 
 	next    schedule    // messages by when they can be handed out; not those that are out and extended
@@ -37,7 +37,7 @@ func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
 // crowd is what runs in one process of the topic's, at first: nothing.
 func (t *topic) crowd() engine.Crowd {
-	return engine.Crowd{Most: t.def.Consumers.concurrency(), Free: t.broker.FreeDefer || t.holds}
+	return engine.Crowd{Most: t.def.Consumers.concurrency(), FreeDefer: t.broker.FreeDefer || t.holds}
 }
 
 // message is one message, from when it was sent until nobody holds it and it is gone.

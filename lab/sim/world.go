@@ -333,7 +333,7 @@ func (b *builder) topic(i int, def *Topic) {
 	}
 	t.lease = engine.NewLease(lease, lease, keep, t.extends())
 	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
-	t.quick = engine.Quick{Runs: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
+	t.quick = engine.QuickRetries{MaxRuns: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
 	t.tally.from, t.tally.to = w.s.disturbance()
 	t.arrivals = stream{o: o, a: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
