@@ -11,67 +11,64 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// Spec describes a call before its first attempt. The zero Spec
-// is an idempotent operation without a name or a deadline of its own.
+// Spec describes a call before its first attempt. The zero Spec is an idempotent operation
+// without a name or a deadline of its own.
 type Spec struct {
 	Operation string
-	// Deadline is when the caller's patience ends, on the driver's clock; zero
-	// means that the policy's deadline alone counts.
+	// Deadline is when the caller's patience ends, on the driver's clock; zero: the policy's
+	// deadline alone counts.
 	Deadline time.Duration
-	// NotIdempotent: carrying the operation out twice is not the same as once. It
-	// is then repeated only when an attempt was provably never sent.
+	// NotIdempotent: carrying the operation out twice is not the same as once. It is repeated
+	// only after an attempt that was provably never sent.
 	NotIdempotent bool
-	// NotReplayable: the request cannot be made a second time, whatever became of
-	// the first (a stream that was read). It gets one attempt.
+	// NotReplayable: the request cannot be made a second time (a stream that was read). The
+	// operation gets one attempt.
 	NotReplayable bool
-	// UnlessUnsent: NotReplayable does not hold for an attempt that was provably never sent (the
-	// stream was not read yet).
+	// UnlessUnsent: NotReplayable does not count after an attempt that was provably never sent:
+	// the stream was not read yet.
 	UnlessUnsent bool
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
-	// Stream: once the dependency has accepted it, the operation may be silent for as long as
-	// it likes ([Call.Acceptor]). While the circuit is half-open it keeps no call out that ends.
+	// Stream: once the dependency has accepted the operation, it may be silent for any time
+	// ([Call.Acceptor]). A half-open circuit then lets calls pass beside it.
 	Stream bool
-	// ForRetry: the driver knows that the call is made for a request which is itself a
-	// retry. Policy.Nested then applies, as after [Call.NestedIn].
+	// ForRetry: the call is made for a request which is itself a retry, as after [Call.NestedIn].
 	ForRetry bool
 }
 
 // A Step is the engine's answer: go on (after Wait), or the call is Done.
 type Step struct {
 	Decision
-	Wait    time.Duration // Next, Attempt: how long to wait before the next attempt; Queue: how long at most to wait for room
+	Wait    time.Duration // Next, Attempt: the wait before the next attempt; JoinQueue: the longest wait for room
 	Ceiling time.Duration // Next: the wait before jitter
 }
 
-// A Decision is a Step without its times. (It is a struct of its own
-// because the compiler keeps one of at most four fields in registers.)
+// A Decision is a Step without its times. (The compiler keeps a struct of at most four fields in
+// registers.)
 type Decision struct {
 	Done      bool
 	Reason    Reason // if Done
-	Full      bool   // Attempt, Queue: the concurrency limit has no room now, but the policy allows to wait for it
+	Full      bool   // Attempt, JoinQueue: the concurrency limit has no room now, but the policy allows to wait for it
 	Exhausted bool   // Next: the retry budget has just refused for the first time since it last paid
 }
 
 func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}} }
 
-// A Call is one logical call in flight. It never reads a clock, sleeps, or draws a random
-// number that it was not handed.
+// A Call is one logical call. It reads no clock, never sleeps and draws no random number of its
+// own.
 //
 //	c, step := s.Start(now, spec)         // may the call begin?
 //	step = c.Attempt(now, random)         // may the next attempt? (throttle, concurrency limit)
 //	step = c.Next(now, verdict, random)   // it ended like this: what now?
 //
-// Every call for which Start did not return Done must be brought to a Step that is
-// Done, or be given up with Abandon; whatever it holds is given back then. Time
-// is a duration since an epoch of the driver's choosing, the same for all calls
-// to one dependency. Randomness is handed in as a source of 64 uniform bits,
-// which is asked when a wait, the budget or the breaker's open time needs it;
-// nil stands for the middle of every range. A Call is used by one goroutine at
-// a time; of its copies only one may be used on.
+// If Start did not return Done, the Call must be brought to a Step that is Done, or to Abandon,
+// which give back what it holds. Time is a duration since an epoch that the driver chooses, the
+// same for all calls to one dependency. Randomness is a source of 64 uniform bits; nil means the
+// middle of each range. A Call is used by one goroutine at a time; of its copies only one may be
+// used on.
 type Call struct {
-	// What every attempt needs comes first, so that drivers with millions of calls
-	// can keep it, and what they need themselves, in one line of the cache.
+	// What every attempt needs comes first, so that a driver with millions of calls
+	// has it in one line of the cache, with what it needs itself.
 	s        *State
 	began    time.Duration // the attempt under way, or the call before the first
 	deadline time.Duration // of the call: the nearer of policy's and caller's
@@ -87,28 +84,29 @@ type Call struct {
 	receipt        budget.Receipt // of the last retry
 	token          breaker.Ticket
 	pass           pass
-	queueChecks    uint8 // that are left, of a retry that may be in a line: its waits, and one
+	queueChecks    uint8 // that are left for a retry of an attempt that may be queued: its waits, and one
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
-	hinted         bool  // an attempt is under way, or waited for, at the time that the server asked for
-	paidRetries    uint8 // by the budget; at most 255 are counted
-	attemptsBefore int16 // of attempts: those that were made before Resume
+	hinted         bool  // the attempt under way, or waited for, is at the time that the server asked for
+	paidRetries    uint8 // retries that the budget paid for; at most 255 are counted
+	attemptsBefore int16 // the attempts that were made before Resume
 }
 
-// pass is the attempt whose end must still be reported to the dependency's throttle.
+// pass is the state of the throttle's permission for an attempt. The throttle must learn how that
+// ended.
 type pass uint8
 
 const (
 	noPass   pass = iota
-	passed        // the next attempt may be sent
-	underWay      // it has been
+	passed        // the next attempt may begin
+	underWay      // it has begun
 )
 
-// evidence of the health of the dependency, from the end of an attempt.
+// evidence is what the end of an attempt shows of the dependency's health.
 type evidence uint8
 
 const (
-	noAttempt      evidence = iota // none has ended
+	noAttempt      evidence = iota // no attempt has ended
 	resultAlone                    // it succeeded or failed, and nothing else is known
 	refusedByReply                 // a permanent failure that was an answer of the dependency itself
 	rateLimited                    // it is well, and asked for fewer requests
@@ -116,7 +114,6 @@ const (
 	noEvidence                     // the caller's side has failed
 )
 
-// evidenceOf returns the evidence of an attempt that began at that time and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
 	case v.CallerSide():
@@ -131,9 +128,9 @@ func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	return resultAlone
 }
 
-// tooShort notes that the attempt that began then timed out, and reports whether it was
-// given less time than attempts usually take that succeed. (The policy's own timeout is
-// not the caller's choice, and is never too short.)
+// judgeTooShort records the timeout of the attempt that began at began. It reports whether the
+// caller gave the attempt less time than a success usually takes. The policy's own timeout is
+// never too short.
 func (c *Call) judgeTooShort(began time.Duration) bool {
 	given, patient := c.given(began)
 	if patient || c.s.Plan().empty {
@@ -148,16 +145,16 @@ func (c *Call) judgeTooShort(began time.Duration) bool {
 	return p.tooShort(given, c.s.Current().answered.usualClass())
 }
 
-// given is how much time the call had left for an attempt that began then. Patient
-// reports that this was all that the policy gives to an attempt.
+// given returns how much time the call had left for an attempt that began at began. Patient: that
+// was all that the policy gives to an attempt.
 func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
 	given = c.left(began)
 	limit := c.s.Plan().policy.AttemptTimeout
 	return given, given == Never || limit > 0 && given >= limit
 }
 
-// show notes what an attempt shows. One that was given too little time, or failed on the
-// caller's side, takes nothing away from what others of the call have shown.
+// recordEvidence records what an attempt shows. One that was given too little time, or failed on
+// the caller's side, does not replace what others have shown.
 func (c *Call) recordEvidence(e evidence) {
 	if e != givenTooLittle && e != noEvidence || c.shown == noAttempt {
 		c.shown = e
@@ -179,9 +176,9 @@ const (
 // Never is the time that does not come, and the duration without end.
 const Never = time.Duration(math.MaxInt64)
 
-// Start asks whether a call may begin at now: is there time left, is the circuit
-// closed (or the call admitted as a probe)? If the Step is Done the call was
-// refused, and the Call must not be used.
+// Start decides whether a call may begin at now: time must be left, and the circuit closed, or
+// the call admitted as a probe. If the Step is Done the call was refused, and the Call must not
+// be used.
 func (s *State) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
 	if no := s.StartIn(&c, now, &spec); no != Success {
@@ -190,15 +187,15 @@ func (s *State) Start(now time.Duration, spec Spec) (Call, Step) {
 	return c, Step{}
 }
 
-// StartIn is Start for a Call that the driver has a place for: c is overwritten. It returns
-// why the call was refused, or Success.
+// StartIn is Start for a Call that the driver keeps: it overwrites c. It returns why the call was
+// refused, or Success.
 func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	s = s.Current()
 	p := s.mem.Load().plan
 	c.s, c.began, c.deadline, c.wait = s, now, Never, 0
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
-	if !p.empty { // or they are never looked at
+	if !p.empty { // else nobody reads them
 		c.receipt, c.paidRetries, c.queueChecks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Ticket{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
@@ -214,8 +211,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	return c.admit(s, now, spec)
 }
 
-// admit asks the breaker, and counts the call. It returns why the call was refused, or
-// Success.
+// admit asks the breaker, and counts the call. It returns why the call was refused, or Success.
 func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	m := s.mem.Load()
 	if m.blank {
@@ -239,7 +235,6 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	return Success
 }
 
-// start asks the breaker.
 func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Ticket, bool) {
 	if stream {
 		return b.StartStream(now)
@@ -247,12 +242,11 @@ func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Ticket, 
 	return b.Start(now)
 }
 
-// Acceptor returns a function that notes that the dependency has accepted the attempt under
-// way, which may be silent from now on. A half-open breaker does not wait for it any longer:
-// other calls are let through beside it, and that it has not failed for
-// breaker.Config.ProbeTimeout (the policy's Deadline, if that is not set) is a success. The
-// function may be called at any time, concurrently with everything else. It is for calls for
-// which Probe is true.
+// Acceptor returns a function that records that the dependency has accepted the attempt under
+// way, which may be silent from now on. A half-open breaker then lets other calls pass beside it.
+// If it has not failed for breaker.Config.ProbeTimeout (if zero: the policy's Deadline), that is
+// a success. The function may be called at any time, concurrently with everything else. Acceptor
+// is for calls for which Probe is true.
 func (c *Call) Acceptor() func(now time.Duration) {
 	b, token := c.s.memory().breaker, c.token
 	return func(now time.Duration) { b.Accepted(now, token) }
@@ -280,8 +274,8 @@ func (c *Call) refuse(why Reason) Reason {
 	return why
 }
 
-// State returns the state that the call was started on; nil before. It is the version of then
-// (State.Update).
+// State returns the version of the state that the call was started on ([State.Update]); nil
+// before.
 func (c *Call) State() *State { return c.s }
 
 // Probe reports whether a half-open breaker waits for the result of the call.
@@ -290,19 +284,17 @@ func (c *Call) Probe() bool { return c.token.Probe() }
 // Over reports whether the call is Done, or was never started.
 func (c *Call) Over() bool { return c.ended || c.s == nil }
 
-// Began is when the latest attempt began; before the first, when the call did.
+// Began returns when the latest attempt began; before the first, when the call did.
 func (c *Call) Began() time.Duration { return c.began }
 
-// Attempts is the number of attempts begun so far, with those that were made before Resume.
+// Attempts returns how many attempts have begun, with those that were made before Resume.
 func (c *Call) Attempts() int { return int(c.attempts) }
 
-// Deadline is when the call ends at the latest, on the driver's clock; the
-// largest duration if never.
+// Deadline returns when the call ends at the latest, on the driver's clock, or Never.
 func (c *Call) Deadline() time.Duration { return c.deadline }
 
-// Timeout is how long an attempt that begins at now may take: the policy's
-// AttemptTimeout or what is left of the call, whichever is less; the largest
-// duration if it may take for ever.
+// Timeout returns how long an attempt that begins at now may take: the policy's AttemptTimeout or
+// what is left of the call, whichever is less, or Never.
 func (c *Call) Timeout(now time.Duration) time.Duration {
 	left := c.left(now)
 	if t := c.s.Plan().policy.AttemptTimeout; t > 0 {
@@ -318,10 +310,11 @@ func (c *Call) left(now time.Duration) time.Duration {
 	return c.deadline - now
 }
 
-// Attempt asks whether the next attempt may begin at now. If the Step is neither
-// Done nor Full, and has no Wait, it has begun, and its end must be reported to Next.
-// If it is Full, ask Queue. If it has a Wait, the attempt is held back for so long, by the
-// throttle (Policy.Throttle) or because there may be a line (Policy.Timeouts): ask again then.
+// Attempt decides whether the next attempt may begin at now. If the Step is neither Done nor
+// Full, and has no Wait, the attempt has begun, and its end must be reported to Next. If the Step
+// is Full, call JoinQueue. If it has a Wait, the throttle holds the attempt back
+// (Policy.Throttle), or the last one may still wait in the dependency's queue (Policy.Timeouts):
+// call Attempt again after it.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
@@ -359,8 +352,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	return c.finish(now, Limited, random)
 }
 
-// recheck asks again what may have changed while the call waited for a retry or for room.
-// It returns why no attempt may begin, or Success.
+// recheck returns why no attempt may begin after a wait, or Success.
 func (c *Call) recheck(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
@@ -371,8 +363,8 @@ func (c *Call) recheck(now time.Duration) Reason {
 	return Success
 }
 
-// FirstAttempt is Attempt for a first attempt that nothing stands in the way of: it has
-// begun if the result is true. If it is false nothing has changed; ask Attempt.
+// FirstAttempt is Attempt for a first attempt. If it returns true the attempt has begun. If not,
+// nothing has changed: call Attempt.
 func (c *Call) FirstAttempt(now time.Duration) bool {
 	return c.s.Plan().throttles == nil && c.tryStart(now)
 }
@@ -397,7 +389,7 @@ func (c *Call) start(now time.Duration) {
 	}
 }
 
-// limiter is the dependency's, or nil. Where there is one, the state is known.
+// limiter returns the dependency's limiter, or nil.
 func (c *Call) limiter() *bulkhead.Limiter {
 	if !c.s.Plan().limited {
 		return nil
@@ -405,13 +397,11 @@ func (c *Call) limiter() *bulkhead.Limiter {
 	return c.s.memory().limiter
 }
 
-// closed reports whether the breaker, if any, is closed.
 func (c *Call) closed(now time.Duration) bool { return c.s.mem.Load().closed(now) }
 
-// JoinQueue waits in line for room under the concurrency limit, after Attempt returned
-// Full. If the Step is neither Done nor Full the attempt has begun. If it is
-// Full, w is in line: w.Admit is called when its turn comes, and then Admitted
-// must be; after Step.Wait at the latest, LeaveQueue must be.
+// JoinQueue waits for room under the concurrency limit, after Attempt returned Full. If the Step
+// is neither Done nor Full the attempt has begun. If it is Full, the driver must call Admitted
+// when w.Admit is called, or LeaveQueue after Step.Wait.
 func (c *Call) JoinQueue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
@@ -429,8 +419,8 @@ func (c *Call) JoinQueue(now time.Duration, w *bulkhead.Waiter, random func() ui
 	return c.finish(now, Limited, random)
 }
 
-// Admitted begins the attempt for which w.Admit was called, unless the wait was
-// too long for it, or the call has ended: then the place is given back.
+// Admitted begins the attempt for which w.Admit was called. If the wait was too long, or the call
+// has ended, it gives the room back.
 func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	c.permit = true
 	if c.Over() {
@@ -443,16 +433,17 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	return Step{}
 }
 
-// LeaveQueue gives up waiting, because Step.Wait is over (why is Limited) or
-// because the caller's context ended (as for Stop). The call is Done then, unless
-// why is Limited and w was admitted in the same moment: then the attempt has
-// begun after all.
+// LeaveQueue ends the wait for room, because Step.Wait is over (why is Limited) or because the
+// caller's context ended (why is as for Stop). Then the call is Done. Only if why is Limited and
+// w was admitted at the same moment has the attempt begun.
 func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, random func() uint64) Step {
-	if l := c.roomFor(); l != nil && !l.Leave(w) {
-		if why == Limited {
-			return c.Admitted(now, random)
+	if !c.Over() {
+		if l := c.limiter(); l != nil && !l.Leave(w) {
+			if why == Limited {
+				return c.Admitted(now, random)
+			}
+			c.permit = true // for finish to give back
 		}
-		c.permit = true // for finish to give back
 	}
 	switch {
 	case why != Limited:
@@ -463,39 +454,29 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, ran
 	return c.finish(now, Limited, random)
 }
 
-// roomFor is the limiter of a call that is not over.
-func (c *Call) roomFor() *bulkhead.Limiter {
-	if c.Over() {
-		return nil
-	}
-	return c.limiter()
-}
-
-// NestedIn notes that a server makes the call for a request that is the given
-// attempt of its caller, from 1: beyond the first, the call is not retried
-// (Policy.Nested). It may be called at any time before the Step that it is to influence.
+// NestedIn records that a server makes the call for a request that is the given attempt of its
+// caller, from 1. Beyond the first, the call is not retried (Policy.Nested). It may be called
+// before any Step.
 func (c *Call) NestedIn(attempt int) {
 	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.Plan().policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
 
-// Next decides after the attempt under way has ended with v. It asks, in this
-// order, and the first no ends the call with that reason:
+// Next decides what follows an attempt that ended with v. It checks these conditions in this
+// order. The first that is not met ends the call with its reason:
 //
-//  1. Did it succeed?
-//  2. Is the failure permanent, or did the server ask not to retry?
-//  3. Is the operation safe to repeat, and not made on behalf of a retry?
-//  4. Are there attempts left?
-//  5. Is the breaker still closed?
-//  6. How long to wait: what the server asked for, plus jitter, or backoff with
-//     jitter. Is that no longer than the policy is willing to wait?
-//  7. Would the wait end before the deadline?
-//  8. If the attempt timed out: has the dependency answered another one that began
-//     later, or not long before? (Policy.Timeouts) If it is not known whether there is a line,
-//     the retry waits, and Attempt decides.
-//  9. Does the retry budget pay for it? It is charged here, before the wait. A retry at
-//     the time that the server asked for may be free.
+//  1. The attempt failed.
+//  2. The failure is transient, and the server did not ask not to retry.
+//  3. The operation is safe to repeat, and not made on behalf of a retry.
+//  4. Attempts are left.
+//  5. The breaker is closed.
+//  6. The server did not ask for a wait longer than HintLimit.
+//  7. The wait (the server's plus jitter, or backoff) ends before the deadline.
+//  8. After a timeout, the dependency answers others (Policy.Timeouts). If that is not known
+//     yet, the retry waits, and Attempt decides.
+//  9. The retry budget pays, before the wait. A retry at the time that the server asked for
+//     may be free.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
@@ -512,9 +493,8 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	return step
 }
 
-// release gives back what an attempt holds: its place under the concurrency limit
-// (so that a call that waits holds none), and its count in budgets of concurrent
-// retries.
+// release gives back what an attempt holds: its room under the concurrency limit, and its place
+// in a budget of concurrent retries. A call that waits holds neither.
 func (c *Call) release(now time.Duration) {
 	if c.permit && c.s != nil {
 		c.permit = false
@@ -526,7 +506,7 @@ func (c *Call) release(now time.Duration) {
 	}
 }
 
-// report reports to the throttle how the attempt that it let pass has ended.
+// reportToThrottle reports how the attempt that the throttle let pass has ended.
 func (c *Call) reportToThrottle(now time.Duration, o throttle.Evidence) {
 	if c.pass != noPass {
 		c.pass = noPass
@@ -534,9 +514,9 @@ func (c *Call) reportToThrottle(now time.Duration, o throttle.Evidence) {
 	}
 }
 
-// throttleEvidence returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
-// it is known to answer with was work taken on. A timeout that the caller chose is no sign
-// of load, nor is a failure of the caller's side.
+// throttleEvidence returns what the end of an attempt shows of the dependency's load. An answer
+// that is a failure was work done. A timeout that the caller chose is no sign of load, nor is a
+// failure on the caller's side.
 func throttleEvidence(v Verdict, shows evidence) throttle.Evidence {
 	if shows == givenTooLittle || shows == noEvidence {
 		return throttle.Neutral
@@ -556,8 +536,7 @@ func throttleEvidence(v Verdict, shows evidence) throttle.Evidence {
 	return throttle.Neutral
 }
 
-// forget reports to the throttle an attempt that it let pass, of which nothing else
-// is known.
+// endPass reports to the throttle an attempt that it let pass and of which nothing else is known.
 func (c *Call) endPass(now time.Duration) {
 	switch c.pass {
 	case passed:
@@ -568,14 +547,13 @@ func (c *Call) endPass(now time.Duration) {
 	c.pass = noPass
 }
 
-// finishWith ends the call with the reason of step, which is Done.
 func (c *Call) finishWith(now time.Duration, step Step, random func() uint64) Step {
 	end := c.finish(now, step.Reason, random)
 	end.Exhausted = step.Exhausted
 	return end
 }
 
-// finish ends the call: the breaker learns its result, a success earns budget.
+// finish ends the call: the breaker learns its result, and a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.release(now)
 	if c.Over() {
@@ -609,16 +587,16 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	return done(r)
 }
 
-// MaySucceed reports whether a first attempt that succeeded may be handed to Succeed instead
-// of Next: no half-open breaker waits for the call, and none counts slow calls.
+// CanUseSucceed reports whether Succeed may replace Next for a first attempt that succeeded: no
+// half-open breaker waits for the call, and none counts slow calls.
 func (c *Call) CanUseSucceed() bool { return !c.token.Probe() && !c.s.Plan().timed }
 
-// Due reports whether Succeed needs the exact time of the end of the first attempt.
+// NeedsEndTime reports whether Succeed needs the exact time of the end of the first attempt.
 func (c *Call) NeedsEndTime() bool { return c.s.mustRecord(c.began) }
 
-// Succeed is Next for a first attempt that succeeded, and leaves the same state in a
-// straight line. Due is what Due has returned. If it is false, now may be a little
-// earlier than the end of the attempt.
+// Succeed is Next for a first attempt that succeeded, and leaves the same state by a shorter
+// path. due is the result of NeedsEndTime. If it is false, now may be a little earlier than the
+// end of the attempt.
 func (c *Call) Succeed(now time.Duration, due bool) {
 	c.release(now)
 	c.reportToThrottle(now, throttle.Accepted)
@@ -639,8 +617,8 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 }
 
-// took is how long the attempt took that ended at now, if that shows the time of a success;
-// else unknownTime. A stream that was answered later than any attempt may be was silent, not slow.
+// took returns how long the attempt took that ended at now, or unknownTime if it did not succeed.
+// A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)
 	if limit := c.s.Plan().policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
@@ -649,19 +627,20 @@ func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	return took
 }
 
-// DeferBreaker makes the breaker learn of the end of the call from LearnBreaker only. The
-// breaker's listeners are the user's code: a driver that ends calls under a lock of its own
-// calls LearnBreaker when it has let go of the lock.
+// DeferBreaker makes the breaker learn of the end of the call only from LearnBreaker. The
+// breaker's listeners are the user's code, so a driver that ends calls under a lock calls
+// LearnBreaker after it.
 func (c *Call) DeferBreaker() { c.deferred = true }
 
-// LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
+// LearnBreaker reports the end of the call to the breaker, after DeferBreaker and a Step that is
+// Done.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m.breaker != nil {
 		m.breaker.DoneUsually(now, c.token, c.breakerEvidence(c.reason), c.s.Current().answered.usualTime(), random)
 	}
 }
 
-// inTime notes that the attempt succeeded at now that began at c.began.
+// recordPatience records that the latest attempt succeeded at now.
 func (c *Call) recordPatience(m *memory, now time.Duration) {
 	if p := m.patience.Load(); p != nil {
 		given, patient := c.given(c.began)
@@ -669,12 +648,11 @@ func (c *Call) recordPatience(m *memory, now time.Duration) {
 	}
 }
 
-// outcome returns what the call shows of the health of the dependency. An answer is a good
-// sign, even a refusal (a permanent failure that is known to be one: not found, forbidden).
-// These show nothing: an error of which nothing is known; a caller that went away; a call
-// without an attempt; a call that was asked to slow down in the end (429,
-// RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; a call whose
-// caller gave it less time than successes usually take; and one that failed on the caller's side.
+// breakerEvidence returns what the call shows of the dependency's health. An answer shows that it
+// is well, even a refusal (not found, forbidden). Neutral are: an error of which nothing is
+// known; a caller that went away; a call without an attempt; a call that was asked to slow down
+// (429, RESOURCE_EXHAUSTED), for who asks is well; a caller that gave less time than a success
+// usually takes; and a failure on the caller's side.
 func (c *Call) breakerEvidence(r Reason) breaker.Evidence {
 	switch {
 	case r == Success:
@@ -689,9 +667,8 @@ func (c *Call) breakerEvidence(r Reason) breaker.Evidence {
 	return breaker.Failure
 }
 
-// Stop ends a call whose caller's context ended while it waited: because its
-// deadline was reached, or for any other reason. Any other is Canceled, from which
-// nothing is learned about the dependency.
+// Stop ends a call whose caller's context ended while it waited. why is Deadline, or any other
+// reason, which counts as Canceled and shows nothing of the dependency.
 func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 	if why != Deadline {
 		why = Canceled
@@ -699,7 +676,8 @@ func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 	return c.finish(now, why, random)
 }
 
-// Panicked is Abandon for a call whose operation panicked. What its last retry has cost is put back.
+// Panicked is Abandon for a call whose operation panicked. The budget gets back what the last
+// retry cost.
 func (c *Call) Panicked(now time.Duration) {
 	if paid := c.paid; !c.Over() {
 		c.release(now)
@@ -708,8 +686,8 @@ func (c *Call) Panicked(now time.Duration) {
 	c.Abandon(now)
 }
 
-// Abandon gives back everything that the call holds and reports nothing, for
-// an operation that will not return. It does nothing to a call that is Done.
+// Abandon ends a call whose operation will not return, and gives back what it holds. It does
+// nothing to a call that is Done.
 func (c *Call) Abandon(now time.Duration) {
 	c.finish(now, Canceled, nil)
 }

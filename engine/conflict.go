@@ -6,15 +6,14 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// RepeatConflict reports whether a transaction that was rolled back because another one was in
-// its way is run again at once, inside the attempt that ran it. A conflict is the answer of a
-// healthy database, and usually the other transaction is over by then, so there is nothing to
-// wait for. That holds for the first conflict of a call. After a second one the driver hands the
-// verdict to Call.Next, which waits.
+// RepeatConflict decides whether a transaction that was rolled back because of another one is run
+// again at once, inside of its attempt. Such a conflict is the answer of a healthy database, and
+// the other transaction is usually over by then. It is for the first conflict of a call. After a
+// second one the driver calls Call.Next, which waits.
 //
-// It asks what Call.Next would ask: may the call be repeated (spec; forRetry is true for a call
-// that is made for a request which is itself a retry), is the circuit closed, and does the budget
-// pay. If ok, the driver runs the transaction once more and calls settle when that has ended.
+// The call must be repeatable (spec; forRetry: it is made for a request which is itself a retry),
+// the circuit closed, and the budget must pay. If ok, the driver runs the transaction again, and
+// calls settle when it has ended.
 func (s *State) RepeatConflict(now time.Duration, spec *Spec, forRetry bool, random func() uint64) (settle func(now time.Duration), ok bool) {
 	s = s.Current()
 	p := s.Plan()

@@ -1,29 +1,30 @@
 package engine
 
-// A Crowd is the messages that one consumer handles beside one another. All that were in flight
-// in a crash come back, and nobody knows which it was. So a message that has crashed once is
-// handled beside few others, then beside fewer, and at last alone. The zero Crowd is empty,
-// where Most is set.
+// A Crowd decides which messages one consumer handles at the same time. All that were in flight
+// in a crash come back, and nobody knows which of them caused it. So a message that has crashed
+// once is handled beside few others, then beside fewer, and at last alone. Apart from Most, the
+// zero Crowd is ready for use.
 type Crowd struct {
 	Most int // how many messages are handled at a time
-	// Free: what has to wait can be given back at no cost. Elsewhere all that is fetched stays
-	// with the consumer, and is taken for crashed with it. So little is fetched
-	// at a time for as long as there may be messages that have crashed.
+	// FreeDefer: a message that has to wait is given back at no cost. Elsewhere each message that
+	// is fetched stays with the consumer, and may crash with it. So few are fetched at a time
+	// while there may be messages that have crashed.
 	FreeDefer bool
 
 	running     int
-	suspects    [crashesUntilAlone]int // of these, those that have crashed: once, twice, more often
-	hasNext     bool                   // one waits for the others
-	nextCrashes int                    // the crashes of that one
-	batch       int                    // what is fetched at a time at most, if not Free; zero: 1
-	sinceChange int                    // messages without crashes since batch has changed
+	suspects    [crashesUntilAlone]int // those that have crashed: once, twice, more often
+	hasNext     bool                   // a message waits for those that run
+	nextCrashes int                    // its crashes
+	batch       int                    // the most that are fetched at a time, if not FreeDefer; zero: 1
+	sinceChange int                    // messages without crashes since batch changed
 }
 
-// crowdShares are how many messages are handled beside one another, as a share of all that
-// could be: after one crash, and two. Later it is one message.
+// crowdShares: Most divided by this many messages are handled at the same time after one crash,
+// and after two. After three it is one.
 var crowdShares = [crashesUntilAlone]int{4, 16, 0}
 
-// room is how many messages are handled beside one that has made so many crashes, with it.
+// roomBeside returns how many messages may run at the same time if one of them has made so many
+// crashes.
 func (c *Crowd) roomBeside(crashes int) int {
 	if crashes <= 0 {
 		return c.Most
@@ -34,7 +35,7 @@ func (c *Crowd) roomBeside(crashes int) int {
 	return 1
 }
 
-// limit is how many may run beside what runs now.
+// limit returns how many messages may run at the same time beside those that run.
 func (c *Crowd) limit() int {
 	most := c.Most
 	for i, n := range c.suspects {
@@ -45,9 +46,9 @@ func (c *Crowd) limit() int {
 	return most
 }
 
-// Come returns whether a message that was fetched, and has made so many crashes, may begin. If
-// not, it waits for the others (wait), or for its turn behind the one that does; what has to wait
-// for its turn should be given back if that is Free.
+// Arrive decides about a message that was fetched and has made so many crashes: begin it; let it
+// wait for those that run; or let it wait for its turn behind the one that does. If FreeDefer,
+// the last should be given back.
 func (c *Crowd) Arrive(crashes int) (begin, wait bool) {
 	if crashes > 0 {
 		c.batch, c.sinceChange = 1, 0
@@ -65,13 +66,13 @@ func (c *Crowd) Arrive(crashes int) (begin, wait bool) {
 	return false, true
 }
 
-// Wait is for the first of those that wait for their turn: now it waits for the others.
+// SetNext makes the first message that waits for its turn wait for those that run.
 func (c *Crowd) SetNext(crashes int) { c.hasNext, c.nextCrashes = true, crashes }
 
-// Leave is for the one that waits for the others, when it does no more.
+// DropNext is for the message that waits for those that run, when it stops waiting.
 func (c *Crowd) DropNext() { c.hasNext = false }
 
-// Turn reports whether the one that waits for the others may begin now.
+// BeginNext reports whether the message that waits for those that run may begin, and begins it.
 func (c *Crowd) BeginNext() bool {
 	if !c.hasNext || c.running >= min(c.limit(), c.roomBeside(c.nextCrashes)) {
 		return false
@@ -88,7 +89,7 @@ func (c *Crowd) begin(crashes int) {
 	}
 }
 
-// End is for a message that has begun, and made so many crashes before.
+// End is for a message that has begun with so many crashes, and is over.
 func (c *Crowd) End(crashes int) {
 	c.running--
 	if crashes > 0 {
@@ -96,7 +97,7 @@ func (c *Crowd) End(crashes int) {
 	}
 }
 
-// Fetch returns how many messages may be fetched, of as many as are wanted.
+// Fetch returns how many of the wanted messages may be fetched.
 func (c *Crowd) Fetch(want int) int {
 	if !c.FreeDefer {
 		want = min(want, max(c.batch, 1))

@@ -10,23 +10,21 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// situation describes the other attempts of a call, for decide. The zero situation is
-// that of a call whose attempts follow one another.
+// situation is what decide must know beside the verdict. The zero situation is that of a call
+// whose attempts follow one another.
 type situation struct {
 	hedged         bool   // attempts may run beside one another
 	othersInFlight bool   // some are in flight
-	stopReason     Reason // no further attempt begins, for this reason; Success: one may
-	free           bool   // the attempt cost nothing and failed on the caller's side: so the next costs nothing
+	stopReason     Reason // why no further attempt may begin; Success: one may
+	free           bool   // the next attempt is free: this one was, and failed on the caller's side
 }
 
-// decide returns the meaning of the end of an attempt with v, and whether another attempt may
-// follow: the one place where that is decided, for plain, hedged and resumed calls. Its
-// questions are those of [Call.Next], in that order. If the Step is Done no further
-// attempt may begin, for its Reason; else one may, after its Wait.
+// decide returns what follows an attempt that ended with v, for plain, hedged and resumed calls.
+// It checks the conditions of [Call.Next] in that order. [Call.Attempt] and [HedgedCall.Hedge]
+// check again what may change during the wait.
 //
-// It is paid for here, before the wait, so that a stopped call costs nothing and a sleeping
-// one is already counted. Only with attempts in flight it is paid for when it begins
-// ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
+// The budget pays here, before the wait. While other attempts are in flight it pays when the next
+// one begins ([HedgedCall.Hedge]), which may still be refused.
 func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situation, random func() uint64) Step {
 	c.recordEvidence(shows)
 	if c.hinted && shows != noEvidence {
@@ -99,7 +97,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 	return c.withdrawFor(now, budgetClass(v), step, random)
 }
 
-// pay is step, which the budget pays for, or is Done if it does not.
+// withdrawFor returns step if the budget pays for it, else a Step that is Done.
 func (c *Call) withdrawFor(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
 	grant := c.withdraw(now, class, random)
 	if !grant.OK {
@@ -115,8 +113,8 @@ func (c *Call) withdrawFor(now time.Duration, class budget.Class, step Step, ran
 	return step
 }
 
-// mayRepeat returns why the operation may not be repeated after an attempt that failed
-// so, or Success.
+// whyNotRepeated returns why the operation may not be repeated after a failure with v, or
+// Success.
 func (c *Call) whyNotRepeated(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
@@ -137,9 +135,9 @@ func (c *Call) whyNotRepeated(v Verdict) Reason {
 	return Success
 }
 
-// answeredSince reports whether an attempt that began at that time and timed out may
-// be repeated. It was not answered, so it may still be worked on, and if the dependency answers
-// nobody else either, another attempt is one more in the line that it is drowning in.
+// mayRepeatTimeout reports whether an attempt that began at began and timed out may be repeated.
+// The attempt may still wait in the dependency's queue. If the dependency answers nobody else,
+// another attempt makes that queue longer.
 func (c *Call) mayRepeatTimeout(began time.Duration) bool {
 	switch c.s.Plan().policy.Timeouts {
 	case TimeoutsAlways:
@@ -151,26 +149,28 @@ func (c *Call) mayRepeatTimeout(began time.Duration) bool {
 	return from >= 0 && from > began-recentAnswer
 }
 
-// doubtful reports whether there may be a line that the attempt is in which ended with v.
+// mayBeQueued reports whether the attempt that ended with v may still wait in the dependency's
+// queue.
 func (c *Call) mayBeQueued(v Verdict) bool {
 	return timedOut(v) && c.s.Plan().policy.Timeouts == TimeoutsWhenAnswered && !c.noQueue()
 }
 
-// noLine reports whether an attempt that began later than the latest of the call was answered, and
-// others are answered quickly, given how much time it had.
+// noQueue reports whether the dependency has answered an attempt that began later than the latest
+// of the call, and answers quickly.
 func (c *Call) noQueue() bool {
 	return c.s.latestAnsweredStart() > c.began && c.s.Current().answered.answersQuickly(c.Timeout(c.began))
 }
 
-// look asks whether a retry may begin of an attempt that may be in a line. It may if there is
-// none, as others show. As long as nobody shows it the call waits, maxQueueChecks times; the Step then has a
-// Wait, after which to ask again. In the end it may begin if no other attempt of the process was
-// answered or timed out meanwhile, and the process makes one call after the other.
+// checkForQueue decides whether the retry of an attempt that may wait in a queue may begin. It
+// may if other answers show that there is no queue. Until they do, the call waits up to
+// maxQueueChecks times: the Step then has a Wait, after which to ask again. After that the retry
+// may begin if the process makes one call after the other, and no other attempt of it was
+// answered or timed out meanwhile.
 func (c *Call) checkForQueue(now time.Duration, random func() uint64) Step {
 	if !c.noQueue() {
 		if c.queueChecks > 1 {
 			c.queueChecks--
-			// Answers that took as long would not be quick ones.
+			// An answer that takes longer than this would not be quick.
 			wait := upperHalf(min(c.Timeout(c.began), now-c.began), random)
 			if 0 < wait && wait < c.left(now) {
 				return Step{Wait: wait}
@@ -186,12 +186,12 @@ func (c *Call) checkForQueue(now time.Duration, random func() uint64) Step {
 	return c.withdrawFor(now, budget.Timeout, Step{}, random)
 }
 
-// maxQueueChecks is how often a call waits to see whether there is a line.
+// maxQueueChecks is how often a call waits to see whether there is a queue.
 const maxQueueChecks = 4
 
-// nextWait draws the wait before the given retry, and returns what it was before
-// jitter. A wait that the server asked for is never shortened; its jitter is,
-// so as to end before the deadline if the hint itself does.
+// nextWait draws the wait before the given retry, and returns what it was before jitter. It never
+// shortens a wait that the server asked for. It shortens the jitter of such a wait to end before
+// the deadline.
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
 	p := c.s.Plan()
 	if v.After <= 0 {
@@ -215,17 +215,16 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
 }
 
-// hintSpread is how far jitter may push a wait that the server asked for, so that clients
-// which were refused together do not come back together.
+// hintSpread returns the most jitter that is added to a wait that the server asked for, so that
+// clients which were refused together do not return together.
 func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
 
-// timedOut reports whether the dependency may still be at work on the attempt that ended
-// with v.
+// timedOut reports whether the dependency may still work on the attempt that ended with v.
 func timedOut(v Verdict) bool {
 	return v.Code == CodeTimeout && !v.NeverSent && v.Kind != KindCallerTransient
 }
 
-// charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
+// withdraw asks the budget to pay for another attempt.
 func (c *Call) withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
 	if b := c.s.memory().budget; b != nil {
 		return b.Withdraw(now, class, random)
@@ -233,9 +232,9 @@ func (c *Call) withdraw(now time.Duration, class budget.Class, random func() uin
 	return budget.Grant{OK: true}
 }
 
-// repay has the budget take back what it has paid for a retry that failed on the caller's side,
-// and so added nothing to the dependency's load. It reports whether it had paid. The next attempt
-// is charged as this one was.
+// repay puts back what the budget has paid for a retry that failed on the caller's side and was
+// no load for the dependency. It reports whether the budget had paid; then the next attempt must
+// be paid for, too.
 func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 	if !paid {
 		return false
@@ -248,7 +247,7 @@ func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 	return true
 }
 
-// counted is one more than n, up to what fits.
+// incremented returns n+1, at most the largest uint8.
 func incremented(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
 
 func budgetClass(v Verdict) budget.Class {

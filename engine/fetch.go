@@ -10,18 +10,17 @@ import (
 type Fetch struct {
 	Most  int  // zero: none, since the circuit breaker is not closed
 	Probe bool // one, to see whether it may be closed
-	// Wait is after how long to ask again where Most is zero, or earlier if a message has
-	// ended. Foreseen is for how long nothing will be fetched, as far as is known.
+	// Wait is when to ask again if Most is zero; earlier if a message has ended.
+	// Foreseen is how long nothing will be fetched, as far as is known.
 	Wait, Foreseen time.Duration
 }
 
-// unknownForeseen is Fetch.Foreseen where nobody knows.
+// unknownForeseen is Fetch.Foreseen if nobody knows.
 const unknownForeseen = 10 * time.Second
 
-// Fetch returns how many messages a consumer may fetch that wants the given number. A
-// breaker that is half-open gets one at a time: those that it does not let pass would have
-// to be given back. Waiting: a message is out that was fetched as a probe, or is kept for
-// want of a closed breaker.
+// Fetch returns how many messages a consumer may fetch that wants the given number. A half-open
+// breaker gets one at a time: it would refuse the others. waiting: a message was fetched as a
+// probe, or is kept until the circuit closes.
 func (s *State) Fetch(now time.Duration, want int, waiting bool) Fetch {
 	b := s.Breaker()
 	if b == nil {

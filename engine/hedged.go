@@ -9,9 +9,8 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A HedgedCall is a [Call] whose attempts may run beside one another, as
-// Policy.Hedge allows. It begins as any call does, on a dependency for which Hedges
-// is true:
+// A HedgedCall is a [Call] whose attempts may run beside one another (Policy.Hedge), on a
+// dependency for which Hedges is true:
 //
 //	call, step := s.Start(now, spec)          // may the call begin?
 //	c := engine.HedgedCall{Call: &call}
@@ -21,22 +20,22 @@ import (
 //	step = c.Ended(now, &first, v, random)    // one of them ended like this: what now?
 //	c.Release(now, &second)                   // it has lost, and has returned
 //
-// From First on, the ends of attempts are reported to Ended, not to Next. It is used by
-// one goroutine at a time.
+// From First on, the ends of attempts are reported to Ended, not to Next. It is used by one
+// goroutine at a time.
 type HedgedCall struct {
 	*Call
 	hedges          hedge.Flight
-	inFlight        uint8        // attempts that hold what they took
-	stop            Reason       // no further attempt begins, for this reason; Success: one may
+	inFlight        uint8        // attempts that are live
+	stop            Reason       // why no further attempt may begin; Success: one may
 	next            budget.Class // of the next attempt, unless it is paid for already
-	free            bool         // the next attempt takes the place of one that cost nothing and failed on the caller's side
-	lastMayBeQueued bool         // there may be a line that the attempt is in which ended last
+	free            bool         // the next attempt is free, as situation.free
+	lastMayBeQueued bool         // the attempt that ended last may still be queued
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
 }
 
-// A HedgedAttempt is one attempt of a [HedgedCall], from First or Hedge until Ended or
-// Release. The zero HedgedAttempt is none.
+// A HedgedAttempt is one attempt of a [HedgedCall], from First or Hedge until Ended or Release.
+// The zero HedgedAttempt is none.
 type HedgedAttempt struct {
 	began   time.Duration
 	receipt budget.Receipt
@@ -45,20 +44,20 @@ type HedgedAttempt struct {
 	paid    bool // receipt paid for it
 	permit  bool // it has a place under the concurrency limit
 	counted bool // as a hedge in flight
-	passed  bool // its end is yet to be reported to the throttle
+	passed  bool // the throttle must learn of its end
 }
 
-// Live reports whether the attempt has begun and holds what it took.
+// Live reports whether the attempt has begun, and was neither Ended nor Released.
 func (a *HedgedAttempt) Live() bool { return a.live }
 
-// Began is when the attempt began.
+// Began returns when the attempt began.
 func (a *HedgedAttempt) Began() time.Duration { return a.began }
 
-// InFlight is the number of attempts that hold what they took.
+// InFlight returns how many attempts are live.
 func (c *HedgedCall) InFlight() int { return int(c.inFlight) }
 
-// First notes that the attempt which Attempt has just begun is r, and returns after
-// how long to ask Hedge for another beside it; the largest duration if never.
+// First records that the attempt which Attempt has just begun is r. It returns when to ask Hedge
+// for another beside it, or Never.
 func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
@@ -71,7 +70,7 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	return c.untilHedge(now)
 }
 
-// untilHedge is how long to wait before the next hedge while no attempt ends.
+// untilHedge returns how long to wait before the next hedge while no attempt ends.
 func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
 	wait, ok := c.hedges.Delay()
 	if !ok || wait >= c.left(now) || int(c.attempts) >= c.s.Plan().attempts {
@@ -80,15 +79,13 @@ func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
 	return wait
 }
 
-// Hedge asks whether another attempt may begin at now: beside those in flight, or
-// after the last of them has failed. If the Step is neither Done nor Full it has
-// begun, and is r. If it is Full, it has not. Either way Step.Wait is when to ask
-// again if no attempt has ended by then; the largest duration if never.
+// Hedge decides whether another attempt may begin at now, beside those in flight or after the
+// last of them. If the Step is neither Done nor Full the attempt has begun, and is r. If it is
+// Full, it has not. Step.Wait is when to ask again if no attempt ends before, or Never.
 //
-// It asks: may the operation be done again? Are there attempts left, and is there
-// time? Is the breaker closed? If others are in flight, does the hedger allow one
-// more? Does the throttle? Is there room under the concurrency limit? And does the
-// retry budget pay?
+// The operation must be repeatable, attempts and time must be left, and the breaker closed. Then
+// the hedger must allow an attempt beside others, the throttle and the concurrency limit must let
+// it pass, and the budget must pay.
 func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() uint64) Step {
 	*r = HedgedAttempt{}
 	if c.Over() {
@@ -117,8 +114,8 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 	return step
 }
 
-// another returns why no attempt may begin, or Success; then with how long the
-// throttle holds it back. What it has taken it notes in r.
+// another returns why no attempt may begin, or Success and how long the throttle holds the
+// attempt back. It records in r what the attempt holds.
 func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() uint64) (Reason, Step) {
 	switch {
 	case c.stop != Success:
@@ -158,7 +155,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		switch c.pass = passed; {
 		case wait >= c.left(now):
 			return Deadline, Step{}
-		case wait > 0 && c.inFlight > 0: // it comes at once or not at all
+		case wait > 0 && c.inFlight > 0: // a hedge never waits
 			return Throttled, Step{}
 		case wait > 0:
 			return Success, Step{Wait: wait}
@@ -170,14 +167,14 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		}
 		r.permit = true
 	}
-	if c.paid { // when it was decided on
+	if c.paid { // in decide
 		r.receipt, r.paid, c.paid = c.receipt, true, false
 		return Success, Step{}
 	}
 	if c.free || c.hinted && c.inFlight == 0 {
 		return Success, Step{}
 	}
-	if c.lastMayBeQueued && !c.noQueue() { // it comes beside others, which may show more
+	if c.lastMayBeQueued && !c.noQueue() { // others are in flight, which may show more
 		return Unanswered, Step{}
 	}
 	grant := c.withdraw(now, c.next, random)
@@ -188,20 +185,16 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	return Success, Step{}
 }
 
-// Ended decides after the attempt r has ended with v. The first success is the
-// call's result. So is a permanent failure with which the dependency is known to
-// answer, since any other attempt would meet it too, and that the caller went away.
-// Any other failure is waited out while attempts are in flight: however slow they
-// are, it cannot beat a success.
+// Ended decides what follows the end of the attempt r with v. A success is the call's result at
+// once. So is a permanent failure that was an answer, since any other attempt would get it too,
+// and the end of the caller. After another failure the call waits for the attempts in flight.
 //
-// If the Step is not Done, Step.Wait is when to ask Hedge for another attempt: at
-// once after a transient failure, as gRFC A6 has it; later if the server asked for
-// that, or throttles; the largest duration if never. When the last attempt has
-// failed and no other may follow, the call is Done with its failure.
+// If the Step is not Done, Step.Wait is when to ask Hedge for another attempt: at once after a
+// transient failure (gRFC A6), later if the server asked for that or throttles, or Never. When
+// the last attempt has failed and no other may follow, the call is Done with its failure.
 //
-// When the call is Done, the attempts that still run have lost: cancel them, and
-// call Release when they have returned. Until then they hold what they took from
-// limits. Their times are no measure of anything, and none is taken.
+// When the call is Done, the attempts that still run have lost: cancel them, and call Release
+// when they return. Until then they hold their room. Nothing is learned from their durations.
 func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, random func() uint64) Step {
 	if c.Over() || !r.live {
 		c.Release(now, r)
@@ -237,8 +230,8 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 	return step
 }
 
-// decided ends the call, whatever is in flight. That the first attempt had not
-// succeeded by now is all that is known of its latency.
+// decided ends the call while attempts may be in flight. The hedger learns that the first attempt
+// had not succeeded by now.
 func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64) Step {
 	if c.hedges != (hedge.Flight{}) {
 		c.s.memory().hedger.Done(now, &c.hedges, false)
@@ -246,7 +239,7 @@ func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64)
 	return c.finishWith(now, step, random)
 }
 
-// Release gives back what r holds, which has not ended with a verdict. Ended gives it back itself.
+// Release gives back what r holds if it was not Ended.
 func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	if !r.live {
 		return
@@ -260,8 +253,8 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	}
 }
 
-// AttemptPanicked is Release for an attempt that panicked. What it has cost is put back, unless the call
-// is over.
+// AttemptPanicked is Release for an attempt that panicked. The budget gets back its cost, unless
+// the call is over.
 func (c *HedgedCall) AttemptPanicked(now time.Duration, r *HedgedAttempt) {
 	paid := r.paid && !c.Over()
 	c.Release(now, r)

@@ -1,16 +1,15 @@
 package engine
 
-// maxFailedHints is how many retries in a row, at times that the server asked for, may fail
-// before further ones are paid for like others.
+// maxFailedHints: after so many failed retries in a row at times that the server asked for, the
+// budget pays for such retries. Before that they are free: such a retry is a call that was put
+// off. The first that succeeds makes them free again. Only the default budget (budget.Account)
+// has this rule.
 const maxFailedHints = 2
-
-// A retry at the time that the server asked for is a call that was put off. So it is free.
-// When two in a row have failed the budget pays; the first that succeeds makes them free
-// again. It is so with the default budget (budget.Account) alone.
 
 func (m *memory) hintedRetriesAreFree() bool { return m.failedHints.Load() < maxFailedHints }
 
-// hintEnded notes how a retry ended that was made at the time that the server asked for.
+// recordHintedRetry records the end of a retry that was made at the time that the server asked
+// for.
 func (m *memory) recordHintedRetry(v Verdict) {
 	switch v.Kind {
 	case KindSuccess:

@@ -7,29 +7,20 @@ import (
 	"time"
 )
 
-// patience counts what became of attempts that were given less time than the policy's
-// AttemptTimeout, because their call was near its deadline. Two things look the same, one
-// call at a time:
+// patience counts successes and timeouts of attempts that got less time than AttemptTimeout,
+// since their call was near its deadline. Either their callers have shorter deadlines than a
+// success usually takes, and the dependency is well; or it hangs. What happened before shows
+// which: attempts with that much time usually succeeded, or they did not. So successes and
+// timeouts are counted against each other, in classes by the time given. For a class without a
+// count, the usual time of a success decides (type answered).
 //
-//   - The caller chose a deadline that is shorter than successes usually take. The
-//     dependency is well, and answers those who wait.
-//   - The dependency hangs, and all its callers have deadlines.
-//
-// They differ in what came before: attempts with so much time usually succeeded, or they
-// did not. So successes and timeouts are counted against each other, in classes by the time
-// that the attempt was given. Of a class that nothing is known of, how long successes usually
-// take decides (answered): callers that give less are the cause of their timeouts.
-//
-// A timeout is counted when some attempt of any class has succeeded after it, and at most
-// one for each success: while nobody is answered, nothing is known about deadlines. So a
-// hang changes nothing here, however long it lasts. Where all callers have the same
-// deadline successes are never outnumbered, and every timeout is evidence.
-//
-// It is made when an attempt of this kind first times out. Until something has succeeded, a
-// timeout is evidence against the dependency.
+// A timeout is counted when an attempt of any class has succeeded after it, and one timeout at
+// most for each success. So a hang changes nothing here, however long it is. If all callers have
+// the same deadline, timeouts never outnumber successes, and each timeout is evidence against the
+// dependency. It is made at the first timeout of such an attempt.
 type patience struct {
 	pending atomic.Uint64 // by class: an attempt timed out after the latest success
-	sure    atomic.Uint64 // by class: score is at its top, and a success changes nothing
+	sure    atomic.Uint64 // by class: score is at scoreTop, so a success changes nothing
 	mu      sync.Mutex    // guards score
 	score   [timeClasses]int8
 }
@@ -38,11 +29,11 @@ const (
 	timeClasses        = classMask + 1
 	classesPerDoubling = 4  // classes for each doubling of the time
 	shortestClass      = 18 // 2^18 ns, 262 µs, and less is the first class; 16 doublings above, the last
-	// scoreTop is how many more timeouts than successes change what is thought of a class.
+	// scoreTop is the largest difference between successes and timeouts of a class that is kept.
 	scoreTop = 16
 )
 
-// timeClass is the class of attempts that were given so much time.
+// timeClass returns the class of attempts with so much time.
 func timeClass(given time.Duration) uint {
 	v := uint64(max(given, 0))
 	n := bits.Len64(v)
@@ -53,7 +44,7 @@ func timeClass(given time.Duration) uint {
 	return min(uint(n-shortestClass-1)*classesPerDoubling+uint(part), timeClasses-1)
 }
 
-// classTop is the longest time of a class, about; 0 for the first.
+// classTop returns about the longest time of a class; zero for the first.
 func classTop(class uint) time.Duration {
 	if class == 0 {
 		return 0
@@ -61,8 +52,8 @@ func classTop(class uint) time.Duration {
 	return time.Duration(classesPerDoubling+1+class%classesPerDoubling) << (shortestClass - 2 + class/classesPerDoubling)
 }
 
-// succeeded notes a success of an attempt that was given so much time. Patient: this does not
-// count, because it was all that the policy gives, or was not kept to.
+// succeeded counts a success of an attempt with so much time. patient: the attempt had all the
+// time that the policy gives, or did not keep to its time, so this one does not count.
 func (p *patience) succeeded(given time.Duration, patient bool) {
 	own := uint64(0)
 	if !patient {
@@ -92,10 +83,9 @@ func (p *patience) add(class int, n int8) {
 	}
 }
 
-// tooShort notes a timeout of an attempt that was given so much time, and reports whether
-// such attempts time out more often than they succeed. If nothing is known of their class,
-// they were given too little if successes usually take longer; else it goes by the next
-// longer class of which something is known.
+// tooShort records a timeout of an attempt with so much time. It reports whether such attempts
+// time out more often than they succeed. For a class without a count: whether successes usually
+// take longer, else the next longer class with a count decides.
 func (p *patience) tooShort(given time.Duration, usual uint) bool {
 	class := timeClass(given)
 	p.pending.Or(1 << class)

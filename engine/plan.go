@@ -10,8 +10,8 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A Plan is a policy made ready. It is written once, then only read, and shared by
-// every State that was made from it.
+// A Plan is a policy made ready. It never changes, and every State that was made from it shares
+// it.
 type Plan struct {
 	policy      Policy // with defaults
 	parts       Parts
@@ -22,25 +22,24 @@ type Plan struct {
 	throttles   *throttle.Plan // nil if Policy.Throttle is off
 	hedges      *hedge.Plan    // nil if Policy.Hedge is off
 
-	// What follows from the policy for the memory of a State.
+	// These follow from the policy.
 	timed        bool          // the breaker counts slow calls
 	limited      bool          // there is a concurrency limit
-	empty        bool          // there is nothing to remember; every State has the memory called nothing
-	lazy         bool          // the memory is made when a call first fails
-	quietGap     time.Duration // lazy only: calls that are closer together than this make it too (budget.Config.QuietGap)
+	empty        bool          // there is nothing to remember; every State has the memory fresh
+	lazy         bool          // a State's own memory is made when a call first fails
+	quietGap     time.Duration // lazy only: calls closer together than this make it, too (budget.Config.QuietGap)
 	notesAnswers bool          // State.answered is kept
-	fresh        *memory       // of a state that has nothing to remember, and no identity
+	fresh        *memory       // of a state that remembers nothing, and has no identity
 	freeHints    bool          // a retry at the time that the server asked for may be free (hint.go)
 }
 
-// Parts are what a Plan has instead of parts of its policy, which cannot be data. A nil
-// part is that of the policy.
+// Parts replace parts of a policy by what cannot be data. A nil part is that of the policy.
 type Parts struct {
-	// Backoff replaces Policy.Backoff, but for waits after KindRateLimited and for the
-	// number of attempts. It must be safe for concurrent use.
+	// Backoff replaces Policy.Backoff, except for waits after KindRateLimited and for the number
+	// of attempts. It must be safe for concurrent use.
 	Backoff backoff.Func
-	// Budget replaces Policy.Budget. It is called once for each State that has something
-	// to remember, and may return one shared budget.
+	// Budget replaces Policy.Budget. It is called once for each State that has something to
+	// remember, and may return one shared budget.
 	Budget func() budget.Budget
 }
 
@@ -68,7 +67,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	if p.Hedge.Attempts > 1 {
 		pl.hedges, _ = hedge.Prepare(p.Hedge)
 	}
-	atOnce := pl.limited || parts.Budget != nil || pl.throttles != nil || pl.hedges != nil // the first call is to be remembered
+	atOnce := pl.limited || parts.Budget != nil || pl.throttles != nil || pl.hedges != nil // the first call must be remembered
 	pl.lazy = !atOnce && p.Budget.FullAtStart() && p.Breaker.Pristine()
 	pl.quietGap = p.Budget.QuietGap()
 	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
@@ -78,7 +77,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	return pl, nil
 }
 
-// breakerConfig is that of the breaker, given a policy with its defaults filled in.
+// breakerConfig returns the breaker's configuration, for a policy with its defaults filled in.
 func (p Policy) breakerConfig() breaker.Config {
 	c := p.Breaker
 	if !c.Off && c.ProbeTimeout == 0 && p.Deadline > 0 {
@@ -87,19 +86,18 @@ func (p Policy) breakerConfig() breaker.Config {
 	return c
 }
 
-// Policy is the plan's policy, with the defaults of its own fields filled in.
+// Policy returns the plan's policy, with the defaults of its own fields filled in.
 func (p *Plan) Policy() Policy { return p.policy }
 
 // AttemptTimeout bounds each attempt; NoTimeout if only the call's deadline does.
 func (p *Plan) AttemptTimeout() time.Duration { return p.policy.AttemptTimeout }
 
-// Attempts is the number of attempts that a call may make.
+// Attempts returns how many attempts a call may make.
 func (p *Plan) Attempts() int { return p.attempts }
 
 // Hedges reports whether attempts of one call may run beside one another.
 func (p *Plan) Hedges() bool { return p.hedges != nil }
 
-// Stateless reports that calls leave no trace, so that all states of the plan behave as
-// one: there is neither budget nor breaker nor limit, and whether timeouts are repeated
-// does not depend on other calls.
+// Stateless reports that calls leave no trace, so that all states of the plan behave alike: there
+// is neither budget nor breaker nor limit, and timeouts do not depend on other calls.
 func (p *Plan) Stateless() bool { return p.empty && !p.notesAnswers }

@@ -15,9 +15,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// What the zero Policy means, in one place. The budget's and the breaker's own
-// defaults live with them (budget.Config, breaker.Config), and so do those of
-// the wait (backoff.Schedule).
+// The defaults of the zero Policy. Packages backoff, budget and breaker have those of its parts.
 const (
 	DefaultAttempts        = 5
 	DefaultAttemptTimeout  = 10 * time.Second
@@ -29,71 +27,63 @@ const (
 // NoTimeout switches a timeout off: AttemptTimeout, Deadline.
 const NoTimeout time.Duration = -1
 
-// maxAttempts is the most that a policy may ask for. It is far beyond sense and
-// keeps sums of worst cases short.
+// maxAttempts is the most that a policy may ask for. It keeps sums of worst cases short.
 const maxAttempts = 1000
 
-// A Policy describes how calls to one dependency are made: plain data, comparable
-// with ==, the same in code, in a file and in a simulation.
+// A Policy describes how calls to one dependency are made: plain data, comparable with ==, the
+// same in code, in a file and in a simulation.
 //
-// The zero Policy is the recommended one, not "no retries": five attempts of
-// at most 10 s, 30 s for the whole call, waits with full jitter below 100, 200, 400 and
-// 800 ms (1, 2, 4 and 8 s when rate-limited), attempts that timed out repeated only
-// if others are answered, a retry budget of two and 10 % of the successful
-// calls of the last 30 s, and a circuit breaker that opens when for 2 s, and
-// three calls, there was nothing but failures. Its WorstCase is 30 s.
-// docs/defaults.md has how they were chosen, the figures and their cost.
+// The zero Policy is the recommended one: five attempts of at most 10 s, 30 s for the whole call,
+// waits with full jitter below 100, 200, 400 and 800 ms (1, 2, 4 and 8 s when rate-limited),
+// timeouts repeated only if others are answered, a retry budget of two and 10 % of the successful
+// calls of the last 30 s, and a circuit breaker that opens when all calls of 2 s failed, at least
+// three. docs/defaults.md has the reasons, the figures and the cost.
 type Policy struct {
-	// Attempts is the most attempts that one call makes, the first one included.
-	// Zero means DefaultAttempts, or as many as begin before the deadline; 1 means no retries.
+	// Attempts is the most attempts of one call, the first included. Zero means DefaultAttempts,
+	// or as many as begin before the deadline; 1 means no retries.
 	Attempts int
-	// AttemptTimeout bounds each attempt, from its start or from its last Progress.
-	// Zero means DefaultAttemptTimeout, NoTimeout that only the deadline of the call
-	// ends an attempt.
+	// AttemptTimeout bounds each attempt, from its start or from its last Progress. Zero means
+	// DefaultAttemptTimeout, NoTimeout that only the deadline of the call ends an attempt.
 	AttemptTimeout time.Duration
-	// Deadline bounds the call: all its attempts and the waits between them. What the
-	// call returns is not part of it, such as an HTTP response's body that is still to
-	// be read. The deadline of the caller's context counts as well; the nearer one rules.
-	// Zero means DefaultDeadline, NoTimeout that only the context's counts.
+	// Deadline bounds the call, with all attempts and waits, but not what is read after it has
+	// returned (the body of an HTTP response). The deadline of the caller's context counts as
+	// well; the nearer one rules. Zero means DefaultDeadline, NoTimeout that only the context's
+	// counts.
 	Deadline time.Duration
 	// Backoff is the wait before each retry.
 	Backoff backoff.Schedule
-	// RateLimitedBase replaces Backoff.Base, where that is smaller, after a failure
-	// of KindRateLimited. Zero means DefaultRateLimitedBase.
+	// RateLimitedBase replaces Backoff.Base, if that is smaller, after a failure of
+	// KindRateLimited. Zero means DefaultRateLimitedBase.
 	RateLimitedBase time.Duration
-	// Timeouts is whether an attempt that timed out is repeated. Zero means
-	// TimeoutsWhenAnswered.
+	// Timeouts is whether a timeout is repeated. Zero means TimeoutsWhenAnswered.
 	Timeouts TimeoutRetries
-	// Nested is whether a call is retried that a server makes on behalf of a request
-	// which is itself a retry. Zero means NestedNever: one layer retries.
+	// Nested is whether a server's call is retried if it is made for a request which is itself a
+	// retry. Zero means NestedNever.
 	Nested NestedRetries
-	// HintLimit is the longest wait asked for by the server (Retry-After) that
-	// the call is willing to make. A longer one ends the call at once, with the
-	// hint in the error: it is never cut short. Zero means DefaultHintLimit.
+	// HintLimit is the longest wait asked for by the server (Retry-After) that the call makes. A
+	// longer one ends the call at once, with the hint in the error. Zero means DefaultHintLimit.
 	HintLimit time.Duration
 	// Budget bounds the retries of all calls to the dependency together.
 	Budget budget.Config
 	// Breaker stops calls to a dependency that keeps failing.
 	Breaker breaker.Config
-	// Hedge sends a second attempt beside the first when that is slow, for operations
-	// that may run twice: lull.DoHedged, and what a protocol's driver knows to be
-	// idempotent. A policy hedges or retries, not both (gRFC A6): Attempts is zero or 1
-	// then, Hedge.Attempts is how many a call makes, and after a transient failure the
-	// next follows at once. Its zero value is off; hedge.Config{Attempts: 2} is on.
+	// Hedge sends a second attempt beside a slow first one, for operations that may run twice:
+	// lull.DoHedged, and those that a protocol's driver knows to be idempotent. A policy hedges
+	// or retries, not both (gRFC A6): Attempts is zero or 1 then, a call makes up to
+	// Hedge.Attempts, and after a transient failure the next follows at once. The zero value is
+	// off; hedge.Config{Attempts: 2} is on.
 	Hedge hedge.Config
-	// Throttle holds attempts back, first ones too, from a dependency that refuses
-	// them for being too many. Its zero value is off; throttle.Config{Mode:
-	// throttle.Adaptive} switches on the SRE book's, throttle.Cubic that of the AWS
-	// SDKs. Both take it that what refuses some of the calls to the dependency refuses
-	// all alike: give a resource with a quota of its own a dependency of its own.
+	// Throttle holds attempts back, first ones too, from a dependency that refuses many. The zero
+	// value is off; throttle.Adaptive is the SRE book's, throttle.Cubic that of the AWS SDKs.
+	// Both assume that the dependency refuses all calls alike: a resource with a quota of its own
+	// needs a dependency of its own.
 	Throttle throttle.Config
 	// Limit bounds the attempts in flight. Its zero value sets no limit.
 	Limit bulkhead.Config
 }
 
-// Validate reports everything that is wrong with p at once, each problem naming
-// its field, the value and what is allowed; nil if nothing is. The error is a
-// [Problems]. A duration below 100 µs is refused: it is a number that has lost its unit.
+// Validate returns all mistakes of p at once, as [Problems]: each with its field, the value and
+// what is allowed. It refuses a duration below 100 µs as a number without its unit.
 func (p Policy) Validate() error {
 	var l problem.List
 	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 5")
@@ -115,7 +105,7 @@ func (p Policy) Validate() error {
 	}
 	l.In("Throttle", p.Throttle.Validate())
 	l.In("Limit", p.Limit.Validate())
-	if p.RateLimitedBase == 1 { // means: as good as none
+	if p.RateLimitedBase == 1 { // practically none
 		p.RateLimitedBase = 0
 	}
 	if p.HintLimit == 1 { // likewise
@@ -133,11 +123,11 @@ func timeout(d time.Duration) bool { return d >= 0 || d == NoTimeout }
 // Problem is one mistake in a policy: the field, its value, what is allowed.
 type Problem = problem.Problem
 
-// Problems is every mistake in a policy. It is an error; errors.As finds it.
+// Problems is all mistakes in a policy, as an error.
 type Problems = problem.List
 
-// WithDefaults is p with every zero of its own fields replaced by what it means.
-// The parts (Backoff, Budget, Breaker, Hedge, Throttle, Limit) keep theirs.
+// WithDefaults returns p with its default for each field of its own that is zero. The parts
+// (Backoff, Budget, Breaker, Hedge, Throttle, Limit) stay as they are.
 func (p Policy) WithDefaults() Policy {
 	if p.Hedge.Attempts > 1 {
 		p.Attempts = cmp.Or(p.Attempts, 1)
@@ -150,8 +140,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// rateLimited is the schedule that is used after a rate-limited failure, given a
-// policy with its defaults filled in.
+// rateLimited returns the schedule after a rate-limited failure, for a policy with its defaults
+// filled in.
 func (p Policy) rateLimited() backoff.Schedule {
 	s := p.Backoff
 	if s.Kind == backoff.Ethernet || s.Kind == backoff.Immediate {
@@ -167,8 +157,8 @@ func (p Policy) rateLimited() backoff.Schedule {
 	return s
 }
 
-// allowed is the number of attempts that a call may make: the policy's own
-// number (its default filled in), or fewer where its schedule gives up first.
+// allowed returns how many attempts a call may make, for a policy with its defaults filled in:
+// fewer than Attempts if its schedule ends first.
 func (p Policy) allowed() int {
 	if p.Hedge.Attempts > 1 {
 		return p.Hedge.Attempts
@@ -179,13 +169,10 @@ func (p Policy) allowed() int {
 	return p.Attempts
 }
 
-// WorstCase is the longest that a call can take: every attempt times out, and
-// every wait, whether drawn, asked for by the server, or for room under the
-// throttle and the concurrency limit, is the longest possible. With hedging, each
-// attempt then begins when the one before it has failed.
-// It is never more than Deadline, and holds for operations that end when their
-// context does. It is math.MaxInt64 when nothing bounds the call: neither a
-// Deadline nor an AttemptTimeout.
+// WorstCase returns the longest that a call can take if its operation ends with its context:
+// every attempt times out, and every wait is the longest possible (drawn, asked for by the
+// server, or for room). It is at most Deadline. It is math.MaxInt64 if there is neither Deadline
+// nor AttemptTimeout.
 func (p Policy) WorstCase() time.Duration {
 	p = p.WithDefaults()
 	bound := time.Duration(math.MaxInt64)

@@ -2,13 +2,13 @@ package engine
 
 import "sync"
 
-// ProbeCounter counts, for each message, the attempts of this process that a breaker let through
-// while it was not closed, and that failed. K names a message.
+// ProbeCounter counts, for each message, the failed attempts of this process that a breaker let
+// pass while it was not closed. K names a message.
 //
 // Such an attempt shows something of the dependency, not of the message, and in a long outage
-// probes alone would use up the attempts of all messages. So where a deferral is free it is no
-// attempt ([Call.Handled]). But a message may itself be what makes the dependency fail: after
-// as many probes as the policy allows attempts they count, in each process.
+// probes alone would use up the attempts of all messages. So where a deferral is free, a probe is
+// no attempt ([Call.Handled]). But a message may itself make the dependency fail. So after as
+// many probes as the policy allows attempts they count, in each process.
 //
 // The zero ProbeCounter has counted nothing. It may be used concurrently.
 type ProbeCounter[K comparable] struct {
@@ -16,11 +16,11 @@ type ProbeCounter[K comparable] struct {
 	counts map[K]int
 }
 
-// maxCounted is of how many messages probes are kept: more are attempts.
+// maxCounted is how many messages are counted; probes with further ones are attempts.
 const maxCounted = 10_000
 
-// Free reports whether another probe with the message is no attempt, and counts it then.
-// Most is the number of attempts that the policy allows.
+// Free reports whether another probe with the message is no attempt, and then counts it. most is
+// how many attempts the policy allows.
 func (p *ProbeCounter[K]) Free(message K, most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *ProbeCounter[K]) Free(message K, most int) bool {
 	return true
 }
 
-// Forget forgets all messages. It is for when the circuit has closed: something was handled.
+// Forget forgets all messages. It is called when the circuit has closed: something was handled.
 func (p *ProbeCounter[K]) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

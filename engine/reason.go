@@ -6,20 +6,19 @@ import "fmt"
 type Reason uint8
 
 const (
-	// Success: the last attempt did.
+	// Success: the last attempt succeeded.
 	Success Reason = iota
-	// Permanent: another attempt would have failed the same way, or
-	// nothing was known of the error.
+	// Permanent: another attempt would fail the same way, or nothing is known of the error.
 	Permanent
 	// Overloaded: the server asked not to retry.
 	Overloaded
-	// NotIdempotent: repeating the operation might have done it twice.
+	// NotIdempotent: repeating the operation might do it twice.
 	NotIdempotent
 	// NotReplayable: the request cannot be made a second time.
 	NotReplayable
 	// AttemptsExhausted: the policy allows no more.
 	AttemptsExhausted
-	// CircuitOpen: the breaker refused the call, or opened while it went on.
+	// CircuitOpen: the breaker refused the call, or opened during it.
 	CircuitOpen
 	// HintTooLong: the server asked to wait for longer than Policy.HintLimit.
 	HintTooLong
@@ -31,30 +30,27 @@ const (
 	Limited
 	// Canceled: the caller's context was cancelled.
 	Canceled
-	// Unanswered: the attempt timed out, and the dependency has answered none quickly that
-	// began later (Policy.Timeouts).
+	// Unanswered: the attempt timed out, and Policy.Timeouts does not allow to repeat it.
 	Unanswered
-	// Throttled: the client's own throttle did not let the attempt pass
-	// (Policy.Throttle).
+	// Throttled: the client's own throttle held the attempt back (Policy.Throttle).
 	Throttled
-	// TooManyLate: of the recent calls too many are late for another attempt to run beside
-	// those of the call (Policy.Hedge.Share). No call ends for this reason.
+	// TooManyLate: too many of the recent calls are late, so none is hedged (Policy.Hedge.Share).
+	// No call ends for this reason.
 	TooManyLate
-	// TooManyHedges: too many hedges are in flight for another (Policy.Hedge.InFlight). No
-	// call ends for this reason.
+	// TooManyHedges: too many hedges are in flight (Policy.Hedge.InFlight). No call ends for this
+	// reason.
 	TooManyHedges
-	// RetriedAbove: the call is made on behalf of a request that is itself a retry
-	// (Policy.Nested).
+	// RetriedAbove: the call is made for a request that is itself a retry (Policy.Nested).
 	RetriedAbove
-	// Panicked: the operation did, or ended its goroutine (runtime.Goexit). Observers learn
-	// of it; there is no Result and no Error, for the panic is raised again.
+	// Panicked: the operation panicked, or ended its goroutine (runtime.Goexit). Only observers
+	// get this reason; the panic is raised again.
 	Panicked
-	// Crashed: the consumers that had a message died again and again, at last when they had
-	// no other one.
+	// Crashed: the consumers of a message died again and again, at last when they had no other
+	// one.
 	Crashed
-	// Resumed: the retry that was granted is made by a call of its own (State.Resume).
+	// Resumed: another call makes the retry that was granted ([State.Resume]).
 	Resumed
-	// Expired: a message's own time is over, or is over before it could come again.
+	// Expired: a message's own time is over, or would be before it came again.
 	Expired
 	// TooLarge: the broker has no room for what a retry adds to the message.
 	TooLarge
@@ -90,7 +86,7 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	TooLarge:          {"too_large", "the broker has no room for what a retry adds to the message"},
 }
 
-// String is the reason as a label for logs and metrics, such as "budget_exhausted".
+// String returns the reason as a label for logs and metrics, such as "budget_exhausted".
 func (r Reason) String() string {
 	if r < reasons {
 		return reasonWords[r].label
@@ -98,7 +94,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
-// Meaning is the reason in words, such as "retry budget exhausted".
+// Meaning returns the reason in words, such as "retry budget exhausted".
 func (r Reason) Meaning() string {
 	if r < reasons {
 		return reasonWords[r].meaning
@@ -106,12 +102,11 @@ func (r Reason) Meaning() string {
 	return r.String()
 }
 
-// GaveUp reports whether a call that ended for this reason had done all that it should: its
-// attempts, its budget or its time were used up, the circuit was open, the throttle was closed,
-// or the server asked to stop or to wait for too long. A caller further up must not retry it,
-// since retries would multiply. It is false where a caller further up may know better: the
-// operation could not be repeated safely, nothing is known of the failure, or there was no room
-// here.
+// GaveUp reports whether a caller further up must not retry a call that ended for this reason,
+// since retries would multiply: its attempts, budget or time were used up, the circuit was open,
+// the throttle closed, or the server asked to stop or to wait too long. It is false where a
+// caller may know better: the operation could not be repeated safely, nothing is known of the
+// failure, or there was no room here.
 func (r Reason) GaveUp() bool {
 	switch r {
 	case AttemptsExhausted, BudgetExhausted, Deadline, CircuitOpen, Throttled,

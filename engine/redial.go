@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// What the zero RedialPolicy means.
+// The defaults of the zero RedialPolicy.
 const (
 	DefaultRedialStart  = time.Second
 	DefaultRedialSpread = 15 * time.Second
@@ -19,11 +19,11 @@ const (
 	DefaultLasting      = time.Minute
 )
 
-// A RedialPolicy describes when a connection that must last is dialled. It is plain data. The zero
-// RedialPolicy is the recommended one.
+// A RedialPolicy describes when a connection that must last is dialled. It is plain data. The
+// zero RedialPolicy is the recommended one.
 type RedialPolicy struct {
-	// Start is over how long the first dials of processes that start together are spread. Zero
-	// means DefaultRedialStart.
+	// Start is the time over which the first dials of processes that start together are spread.
+	// Zero means DefaultRedialStart.
 	Start time.Duration
 	// Spread is the longest wait before a lost connection is dialled again, since all others may
 	// have lost theirs, too. Half of the waits are below an eighth of it. Zero means
@@ -31,14 +31,14 @@ type RedialPolicy struct {
 	Spread time.Duration
 	// Backoff is the wait after a dial that failed, and after a connection that did not last. A
 	// zero Base means DefaultRedialBase, a zero Cap DefaultRedialCap. Its number of retries does
-	// not count: the connection must last.
+	// not count.
 	Backoff backoff.Schedule
-	// Lasting is how long a connection must have lasted for its loss to count as the first
-	// failure, and for later refusals of the server to be dialled again. Zero means DefaultLasting.
+	// Lasting is how long a connection must last for its loss to count as the first failure, and
+	// for later refusals of the server to be dialled again. Zero means DefaultLasting.
 	Lasting time.Duration
 }
 
-// Validate reports everything that is wrong with p at once; nil if nothing is.
+// Validate returns all mistakes of p at once.
 func (p RedialPolicy) Validate() error {
 	var l problem.List
 	l.Check(p.Start >= 0, "Start", p.Start, "a positive duration, or 0 for the default of 1s")
@@ -49,7 +49,7 @@ func (p RedialPolicy) Validate() error {
 	return l.Err()
 }
 
-// WithDefaults is p with every zero replaced by what it means.
+// WithDefaults returns p with its default for each field that is zero.
 func (p RedialPolicy) WithDefaults() RedialPolicy {
 	p.Start = cmp.Or(p.Start, DefaultRedialStart)
 	p.Spread = cmp.Or(p.Spread, DefaultRedialSpread)
@@ -59,13 +59,14 @@ func (p RedialPolicy) WithDefaults() RedialPolicy {
 	return p
 }
 
-// A RedialPlan is a RedialPolicy made ready. Redials share one; it may be used concurrently.
+// A RedialPlan is a RedialPolicy made ready, for any number of Redials. It may be used
+// concurrently.
 type RedialPlan struct {
 	policy RedialPolicy
 	waits  *backoff.Plan
 }
 
-// NewRedialPlan returns the plan of a policy. A policy that does not validate is refused.
+// NewRedialPlan returns the plan of a policy, or the error of Validate.
 func NewRedialPlan(p RedialPolicy) (*RedialPlan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func NewRedialPlan(p RedialPolicy) (*RedialPlan, error) {
 	return &RedialPlan{p, p.Backoff.Prepare()}, nil
 }
 
-// Policy is the policy of the plan, with the defaults filled in.
+// Policy returns the policy of the plan, with the defaults filled in.
 func (p *RedialPlan) Policy() RedialPolicy { return p.policy }
 
 // A Redial decides when one connection is dialled. Time is an argument, as for a Call:
@@ -87,8 +88,8 @@ func (p *RedialPlan) Policy() RedialPolicy { return p.policy }
 // It is used by one goroutine at a time.
 type Redial struct {
 	plan     *RedialPlan
-	up       time.Duration // since when it is connected
-	down     time.Duration // since when there was no connection that has lasted
+	up       time.Duration // when the last dial succeeded
+	down     time.Duration // when the last connection that had lasted was lost, or when Start was called
 	wait     time.Duration // the last one drawn, for decorrelated jitter
 	failures int32
 	lasted   bool // a connection has lasted
@@ -103,13 +104,13 @@ func (r *Redial) Start(now time.Duration, random func() uint64) time.Duration {
 	return time.Duration(chance.UpTo(uint64(r.plan.policy.Start), random))
 }
 
-// Connected notes that a dial has succeeded.
+// Connected records that a dial has succeeded.
 func (r *Redial) Connected(now time.Duration) { r.up = now }
 
-// Failed returns what follows a dial that failed with v. It is Done when the caller has gone away,
-// and for a permanent failure that is an answer, as long as no connection has lasted: one that has
-// lasted shows that this side is right. A failure of the network, such as a name that does not
-// exist, is not an answer.
+// Failed returns what follows a dial that failed with v. It is Done when the caller has gone, and
+// after a permanent failure that was an answer, as long as no connection has lasted. A connection
+// that has lasted shows that this side is right. A failure of the network (a name that does not
+// exist) is no answer.
 func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step {
 	switch {
 	case v.Kind == KindCanceled:
@@ -120,18 +121,18 @@ func (r *Redial) Failed(now time.Duration, v Verdict, random func() uint64) Step
 	r.failures = min(r.failures+1, 1<<30)
 	wait, ceiling := r.plan.waits.Draw(int(r.failures), r.wait, random)
 	r.wait = wait
-	if v.After > 0 { // never shortened, and spread over as long again: all who were refused were told the same
+	if v.After > 0 { // spread over twice the time, since all clients were asked for the same
 		wait = saturating.Add(v.After, time.Duration(chance.UpTo(uint64(max(v.After, ceiling)), random)))
 		ceiling = v.After
 	}
 	return Step{Wait: wait, Ceiling: ceiling}
 }
 
-// Lost returns what follows the end of a connection: v is the verdict on it, zero if nothing is
-// known. Drain is positive if the server has announced the end and gives its clients that long to
-// move. That is no failure, and the dials are spread over that time. A connection that has lasted
-// (RedialPolicy.Lasting) sets the count of failures back. One that has not is one more failure:
-// a server that accepts and then closes is not well. A permanent answer ends it as after Failed.
+// Lost returns what follows the end of a connection. v is the verdict on it, zero if nothing is
+// known. drain is positive if the server announced the end and gives its clients that long to
+// move: that is no failure, and the dials are spread over that time. A connection that has lasted
+// (RedialPolicy.Lasting) resets the count of failures; one that has not is one more failure. A
+// permanent answer ends it as in Failed.
 func (r *Redial) Lost(now time.Duration, v Verdict, drain time.Duration, random func() uint64) Step {
 	lasted := now-r.up >= r.plan.policy.Lasting
 	if lasted {
@@ -152,9 +153,8 @@ func (r *Redial) Lost(now time.Duration, v Verdict, drain time.Duration, random 
 	return Step{Wait: saturating.Add(max(v.After, 0), time.Duration(float64(spread)*(u*u*u))), Ceiling: spread}
 }
 
-// Down returns for how long there has been no connection that lasted; zero while there is one.
-// Count on that, not on the number of failed dials, to decide when a person must look: jitter and
-// hints change how many there are in a minute.
+// Down returns how long there has been no connection that lasted; zero while there is one. Alert
+// on this, not on the number of failed dials, which jitter and hints change.
 func (r *Redial) Down(now time.Duration, connected bool) time.Duration {
 	if connected && now-r.up >= r.plan.policy.Lasting {
 		return 0
@@ -162,6 +162,6 @@ func (r *Redial) Down(now time.Duration, connected bool) time.Duration {
 	return max(now-r.down, 0)
 }
 
-// Failures is the number of dials that failed, and of connections that did not last, since the
-// last that did.
+// Failures returns how many dials failed, or gave connections that did not last, since the last
+// that did.
 func (r *Redial) Failures() int { return int(r.failures) }

@@ -8,15 +8,14 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Resume is Start for a call that others began: the given number of its attempts, from
-// 0, were made elsewhere, by processes that may be gone. It is for what outlives a
-// process, such as a message in a queue. Its next attempt is number made+1, and what
-// is left of the policy's attempts and the length of its waits follow from that. To
-// the breaker, the throttle and the limit it is a call like any other; to a budget
-// that is earned by arrivals it is a new one only if none was made.
+// Resume is Start for a call of which other processes have made the given number of attempts,
+// such as for a message in a queue. Its next attempt is number made+1; the attempts that are left
+// and the length of its waits follow from that. To the breaker, the throttle and the limit it is
+// a call like any other. To a budget that is earned by arrivals it is a new one only if made is
+// 0.
 //
-// Spec.Deadline alone is its deadline: the policy's began with the first attempt, and
-// only the driver knows when that was.
+// Its deadline is Spec.Deadline alone: the policy's began with the first attempt, and only the
+// driver knows when that was.
 func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 	s = s.Current()
 	made = min(max(made, 0), math.MaxInt16-1)
@@ -34,10 +33,8 @@ func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 	return c, Step{}
 }
 
-// Wait draws the wait before the given retry, from 1, after a failure with v, as Next
-// draws it: what the server asked for, plus jitter, or backoff with jitter. It is for
-// drivers that must come back where Next would end a call. It asks
-// nobody, and charges nothing. random is as for a [Call].
+// Wait draws the wait before the given retry, from 1, after a failure with v, as Next does. It is
+// for drivers that must come back where Next would end a call, and charges nothing.
 func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	retry = min(max(retry, 1), math.MaxInt16)
 	c := Call{s: s.Current(), attempts: int16(retry), attemptsBefore: int16(retry - 1)}
@@ -45,9 +42,9 @@ func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	return wait
 }
 
-// redrawWait draws the last wait of a call of which all attempts but one were made
-// elsewhere. The next is drawn from it, and nobody here knows what it was. Drawing all of
-// them anew gives it the distribution that it had.
+// redrawWait draws the last wait of a call of which other processes made all attempts but one,
+// since the next wait depends on it. To draw all of them again gives it the distribution that it
+// had.
 func (c *Call) redrawWait(v Verdict, random func() uint64) {
 	schedule := c.s.Plan().waits
 	if v.Kind == KindRateLimited {
@@ -58,15 +55,15 @@ func (c *Call) redrawWait(v Verdict, random func() uint64) {
 	}
 }
 
-// redrawnWaits is after how many waits a decorrelated schedule has forgotten the first.
+// redrawnWaits is how many waits a decorrelated schedule remembers, more or less.
 const redrawnWaits = 32
 
-// MaxAttempts is the number of attempts that a call may make: Attempts (or
-// Hedge.Attempts), or fewer where the schedule gives up first.
+// MaxAttempts returns how many attempts a call may make: Attempts (or Hedge.Attempts), or fewer
+// if the schedule ends first.
 func (p Policy) MaxAttempts() int { return p.WithDefaults().allowed() }
 
-// LongestWait is the longest wait before the given retry, from 1, whatever it is for:
-// drawn after a failure of any kind, or asked for by the server and spread.
+// LongestWait returns the longest wait before the given retry, from 1: after a failure of any
+// kind, or asked for by the server, with its jitter.
 func (p Policy) LongestWait(retry int) time.Duration {
 	p = p.WithDefaults()
 	return p.longestWait(retry, p.rateLimited())

@@ -13,28 +13,27 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A State is the memory of one process about one dependency. Plan.Init makes it. Its methods
-// may be called concurrently. It is two words; what it remembers is allocated when there
-// is something to remember.
+// A State is the memory of one process about one dependency. Plan.Init makes it. Its methods may
+// be called concurrently. It is two words; the rest is allocated when there is something to
+// remember.
 type State struct {
 	mem      atomic.Pointer[memory]
-	answered answered // kept if the plan notes answers
+	answered answered // kept if Plan.notesAnswers
 }
 
 // identity is shared by all versions of a state (Update).
 type identity struct {
 	latest  atomic.Pointer[State] // the version that new calls are made on; nil: the first
-	changed func(breaker.Change)  // learns of the breaker's changes; nil: nobody does
+	changed func(breaker.Change)  // receives the breaker's changes; may be nil
 	fleet   bool                  // shared by all states of a fleet
 }
 
-// memory holds what a state is, and the parts that remember. Parts that are switched off
-// are nil.
+// memory has what a state remembers. Parts that are switched off are nil.
 type memory struct {
 	plan *Plan
-	id   atomic.Pointer[identity] // nil: it was never updated, and nobody observes it
-	// blank: there is nothing to remember yet, so there are no parts, and many states may share
-	// it. It stays so while the plan is lazy and no call has failed.
+	id   atomic.Pointer[identity] // nil: never updated, and not observed
+	// blank: there is nothing to remember yet, so there are no parts, and states may share the
+	// memory. It stays so while the plan is lazy and no call has failed.
 	blank bool
 
 	budget   budget.Budget
@@ -42,15 +41,14 @@ type memory struct {
 	limiter  *bulkhead.Limiter
 	throttle *throttle.Throttle
 	hedger   *hedge.Hedger
-	// emptyHints is how many retries at the time that the server asked for have failed since
-	// one last succeeded.
+	// failedHints is how many retries in a row have failed at times that the server asked for.
 	failedHints   atomic.Int32
-	latestTimeout atomic.Int64 // when the attempt began that began last, of those that timed out
+	latestTimeout atomic.Int64 // the latest start of an attempt that timed out
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
 }
 
-// noteTimeout keeps in mind that an attempt that began then timed out.
+// recordTimeout records that an attempt that began at began timed out.
 func (m *memory) recordTimeout(began time.Duration) {
 	for {
 		last := m.latestTimeout.Load()
@@ -60,8 +58,8 @@ func (m *memory) recordTimeout(began time.Duration) {
 	}
 }
 
-// Init makes s a state under p that remembers nothing. Changed, if not nil, learns of
-// every change of its breaker, on the goroutine of the call that made it.
+// Init makes s a state under p that remembers nothing. changed, if not nil, receives every change
+// of its breaker, on the goroutine of the call that made it.
 func (p *Plan) Init(s *State, changed func(breaker.Change)) {
 	if changed == nil {
 		s.mem.Store(p.fresh)
@@ -70,8 +68,8 @@ func (p *Plan) Init(s *State, changed func(breaker.Change)) {
 	s.mem.Store(p.blankMemory(&identity{changed: changed}))
 }
 
-// InitFleet makes each of the fleet a state under p, as Init does: one for each process of
-// a simulated fleet. They cannot be updated.
+// InitFleet makes each of the fleet a state under p, as Init does: one for each process of a
+// simulated fleet. They cannot be updated.
 func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
 	m := p.blankMemory(&identity{changed: changed, fleet: true})
 	for i := range fleet {
@@ -79,14 +77,14 @@ func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
 	}
 }
 
-// memory is that of a state that has nothing to remember.
+// blankMemory returns the memory of a state that has nothing to remember.
 func (p *Plan) blankMemory(id *identity) *memory {
 	m := &memory{plan: p, blank: !p.empty}
 	m.id.Store(id)
 	return m
 }
 
-// Current is the version of s that a call which begins now is made on, to its end.
+// Current returns the version of s for calls that begin now.
 func (s *State) Current() *State {
 	if id := s.mem.Load().id.Load(); id != nil {
 		if v := id.latest.Load(); v != nil {
@@ -96,7 +94,7 @@ func (s *State) Current() *State {
 	return s
 }
 
-// Plan is the plan of this version of s; nil if it was not made by a plan.
+// Plan returns the plan of this version of s; nil if it was not made by a plan.
 func (s *State) Plan() *Plan {
 	if m := s.mem.Load(); m != nil {
 		return m.plan
@@ -104,24 +102,24 @@ func (s *State) Plan() *Plan {
 	return nil
 }
 
-// Breaker is the circuit breaker, for looking at it and for forcing it open or closed; nil
-// if Policy.Breaker.Off.
+// Breaker returns the circuit breaker, to read it or to force it open or closed; nil if
+// Policy.Breaker.Off.
 func (s *State) Breaker() *breaker.Breaker { return s.Current().memory().breaker }
 
-// Budget is the retry budget; nil if Policy.Budget.Unlimited.
+// Budget returns the retry budget; nil if Policy.Budget.Unlimited.
 func (s *State) Budget() budget.Budget { return s.Current().memory().budget }
 
-// Limiter is the concurrency limit; nil if there is none.
+// Limiter returns the concurrency limit; nil if there is none.
 func (s *State) Limiter() *bulkhead.Limiter { return s.Current().memory().limiter }
 
-// Throttle is the client's own throttle; nil if Policy.Throttle is off.
+// Throttle returns the client's own throttle; nil if Policy.Throttle is off.
 func (s *State) Throttle() *throttle.Throttle { return s.Current().memory().throttle }
 
-// Hedger decides when attempts run beside one another; nil if Policy.Hedge is off.
+// Hedger returns what decides about hedges; nil if Policy.Hedge is off.
 func (s *State) Hedger() *hedge.Hedger { return s.Current().memory().hedger }
 
-// CircuitClosed reports whether there is no breaker, or it is closed at now. It makes
-// nothing to remember.
+// CircuitClosed reports whether there is no breaker, or it is closed at now. It allocates
+// nothing.
 func (s *State) CircuitClosed(now time.Duration) bool {
 	return s.Current().mem.Load().closed(now)
 }
@@ -130,7 +128,7 @@ func (m *memory) closed(now time.Duration) bool {
 	return m.breaker == nil || m.breaker.State(now) == breaker.Closed
 }
 
-// remember is the memory, made when it is first asked for.
+// memory returns the memory with its parts, and makes them when they are first needed.
 func (s *State) memory() *memory {
 	for {
 		m := s.mem.Load()
@@ -143,7 +141,7 @@ func (s *State) memory() *memory {
 	}
 }
 
-// remember is a memory of nothing, but for a budget that is there already, if any.
+// newMemory returns a memory of nothing with its parts. retryBudget, if not nil, is its budget.
 func (p *Plan) newMemory(id *identity, retryBudget budget.Budget) *memory {
 	m := &memory{plan: p, budget: retryBudget}
 	m.id.Store(id)
@@ -174,9 +172,9 @@ func (p *Plan) newMemory(id *identity, retryBudget budget.Budget) *memory {
 	return m
 }
 
-// due reports whether the answer to an attempt that began then is to be noted. A process
-// whose calls are so close together that they earn more than the stock that its budget
-// starts with has something to remember.
+// mustRecord reports whether the answer to an attempt that began at began must be recorded. It
+// makes the memory of a process whose calls are so close together that they earn more than the
+// stock that its budget starts with.
 func (s *State) mustRecord(began time.Duration) bool {
 	m := s.mem.Load()
 	if !m.plan.notesAnswers {
@@ -189,22 +187,20 @@ func (s *State) mustRecord(began time.Duration) bool {
 	return due
 }
 
-// answeredFrom is when the latest attempt began that was answered, as far as was
-// noted, under this policy or the current one.
+// latestAnsweredStart returns when the latest attempt began that was answered and recorded, under
+// this policy or the current one; negative if there is none.
 func (s *State) latestAnsweredStart() time.Duration {
 	return max(s.answered.latestStart(), s.Current().answered.latestStart())
 }
 
-// Update changes the policy for the calls that start from now on; calls that are under way
-// end under the policy that they began with. A part of the memory (budget, breaker,
-// throttle, hedging, concurrency limit) whose configuration is the same continues as it is.
-// An open circuit stays open and a budget that is spent stays spent even if their
-// configuration has changed (Inherit of packages breaker and budget). A throttle, a limit
-// or hedging whose configuration has changed begins anew; calls that are in flight then
-// count under the old limit.
+// Update changes the policy for the calls that start from now on; calls under way end under the
+// policy that they began with. A part (budget, breaker, throttle, hedging, concurrency limit)
+// with the same configuration continues as it is. With another configuration, an open circuit
+// stays open and a spent budget stays spent ([breaker.Breaker.Inherit], [budget.Inherit]). Any
+// other part begins anew; calls in flight then count under the old limit.
 //
-// Parts of the plan stay. A policy that does not validate is refused, and changes nothing;
-// so is a state of a fleet.
+// The plan's Parts stay. A policy that does not validate is refused, and changes nothing; so is a
+// state of a fleet.
 func (s *State) Update(now time.Duration, p Policy) error {
 	updates.Lock()
 	defer updates.Unlock()
@@ -235,7 +231,7 @@ func (s *State) Update(now time.Duration, p Policy) error {
 	return nil
 }
 
-// identify gives s, which has none, an identity. Calls may make its memory meanwhile.
+// identify gives s an identity. Calls may make its memory at the same time.
 func (s *State) identify(id *identity) {
 	for {
 		m := s.mem.Load()
@@ -249,11 +245,11 @@ func (s *State) identify(id *identity) {
 	}
 }
 
-// updates is held by Update: one for all, since a state that was never called is to stay
+// updates is held by Update. There is one for all, so that a state that was never called is
 // small.
 var updates sync.Mutex
 
-// inherit is a memory that takes over at now what m remembers under an old policy.
+// inherit returns a memory that takes over at now what m remembers under an old policy.
 func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 	is, was := p.policy, m.plan.policy
 	var retryBudget budget.Budget

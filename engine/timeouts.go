@@ -10,29 +10,30 @@ import (
 type TimeoutRetries uint8
 
 const (
-	// recentAnswer is how much earlier than an attempt that timed out another one may have
-	// begun whose answer is still evidence: as long as nothing but failures must have come for
-	// the breaker to open.
+	// recentAnswer: an answer is evidence for an attempt that timed out if the answered attempt
+	// began at most this much earlier. The breaker opens after failures alone for as long.
 	recentAnswer = 2 * time.Second
-	// quickParts: where successes usually take less than one of these parts of what an attempt is
-	// given, and the latest less than half of it, there is no line. In a line, successes take nearly
-	// as long as timeouts.
+	// quickParts: a dependency answers quickly if successes usually take less than the timeout
+	// divided by quickParts, and the latest took less than half of the timeout. In a queue,
+	// successes take nearly as long as the timeout.
 	quickParts = 4
 )
 
 const (
-	// TimeoutsWhenAnswered: only if the dependency has answered another attempt of this process
-	// that began later, or at most two seconds earlier. It is the zero value. If nobody else is
-	// answered either, there is a line, and another attempt makes it longer.
+	// TimeoutsWhenAnswered: a timeout is repeated only if the dependency has answered another
+	// attempt of this process that began later, or at most two seconds earlier. It is the zero
+	// value. If nobody else is answered, there may be a queue, and another attempt makes it
+	// longer.
 	//
-	// If one that began later was answered, and quickly, there is no line, and the timeout is
-	// repeated. If it is not known yet, the call waits to see: for half to all of the time that its
-	// attempt took, up to four times. If nothing shows by then that there is no line, the timeout is
-	// final, but for a process that makes one call after the other. It is also final for one that
-	// calls so rarely that nothing was answered for two seconds: TimeoutsAlways is for those.
+	// If an attempt that began later was answered quickly, the timeout is repeated. If
+	// this is not known yet, the call waits for it, up to four times, each time for half to all
+	// of the time that its attempt took. If no answer shows then that there is no queue, the
+	// timeout is final. Only a process that makes one call after the other repeats it then.
+	//
+	// TimeoutsAlways is for processes that call less often than every two seconds.
 	TimeoutsWhenAnswered TimeoutRetries = iota
-	// TimeoutsAlways: as any other failure. For a handful of processes; a fleet
-	// that retries timeouts sustains the outage that caused them.
+	// TimeoutsAlways: a timeout is repeated as any other failure. It is for a handful of
+	// processes. In a large fleet it sustains the outage that caused the timeouts.
 	TimeoutsAlways
 	// TimeoutsNever: a timeout is final.
 	TimeoutsNever
@@ -43,16 +44,15 @@ var timeoutNames = [timeoutRules]string{"when-answered", "always", "never"}
 
 var timeoutsAllowed = choice.List(timeoutNames[:])
 
-// String is the rule as in a file, such as "when-answered".
+// String returns the rule as in a file, such as "when-answered".
 func (t TimeoutRetries) String() string { return choice.Name("timeouts", timeoutNames[:], t) }
 
-// MarshalText is String, for a rule that is one.
+// MarshalText returns String, or an error for a value that is no rule.
 func (t TimeoutRetries) MarshalText() ([]byte, error) {
 	return choice.Marshal("Timeouts", timeoutNames[:], t)
 }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads what MarshalText returns, in any case.
 func (t *TimeoutRetries) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Timeouts", timeoutNames[:], t, text)
 }

@@ -10,18 +10,17 @@ import (
 type VerdictKind uint8
 
 const (
-	// KindUnclassified: nothing is known of the failure. The call ends, as for
-	// KindPermanent, and it counts neither for nor against the dependency. The zero
-	// value: a classifier that forgets a case fails fast.
+	// KindUnclassified: nothing is known of the failure. The call ends, and it counts neither for
+	// nor against the dependency. The zero value: a classifier that forgets a case fails fast.
 	KindUnclassified VerdictKind = iota
-	// KindSuccess: the operation answered. An error that is an answer (such as
-	// the end of a listing) may be classified so as well: it ends the call, is handed to
-	// the caller, and counts in the dependency's favour.
+	// KindSuccess: the operation was answered. An error that is an answer (the end of a listing)
+	// may be classified so as well: it ends the call, is returned to the caller, and counts for
+	// the dependency.
 	KindSuccess
-	// KindTransient: it failed in a way that another attempt may mend.
+	// KindTransient: another attempt may succeed.
 	KindTransient
-	// KindRateLimited: the server asked for fewer requests (429). It may be repeated,
-	// but after a longer wait than a blip.
+	// KindRateLimited: the server asked for fewer requests (429). The operation may be repeated,
+	// after a longer wait.
 	KindRateLimited
 	// KindOverloaded: the server asked not to retry. The call ends.
 	KindOverloaded
@@ -30,12 +29,13 @@ const (
 	// KindCanceled: the caller went away. The call ends, and it counts neither for
 	// nor against the dependency.
 	KindCanceled
-	// KindCallerSide: what failed is on the caller's side, such as the reader of the request's body, or
-	// its credentials. The call ends. It shows nothing of the dependency: it opens no circuit, spends
-	// no budget and ejects no endpoint.
+	// KindCallerSide: the failure is on the caller's side, such as the reader of the request's
+	// body, or credentials. The call ends. It opens no circuit, spends no budget and ejects no
+	// endpoint.
 	KindCallerSide
-	// KindCallerTransient: the same, but another attempt may succeed: the caller's own limit of
-	// connections, files or ports. A retry is free as long as no attempt has reached the dependency.
+	// KindCallerTransient: as KindCallerSide, but another attempt may succeed: the caller's own
+	// limit of connections, files or ports. A retry is free as long as no attempt has reached the
+	// dependency.
 	KindCallerTransient
 )
 
@@ -44,7 +44,7 @@ func (v Verdict) CallerSide() bool {
 	return v.Kind == KindCallerSide || v.Kind == KindCallerTransient
 }
 
-// OnCallerSide is v, the verdict on a failure, if that is on the caller's side.
+// OnCallerSide returns v as a failure on the caller's side.
 func (v Verdict) OnCallerSide() Verdict {
 	switch v.Kind {
 	case KindTransient, KindRateLimited, KindCallerTransient:
@@ -57,19 +57,18 @@ func (v Verdict) OnCallerSide() Verdict {
 
 var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled", "caller_side", "caller_transient"}
 
-// String is the kind in lower case, such as "transient".
+// String returns the kind in lower case, such as "transient".
 func (k VerdictKind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // A Verdict is a classifier's judgement on the end of one attempt. The zero
 // Verdict is unclassified, never a success.
 type Verdict struct {
 	Kind VerdictKind
-	// NeverSent: the request provably did not reach the server's application
-	// (connection refused, name not resolved), so repeating it is safe even for
-	// an operation that is not idempotent.
+	// NeverSent: the request provably did not reach the server's application (connection refused,
+	// name not resolved), so any operation may be repeated.
 	NeverSent bool
-	// After is how long the server asked to wait, counted from the moment the
-	// verdict is handed to the engine. Zero or negative: it did not ask.
+	// After is how long the server asked to wait, counted from when the engine gets the verdict.
+	// Zero or negative: it did not ask.
 	After time.Duration
 	// Code is a short, low-cardinality name of the failure for logs and metrics,
 	// such as "503" or "connection_refused".
@@ -77,24 +76,23 @@ type Verdict struct {
 }
 
 // A CutOff is who ended an attempt before it was over. The driver reads it from the contexts that
-// it has made, never from the error of the attempt: a client may return an error of its own when
-// its context ends.
+// it made, never from the attempt's error: a client may return an error of its own when its
+// context ends.
 type CutOff uint8
 
 const (
 	// NotCutOff: nobody did. The failure is what its verdict says.
 	NotCutOff CutOff = iota
-	// CutByCaller: the caller has gone away.
+	// CutByCaller: the caller's context ended.
 	CutByCaller
 	// CutByTime: the time of the attempt, or of its call, was over.
 	CutByTime
 )
 
-// Failed returns v, the verdict on the failure of an attempt that was cut off by that, as the engine
-// and the observers learn of it. If the caller has gone away v is canceled, whatever the attempt
-// returned. If its time was over it is a timeout, unless the verdict is that of an answer (permanent,
-// rate-limited, overloaded), the request was never sent, the caller's side had failed, or it may have been carried out though the
-// operation is otherwise safe to repeat (CodeOutcomeUnknown). A failure of which nothing is known gets a code.
+// Failed returns v, the verdict on a failed attempt, given who cut it off. If the caller has
+// gone, v is canceled. If the time was over, v is a timeout, unless it is the verdict on an
+// answer, the request was never sent, the failure is on the caller's side, or the outcome is
+// unknown (CodeOutcomeUnknown). A failure of which nothing is known gets a code.
 func (v Verdict) Failed(by CutOff) Verdict {
 	switch {
 	case by == CutByCaller:
@@ -108,9 +106,8 @@ func (v Verdict) Failed(by CutOff) Verdict {
 	return v
 }
 
-// Committed is v, the verdict on an attempt that failed after the caller had received a part
-// of its answer, such as the start of a stream. It cannot be repeated, and what broke may lie
-// on either side.
+// Committed returns v for an attempt that failed after the caller had received a part of its
+// answer, such as the start of a stream. It cannot be repeated, and either side may have failed.
 func (v Verdict) Committed() Verdict {
 	switch v.Kind {
 	case KindCallerTransient:
@@ -122,25 +119,22 @@ func (v Verdict) Committed() Verdict {
 	return v
 }
 
-// answers reports whether v is a permanent failure that the dependency is known to
-// have answered with. What was never sent it has not answered, nor what timed out,
-// though a mark may have made it permanent.
+// answers reports whether the dependency is known to have answered with the permanent failure v.
+// A mark may have made a timeout permanent.
 func (v Verdict) answers() bool {
 	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
 }
 
-// Codes of failures that the engine itself looks at.
+// The codes of failures that the engine knows.
 const (
-	// CodeUnclassified: the code of a failure of KindUnclassified, if the classifier
-	// gave it none.
+	// CodeUnclassified is the code of KindUnclassified if the classifier gave none.
 	CodeUnclassified = "unclassified"
-	// CodeRetriedBelow: the error of a call to another dependency, which has made
-	// the retries that there are to make. Retrying it again would multiply them.
+	// CodeRetriedBelow: the error is that of another call of lull, which has made its retries.
 	CodeRetriedBelow = "retried_below"
-	// CodeOutcomeUnknown: the operation is safe to repeat but for a step that may have been carried
-	// out, such as a COMMIT that was not answered. It is never repeated.
+	// CodeOutcomeUnknown: one step may have been carried out, such as a COMMIT that was not
+	// answered. It is never repeated.
 	CodeOutcomeUnknown = "outcome_unknown"
-	// CodePanic: there is no failure to classify, for the operation panicked.
+	// CodePanic: the operation panicked.
 	CodePanic = "panic"
 	// CodeTimeout: the attempt took too long. Some budgets charge more for it.
 	CodeTimeout = "timeout"
