@@ -8,25 +8,21 @@ import (
 	"github.com/lullgo/lull/internal/neterr"
 )
 
-// A Classifier turns an error of the operation into a Verdict. It is never
-// called with nil, must be safe for concurrent use and should not block. For an error
-// that it does not know it returns what [Classify] makes of it. The zero Verdict means
-// that nothing is known of the error: the call ends, and the error is not lost. An
-// error that is an answer after all needs engine.VerdictKind: KindSuccess.
+// A Classifier turns an error of the operation into a Verdict. It is never called with nil, must
+// be safe for concurrent use and should not block. For an error that it does not know it returns
+// the result of [Classify]. The zero Verdict means that nothing is known of the error: the call
+// ends. An error that is an answer gets KindSuccess.
 type Classifier func(error) Verdict
 
-// verdict returns d's verdict on an error of the operation.
 func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.wiring.classify) }
 
-// Classify returns lull's verdict on an error without a classifier of yours, by
-// [VerdictOf]: transient network errors are recognised by their types (never by their
-// text), as are timeouts, and what this machine has no room for (files, ports), which is on the
-// caller's side; the rest is KindUnclassified, with the code CodeUnclassified,
-// and not retried. So is context.Canceled, with the code "canceled": whether the caller has
-// gone away is decided by the call's own context. Fall back on it in a classifier.
+// Classify returns lull's verdict on an error without a classifier of yours, by [VerdictOf]. It
+// recognises by their types transient network errors, timeouts, and what this machine has no room
+// for (files, ports), which is on the caller's side. Any other error is KindUnclassified, with
+// the code CodeUnclassified, and not retried. So is context.Canceled, with the code "canceled":
+// only the call's own context shows whether the caller has gone.
 func Classify(err error) Verdict { return VerdictOf(err, network) }
 
-// network returns the verdict on a failure of the network.
 func network(err error) Verdict {
 	c, known := neterr.Classify(err)
 	if !known {
@@ -51,7 +47,6 @@ type marked struct {
 func (m *marked) Error() string { return m.err.Error() }
 func (m *marked) Unwrap() error { return m.err }
 
-// mark is the content of a mark.
 type mark uint8
 
 const (
@@ -61,23 +56,21 @@ const (
 	markNotSent
 )
 
-// Transient marks err as worth another attempt. What else is known of err stays: that
-// it was a timeout, or asked to wait. nil stays nil.
+// Transient marks err as worth another attempt. What else is known of err stays: that it was a
+// timeout, or asked to wait. nil stays nil.
 func Transient(err error) error { return newMark(err, markTransient, 0) }
 
 // Permanent marks err as final: no other attempt is made. nil stays nil.
 func Permanent(err error) error { return newMark(err, markPermanent, 0) }
 
-// RetryAfter marks err as worth another attempt, but not before d has passed,
-// counted from the end of the attempt: what a server asks for with Retry-After.
-// A d that is not positive marks it as rate-limited and asks for nothing. Of two such
-// waits the longer one counts. nil stays nil.
+// RetryAfter marks err as worth another attempt after d, counted from the end of the attempt, as
+// a server asks with Retry-After. A d that is not positive marks err as rate-limited only. Of two
+// such waits the longer one counts. nil stays nil.
 func RetryAfter(err error, d time.Duration) error { return newMark(err, markRetryAfter, d) }
 
-// NeverSent marks err as one after which the dependency provably has not seen
-// the request, so that another attempt is safe even for an operation that is
-// not idempotent. An error of which nothing else is known is transient then. nil
-// stays nil.
+// NeverSent marks err as one after which the dependency provably has not seen the request, so
+// that any operation may be repeated. An error of which nothing else is known is transient then.
+// nil stays nil.
 func NeverSent(err error) error { return newMark(err, markNotSent, 0) }
 
 func newMark(err error, as mark, after time.Duration) error {
@@ -87,7 +80,7 @@ func newMark(err error, as mark, after time.Duration) error {
 	return &marked{err, as, after}
 }
 
-// change adds to v, the verdict on the error without the mark.
+// change adds the mark to v, the verdict on the error without it.
 func (m *marked) change(v *Verdict) {
 	unknown := v.Kind == KindUnclassified
 	callerSide := v.CallerSide()
@@ -95,7 +88,7 @@ func (m *marked) change(v *Verdict) {
 	switch m.as {
 	case markTransient:
 		code = "transient"
-		if v.Kind != KindRateLimited { // which is worth another attempt, too
+		if v.Kind != KindRateLimited { // it is repeated, too
 			v.Kind = KindTransient
 		}
 	case markPermanent:
@@ -120,11 +113,10 @@ func (m *marked) change(v *Verdict) {
 	}
 }
 
-// VerdictOf returns the verdict on an error of an operation, for drivers: what classify makes
-// of it, and what its marks add to that ([Transient], [Permanent], [RetryAfter],
-// [NeverSent]; the outermost mark counts most). An error of a call that lull made
-// further down ([*Error]) is final: it has the code CodeRetriedBelow, classify is not
-// asked, and marks inside of it do not count. Only a mark around it does.
+// VerdictOf returns the verdict on an error of an operation, for drivers: the result of classify,
+// changed by the marks ([Transient], [Permanent], [RetryAfter], [NeverSent]; the outermost counts
+// most). An error of another call of lull ([*Error]) is final: it has the code CodeRetriedBelow,
+// classify is not called, and only marks around it count.
 func VerdictOf(err error, classify Classifier) Verdict {
 	m, below := outermost(err)
 	switch {
@@ -136,7 +128,7 @@ func VerdictOf(err error, classify Classifier) Verdict {
 	return m.verdict(err, classify)
 }
 
-// verdict is that of an error whose outermost mark is m.
+// verdict returns the verdict on an error whose outermost mark is m.
 func (m *marked) verdict(err error, classify Classifier) (v Verdict) {
 	inner, below := outermost(m.err)
 	switch {
@@ -150,8 +142,8 @@ func (m *marked) verdict(err error, classify Classifier) (v Verdict) {
 	return v
 }
 
-// outermost is the first mark in the tree of err, or nil; below, that a branch of it
-// comes to an [*Error] first.
+// outermost returns the first mark in the tree of err, or nil. below: a branch has an [*Error]
+// first.
 func outermost(err error) (m *marked, below bool) {
 	for err != nil {
 		switch e := err.(type) {

@@ -19,11 +19,10 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A Dependency is one thing that a process calls, and what it remembers of it: the
-// retry budget, the circuit breaker, the calls in flight. Share one among all
-// goroutines that call that thing; its methods may be called concurrently.
-//
-// What a Dependency remembers is allocated when there is something to remember.
+// A Dependency is one thing that a process calls, and what it remembers of it: the retry budget,
+// the circuit breaker, the calls in flight. Share one among all goroutines that call that thing;
+// its methods may be called concurrently. Its memory is allocated when there is something to
+// remember.
 type Dependency struct {
 	name   string
 	wiring *wiring // shared with every clone
@@ -31,16 +30,15 @@ type Dependency struct {
 	clock  atomic.Pointer[clockState] // nil until it is needed
 }
 
-// clockState is kept by drivers on the real clock for a dependency.
+// clockState is what drivers on the real clock keep of a dependency.
 type clockState struct {
 	alarms alarms // of hedged calls
 	layers layersAbove
-	// failure is the last with which a call ended while the breaker was not closed, or which
+	// failure is the last failure of a call that ended while the breaker was not closed, or
 	// opened it.
 	failure atomic.Pointer[error]
 }
 
-// clockState returns d's clockState, and makes it when it is first needed.
 func (d *Dependency) clockState() *clockState {
 	if e := d.clock.Load(); e != nil {
 		return e
@@ -56,11 +54,11 @@ func (d *Dependency) made() {
 	}
 }
 
-// wiring holds options that cannot be data in a policy. It is written once, then only read.
+// wiring holds options that cannot be data in a policy. It never changes.
 type wiring struct {
 	parts         engine.Parts
 	classify      Classifier
-	classifiedBy  string // the option that teaches the driver, of ClassifiedBy; empty: WithClassifier
+	classifiedBy  string // the argument of ClassifiedBy; empty: WithClassifier
 	hasClassifier bool   // WithClassifier was given
 	observer      Observer
 	rand          func() uint64
@@ -68,13 +66,11 @@ type wiring struct {
 	realtime.Clock
 }
 
-// An Option wires a dependency: what cannot be data in a Policy.
+// An Option configures what cannot be data in a Policy.
 type Option func(*wiring)
 
-// WithClassifier makes classify decide what the operation's errors mean. Marks
-// ([Transient], [RetryAfter], ...) add to that, and an error of another call of lull is
-// final, without asking it ([VerdictOf]). To add to what lull knows, fall back on
-// [Classify].
+// WithClassifier makes classify decide what the operation's errors mean ([VerdictOf]). To add to
+// what lull knows, call [Classify] in it.
 func WithClassifier(classify Classifier) Option {
 	return func(w *wiring) {
 		if classify != nil {
@@ -83,8 +79,8 @@ func WithClassifier(classify Classifier) Option {
 	}
 }
 
-// ClassifiedBy is for drivers that classify the failures of their attempts themselves, so
-// that WithClassifier would have no effect: it is refused then. Option is the name of the
+// ClassifiedBy is for drivers that classify the failures of their attempts themselves:
+// WithClassifier is refused then, since it would have no effect. option is the name of the
 // driver's own, which errors name instead.
 func ClassifiedBy(option string) Option { return func(w *wiring) { w.classifiedBy = option } }
 
@@ -105,9 +101,9 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithBackoff replaces Policy.Backoff by a function, which must be safe for
-// concurrent use. Waits after a rate-limited failure are still those of the policy,
-// and so is the number of attempts. Policy.WorstCase does not know of it.
+// WithBackoff replaces Policy.Backoff by a function, which must be safe for concurrent use. Waits
+// after a rate-limited failure and the number of attempts stay those of the policy.
+// Policy.WorstCase does not know it.
 func WithBackoff(f backoff.Func) Option {
 	return func(w *wiring) {
 		if f != nil {
@@ -116,10 +112,9 @@ func WithBackoff(f backoff.Func) Option {
 	}
 }
 
-// WithBudget replaces Policy.Budget by another kind, such as a gRPC throttle.
-// The function is called once for each Dependency that is made with the option,
-// at its first call; let it return one shared budget to have several
-// dependencies pay from it.
+// WithBudget replaces Policy.Budget by another kind. The function is called once for each
+// Dependency that is made with the option, at its first call; it may return one shared budget for
+// several dependencies.
 func WithBudget(f func() budget.Budget) Option {
 	return func(w *wiring) {
 		if f != nil {
@@ -128,12 +123,12 @@ func WithBudget(f func() budget.Budget) Option {
 	}
 }
 
-// WithTiming times the end of every call, so that Event.Elapsed and Result.Elapsed
-// are set for all of them: also if the first attempt succeeds, which costs about 25 ns.
+// WithTiming times the end of every call, so that Event.Elapsed and Result.Elapsed are also set
+// if the first attempt succeeds. This costs about 25 ns.
 func WithTiming() Option { return func(w *wiring) { w.timing = true } }
 
-// WithRand replaces the source of randomness that real drivers hand to the
-// engine, math/rand/v2's Uint64. It must be safe for concurrent use.
+// WithRand replaces the source of randomness, math/rand/v2's Uint64. It must be safe for
+// concurrent use.
 func WithRand(f func() uint64) Option {
 	return func(w *wiring) {
 		if f != nil {
@@ -142,8 +137,8 @@ func WithRand(f func() uint64) Option {
 	}
 }
 
-// NewDependency returns a dependency that is called under policy p. The name
-// stands in errors and events. A policy that does not validate is refused.
+// NewDependency returns a dependency that is called under policy p. The name stands in errors and
+// events, and must not be empty. A policy that does not validate is refused.
 func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 	if name == "" {
 		return nil, errors.New("a dependency needs a name, for errors and events")
@@ -171,7 +166,7 @@ func (w *wiring) dependency(name string, plan *engine.Plan) *Dependency {
 	return d
 }
 
-// policyError adds the name of the dependency whose policy is wrong.
+// policyError adds the name of the dependency to the mistakes of its policy.
 type policyError struct {
 	name string
 	err  error
@@ -180,15 +175,15 @@ type policyError struct {
 func (e *policyError) Error() string { return "policy of " + e.name + ": " + e.err.Error() }
 func (e *policyError) Unwrap() error { return e.err }
 
-// Clone returns a dependency under the same policy and wiring that remembers
-// nothing yet. It is cheap: policy and wiring are shared.
+// Clone returns a dependency with the same policy and options that remembers nothing yet. It
+// shares both, so it is cheap.
 func (d *Dependency) Clone(name string) *Dependency {
 	plan := d.Plan()
 	return d.wiring.dependency(name, plan)
 }
 
-// Fleet returns n states under d's policy, in one piece of memory: one for each process of
-// a simulated fleet. Changes of their breakers are events of d. They cannot be updated.
+// Fleet returns n states under d's policy, in one piece of memory: one for each process of a
+// simulated fleet. Changes of their breakers are events of d. They cannot be updated.
 func (d *Dependency) Fleet(n int) []engine.State {
 	fleet := make([]engine.State, n)
 	hugepage.Advise(fleet)
@@ -202,17 +197,13 @@ func (d *Dependency) State() *engine.State {
 	return &d.state
 }
 
-// Plan is the policy in force, made ready.
+// Plan returns the policy in force, made ready.
 func (d *Dependency) Plan() *engine.Plan { return d.State().Current().Plan() }
 
-// Update changes the policy of d for the calls that start from then on. Calls under way end
-// under the policy that they began with. D keeps what it remembers ([engine.State.Update]).
-// Values that Breaker, Budget and the like have returned before may belong to
-// the old policy: ask again.
-//
-// Options stay as they are; of a dependency with WithBudget, the budget. A policy that does
-// not validate is refused, and changes nothing. Update may be called concurrently with
-// everything else.
+// Update changes the policy of d for the calls that start from then on ([engine.State.Update]).
+// Options stay as they are; WithBudget keeps its budget. What Breaker, Budget and the like have
+// returned may belong to the old policy: ask again. A policy that does not validate is refused,
+// and changes nothing. Update may be called concurrently with everything else.
 func (d *Dependency) Update(p Policy) error {
 	if err := d.State().Update(d.Now(), p); err != nil {
 		return &policyError{d.name, err}
@@ -220,48 +211,45 @@ func (d *Dependency) Update(p Policy) error {
 	return nil
 }
 
-// Name is the name that the dependency was made with.
+// Name returns the name that the dependency was made with.
 func (d *Dependency) Name() string {
 	d.made()
 	return d.name
 }
 
-// Policy is the policy in force, with the defaults of its own fields filled in.
+// Policy returns the policy in force, with the defaults of its own fields filled in.
 func (d *Dependency) Policy() Policy { return d.Plan().Policy() }
 
-// Rand is the dependency's source of randomness, which drivers hand to the engine: that of
-// WithRand, or math/rand/v2's Uint64.
+// Rand returns the dependency's source of randomness, for drivers ([WithRand]).
 func (d *Dependency) Rand() func() uint64 { return d.wiring.rand }
 
-// Now is the time on the clock that real drivers count in: since the dependency
-// (or the one it was cloned from) was made.
+// Now returns the time on the clock of d: since it (or the dependency it was cloned from) was
+// made.
 func (d *Dependency) Now() time.Duration {
 	d.made()
 	return d.wiring.Now()
 }
 
-// Breaker is the dependency's circuit breaker, for looking at it and for forcing
-// it open or closed; nil if Policy.Breaker.Off.
+// Breaker returns the circuit breaker, to read it or to force it open or closed; nil if
+// Policy.Breaker.Off.
 func (d *Dependency) Breaker() *breaker.Breaker { return d.State().Breaker() }
 
-// Budget is the dependency's retry budget; nil if Policy.Budget.Unlimited.
+// Budget returns the retry budget; nil if Policy.Budget.Unlimited.
 func (d *Dependency) Budget() budget.Budget { return d.State().Budget() }
 
-// Limiter is the dependency's concurrency limit; nil if there is none.
+// Limiter returns the concurrency limit; nil if there is none.
 func (d *Dependency) Limiter() *bulkhead.Limiter { return d.State().Limiter() }
 
-// Throttle is the dependency's throttle; nil if Policy.Throttle is off.
+// Throttle returns the throttle; nil if Policy.Throttle is off.
 func (d *Dependency) Throttle() *throttle.Throttle { return d.State().Throttle() }
 
-// Hedger decides when attempts run beside one another; nil if Policy.Hedge
-// is off.
+// Hedger returns what decides about hedges; nil if Policy.Hedge is off.
 func (d *Dependency) Hedger() *hedge.Hedger { return d.State().Hedger() }
 
-// Hedges reports whether attempts of one call to the dependency may run beside one
-// another.
+// Hedges reports whether attempts of one call may run beside one another.
 func (d *Dependency) Hedges() bool { return d.Plan().Hedges() }
 
-// listener receives the breaker's changes; nil if nobody observes d.
+// listener returns the receiver of the breaker's changes; nil if nobody observes d.
 func (d *Dependency) listener() func(breaker.Change) {
 	if d.wiring.observer == nil {
 		return nil

@@ -31,51 +31,45 @@ func Operation(name string) CallOption {
 	return CallOption{operation: name}
 }
 
-// NotIdempotent declares that carrying the operation out twice is not the same as
-// once (a charge, an append). It is then repeated only after an attempt that
-// provably never reached the dependency: a refused connection, or an error
-// marked with [NeverSent].
+// NotIdempotent declares that carrying the operation out twice is not the same as once (a charge,
+// an append). It is then repeated only after an attempt that provably never reached the
+// dependency: a refused connection, or an error marked with [NeverSent].
 func NotIdempotent() CallOption {
 	return CallOption{idempotent: declaredNotIdempotent}
 }
 
-// Idempotent declares the opposite: carrying the operation out twice is the same as
-// once. It is for drivers that would otherwise assume that it is not, such as
-// lullhttp for a POST; [Do] assumes that an operation is idempotent.
+// Idempotent declares the opposite, for drivers that assume the contrary, such as lullhttp for a
+// POST. [Do] assumes that an operation is idempotent.
 func Idempotent() CallOption {
 	return CallOption{idempotent: declaredIdempotent}
 }
 
-// Once switches retries and hedges off for one call: it gets one attempt, whatever
-// the policy allows. If that fails the reason is AttemptsExhausted. Budget, breaker
-// and limits of the dependency apply to it as to every call.
+// Once switches retries and hedges off for one call. If its attempt fails the reason is
+// AttemptsExhausted. Budget, breaker and limits of the dependency apply to it as to every call.
 func Once() CallOption {
 	return CallOption{once: true}
 }
 
-// Do calls op under the policy of d, as often as that allows, and returns op's
-// result. Op runs on the caller's goroutine, one attempt at a time; it must end
-// when its context does.
+// Do calls op under the policy of d, as often as that allows, and returns op's result. op runs on
+// the caller's goroutine, one attempt at a time; it must end when its context does.
 //
-// What op's error means is decided by the marks on it ([Transient], [Permanent],
-// [RetryAfter], [NeverSent]), else by the dependency's classifier ([Classify] if
-// none was given). An error that nothing is known of is not retried. When the
-// call fails, the error is an [*Error] and the value is that of the last attempt.
-// A result that op returned without an error is returned even if the context
-// ended meanwhile. A panic in op gives back what the call holds and is raised again.
+// The marks on op's error decide what it means ([Transient], [Permanent], [RetryAfter],
+// [NeverSent]), else the dependency's classifier ([Classify] if none was given). An error of
+// which nothing is known is not retried. When the call fails, the error is an [*Error] and the
+// value is that of the last attempt. A result without an error is returned even if the context
+// has ended. A panic in op releases what the call holds and is raised again.
 //
-// A result may be read after the call: an *http.Response, *sql.Rows, a stream of gRPC,
-// anything with a method Close, or a struct with a field like these. The attempt's context
-// then ends when the result's one field of type io.ReadCloser (or the result that is one)
-// is closed or at its end; otherwise when nobody refers to the result any more; with the
-// caller's in any case. Policy.AttemptTimeout and Deadline are for op, and no longer run:
-// ctx bounds the reading. Anything else that uses op's context later, such as an
-// iterator or what op puts into its caller's variables, finds that it has ended. The body
-// of a result that came with an error is closed when another attempt begins.
+// A result may be read after the call: an *http.Response, *sql.Rows, a stream of gRPC, anything
+// with a method Close, or a struct with a field like these. The attempt's context then ends when
+// the result's one field of type io.ReadCloser (or the result that is one) is closed or at its
+// end; otherwise when nobody refers to the result; in any case with ctx. Policy.AttemptTimeout
+// and Deadline are for op; only ctx bounds the reading. Anything else that uses op's context
+// after op has returned, such as an iterator, finds that it has ended. The body of a result that
+// came with an error is closed when another attempt begins.
 //
-// Do may be called concurrently. When the first attempt succeeds it costs, over op,
-// 45 to 85 ns and no allocation if the attempt has no timeout of its own, or none
-// that is nearer than ctx's deadline; else about 140 ns and one allocation.
+// Do may be called concurrently. If the first attempt succeeds it costs, over op, 45 to 85 ns and
+// no allocation if the attempt has no timeout that is nearer than ctx's deadline; else about 140
+// ns and one allocation.
 func Do[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
 	var out T
 	if isPlain[T]() {
@@ -108,17 +102,16 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 	return d.Error(spec.Operation, r, err)
 }
 
-// DoHedged is [Do] for an operation that may run beside itself: under a policy that
-// hedges (Policy.Hedge), a second attempt begins when the first is slow, and the
-// first success is the result. Op must be safe for concurrent use: it returns what
-// it made, and writes to nothing that attempts share. The first attempt runs on the
-// caller's goroutine, others on goroutines of their own; those that have lost are
-// cancelled, and if they return a value nevertheless that has a method Close, or a body, that is
-// closed. See [Dependency.DriveHedged].
+// DoHedged is [Do] for an operation that may run beside itself: under a policy that hedges
+// (Policy.Hedge), a second attempt begins when the first is slow, and the first success is the
+// result. op must be safe for concurrent use: it returns what it made, and writes to nothing that
+// attempts share. The first attempt runs on the caller's goroutine, others on goroutines of their
+// own. Those that have lost are cancelled; a value that they return is closed if it has a method
+// Close, or a body. See [Dependency.DriveHedged].
 //
-// Operations that are [NotIdempotent], calls that are made [Once], and those under a
-// policy that does not hedge, are made as by Do. (Do itself never hedges. When the first attempt
-// succeeds in time, DoHedged costs about 200 ns more than Do, and at most one allocation.)
+// Operations that are [NotIdempotent], calls that are made [Once], and those under a policy that
+// does not hedge, are made as by Do. If the first attempt succeeds in time, DoHedged costs about
+// 200 ns more than Do, and at most one allocation.
 func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
 	spec := specOf(opts)
 	if spec.NotIdempotent || spec.Once || !d.Hedges() {
@@ -133,7 +126,7 @@ func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context
 	return out.value, d.Error(spec.Operation, r, out.err)
 }
 
-// hedged is a call of DoHedged: the race, and what its attempts came to.
+// hedged is a call of DoHedged: the race, and the results of its attempts.
 type hedged[T any] struct {
 	race
 	op     func(context.Context) (T, error)
@@ -186,8 +179,8 @@ func specOf(opts []CallOption) (s engine.Spec) {
 	return s
 }
 
-// Apply applies the option to s, for drivers that take options of their callers.
-// Where two options contradict each other, the one that is applied later counts.
+// Apply applies the option to s, for drivers that take options of their callers. Of two options
+// that contradict each other, the later counts.
 func (o *CallOption) Apply(s *engine.Spec) {
 	if o.operation != "" {
 		s.Operation = o.operation
@@ -198,8 +191,8 @@ func (o *CallOption) Apply(s *engine.Spec) {
 	s.Once = s.Once || o.once
 }
 
-// Error returns the [*Error] of a call with the result r, for drivers that are
-// built on [Dependency.Drive].
+// Error returns the [*Error] of a call with the result r, for drivers that use
+// [Dependency.Drive].
 func (d *Dependency) Error(operation string, r engine.Result, last error) error {
 	e := &Error{
 		Dependency: d.Name(),
@@ -220,7 +213,7 @@ func (d *Dependency) Error(operation string, r engine.Result, last error) error 
 	return e
 }
 
-// openCircuit is for how long the breaker has been open, and the last failure that it has
+// openCircuit returns how long the breaker has been open, and the last failure that it has
 // learned.
 func (d *Dependency) openCircuit() (since time.Duration, failure error) {
 	now := d.Now()
@@ -237,7 +230,7 @@ func (d *Dependency) openCircuit() (since time.Duration, failure error) {
 	return since, failure
 }
 
-// failed notes the failure with which a call ended, if the breaker is open by now.
+// failed records the failure with which a call ended, if the breaker is open by now.
 func (d *Dependency) failed(now time.Duration, err error) {
 	if err != nil && !d.state.CircuitClosed(now) {
 		d.clockState().failure.Store(&err)

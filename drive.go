@@ -12,16 +12,15 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// Drive makes one call to d on the real clock: it waits, bounds each attempt in
-// time, reports to the observers, and leaves every decision to an [engine.Call]. [Do] and the
-// protocol drivers are built on it; use it to write another driver.
+// Drive makes one call to d on the real clock: it waits, bounds each attempt in time, reports to
+// the observers, and leaves every decision to an [engine.Call]. [Do] and the drivers of protocols
+// are built on it; use it to write another.
 //
-// Drive runs attempt on its caller's goroutine, with a context that ends with
-// the attempt's timeout, and takes its verdict. Before it waits for another
-// attempt it calls discard, if that is not nil, to let go of what the last one
-// returned. Discard must return within the given time, the rest of the call;
-// the time that it takes is part of the wait. A panic in attempt gives back everything and
-// is raised again. lastErr, if not nil, returns the last attempt's error for observers.
+// Drive runs attempt on its caller's goroutine, in a context that ends with the attempt's
+// timeout. Before it waits for another attempt it calls discard, if that is not nil, to release
+// what the last one returned. Discard must return within the given time, the rest of the call;
+// its time is part of the wait. A panic in attempt releases what the call holds and is raised
+// again. lastErr, if not nil, returns the last attempt's error for observers.
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
@@ -37,7 +36,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	if v.Kind != KindSuccess || d.wiring.timing || !r.call.CanUseSucceed() {
 		return r.continueAfter(&op, v)
 	}
-	// A first attempt that succeeded: the path that has to be short. The clock is read
+	// A first attempt that succeeded: this path must be short. The clock is read
 	// again once in a millisecond at most (recordStep).
 	due := r.call.NeedsEndTime()
 	at := now
@@ -51,8 +50,8 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	return engine.Result{Attempts: 1, Verdict: v}
 }
 
-// operation has the functions of a run. It is handed from method to method beside the
-// run, so that its closures can stay on the stack of the caller of Drive.
+// operation has the functions of a run. It is a parameter beside the run, so that its closures
+// stay on the stack of Drive's caller.
 type operation struct {
 	attempt func(context.Context) Verdict
 	discard func(within time.Duration)
@@ -67,34 +66,32 @@ type run struct {
 	start          time.Duration
 	callerDeadline time.Duration // the deadline of ctx; 0, never: none
 	call           engine.Call
-	timer          *time.Timer // one for all the waits; a wait of nothing needs none
+	timer          *time.Timer // for all waits
 	times          attemptTimes
 	earlier        *event.Earlier // the attempts whose failures were reported
 }
 
-// attemptTimes are the times of a call's attempts that observers receive.
+// attemptTimes has the times of a call's attempts that observers receive.
 type attemptTimes struct {
-	ended int           // the attempt that has just ended, if that was not reported; else 0
+	ended int           // the attempt whose end must be reported; 0: none
 	took  time.Duration // how long it took
-	quiet bool          // no attempt is under way, but there was one
-	since time.Duration // quiet only: since then
-	idle  time.Duration // how long it has been quiet before that
+	quiet bool          // no attempt is under way, after the first
+	since time.Duration // quiet only: since when
+	idle  time.Duration // how long it was quiet before that
 }
 
-// attemptEnded notes the end of the attempt with that number, which began at began. Last: none
-// is under way now.
+// attemptEnded records the end of an attempt. last: none is under way now.
 func (t *attemptTimes) attemptEnded(number int, began, now time.Duration, last bool) {
 	t.ended, t.took = number, max(now-began, 1)
 	t.quiet, t.since = last, now
 }
 
-// reported notes that the observers have received that end.
+// reported records that the observers have received that end.
 func (t *attemptTimes) reported() { t.ended, t.took = 0, 0 }
 
-// attemptBegan notes the beginning of another attempt.
 func (t *attemptTimes) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
 
-// waited is for how long no attempt has been under way.
+// waited returns how long no attempt has been under way.
 func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	if t.quiet {
 		return t.idle + max(now-t.since, 0)
@@ -102,7 +99,7 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	return t.idle
 }
 
-// open starts the call, with the caller's deadline if that is the nearer. It returns why the
+// startCall starts the call, with the caller's deadline if that is the nearer. It returns why the
 // call may not start, or Success.
 func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
 	if err := r.ctx.Err(); err != nil {
@@ -116,8 +113,7 @@ func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
 	return r.d.state.StartIn(&r.call, now, spec)
 }
 
-// unwind is deferred: if the call has not ended, attempt panicked or ended its
-// goroutine.
+// endAfterPanic is deferred. If the call has not ended, attempt panicked or ended its goroutine.
 func (r *run) endAfterPanic() {
 	if r.call.Over() {
 		return
@@ -130,17 +126,16 @@ func (r *run) endAfterPanic() {
 	r.panicked(now)
 }
 
-// doneFor is the engine.Step of a call that ended for a reason of the driver's.
+// doneFor returns the Step of a call that the driver ends.
 func doneFor(why Reason) engine.Step {
 	return engine.Step{Decision: engine.Decision{Done: true, Reason: why}}
 }
 
-// panicked reports to the observers that the call ended with a panic.
 func (r *run) panicked(now time.Duration) {
 	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic})
 }
 
-// retry continues the call after an attempt that ended with v, to the end of the call.
+// continueAfter makes the rest of the call after an attempt that ended with v.
 func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
@@ -176,7 +171,7 @@ func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 	}
 }
 
-// queued is a call for whose first attempt there was no room at once, or may be none.
+// startLater makes the call if its first attempt may have to wait.
 func (r *run) startLater(op *operation, now time.Duration) engine.Result {
 	step, now := r.beginAttempt(now)
 	if step.Done {
@@ -185,8 +180,8 @@ func (r *run) startLater(op *operation, now time.Duration) engine.Result {
 	return r.continueAfter(op, r.makeAttempt(op, now))
 }
 
-// begin begins the next attempt, waiting for the throttle and standing in line for
-// room if need be, and returns the time at which it began.
+// beginAttempt begins the next attempt, waits before that for the throttle and for room, and
+// returns when it began.
 func (r *run) beginAttempt(now time.Duration) (engine.Step, time.Duration) {
 	for {
 		step := r.call.Attempt(now, r.d.wiring.rand)
@@ -196,15 +191,14 @@ func (r *run) beginAttempt(now time.Duration) (engine.Step, time.Duration) {
 		case step.Done || step.Wait <= 0:
 			return step, now
 		}
-		err := r.sleep(step.Wait) // held back by the throttle, or because there may be a line
+		err := r.sleep(step.Wait)
 		if now = r.d.Now(); err != nil {
 			return r.call.Stop(now, endedBy(err), r.d.wiring.rand), now
 		}
 	}
 }
 
-// try runs the attempt that began at now, in a context of its own if it needs
-// one, which ends when it returns or panics.
+// makeAttempt makes the attempt that began at now, in a context of its own if it needs one.
 func (r *run) makeAttempt(op *operation, now time.Duration) Verdict {
 	in := r.attemptContext(now)
 	if in == nil {
@@ -214,7 +208,7 @@ func (r *run) makeAttempt(op *operation, now time.Duration) Verdict {
 	return r.verdictFor(in, op.attempt(in))
 }
 
-// judged returns the verdict on the attempt with that context, given the operation's own.
+// verdictFor returns the verdict on the attempt with that context; v is the operation's own.
 func (r *run) verdictFor(ctx context.Context, v Verdict) Verdict {
 	if v.Kind == KindSuccess {
 		return v
@@ -222,7 +216,7 @@ func (r *run) verdictFor(ctx context.Context, v Verdict) Verdict {
 	return v.Failed(attempt.CutOff(ctx, r.ctx))
 }
 
-// endedBy is the reason that goes with the error of an ended context.
+// endedBy returns the reason for the error of an ended context.
 func endedBy(err error) Reason {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return engine.Deadline
@@ -230,8 +224,8 @@ func endedBy(err error) Reason {
 	return engine.Canceled
 }
 
-// attemptContext is the context for the attempt that begins at now, or nil if the
-// caller's own will do: its deadline is no later, and the attempt is the first.
+// attemptContext returns a context for the attempt that begins at now. It returns nil if the
+// caller's own is enough: its deadline is no later, and the attempt is the first.
 func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	until := r.attemptEnd(now)
 	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
@@ -242,8 +236,8 @@ func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	return in
 }
 
-// until is when the attempt that begins at now times out, if that is before the
-// caller's own deadline; else never.
+// attemptEnd returns when the attempt that begins at now times out; Never if that is not before
+// the caller's own deadline.
 func (r *run) attemptEnd(now time.Duration) time.Duration {
 	d := r.call.Timeout(now)
 	if d == engine.Never || r.callerDeadline != 0 && d >= r.callerDeadline-now {
@@ -252,7 +246,7 @@ func (r *run) attemptEnd(now time.Duration) time.Duration {
 	return now + d
 }
 
-// bound fills in the context of the attempt that has just begun.
+// initContext fills in the context of the attempt that has just begun.
 func (r *run) initContext(in *attempt.Context, until time.Duration) {
 	ctx := r.ctx
 	if r.call.Probe() {
@@ -263,7 +257,7 @@ func (r *run) initContext(in *attempt.Context, until time.Duration) {
 	in.State, in.Dependency, in.Operation = r.call.State(), &r.d.name, r.operation
 }
 
-// left is how much time the call has left. Zero: none.
+// left returns how much time the call has left, at least zero.
 func (r *run) left() time.Duration {
 	if r.call.Deadline() == engine.Never {
 		return engine.Never
@@ -271,8 +265,7 @@ func (r *run) left() time.Duration {
 	return max(r.call.Deadline()-r.d.Now(), 0)
 }
 
-// sleepFrom is sleep for a wait that was granted at that time. What the driver has done
-// since is part of it.
+// sleepFrom sleeps until the wait that was granted at that time is over.
 func (r *run) sleepFrom(granted, wait time.Duration) error {
 	if wait > 0 {
 		wait -= r.d.Now() - granted
@@ -300,7 +293,7 @@ func (r *run) startTimer(t time.Duration) <-chan time.Time {
 	return r.timer.C
 }
 
-// queue stands in line for room under the concurrency limit.
+// waitForRoom waits for room under the concurrency limit.
 func (r *run) waitForRoom(now time.Duration) (engine.Step, time.Duration) {
 	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
@@ -350,17 +343,17 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 	return res
 }
 
-// elapsed is how long the call has gone on, and not nothing if it has had an attempt.
+// elapsed returns how long the call has gone on: at least 1 ns if it made an attempt.
 func (r *run) elapsed(now time.Duration) time.Duration {
 	return max(now-r.start, min(time.Duration(r.call.Attempts()), 1))
 }
 
-// of is the number of attempts that the call may make.
+// maxAttempts returns how many attempts the call may make.
 func (r *run) maxAttempts() int {
 	if s := r.call.State(); s != nil {
 		return s.Plan().Attempts()
 	}
-	return r.d.Plan().Attempts() // the context had ended before the call began
+	return r.d.Plan().Attempts() // the context ended before the call began
 }
 
 // event returns an event with the fields that all events of this call have.
@@ -372,9 +365,9 @@ func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict
 	return e
 }
 
-// observe reports e to the observers. An observer may hand its context on, to what writes events down, and that
-// must not lose them because the caller has gone. (For the first attempt that succeeds, a context that does not
-// end would cost an allocation.)
+// observe reports e to the observers. An observer may give its context to what writes events
+// down, and that must not lose them because the caller has gone. (For the first attempt that
+// succeeds, a context that does not end would cost an allocation.)
 func (r *run) observe(e Event) {
 	ctx := r.ctx
 	atOnce := e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1
@@ -384,7 +377,6 @@ func (r *run) observe(e Event) {
 	r.d.wiring.observer.Observe(ctx, e)
 }
 
-// observeEnd reports the end of the call to the observers.
 func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return
@@ -400,7 +392,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 	r.observe(e)
 }
 
-// observeSuccess is observeEnd, and observe, for the short path.
+// observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
 	ctx := r.ctx
 	if ctx.Err() != nil {
@@ -409,7 +401,7 @@ func (r *run) observeSuccess(v Verdict) {
 	r.d.wiring.observer.Observe(ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
-// observeWait reports a wait that begins or has ended to the observers.
+// observeWait reports the beginning or the end of a wait to the observers.
 func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, step engine.Step, slept time.Duration, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return

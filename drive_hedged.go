@@ -13,53 +13,53 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// DriveHedged is [Dependency.Drive] for an operation whose attempts may run beside one
-// another by Policy.Hedge: the first on the caller's goroutine, the next when
-// that is slow, on a goroutine of its own. Result.Slot is the attempt that had the result.
+// DriveHedged is [Dependency.Drive] for an operation whose attempts may run beside one another by
+// Policy.Hedge: the first on the caller's goroutine, others on goroutines of their own when it is
+// slow. Result.Slot is the attempt that had the result.
 //
-// It returns when the attempt on the caller's goroutine has returned, which is
-// cancelled if another succeeds: an operation that does not end with its context
-// gains nothing by being hedged. The other attempts it does not wait for.
+// It returns when the attempt on the caller's goroutine has returned, which is cancelled if
+// another succeeds: an operation that ignores its context gains nothing by hedges. It does not
+// wait for the other attempts.
 //
-// A panic in an attempt is raised again on the caller's goroutine, when all others have
-// been cancelled; in one that has lost by then, on its own goroutine.
+// A panic in an attempt is raised again on the caller's goroutine, after all others have been
+// cancelled; in an attempt that has lost, on its own goroutine.
 func (d *Dependency) DriveHedged(ctx context.Context, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	return new(race).drive(ctx, d, spec, op)
 }
 
-// race is one call on the real clock whose attempts may run side by side.
+// race is one call on the real clock whose attempts may run beside one another.
 type race struct {
 	run
 	hedged       engine.HedgedCall // run.call
 	op           driver.Hedgeable
-	firstAttempt engine.HedgedAttempt // the first attempt
+	firstAttempt engine.HedgedAttempt
 	firstContext attempt.Context
 	rivals       []*rival // the attempts after the first, by slot-1
-	alarm        alarm    // guarded by those of the dependency
-	deferred     bool     // the breaker learns of the end from LearnBreaker
+	alarm        alarm    // guarded by alarms.mu
+	deferred     bool     // Call.DeferBreaker was called
 
-	mu         sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
-	alarmSet   bool          // alarm may be set, for the first time that hedgeDue is called
-	laterTimer *time.Timer   // for other times
-	due        time.Duration // when hedgeDue is to be called; never if it is not
-	over       time.Duration // when the call was
-	wake       chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
-	step       engine.Step   // of a call that is over
-	slot       int           // the latest attempt that has returned and had not lost
+	mu         sync.Mutex    // guards rivals and what follows; also call and the attempts, after the first began
+	alarmSet   bool          // alarm may be set, for the first call of hedgeDue
+	laterTimer *time.Timer   // for further calls of hedgeDue
+	due        time.Duration // when hedgeDue is to be called, or Never
+	over       time.Duration // when the call ended
+	wake       chan struct{} // closed at the end of the call; nil if the caller does not wait for it
+	step       engine.Step   // how the call ended
+	slot       int           // the latest attempt that has returned and did not lose
 	verdict    Verdict       // on it
-	panicValue any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
+	panicValue any           // of an attempt or an observer on another goroutine; nil: none panicked
 
 	// Observers are called outside of the lock, by one goroutine at a time, so that they
 	// receive events in order.
 	pending        []pendingEvent
-	breakerPending bool          // the breaker, whose listeners they are, is yet to learn of the end
-	delivering     bool          // a goroutine is at it
-	delivered      chan struct{} // closed when it no longer is, if the caller waits for that
-	allDelivered   bool          // the call is over, and all but its end was reported
+	breakerPending bool          // the breaker must learn of the end; its listeners are observers
+	delivering     bool          // a goroutine delivers events
+	delivered      chan struct{} // closed when it has finished, if the caller waits for that
+	allDelivered   bool          // the call is over, and all events but its end were delivered
 }
 
-// pendingEvent is an event to be reported to observers. It gets the error of the attempt in the
-// slot, if that is not negative.
+// pendingEvent is an event for observers. It gets the error of the attempt in the slot, if that
+// is not negative.
 type pendingEvent struct {
 	event Event
 	slot  int
@@ -120,7 +120,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 
 func (r *race) lastErr() error { return r.op.Err(r.slot) }
 
-// entry is the attempt in the slot.
+// attemptIn returns the attempt in the slot.
 func (r *race) attemptIn(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	if slot == 0 {
 		return &r.firstAttempt, &r.firstContext
@@ -131,21 +131,19 @@ func (r *race) attemptIn(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	return &b.HedgedAttempt, &b.in
 }
 
-// compete makes the attempt in the slot. It returns which is to be made on the same
-// goroutine when it has returned, -1 if none, and whether the call is over. Spawned: it is not
-// the caller's goroutine.
+// runAttempt makes the attempt in the slot. It returns the slot of the next attempt on this
+// goroutine, or -1, and whether the call is over. spawned: this is not the caller's goroutine.
 func (r *race) runAttempt(slot int, spawned bool) (next int, over bool) {
 	racer, in := r.attemptIn(slot)
 	return r.attemptReturned(racer, slot, r.attempt(in, slot), spawned)
 }
 
-// attempt makes an attempt in a context that ends with it.
 func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 	defer in.End()
 	return r.verdictFor(in, r.op.Attempt(in, slot))
 }
 
-// returned continues after an attempt that has returned, as compete does.
+// attemptReturned is runAttempt for an attempt that has returned.
 func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
 	next, over, discard := r.applyDecision(racer, slot, v)
 	whole := false
@@ -165,8 +163,8 @@ func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict,
 	return next, over
 }
 
-// decided carries out the engine's decision after the attempt in the slot has returned: as
-// returned, and whether what it came to is to be discarded.
+// applyDecision carries out the engine's decision after the attempt in the slot has returned.
+// discard: the attempt's value must be discarded.
 func (r *race) applyDecision(racer *engine.HedgedAttempt, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
 	random := r.d.wiring.rand
@@ -196,8 +194,8 @@ func (r *race) applyDecision(racer *engine.HedgedAttempt, slot int, v Verdict) (
 	return next, over, !over
 }
 
-// another begins one more attempt if the engine allows it, and returns its slot;
-// else -1. The lock is held.
+// another begins one more attempt if the engine allows it, and returns its slot, or -1. The lock
+// is held.
 func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	b := new(rival)
 	step = r.hedged.Hedge(now, &b.HedgedAttempt, r.d.wiring.rand)
@@ -216,14 +214,11 @@ func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	return len(r.rivals), step
 }
 
-// context makes in the context of the attempt that began at now. Each has one of
-// its own, by which it is cancelled when it has lost.
 func (r *race) initAttemptContext(in *attempt.Context, now time.Duration) {
 	r.initContext(in, r.attemptEnd(now))
 }
 
-// ring has hedgeDue called when the engine is to be asked for another attempt beside
-// those in flight. The lock is held.
+// scheduleHedge has hedgeDue called after wait. The lock is held.
 func (r *race) scheduleHedge(now, wait time.Duration) {
 	switch r.due = engine.Never; {
 	case wait == engine.Never:
@@ -247,8 +242,7 @@ func (r *race) cancelAlarm() {
 	}
 }
 
-// hedgeDue is called when it may be time for another attempt, on a goroutine of its own,
-// which is that attempt's.
+// hedgeDue is called when the engine may allow a hedge, on the goroutine of that hedge.
 func (r *race) hedgeDue() {
 	slot := -1
 	defer func() {
@@ -271,7 +265,7 @@ func (r *race) hedgeDue() {
 	}
 }
 
-// hedge begins another attempt if it is time for one, and returns its slot; else -1.
+// hedge begins another attempt if one is due, and returns its slot, or -1.
 func (r *race) hedge() (slot int) {
 	now := r.d.Now()
 	r.mu.Lock()
@@ -286,8 +280,8 @@ func (r *race) hedge() (slot int) {
 	return slot
 }
 
-// broke ends the attempt in the slot, on a goroutine that is not the caller's,
-// because it panicked with p, or ended its goroutine if that is nil.
+// endBroken ends the attempt in the slot, on a goroutine that is not the caller's, because it
+// panicked with p. If p is nil it ended its goroutine.
 func (r *race) endBroken(slot int, p any) {
 	if p == nil {
 		racer, _ := r.attemptIn(slot)
@@ -299,9 +293,8 @@ func (r *race) endBroken(slot int, p any) {
 	}
 }
 
-// unwind is deferred by the caller's goroutine. If it still has an attempt, that
-// panicked or ended its goroutine, whatever became of the others; if it has none, the call
-// is over, and an observer did.
+// unwind is deferred by the caller's goroutine. Its attempt in the slot panicked or ended the
+// goroutine. If slot is -1 the call is over, and an observer did.
 func (r *race) unwind(slot int) {
 	now := r.d.Now()
 	if slot >= 0 && !r.abandon(now, slot, nil) {
@@ -312,8 +305,8 @@ func (r *race) unwind(slot int) {
 	r.panicked(now)
 }
 
-// abandon ends the call because the attempt in the slot will not return, and reports
-// whether the caller learns of it: by panicking with panicValue, if that is not nil.
+// abandon ends the call because the attempt in the slot will not return. It reports whether the
+// caller panics with panicValue, or has panicked itself (nil).
 func (r *race) abandon(now time.Duration, slot int, panicValue any) bool {
 	racer, _ := r.attemptIn(slot)
 	r.mu.Lock()
@@ -335,8 +328,8 @@ func (r *race) abandon(now time.Duration, slot int, panicValue any) bool {
 	return true
 }
 
-// fall ends the call, if it is not over, because somebody panicked. FellWith is for the
-// caller to panic with. The lock is held.
+// keepPanic ends the call, if it is not over, because an attempt or an observer panicked. The
+// lock is held.
 func (r *race) keepPanic(panicValue any) {
 	if r.panicValue == nil {
 		r.panicValue = panicValue
@@ -348,8 +341,8 @@ func (r *race) keepPanic(panicValue any) {
 	}
 }
 
-// giveBack gives back what the attempt in the slot holds, if there is one, which has begun and
-// is not made.
+// giveBack releases what the attempt in the slot holds, if there is one that has begun and will
+// not be made.
 func (r *race) giveBack(slot int) {
 	if slot < 0 {
 		return
@@ -361,8 +354,7 @@ func (r *race) giveBack(slot int) {
 	r.hedged.Release(now, racer)
 }
 
-// decide ends the call: attempts that still run have lost, and are cancelled. The
-// lock is held.
+// endCall ends the call: attempts that still run have lost, and are cancelled. The lock is held.
 func (r *race) endCall(now time.Duration, step engine.Step) {
 	r.over, r.step = now, step
 	r.breakerPending = r.deferred
@@ -381,8 +373,7 @@ func (r *race) endCall(now time.Duration, step engine.Step) {
 	}
 }
 
-// wait waits for the end of a call whose attempt on the caller's goroutine has
-// returned.
+// wait waits for the end of a call whose attempt on the caller's goroutine has returned.
 func (r *race) wait() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -408,7 +399,7 @@ func (r *race) wait() {
 	r.slot = slot
 }
 
-// noteFailed notes that the attempt in the slot failed in a call that continues. The lock is
+// noteFailed records that the attempt in the slot failed in a call that continues. The lock is
 // held.
 func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.wiring.observer != nil {
@@ -419,11 +410,10 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	r.times.reported()
 }
 
-// noteHedge notes that an attempt began beside others or after them, or was refused. The
-// lock is held.
+// noteHedge records that an attempt began, or was refused. The lock is held.
 func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	if r.d.wiring.observer == nil || step.Full && step.Reason == engine.Success {
-		return // it is to ask again later
+		return // it asks again later
 	}
 	e := r.event(nil, event.HedgeStarted, now, Verdict{})
 	if step.Full {
@@ -437,9 +427,9 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	r.pending = append(r.pending, pendingEvent{e, -1})
 }
 
-// deliver reports the pending events to the observers, outside of the lock, unless another
-// goroutine is doing that. It returns whether all observers returned. On a spawned goroutine a
-// panic is kept for the caller, which raises it again. On the caller's it is raised here.
+// deliver reports the pending events to the observers without the lock, unless another goroutine
+// does. It reports whether all observers returned. On a spawned goroutine it keeps a panic for
+// the caller.
 func (r *race) deliver(spawned bool) bool {
 	if r.d.wiring.observer == nil || !r.startDelivering() {
 		return true
@@ -469,8 +459,8 @@ func (r *race) deliver(spawned bool) bool {
 	return whole
 }
 
-// takeTurn reports whether events are pending and no goroutine delivers them. Then the caller
-// must deliver them.
+// startDelivering reports whether the caller must deliver events: some are pending, and no other
+// goroutine delivers them.
 func (r *race) startDelivering() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -506,9 +496,8 @@ func (r *race) deliverNext() bool {
 	return learnNow
 }
 
-// settle is the caller's last step in a call that is over: it delivers all events but the
-// call's end. If another goroutine is delivering, its observers are waited for, as the caller's own are: a
-// panic in one needs the caller.
+// deliverAll is the caller's last step in a call that is over: it delivers all events but the
+// call's end. It waits for observers on other goroutines, since a panic in one is raised here.
 func (r *race) deliverAll() {
 	for {
 		r.deliver(false)
@@ -530,24 +519,24 @@ func (r *race) deliverAll() {
 	}
 }
 
-// alarms ring when a call of one dependency is late. To join the line and to leave it costs
-// a quarter of a timer for each. Those who join have mostly the longest to wait.
+// alarms call hedgeDue when a call of a dependency is late. A call in the list costs a quarter of
+// a timer. New calls mostly have the longest to wait.
 type alarms struct {
 	d           *Dependency
-	mu          sync.Mutex // guards what follows, and the alarm of those in line
+	mu          sync.Mutex // guards what follows, and race.alarm
 	first, last *race
 	timer       *time.Timer
-	rings       time.Duration // never if not
+	rings       time.Duration // when timer fires, or Never
 }
 
-// alarm is a place in line.
+// alarm is a place in the list.
 type alarm struct {
 	at         time.Duration
 	prev, next *race
 	set        bool
 }
 
-// add puts r in line, to ring at the given time.
+// add adds r to the list, to ring at the given time.
 func (a *alarms) add(r *race, now, at time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -571,7 +560,7 @@ func (a *alarms) add(r *race, now, at time.Duration) {
 	}
 }
 
-// remove takes r out of line, if it is in it.
+// remove removes r from the list, if it is in it.
 func (a *alarms) remove(r *race) {
 	a.mu.Lock()
 	if r.alarm.set {
@@ -580,7 +569,7 @@ func (a *alarms) remove(r *race) {
 	a.mu.Unlock()
 }
 
-// unlink, as ring, is called with the lock held.
+// unlink and ring are called with the lock held.
 func (a *alarms) unlink(r *race) {
 	l := &r.alarm
 	if l.prev == nil {
@@ -605,8 +594,7 @@ func (a *alarms) ring(now, at time.Duration) {
 	}
 }
 
-// fire is called by the timer. It rings for those whose time has come, each on a goroutine of
-// its own, and then for the next in line.
+// fire is called by the timer. Each call that is late gets a goroutine of its own.
 func (a *alarms) fire() {
 	now := a.d.Now()
 	a.mu.Lock()

@@ -10,13 +10,12 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// An Error describes how a call failed: what it was, how often it was tried and for
-// how long, why no further attempt was made, and the last real error.
+// An Error describes how a call failed: how often it was tried and for how long, why no further
+// attempt was made, and the last real error.
 //
-// errors.Is and errors.As see the last error through it, and errors.Is sees the
-// reason: errors.Is(err, ErrBudgetExhausted). A call that ran out of time is
-// also a context.DeadlineExceeded; one whose caller went away is also whatever
-// the caller's context gives as its cause.
+// errors.Is and errors.As see the last error through it, and errors.Is sees the reason:
+// errors.Is(err, ErrBudgetExhausted). A call that ran out of time is also a
+// context.DeadlineExceeded; one whose caller went away is also the cause of the caller's context.
 type Error struct {
 	Dependency string
 	Operation  string // empty if the call named none
@@ -26,11 +25,11 @@ type Error struct {
 	Verdict    Verdict       // what the classifier made of Last; the server's hint is Verdict.After; the zero Verdict if there was no attempt
 	RetryAt    time.Duration // CircuitOpen only: how long until the breaker may admit a probe
 	OpenFor    time.Duration // CircuitOpen only: for how long the breaker has been open, or half-open
-	OpenedBy   error         // CircuitOpen only: the last failure that the breaker has learned, if the driver had an error
+	OpenedBy   error         // CircuitOpen only: the last failure before or while it was open, if the driver had an error
 	Last       error         // the last attempt's error; nil if none was made
 	Cause      error         // Canceled, Deadline: what ended the caller's context, if that did
 
-	classifier string // the driver's option, of which the text is to speak; empty: WithClassifier
+	classifier string // the driver's option that the text names; empty: WithClassifier
 	final      bool   // Unanswered only: the policy repeats no timeout
 }
 
@@ -58,7 +57,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// attempts is what became of the attempts, in words.
+// attempts returns what became of the attempts, in words.
 func (e *Error) attempts() string {
 	what, number := "failed", "attempts"
 	switch {
@@ -79,7 +78,7 @@ func (e *Error) attempts() string {
 	return fmt.Sprintf("%s after %d %s (%v)", what, e.Attempts, number, roundElapsed(e.Elapsed))
 }
 
-// explanation is why there was no further attempt, and the setting.
+// explanation returns why there was no further attempt, and the setting.
 func (e *Error) explanation() string {
 	why, setting := e.why()
 	if why == "" {
@@ -94,7 +93,7 @@ func (e *Error) explanation() string {
 	return "; not repeated, because " + why + setting
 }
 
-// why is the reason in words, and the setting that would change it.
+// why returns the reason in words, and the setting that would change it.
 func (e *Error) why() (why, setting string) {
 	switch e.Reason {
 	case engine.Permanent:
@@ -128,7 +127,7 @@ func (e *Error) why() (why, setting string) {
 	return e.Reason.String(), ""
 }
 
-// circuit is the state of the breaker in words.
+// circuit returns the state of the breaker in words.
 func (e *Error) circuit() string {
 	text := "the circuit breaker is open"
 	switch {
@@ -153,7 +152,7 @@ func roundElapsed(d time.Duration) time.Duration {
 	return d
 }
 
-// Unwrap gives the last real error.
+// Unwrap returns the last real error.
 func (e *Error) Unwrap() error {
 	if e == nil {
 		return nil
@@ -164,7 +163,7 @@ func (e *Error) Unwrap() error {
 // nilError is the text of a nil *Error in a variable of type error, which is not nil.
 const nilError = "a nil *lull.Error was returned as an error: declare the variable as error, and return nil"
 
-// Is reports whether target is the reason of e, or what ended the caller's context.
+// Is reports whether target is the reason of e, or the cause of the caller's context.
 func (e *Error) Is(target error) bool {
 	if e == nil {
 		return false
@@ -178,8 +177,7 @@ func (e *Error) Is(target error) bool {
 	return e.Cause != nil && errors.Is(e.Cause, target)
 }
 
-// Timeout reports whether the call, or its last attempt, ran out of time, as
-// net.Error and url.Error have it.
+// Timeout reports whether the call, or its last attempt, ran out of time, as for net.Error.
 func (e *Error) Timeout() bool {
 	if e == nil {
 		return false
@@ -206,12 +204,11 @@ var (
 	ErrRetriedAbove      error = reasonError(engine.RetriedAbove)
 )
 
-// reasonError is a reason as an error.
 type reasonError Reason
 
 func (e reasonError) Error() string { return Reason(e).Meaning() }
 
-// errOf is the reason as an error; nil for Success.
+// errOf returns the reason as an error; nil for Success.
 func errOf(r Reason) error {
 	switch r {
 	case engine.Success:
@@ -222,8 +219,8 @@ func errOf(r Reason) error {
 	return reasonError(r)
 }
 
-// reasonTable has for each reason why there was no further attempt, and the setting that
-// would change it.
+// reasonTable has for each reason why there was no further attempt, and the setting that would
+// change it.
 var reasonTable = [engine.Reasons]struct{ why, setting string }{
 	engine.Success:           {"", ""},
 	engine.Permanent:         {"", ""}, // Error.why knows more

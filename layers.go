@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// layersAbove are the layers above a dependency that its observers know to retry, too.
+// layersAbove has the layers above a dependency that its observers already know to retry, too.
 type layersAbove struct {
 	mu    sync.Mutex
 	names []string // maxLayers at most
@@ -18,7 +18,7 @@ type layersAbove struct {
 
 const maxLayers = 16
 
-// note reports whether the layer is new.
+// note reports whether the layer is new, and remembers it.
 func (l *layersAbove) note(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,9 +29,8 @@ func (l *layersAbove) note(name string) bool {
 	return true
 }
 
-// above is the layer that has made this call because an earlier one had failed, or nil: a call of lull whose second
-// attempt (or a later one) this is made in, or one that the driver has found. What that attempt has begun for later
-// is no part of it.
+// above returns the layer that makes this call because an earlier one failed, or nil: a call of
+// lull in whose second or a later attempt this is made, or a layer that the driver has found.
 func (r *run) above() *event.Layer {
 	if a := attempt.From(r.ctx); a != nil && a.Number > 1 && !a.Hedge && a.Err() == nil {
 		return &event.Layer{Name: *a.Dependency, Off: onceOf(*a.Dependency)}
@@ -43,7 +42,8 @@ func onceOf(dependency string) string {
 	return "Policy.Attempts: 1 of " + dependency + " (lull.Once for one call)"
 }
 
-// repeats reports whether the call was repeated after a failure, or would have been but for what holds retries back.
+// repeats reports whether the call was repeated after a failure, or would have been but for what
+// holds retries back.
 func (r *run) repeats(why Reason) bool {
 	switch why {
 	case engine.BudgetExhausted, engine.RetriedAbove:
@@ -54,7 +54,8 @@ func (r *run) repeats(why Reason) bool {
 	return r.earlier != nil
 }
 
-// observeLayers reports to the observers, once for each two, that another layer repeats this call, too.
+// observeLayers reports to the observers, once for each pair, that another layer repeats this
+// call, too.
 func (r *run) observeLayers(op *operation, now time.Duration, why Reason) {
 	if r.d.wiring.observer == nil || !r.repeats(why) {
 		return

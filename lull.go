@@ -33,8 +33,8 @@ type Policy = engine.Policy
 // unclassified, never a success.
 type Verdict = engine.Verdict
 
-// A Reason is why a call ended. Its values are in package engine; those that users ask for
-// are errors here.
+// A Reason is why a call ended. Package engine has its values; those that users ask for are
+// errors here.
 type Reason = engine.Reason
 
 // The kinds of verdicts. See package engine for what each means.
@@ -58,14 +58,13 @@ const (
 	NestedAlways   = engine.NestedAlways   // retry also what is done for a request that is itself a retry
 )
 
-// An Event is something that happened to a call or a dependency. Its kinds are in package
-// event.
+// An Event is something that happened to a call or a dependency. Package event has its kinds.
 type Event = event.Event
 
 // An Observer learns of events as they happen.
 type Observer = event.Observer
 
-// observers are several, which learn of each event in order.
+// observers receive each event in order.
 type observers []Observer
 
 func (o observers) Observe(ctx context.Context, e Event) {
@@ -74,8 +73,7 @@ func (o observers) Observe(ctx context.Context, e Event) {
 	}
 }
 
-// An Attempt describes the attempt that an operation runs as. The operation gets it from its
-// context.
+// An Attempt describes the attempt in which an operation runs.
 type Attempt struct {
 	Dependency string
 	Operation  string
@@ -84,9 +82,9 @@ type Attempt struct {
 	Hedge      bool // it began while another attempt of the call was under way
 }
 
-// AttemptFrom returns which attempt the context belongs to. A first attempt whose
-// timeout is no nearer than its caller's deadline runs in the caller's own
-// context, so as to cost nothing: then ok is false, and Number is 1.
+// AttemptFrom returns the attempt that the context belongs to. A first attempt whose timeout is
+// no nearer than its caller's deadline runs in the caller's own context, to cost nothing: then ok
+// is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c := attempt.From(ctx); c != nil {
 		return Attempt{Dependency: *c.Dependency, Operation: c.Operation, Number: int(c.Number), Of: c.State.Plan().Attempts(), Hedge: c.Hedge}, true
@@ -94,12 +92,11 @@ func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	return Attempt{Number: 1}, false
 }
 
-// Progress notes that the attempt whose context ctx is makes progress: its
-// AttemptTimeout starts anew, up to the call's deadline. An operation that sends a
-// long stream calls it for each piece that was taken, so that an upload is bounded
-// by how long it stands still, not by its length. It does nothing for a context that
-// has ended, was detached, or has no timeout of its own. It may be called
-// concurrently, and costs a clock read.
+// Progress records that the attempt whose context ctx is makes progress: its AttemptTimeout
+// starts anew, up to the call's deadline. An operation that sends a long stream calls it for each
+// piece, so that the timeout bounds the pauses and not the length. It does nothing for a context
+// that has ended, was detached, or has no timeout of its own. It may be called concurrently, and
+// costs a clock read.
 func Progress(ctx context.Context) {
 	if c := attempt.From(ctx); c != nil {
 		c.Extend(c.State.Plan().AttemptTimeout())

@@ -15,30 +15,28 @@ import (
 type Kind uint8
 
 const (
-	// CallEnded: a call has its result. Every call has exactly one such event, and
-	// it is the call's last: also one that was refused before its first attempt, and
-	// one whose operation panicked.
+	// CallEnded: a call has its result. Every call has exactly one such event, its last, even if
+	// it was refused or its operation panicked.
 	CallEnded Kind = iota
 	// RetryScheduled: an attempt failed, and another will follow after Delay.
 	RetryScheduled
-	// RetryStarted: the wait is over (it took Slept), the next attempt begins.
+	// RetryStarted: the wait is over (it took Slept), and the next attempt begins.
 	RetryStarted
 	// CircuitChanged: the breaker went from Circuit.From to Circuit.To.
 	CircuitChanged
-	// BudgetExhausted: the retry budget has just refused for the first time
-	// since it last paid. The event that follows reports what it refused.
+	// BudgetExhausted: the retry budget has refused for the first time since it last paid. The
+	// event that follows reports what it refused.
 	BudgetExhausted
-	// HedgeStarted: another attempt of a hedged call begins, beside those in
-	// flight or after they have failed.
+	// HedgeStarted: another attempt of a hedged call begins, beside those in flight or after
+	// them.
 	HedgeStarted
-	// HedgeRefused: no hedge may begin now, for Reason. The attempts in flight go on.
+	// HedgeRefused: no hedge may begin now, for Reason. The attempts in flight continue.
 	HedgeRefused
 	// AttemptFailed: an attempt of a hedged call failed, and the call continues.
-	// (CallEnded alone reports a failure that ends the call.)
 	AttemptFailed
-	// RetriesInLayers: a call failed that had been, or would have been, repeated by its policy, and
-	// another layer of the program has made it again, too. So the attempts of both multiply. Err is a
-	// [*Layers]. A dependency has one such event for each layer above it.
+	// RetriesInLayers: a call was repeated, or would have been, and another layer of the program
+	// has made it again, too. So the attempts of both multiply. Err is a [*Layers]. A dependency
+	// has one such event for each layer above it.
 	RetriesInLayers
 )
 
@@ -51,7 +49,7 @@ type Layer struct {
 	Off  string // the setting that switches its retries off
 }
 
-// Error returns which they are, and the settings that switch either off.
+// Error returns which they are, and the settings that switch them off.
 func (l *Layers) Error() string {
 	return "the retries of " + l.Above.Name + " multiply those of " + l.Below.Name + " below it; switch one of them off: " + l.Above.Off + ", or " + l.Below.Off
 }
@@ -62,8 +60,8 @@ var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "c
 // String is the kind as a label, such as "retry_scheduled".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
-// An Event is something that happened to a call or a dependency, by value.
-// Fields that a kind does not mention are zero.
+// An Event is something that happened to a call or a dependency. Fields that a kind does not
+// mention are zero.
 type Event struct {
 	Kind        Kind
 	Reason      engine.Reason // CallEnded, BudgetExhausted: why the call ended; HedgeRefused: why
@@ -74,22 +72,19 @@ type Event struct {
 	Verdict     engine.Verdict // on the last attempt; the server's hint is Verdict.After; the zero Verdict if none has ended
 	Err         error          // the last attempt's error, if the driver has one
 
-	// Elapsed is the time since the call started; at least 1 ns if an attempt was
-	// made. It is zero for a call whose first attempt succeeded, unless the
-	// dependency has lull.WithTiming.
+	// Elapsed is the time since the call started, at least 1 ns after an attempt. It is zero for
+	// a call whose first attempt succeeded, unless the dependency has lull.WithTiming.
 	Elapsed time.Duration
 
-	// EndedAttempt is the attempt whose end the event reports, from 1; zero if it reports none.
-	// Each end is reported at most once: by RetryScheduled, by AttemptFailed, or by CallEnded
-	// if the call has that attempt's result. No attempt ended a call that was refused, or ended
-	// in a wait. The ends of attempts that lost to another are not reported.
+	// EndedAttempt is the attempt whose end the event reports, from 1; zero if none. Each end is
+	// reported at most once: by RetryScheduled, by AttemptFailed, or by CallEnded if the call has
+	// that attempt's result. The ends of attempts that lost to another are not reported.
 	EndedAttempt int
 	// AttemptTook is the duration of EndedAttempt, at least 1 ns. It is zero for a first attempt
 	// that succeeded, unless the dependency has lull.WithTiming.
 	AttemptTook time.Duration
-	// Waited is how long no attempt was under way, from the beginning of the first attempt to
-	// the end of the call (CallEnded). It includes waits before retries, waits that were cut
-	// short, and waits for room and for the throttle.
+	// Waited is how long no attempt was under way, from the beginning of the first attempt to the
+	// end of the call (CallEnded).
 	Waited time.Duration
 
 	// Of the wait (RetryScheduled, RetryStarted).
@@ -97,12 +92,11 @@ type Event struct {
 	Delay   time.Duration // the wait after jitter
 	Slept   time.Duration // RetryStarted: how long the wait really took
 
-	// Earlier has the attempts whose failures were reported before this event, the latest first
-	// (CallEnded); nil if there were none. It must not be written to.
+	// Earlier has the failed attempts before this event, the latest first (CallEnded); nil if
+	// there were none. It must not be written to.
 	Earlier *Earlier
 
-	// Circuit is what the breaker did (CircuitChanged), else nil. It must not
-	// be written to.
+	// Circuit is what the breaker did (CircuitChanged), else nil. It must not be written to.
 	Circuit *breaker.Change
 }
 
@@ -113,22 +107,21 @@ type Earlier struct {
 	Err     error // if the driver has one
 	Took    time.Duration
 
-	// The wait that followed: before jitter, after jitter, and how long it really took. All are zero
-	// in a hedged call; Slept is zero if the call ended in the wait.
+	// The wait that followed: before jitter, after jitter, and its real length. All are zero in a
+	// hedged call; Slept is zero if the call ended in the wait.
 	Ceiling, Delay, Slept time.Duration
 
 	Before *Earlier // the one before; nil if there was none
 }
 
-// An Observer receives events as they happen, on the goroutine of the call. It must be quick,
-// safe for concurrent use, and must not panic. The call continues when Observe has returned,
-// so Observe must not wait for anything that the call does. Observers are called one after the
-// other, and no event is left out because one of them is slow: it holds up the call. The events of a
-// hedged call, and those of a breaker, come one at a time and in order. Of a breaker they are all
-// its changes: each begins with the state with which the one before it ended.
+// An Observer receives events as they happen, on the goroutine of the call, which waits for it.
+// So it must be quick, and must not wait for anything that the call does. It must be safe for
+// concurrent use, and must not panic. Observers are called one after the other. The events of a
+// hedged call, and those of a breaker, come one at a time and in order; each change of a breaker
+// begins with the state with which the one before it ended.
 //
-// The context has the values of the call's context, and has not ended. It does not end when the call's does,
-// but for the event of a first attempt that succeeded. A breaker's events have context.Background.
+// The context has the values of the call's context, and has not ended. It does not end with the
+// call's, except for a first attempt that succeeded. A breaker's events have context.Background.
 type Observer interface {
 	Observe(context.Context, Event)
 }

@@ -14,20 +14,21 @@ import (
 // NewLog returns an Observer that writes to a [slog.Logger]; nil means slog.Default.
 //
 // A call that failed, or needed more than one attempt, is one line of level Warn or Info. It has
-// what is needed to follow it: dependency, operation, attempts and of (n of at most m), elapsed,
-// waited (how long no attempt was under way), reason, of the last failure class, code,
-// server_hint (what the server asked for), request_id and error, and for each attempt before it a
-// group attempt_1, attempt_2 and so on with class, code, request_id, error, took, and of the
-// wait that followed delay (as drawn) and slept (as it really was). A request_id is there if the
-// error, or one that it wraps, has a method RequestID or ServiceRequestID that returns one: as
-// lullhttp.StatusError and the errors of AWS's SDK have.
+// dependency, operation, attempts and of (n of at most m), elapsed, waited (how long no attempt
+// was under way) and reason; of the last failure class, code, server_hint (what the server asked
+// for), request_id and error; and for each attempt before it a group attempt_1, attempt_2 and so
+// on with class, code, request_id, error, took, delay (the wait as drawn) and slept (its real
+// length). A request_id comes from an error with a method RequestID or ServiceRequestID, such as
+// lullhttp.StatusError and the errors of AWS's SDK.
 //
-// A breaker or a budget that acts, and two layers that both retry, are Warn, the breaker's closing is Info. All else is Debug: calls
-// that succeed at once, each retry as it happens, probes of a breaker, hedges.
+// A breaker that opens, an exhausted budget and two layers that both retry are Warn, the
+// breaker's closing is Info. All else is Debug: calls that succeed at once, single retries and
+// hedges, probes.
 //
-// While a breaker is open, the calls that it refuses, and those that it lets through and that fail, are
-// of level Debug, too. They are counted: the line of the breaker's closing has refused and failed, and
-// once a minute there is a line of level Warn with the counts so far and the last failure.
+// While a breaker is open, the calls that it refuses, and those that pass and are given up
+// (Reason.GaveUp), are Debug, too. They are counted: the line of its closing has
+// refused and failed, and once a minute a line of level Warn has the counts so far and the last
+// failure.
 func NewLog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
@@ -103,7 +104,6 @@ func appendEarlier(attrs []slog.Attr, a *Earlier) []slog.Attr {
 	return append(appendEarlier(attrs, a.Before), slog.GroupAttrs("attempt_"+strconv.Itoa(a.Attempt), group...))
 }
 
-// appendFailure appends what is known of a failure.
 func appendFailure(attrs []slog.Attr, v engine.Verdict, err error) []slog.Attr {
 	if v.Kind != engine.KindSuccess && v != (engine.Verdict{}) {
 		attrs = append(attrs, slog.String("class", v.Kind.String()), slog.String("code", v.Code))

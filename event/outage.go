@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// outageStep is the time between two lines of the log about a breaker that stays open.
+	// outageStep is the time between two lines about a breaker that stays open.
 	outageStep = time.Minute
 	// maxOutages is the most breakers whose refusals are counted at a time.
 	maxOutages = 1024
 )
 
-// An outage is the time from the opening of a breaker to its closing. Each call that it refuses would be a line
-// of the log; instead they are counted.
+// An outage is the time from the opening of a breaker to its closing. The calls that it refuses
+// are counted, since each would be a line of the log.
 type outage struct {
 	began   time.Time
 	written time.Time // when the last line about it was
 	seen    time.Time // when the last change or refusal was
 	refused int64
-	failed  int64 // calls that were let through meanwhile, once one was refused
-	last    Event // that failed
+	failed  int64 // calls that passed and failed, after the first refusal
+	last    Event // of the last that failed
 }
 
 func (o *outage) counts() []slog.Attr {
 	return []slog.Attr{slog.Int64("refused", o.refused), slog.Int64("failed", o.failed)}
 }
 
-// changed notes a change of a breaker. It returns the counts of the outage that ends with it.
+// changed records a change of a breaker. It returns the counts of the outage that ends with it.
 func (o *logObserver) changed(ctx context.Context, e Event) []slog.Attr {
 	if e.Circuit == nil {
 		return nil
@@ -71,7 +71,8 @@ func (o *logObserver) changed(ctx context.Context, e Event) []slog.Attr {
 	return nil
 }
 
-// counted counts a call that has failed, and reports whether it belongs to an outage. Then it needs no line of its own.
+// counted counts a call that has failed if it belongs to an outage, and reports that. Then the
+// call needs no line of its own.
 func (o *logObserver) counted(ctx context.Context, e Event) bool {
 	refused := e.Reason == engine.CircuitOpen && e.Attempt == 0
 	if !refused && !e.Reason.GaveUp() {

@@ -1,7 +1,7 @@
-// Package inbound describes the request that a server works on, for the calls that the
-// server makes meanwhile. Only one layer should retry. So if the request is itself a retry,
-// the server's calls for it are not retried again. And if a call has failed for good, the
-// caller of the request is asked not to retry.
+// Package inbound describes the request that a server works on, for the calls that the server
+// makes for it. Only one layer should retry. So if the request is itself a retry, those calls are
+// not retried. If one of them has failed for good, the caller of the request is asked not to
+// retry.
 package inbound
 
 import (
@@ -15,21 +15,18 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A Request is the request that a server is at work on, as far as it matters to the
-// calls that it makes meanwhile: which attempt of its caller it is, how much of
-// its caller's time is left, and whether one of those calls has failed for good.
-// lullhttp.NewHandler makes one for each request, and so do the interceptors of
-// lullgrpc; [With] is for other servers. Its methods may be called
-// concurrently. Attempt, GaveUp and GiveUp may be called on nil, which is a first
-// attempt without a time limit.
+// A Request is the request that a server works on: which attempt of its caller it is, how much of
+// its caller's time is left, and whether a call for it has failed for good. lullhttp.NewHandler
+// and the interceptors of lullgrpc make one for each request; [With] is for other servers. Its
+// methods may be called concurrently. Attempt, GaveUp and GiveUp may be called on nil, which is a
+// first attempt without a time limit.
 type Request struct {
 	scope  *scope
 	gaveUp atomic.Bool
 	ended  atomic.Bool
 }
 
-// scope is the context of the work on a request. The request is part of it, so that both
-// are one allocation.
+// scope is the context of the work on a request, and the request, in one allocation.
 type scope struct {
 	realtime.Bounded // Number is that of the attempt
 	request          Request
@@ -42,10 +39,10 @@ var serverTime realtime.Clock
 
 func init() { serverTime.Start() }
 
-// With returns a context for the work on a request that is the given attempt
-// of its caller, from 1. The context ends (context.DeadlineExceeded) when the timeout
-// has passed, the time that the caller has left; zero or negative: only with ctx.
-// Call End when the work is done.
+// With returns a context for the work on a request that is the given attempt of its caller, from
+// 1. timeout is the time that the caller has left, after which the context ends
+// (context.DeadlineExceeded); zero or negative: it ends only with ctx. Call End when the work is
+// done.
 func With(ctx context.Context, attempt int, timeout time.Duration) (context.Context, *Request) {
 	until := engine.Never
 	if timeout > 0 {
@@ -58,9 +55,9 @@ func With(ctx context.Context, attempt int, timeout time.Duration) (context.Cont
 	return s, &s.request
 }
 
-// From is the request that ctx belongs to, or nil. Work for later does not belong to the
-// request that has started it: work that is still done when the request has ended, or in a
-// context that does not end with that of the request (context.WithoutCancel).
+// From returns the request that ctx belongs to, or nil. Work that outlives the request does not
+// belong to it: work that is done after its end, or in a context that does not end with the
+// request's (context.WithoutCancel).
 func From(ctx context.Context) *Request {
 	if in := ctx.Value(key{}); in != nil {
 		return in.(*Request).of(ctx)
@@ -68,7 +65,7 @@ func From(ctx context.Context) *Request {
 	return nil
 }
 
-// of returns the request, or nil if ctx, in which it was found, does not belong to it any more.
+// of returns the request, or nil if ctx, in which it was found, does not belong to it.
 func (in *Request) of(ctx context.Context) *Request {
 	if in.ended.Load() || in.scope.Number > 1 && outlives(ctx) {
 		return nil
@@ -76,9 +73,9 @@ func (in *Request) of(ctx context.Context) *Request {
 	return in
 }
 
-// outlives reports whether ctx, which was derived from that of a request, does not end with
-// it: whether one of those between cannot end at all. Contexts have the one that they were
-// derived from in an embedded field. One that has not counts as ending with it.
+// outlives reports whether ctx, which was derived from the context of a request, does not end
+// with it: one of the contexts between cannot end. A context has the one that it was derived from
+// in an embedded field; one that has none is taken to end with it.
 func outlives(ctx context.Context) bool {
 	for ctx != nil {
 		if _, found := ctx.(*scope); found {
@@ -104,7 +101,6 @@ func outlives(ctx context.Context) bool {
 	return false
 }
 
-// Value returns the request under its key.
 func (s *scope) Value(k any) any {
 	if k == (key{}) {
 		return &s.request
@@ -112,7 +108,7 @@ func (s *scope) Value(k any) any {
 	return s.Context.Value(k)
 }
 
-// Attempt is the number of the attempt, from 1.
+// Attempt returns the number of the attempt, from 1.
 func (in *Request) Attempt() int {
 	if in == nil {
 		return 1
@@ -120,12 +116,11 @@ func (in *Request) Attempt() int {
 	return int(in.scope.Number)
 }
 
-// GaveUp reports whether a call that was made for the request has been given up
-// (Reason.GaveUp). If that makes the request fail, its caller should not retry it.
+// GaveUp reports whether a call for the request has been given up (Reason.GaveUp). If the request
+// fails for that, its caller should not retry it.
 func (in *Request) GaveUp() bool { return in != nil && in.gaveUp.Load() }
 
-// Began notes that the response has begun. The caller's timeout is for that (the
-// rest of a long response it takes as it comes), and no longer runs.
+// Began records that the response has begun, which ends the caller's timeout.
 func (in *Request) Began() { in.scope.Detach() }
 
 // End ends the context: the work is done.
@@ -134,7 +129,7 @@ func (in *Request) End() {
 	in.scope.Cancel()
 }
 
-// GiveUp notes that a call that was made for the request has been given up. Drivers call it.
+// GiveUp records that a call for the request has been given up. Drivers call it.
 func (in *Request) GiveUp() {
 	if in != nil {
 		in.gaveUp.Store(true)
