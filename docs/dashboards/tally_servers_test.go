@@ -69,7 +69,7 @@ func (t *tally) call(e lull.Event) {
 	for _, r := range []string{"honoured", "too_long", "dont_retry"} {
 		t.add(0, "retry_server_hints_total", "dependency", d, "result", r)
 	}
-	for o := lullotel.SuccessFirst; o <= lullotel.Cancelled; o++ {
+	for o := lullotel.SuccessFirst; o <= lullotel.Canceled; o++ {
 		t.add(0, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", o.String())
 	}
 	t.add(0, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")

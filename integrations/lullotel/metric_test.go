@@ -37,7 +37,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		{engine.AttemptsExhausted, 3, "failed_exhausted"}, {engine.BudgetExhausted, 2, "failed_budget"},
 		{engine.Deadline, 0, "failed_deadline"}, {engine.Deadline, 2, "failed_deadline"},
 		{engine.CircuitOpen, 0, "failed_breaker"}, {engine.Limited, 0, "failed_limited"}, {engine.Throttled, 1, "failed_limited"},
-		{engine.Canceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
+		{engine.Canceled, 1, "canceled"}, {lull.Reason(200), 1, "failed_terminal"},
 	} {
 		r := newRig(t)
 		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, EndedAttempt: c.attempts, Elapsed: time.Millisecond})
@@ -77,7 +77,7 @@ func TestMetricsAreWhatOperationsSaw(t *testing.T) {
 	hedged.Hedge = hedge.Config{Attempts: 3, Delay: 10 * time.Millisecond, Share: -1}
 	for _, wrapped := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			saw(t, retried, wrapped, SuccessFirst, SuccessRetry, FailedTerminal, FailedBudget, FailedDeadline, FailedBreaker, Cancelled)
+			saw(t, retried, wrapped, SuccessFirst, SuccessRetry, FailedTerminal, FailedBudget, FailedDeadline, FailedBreaker, Canceled)
 		})
 		synctest.Test(t, func(t *testing.T) { saw(t, hedged, wrapped, SuccessFirst, SuccessRetry, FailedTerminal, FailedBudget) })
 	}

@@ -27,13 +27,13 @@ const (
 	FailedBreaker
 	// FailedLimited: the concurrency limit or the throttle of this process had no room.
 	FailedLimited
-	// Cancelled: the caller went away.
-	Cancelled
+	// Canceled: the caller went away.
+	Canceled
 	outcomes
 )
 
 var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_terminal", "failed_exhausted",
-	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "cancelled"}
+	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "canceled"}
 
 // String returns the outcome as a label, such as "success_first".
 func (o Outcome) String() string {
@@ -63,7 +63,7 @@ func OutcomeOf(r lull.Reason, by int) Outcome {
 	case engine.Limited, engine.Throttled:
 		return FailedLimited
 	case engine.Canceled:
-		return Cancelled
+		return Canceled
 	}
 	return FailedTerminal
 }

@@ -365,10 +365,10 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
 			return ctx
-		}, "canceled", "cancelled", "canceled", 0, 0, ""},
-		{"cancelled in the wait", on(as, is), down, soon(17 * time.Millisecond), "canceled", "cancelled", "transient", 2, 15, "wait wait"},
+		}, "canceled", "canceled", "canceled", 0, 0, ""},
+		{"cancelled in the wait", on(as, is), down, soon(17 * time.Millisecond), "canceled", "canceled", "transient", 2, 15, "wait wait"},
 		{"cancelled in line", on(limited(time.Minute), full),
-			fine, soon(time.Second), "canceled", "cancelled", "canceled", 0, 0, ""},
+			fine, soon(time.Second), "canceled", "canceled", "canceled", 0, 0, ""},
 		{"no time for the wait", on(func(p *lull.Policy) { p.Deadline = 15 * time.Millisecond }, is), down, nil, "deadline", "failed_deadline", "transient", 2, 10, "wait refused"},
 		{"panic", on(as, is), panics, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
 		{"Goexit", on(as, is), func(context.Context) error { runtime.Goexit(); return nil }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
@@ -377,7 +377,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 		{"won by the first of two", on(hedged, is), then(slow(5*time.Millisecond, fine), hangs), nil, "success", "success_first", "", 2, 0, "hedge.started"},
 		{"both fail", on(hedged, is), then(slow(5*time.Millisecond, down), slow(10*time.Millisecond, down)), nil, "attempts_exhausted", "failed_exhausted", "transient", 2, 0, "hedge.started attempt.failed refused"},
 		{"a hedge panics", on(hedged, is), then(hangs, panics), nil, "panicked", "failed_terminal", "panic", 2, 0, "hedge.started"},
-		{"hedged and cancelled", on(hedged, is), hangs, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
+		{"hedged and cancelled", on(hedged, is), hangs, soon(time.Second), "canceled", "canceled", "canceled", 2, 0, "hedge.started"},
 	} {
 		for _, spans := range []Spans{SpansAll, SpansNoted} {
 			t.Run(c.name, func(t *testing.T) {
