@@ -293,7 +293,7 @@ func expected(r reckoner) map[string][]group {
 	three := func(g group) []group { return []group{g.quantile(.5), g.quantile(.95), g.quantile(.99)} }
 	resends := r.rate(d, "retry_attempts_total", "resend", "true")
 	return map[string][]group{
-		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "failed_*").plus(calls("outcome", "cancelled"))},
+		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "failed_*").plus(calls("outcome", "canceled"))},
 		"Amplification":                   {r.rate(d, "retry_attempts_total").over(r.rate(d, "retry_calls_total"))},
 		"Retries by endpoint":             {r.rate([]string{"dependency", "operation"}, "retry_attempts_total", "resend", "true")},
 		"Retries that helped":             {r.rate(d, "retry_calls_total", "outcome", "success_retry").over(resends)},

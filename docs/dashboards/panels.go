@@ -90,7 +90,7 @@ func Rows() []Row {
 				"Calls per second whose first attempt succeeded, that succeeded after a retry, and that failed in the end. Retries hide the second from callers: it is the early warning.",
 				sum("first attempt", rate(of("retry_calls_total", dep, first))),
 				sum("after retry", rate(of("retry_calls_total", dep, again))),
-				sum("failed", rate(of("retry_calls_total", dep, `outcome=~"failed_.*|cancelled"`)))),
+				sum("failed", rate(of("retry_calls_total", dep, `outcome=~"failed_.*|canceled"`)))),
 			graph("Amplification", "none", 6,
 				"Attempts per call. 1 is no retries; a budget of 10 % keeps it below 1.1. Below 1: calls that were refused before their first attempt.",
 				share(each("retry_attempts_total"), each("retry_calls_total"))),
