@@ -113,16 +113,6 @@ func TestDoTellsWhyItStopped(t *testing.T) {
 	}
 }
 
-func TestAnUnknownErrorSaysHowToMarkIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{})
-		err := lull.Run(t.Context(), d, func(context.Context) error { return errBlip })
-		if err == nil || !strings.Contains(err.Error(), "lull.Transient") {
-			t.Errorf("error %v does not say how to have it retried", err)
-		}
-	})
-}
-
 // Rule 2: a wait that would cross the deadline is not begun; the reason and the
 // last error come back at once.
 func TestRule02NoWaitIntoTheDeadline(t *testing.T) {

@@ -121,10 +121,10 @@ func (e *Error) why() (why, setting string) {
 			return reasonTable[engine.BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"
 		}
 	}
-	if int(e.Reason) < len(reasonTable) {
-		return reasonTable[e.Reason].why, reasonTable[e.Reason].setting
+	if row, known := reasonTable[e.Reason]; known {
+		return row.why, row.setting
 	}
-	return e.Reason.String(), ""
+	return e.Reason.Meaning(), ""
 }
 
 // circuit returns the state of the breaker in words.
@@ -219,29 +219,19 @@ func errOf(r Reason) error {
 	return reasonError(r)
 }
 
-// reasonTable has for each reason why there was no further attempt, and the setting that would
-// change it.
-var reasonTable = [engine.Reasons]struct{ why, setting string }{
+// reasonTable has why there was no further attempt, and the setting that would change it. For other
+// reasons their meaning is enough.
+var reasonTable = map[Reason]struct{ why, setting string }{
 	engine.Success:           {"", ""},
-	engine.Permanent:         {"", ""}, // Error.why knows more
 	engine.Overloaded:        {"the server asked not to", ""},
 	engine.NotIdempotent:     {"it is not idempotent and may have been carried out", "NotIdempotent; in HTTP, an Idempotency-Key makes it safe"},
 	engine.NotReplayable:     {"the request cannot be made a second time", "in HTTP, Request.GetBody"},
 	engine.AttemptsExhausted: {"the policy allows no more attempts", "Policy.Attempts"},
-	engine.CircuitOpen:       {"", ""},
-	engine.HintTooLong:       {"", ""},
 	engine.Deadline:          {"no time is left before the deadline", "Policy.Deadline, or the caller's context"},
 	engine.BudgetExhausted:   {"the retry budget is exhausted", "Policy.Budget"},
 	engine.Limited:           {"the concurrency limit has no room", "Policy.Limit"},
 	engine.Canceled:          {"the caller's context has ended", ""},
 	engine.Unanswered:        {"the dependency answered no other call quickly meanwhile", "Policy.Timeouts; for a process with few calls: preset.CommandLine"},
 	engine.Throttled:         {"the client's own throttle held it back", "Policy.Throttle"},
-	engine.TooManyLate:       {"too many of the recent calls are late for another attempt beside", "Policy.Hedge.Share"},
-	engine.TooManyHedges:     {"too many hedges are in flight for another", "Policy.Hedge.InFlight"},
 	engine.RetriedAbove:      {"it was made for a request that is itself a retry", "Policy.Nested"},
-	engine.Panicked:          {"it panicked", ""},
-	engine.Crashed:           {"the consumers that had it died", ""},
-	engine.Resumed:           {"the retry is made by another call", ""},
-	engine.Expired:           {"the message's own time is over", ""},
-	engine.TooLarge:          {"the broker has no room for what a retry adds to the message", ""},
 }
