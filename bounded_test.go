@@ -11,7 +11,7 @@ import (
 
 // The deadline that an attempt sees is the earlier one of the caller's and the policy's.
 func TestTheEarlierDeadlineIsSeen(t *testing.T) {
-	for name, do := range doers[int]() {
+	for name, do := range doFunctions[int]() {
 		for callers, want := range map[time.Duration]time.Duration{
 			0: 2 * time.Second, time.Second: time.Second, 2 * time.Second: 2 * time.Second, 3 * time.Second: 2 * time.Second,
 		} {

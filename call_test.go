@@ -150,7 +150,7 @@ func TestElapsedIsMeasuredWithTiming(t *testing.T) {
 }
 
 // The breaker gets the true time at which a success ended.
-func TestBreakersAreToldTheTime(t *testing.T) {
+func TestTheBreakerLearnsWhenASuccessEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log eventLog
 		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(&log))

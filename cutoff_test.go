@@ -16,7 +16,7 @@ import (
 
 // What ended an attempt is decided by who ended its context, whatever the operation returns then.
 func TestWhoCutTheAttemptOff(t *testing.T) {
-	for how, do := range doers[int]() {
+	for how, do := range doFunctions[int]() {
 		t.Run(how, func(t *testing.T) {
 			cutofftest.Test(t, func(t *testing.T, p lull.Policy) cutofftest.Call {
 				d := newDependency(t, p)

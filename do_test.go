@@ -63,7 +63,7 @@ func TestDoWaitsBetweenAttempts(t *testing.T) {
 	})
 }
 
-func TestDoTellsWhyItStopped(t *testing.T) {
+func TestDoReturnsTheReason(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for name, c := range map[string]struct {
 		policy   lull.Policy
@@ -444,7 +444,7 @@ func (l *eventLog) Observe(_ context.Context, e lull.Event) {
 	l.events = append(l.events, e)
 }
 
-func TestObserversAreTold(t *testing.T) {
+func TestEventsOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log, second eventLog
 		d := newDependency(t, lull.Policy{
@@ -568,7 +568,7 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 }
 
 // An error of an open circuit reports since when it is open, and the last failure, which it does not wrap.
-func TestAnOpenCircuitSaysSinceWhenAndWhy(t *testing.T) {
+func TestErrorsOfAnOpenCircuit(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenJitter: -1}}

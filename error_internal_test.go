@@ -76,6 +76,11 @@ func TestReasons(t *testing.T) {
 	for r := range Reason(engine.Reasons) {
 		names[r.String()] = true
 		errs[errOf(r)] = true
+		for other := engine.Permanent; int(other) < engine.Reasons; other++ {
+			if other != engine.Canceled && errors.Is(&Error{Reason: r}, errOf(other)) != (r == other) {
+				t.Errorf("an error for the reason %v is one for %v", r, other)
+			}
+		}
 	}
 	if len(names) != engine.Reasons || len(errs) != engine.Reasons || errOf(engine.Success) != nil {
 		t.Errorf("%d reasons have %d names and %d errors", engine.Reasons, len(names), len(errs))

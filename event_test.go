@@ -256,7 +256,7 @@ func (o *ending) Observe(ctx context.Context, e lull.Event) {
 
 type callNumber int // makes the context of each call one of its own
 
-func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
+func TestTheEndOfACallIsItsLastEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := ending{calls: make(map[context.Context][]lull.Event)}
 		p := lull.Policy{

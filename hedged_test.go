@@ -218,19 +218,6 @@ func TestHedgesAreBounded(t *testing.T) {
 	}
 }
 
-// When nobody is in flight the budget's refusal ends the call with its last error.
-func TestABudgetThatDoesNotPayEndsAHedgedCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := hedging(3)
-		p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001}
-		s := newScript(part{0, lull.Transient(errBlip)})
-		_, err := lull.DoHedged(t.Context(), newDependency(t, p), s.play)
-		if !errors.Is(err, lull.ErrBudgetExhausted) || !errors.Is(err, errBlip) {
-			t.Error(err)
-		}
-	})
-}
-
 func TestAHedgedCallEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("enough")

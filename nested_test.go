@@ -19,7 +19,7 @@ import (
 var errDown = lull.Transient(errors.New("down"))
 
 // A call that is made for a retry is not retried itself, unless the policy allows it.
-func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
+func TestCallsForARetryAreNotRetried(t *testing.T) {
 	hedging := lull.Policy{Hedge: hedge.Config{Attempts: 3}, Budget: plenty}
 	for _, c := range []struct {
 		name     string
@@ -53,7 +53,7 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 }
 
 // What a retry has started for later is retried: also while the request is still under way.
-func TestWhatARetryHasStartedForLaterIsRetried(t *testing.T) {
+func TestLaterCallsOfARetryAreRetried(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := lull.Policy{Attempts: 3, Budget: plenty}
@@ -77,7 +77,7 @@ func TestWhatARetryHasStartedForLaterIsRetried(t *testing.T) {
 }
 
 // Nor is another attempt made beside it when it is slow.
-func TestWhatIsDoneForARetryIsNotHedged(t *testing.T) {
+func TestCallsForARetryAreNotHedged(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		inbound  int

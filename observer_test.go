@@ -288,7 +288,7 @@ func TestWhatObserversGetDoesNotEndWithTheCall(t *testing.T) {
 		},
 	} {
 		for result, returned := range map[string]error{"failed": lull.Transient(errBlip), "succeeded": nil} {
-			for how, do := range doers[int]() {
+			for how, do := range doFunctions[int]() {
 				synctest.Test(t, func(t *testing.T) {
 					type key struct{}
 					var seen []event.Kind

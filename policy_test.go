@@ -155,12 +155,6 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	}
 }
 
-func TestAPolicyIsComparable(t *testing.T) {
-	if preset.ExternalAPI() != preset.ExternalAPI() || preset.ExternalAPI() == preset.InternalService() {
-		t.Error("policies cannot be compared with ==")
-	}
-}
-
 // A unit that was forgotten, and a percentage, are refused wherever they stand, with what was
 // probably meant.
 func TestAForgottenUnitIsRefused(t *testing.T) {

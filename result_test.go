@@ -19,8 +19,8 @@ import (
 	"github.com/lullgo/lull/internal/memnet"
 )
 
-// doers are the two functions that return what an operation has returned.
-func doers[T any]() map[string]func(context.Context, *lull.Dependency, func(context.Context) (T, error), ...lull.CallOption) (T, error) {
+// doFunctions are the two functions that return what an operation has returned.
+func doFunctions[T any]() map[string]func(context.Context, *lull.Dependency, func(context.Context) (T, error), ...lull.CallOption) (T, error) {
 	return map[string]func(context.Context, *lull.Dependency, func(context.Context) (T, error), ...lull.CallOption) (T, error){
 		"Do": lull.Do[T], "DoHedged": lull.DoHedged[T],
 	}
@@ -41,7 +41,7 @@ func TestAResponseIsReadAfterTheCall(t *testing.T) {
 				req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
 				return client.Do(req)
 			}
-			for name, do := range doers[*http.Response]() {
+			for name, do := range doFunctions[*http.Response]() {
 				resp, err := do(t.Context(), newDependency(t, hedging(2)), get)
 				if err != nil || resp.ProtoMajor != proto {
 					t.Fatalf("%s: %v, %v", name, resp, err)
@@ -205,7 +205,7 @@ func TestTheContextOfAForgottenResultEnds(t *testing.T) {
 }
 
 // What an attempt has returned and nobody gets is closed: a stream always, another thing unless it came with an error.
-func TestWhatNobodyGetsIsClosed(t *testing.T) {
+func TestLostResultsAreClosed(t *testing.T) {
 	shared := new(handle)
 	for name, c := range map[string]struct {
 		result func(*handle) any

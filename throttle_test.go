@@ -69,7 +69,7 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 	}
 }
 
-func TestThrottledCallsSayWhy(t *testing.T) {
+func TestThrottledCallsHaveTheirReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
 		sent := 0

@@ -28,13 +28,13 @@ func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Polic
 }
 
 // How often a call is attempted that always fails.
-func tries(d *lull.Dependency) int {
+func attemptsOfAFailingCall(d *lull.Dependency) int {
 	n := 0
 	lull.Run(context.Background(), d, func(context.Context) error { n++; return errDown })
 	return n
 }
 
-func TestUpdateIsForTheCallsThatComeAfterIt(t *testing.T) {
+func TestUpdateIsForLaterCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty, Breaker: breaker.Config{Off: true}})
 		n := 0
@@ -50,10 +50,10 @@ func TestUpdateIsForTheCallsThatComeAfterIt(t *testing.T) {
 		if n != 3 {
 			t.Errorf("a call that was under way made %d attempts, want 3", n)
 		}
-		if n := tries(d); n != 5 || d.Policy().Attempts != 5 {
+		if n := attemptsOfAFailingCall(d); n != 5 || d.Policy().Attempts != 5 {
 			t.Errorf("the next makes %d, want 5; the policy says %d", n, d.Policy().Attempts)
 		}
-		if n := tries(d.Clone("clone")); n != 5 {
+		if n := attemptsOfAFailingCall(d.Clone("clone")); n != 5 {
 			t.Errorf("a clone makes %d, want 5", n)
 		}
 	})
@@ -89,7 +89,7 @@ func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDependency(t, before)
 			for range 3 {
-				tries(d)
+				attemptsOfAFailingCall(d)
 			}
 			time.Sleep(4 * time.Second)
 			after, old := before, d.Breaker()
@@ -98,14 +98,14 @@ func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
 			if mine := !strings.HasPrefix(name, "breaker"); (d.Breaker() == old) != mine {
 				t.Errorf("%s: the same breaker: %v, want %v", name, !mine, mine)
 			}
-			if n := tries(d); n != 0 {
+			if n := attemptsOfAFailingCall(d); n != 0 {
 				t.Errorf("%s: an open circuit let %d attempts through", name, n)
 			}
 			if left := d.Breaker().RetryAt(d.Now()) - d.Now(); left != 6*time.Second {
 				t.Errorf("%s: %v to the next probe, want 6s", name, left)
 			}
 			time.Sleep(6 * time.Second)
-			if n := tries(d); n != 1 {
+			if n := attemptsOfAFailingCall(d); n != 1 {
 				t.Errorf("%s: %d attempts for a probe", name, n)
 			}
 			if s := d.Breaker().State(d.Now()); s != breaker.Open {
@@ -143,7 +143,7 @@ func TestUpdateKeepsTheBudget(t *testing.T) {
 			if got := d.Budget().Balance(d.Now()); got != c.want || (d.Budget() == old) != (name == "the same") {
 				t.Errorf("%s: %v tokens after the update, want %v; the same budget: %v", name, got, c.want, d.Budget() == old)
 			}
-			if n := tries(d); n != int(c.want)+1 {
+			if n := attemptsOfAFailingCall(d); n != int(c.want)+1 {
 				t.Errorf("%s: %d attempts with %v tokens", name, n, c.want)
 			}
 		})
@@ -158,14 +158,14 @@ func TestUpdateKeepsTheOptions(t *testing.T) {
 		b, _ := budget.New(budget.Config{Stock: 1})
 		d := newDependency(t, lull.Policy{Attempts: 3}, lull.WithBudget(func() budget.Budget { made++; return b }), lull.WithObserver(&log),
 			lull.WithBackoff(func(int, time.Duration, func() uint64) time.Duration { return time.Hour }))
-		tries(d)
+		attemptsOfAFailingCall(d)
 		events := len(log.events)
 		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: budget.Config{Stock: 20}})
 		for range 11 { // one more
 			b.End(0, true, 0, 0)
 		}
 		began := time.Now()
-		if n := tries(d); n != 2 || made != 1 || d.Budget() != b {
+		if n := attemptsOfAFailingCall(d); n != 2 || made != 1 || d.Budget() != b {
 			t.Errorf("%d attempts, and %d budgets were made", n, made)
 		}
 		if time.Since(began) != time.Hour || len(log.events) == events {
@@ -223,25 +223,25 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 		for d, want := range map[*lull.Dependency]int{a: 4, r.Get("b"): 5, r.Get("c"): 3, r.Get("bad"): 3} {
-			if n := tries(d); n != want {
+			if n := attemptsOfAFailingCall(d); n != want {
 				t.Errorf("%s makes %d attempts, want %d", d.Name(), n, want)
 			}
 		}
 		attempts["a"] = 7
-		if err := r.UpdateEach(of); err == nil || tries(a) != 4 { // bad is there now
-			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		if err := r.UpdateEach(of); err == nil || attemptsOfAFailingCall(a) != 4 { // bad is there now
+			t.Errorf("%v, and a makes %d attempts", err, attemptsOfAFailingCall(a))
 		}
 		attempts["bad"], attempts[""] = 1, -1
-		if err := r.UpdateEach(of); err == nil || tries(a) != 4 {
-			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		if err := r.UpdateEach(of); err == nil || attemptsOfAFailingCall(a) != 4 {
+			t.Errorf("%v, and a makes %d attempts", err, attemptsOfAFailingCall(a))
 		}
 		attempts[""] = 6
-		if err := r.UpdateEach(of); err != nil || tries(a) != 7 || tries(r.Get("d")) != 6 {
-			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		if err := r.UpdateEach(of); err != nil || attemptsOfAFailingCall(a) != 7 || attemptsOfAFailingCall(r.Get("d")) != 6 {
+			t.Errorf("%v, and a makes %d attempts", err, attemptsOfAFailingCall(a))
 		}
 		update(t, r, of("b"))
-		if err := r.Update(lull.Policy{Attempts: -1}); err == nil || tries(a) != 5 || tries(r.Get("e")) != 5 {
-			t.Errorf("all are to make 5 attempts, and a makes %d (%v)", tries(a), err)
+		if err := r.Update(lull.Policy{Attempts: -1}); err == nil || attemptsOfAFailingCall(a) != 5 || attemptsOfAFailingCall(r.Get("e")) != 5 {
+			t.Errorf("all are to make 5 attempts, and a makes %d (%v)", attemptsOfAFailingCall(a), err)
 		}
 	})
 }

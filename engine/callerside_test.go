@@ -136,7 +136,7 @@ func TestRule23APanicCostsNothing(t *testing.T) {
 }
 
 // A request that can be made again only as long as nothing of it was sent is: after an attempt that was never sent.
-func TestWhatWasNotReadYet(t *testing.T) {
+func TestAnUnreadRequestMayBeRepeated(t *testing.T) {
 	unsent := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "connection_refused"}
 	for _, c := range []struct {
 		spec engine.Spec

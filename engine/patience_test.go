@@ -258,7 +258,7 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 // Nor do such attempts hold honest ones back by other ways: the throttle and budgets that
 // failures drain do not count them. A failure that is one is not hidden by a short last
 // attempt.
-func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
+func TestRule16AForgedDeadlineSpendsNoBudget(t *testing.T) {
 	learn := func(d *lull.Dependency) {
 		called(d, time.Second, 0, 20*ms, success)
 		called(d, time.Second+20*ms, 5*ms, 5*ms, timedOut)
@@ -289,7 +289,7 @@ func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 
 // Nor does it matter how the success was met: by Do, which reads the clock rarely, by a
 // hedged call, or under a policy that was another then.
-func TestRule16ForgedDeadlinesAloneByDo(t *testing.T) {
+func TestRule16ForgedDeadlinesInDo(t *testing.T) {
 	for name, p := range breakers {
 		for _, kind := range []string{"plain", "hedged", "limited", "updated"} {
 			t.Run(name+", "+kind, func(t *testing.T) {

@@ -36,7 +36,7 @@ func attempts(t *testing.T, c *engine.Call, step engine.Step, v lull.Verdict, ra
 }
 
 // What a call may do after some of its attempts is the same, whoever made them.
-func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
+func TestResumeContinuesTheCallOfOthers(t *testing.T) {
 	for _, v := range []lull.Verdict{failed, {Kind: lull.KindRateLimited, Code: "429"}} {
 		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 			Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute}}

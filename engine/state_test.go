@@ -160,7 +160,7 @@ func TestAnswered(t *testing.T) {
 
 // Where nothing is known of a class, what successes usually take decides, before what is
 // known of callers who give more.
-func TestPatienceGoesByWhatIsUsual(t *testing.T) {
+func TestPatienceKnowsTheUsualTime(t *testing.T) {
 	usual := timeClass(20 * time.Millisecond)
 	for given, want := range map[time.Duration]bool{5 * time.Millisecond: true, 16 * time.Millisecond: true, 20 * time.Millisecond: false, time.Second: false} {
 		for _, longer := range []int8{0, scoreTop, -scoreTop} {

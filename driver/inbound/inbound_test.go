@@ -33,7 +33,7 @@ func (h hidden) Value(k any) any             { return h.below.Value(k) }
 
 // A request that is a retry marks the work that is done for it. What it has started for later is
 // no part of it: that is done in a context that does not end with the request's, or after its end.
-func TestWhatIsStartedForLaterIsNoPartOfTheRequest(t *testing.T) {
+func TestLaterWorkIsNoPartOfTheRequest(t *testing.T) {
 	with := func(ctx context.Context, cancel context.CancelFunc) context.Context {
 		t.Cleanup(cancel)
 		return ctx
