@@ -17,7 +17,6 @@ type CallOption struct {
 	once       bool
 }
 
-// idempotence is whether the operation may be repeated, by a CallOption.
 type idempotence uint8
 
 const (

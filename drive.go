@@ -86,7 +86,6 @@ func (t *attemptTimes) attemptEnded(number int, began, now time.Duration, last b
 	t.quiet, t.since = last, now
 }
 
-// reported records that the observers have received that end.
 func (t *attemptTimes) reported() { t.ended, t.took = 0, 0 }
 
 func (t *attemptTimes) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
@@ -126,7 +125,6 @@ func (r *run) endAfterPanic() {
 	r.panicked(now)
 }
 
-// doneFor returns the Step of a call that the driver ends.
 func doneFor(why Reason) engine.Step {
 	return engine.Step{Decision: engine.Decision{Done: true, Reason: why}}
 }
@@ -171,7 +169,6 @@ func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 	}
 }
 
-// startLater makes the call if its first attempt may have to wait.
 func (r *run) startLater(op *operation, now time.Duration) engine.Result {
 	step, now := r.beginAttempt(now)
 	if step.Done {
@@ -216,7 +213,6 @@ func (r *run) verdictFor(ctx context.Context, v Verdict) Verdict {
 	return v.Failed(attempt.CutOff(ctx, r.ctx))
 }
 
-// endedBy returns the reason for the error of an ended context.
 func endedBy(err error) Reason {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return engine.Deadline
@@ -246,7 +242,6 @@ func (r *run) attemptEnd(now time.Duration) time.Duration {
 	return now + d
 }
 
-// initContext fills in the context of the attempt that has just begun.
 func (r *run) initContext(in *attempt.Context, until time.Duration) {
 	ctx := r.ctx
 	if r.call.Probe() {
@@ -293,7 +288,6 @@ func (r *run) startTimer(t time.Duration) <-chan time.Time {
 	return r.timer.C
 }
 
-// waitForRoom waits for room under the concurrency limit.
 func (r *run) waitForRoom(now time.Duration) (engine.Step, time.Duration) {
 	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
@@ -314,7 +308,6 @@ func (r *run) waitForRoom(now time.Duration) (engine.Step, time.Duration) {
 	return step, r.d.Now()
 }
 
-// refused reports a call that ended before its first attempt.
 func (r *run) refused(now time.Duration, why Reason) engine.Result {
 	return r.ended(nil, now, doneFor(why), Verdict{})
 }
@@ -348,7 +341,6 @@ func (r *run) elapsed(now time.Duration) time.Duration {
 	return max(now-r.start, min(time.Duration(r.call.Attempts()), 1))
 }
 
-// maxAttempts returns how many attempts the call may make.
 func (r *run) maxAttempts() int {
 	if s := r.call.State(); s != nil {
 		return s.Plan().Attempts()
@@ -401,7 +393,6 @@ func (r *run) observeSuccess(v Verdict) {
 	r.d.wiring.observer.Observe(ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
-// observeWait reports the beginning or the end of a wait to the observers.
 func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, step engine.Step, slept time.Duration, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return

@@ -120,7 +120,6 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 
 func (r *race) lastErr() error { return r.op.Err(r.slot) }
 
-// attemptIn returns the attempt in the slot.
 func (r *race) attemptIn(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	if slot == 0 {
 		return &r.firstAttempt, &r.firstContext
@@ -143,7 +142,6 @@ func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 	return r.verdictFor(in, r.op.Attempt(in, slot))
 }
 
-// attemptReturned is runAttempt for an attempt that has returned.
 func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
 	next, over, discard := r.applyDecision(racer, slot, v)
 	whole := false
@@ -529,14 +527,12 @@ type alarms struct {
 	rings       time.Duration // when timer fires, or Never
 }
 
-// alarm is a place in the list.
 type alarm struct {
 	at         time.Duration
 	prev, next *race
 	set        bool
 }
 
-// add adds r to the list, to ring at the given time.
 func (a *alarms) add(r *race, now, at time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -560,7 +556,6 @@ func (a *alarms) add(r *race, now, at time.Duration) {
 	}
 }
 
-// remove removes r from the list, if it is in it.
 func (a *alarms) remove(r *race) {
 	a.mu.Lock()
 	if r.alarm.set {

@@ -57,7 +57,6 @@ func (e *Error) Error() string {
 	return text
 }
 
-// attempts returns what became of the attempts, in words.
 func (e *Error) attempts() string {
 	what, number := "failed", "attempts"
 	switch {
@@ -78,7 +77,6 @@ func (e *Error) attempts() string {
 	return fmt.Sprintf("%s after %d %s (%v)", what, e.Attempts, number, roundElapsed(e.Elapsed))
 }
 
-// explanation returns why there was no further attempt, and the setting.
 func (e *Error) explanation() string {
 	why, setting := e.why()
 	if why == "" {
@@ -127,7 +125,6 @@ func (e *Error) why() (why, setting string) {
 	return e.Reason.Meaning(), ""
 }
 
-// circuit returns the state of the breaker in words.
 func (e *Error) circuit() string {
 	text := "the circuit breaker is open"
 	switch {

@@ -64,7 +64,6 @@ type Event = event.Event
 // An Observer learns of events as they happen.
 type Observer = event.Observer
 
-// observers receive each event in order.
 type observers []Observer
 
 func (o observers) Observe(ctx context.Context, e Event) {

@@ -9,7 +9,6 @@ import (
 	"github.com/lullgo/lull/internal/recent"
 )
 
-// defaultSize is how many dependencies a Registry keeps if its size is zero.
 const defaultSize = 1024
 
 // A Registry keeps a dependency for each key (a host, a tenant, a queue), all under one policy.
@@ -47,7 +46,6 @@ func (r *Registry) kept() *recent.Cache[*Dependency] {
 	return r.byKey
 }
 
-// add makes the dependency of a new key.
 func (r *Registry) add(key string) *Dependency {
 	d := r.template.Clone(key)
 	if each := r.each.Load(); each != nil {

@@ -31,7 +31,6 @@ func attempted[T any](ctx context.Context, op func(context.Context) (T, error), 
 // takes 2 ns to ask it, and 10 ns to ask package owned.
 var plain [256]atomic.Uintptr
 
-// isPlain reports whether values of type T are known to own nothing.
 func isPlain[T any]() bool {
 	p := reflect.ValueOf(reflect.TypeFor[T]()).Pointer()
 	return plain[p>>6%256].Load() == p

@@ -161,7 +161,6 @@ func (c *Call) recordEvidence(e evidence) {
 	}
 }
 
-// repetition is when the operation of a call may be repeated.
 type repetition uint8
 
 const (
@@ -252,7 +251,6 @@ func (c *Call) Acceptor() func(now time.Duration) {
 	return func(now time.Duration) { b.Accepted(now, token) }
 }
 
-// repeatAs notes when the operation may be repeated.
 func (c *Call) repeatAs(spec *Spec) {
 	switch {
 	case spec.NotReplayable && spec.UnlessUnsent:
@@ -369,7 +367,6 @@ func (c *Call) FirstAttempt(now time.Duration) bool {
 	return c.s.Plan().throttles == nil && c.tryStart(now)
 }
 
-// tryStart begins an attempt if the concurrency limit has room for it.
 func (c *Call) tryStart(now time.Duration) bool {
 	if l := c.limiter(); l != nil {
 		if !l.TryAcquire() {
@@ -389,7 +386,6 @@ func (c *Call) start(now time.Duration) {
 	}
 }
 
-// limiter returns the dependency's limiter, or nil.
 func (c *Call) limiter() *bulkhead.Limiter {
 	if !c.s.Plan().limited {
 		return nil
@@ -640,7 +636,6 @@ func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	}
 }
 
-// recordPatience records that the latest attempt succeeded at now.
 func (c *Call) recordPatience(m *memory, now time.Duration) {
 	if p := m.patience.Load(); p != nil {
 		given, patient := c.given(c.began)

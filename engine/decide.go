@@ -224,7 +224,6 @@ func timedOut(v Verdict) bool {
 	return v.Code == CodeTimeout && !v.NeverSent && v.Kind != KindCallerTransient
 }
 
-// withdraw asks the budget to pay for another attempt.
 func (c *Call) withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
 	if b := c.s.memory().budget; b != nil {
 		return b.Withdraw(now, class, random)
@@ -247,7 +246,6 @@ func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 	return true
 }
 
-// incremented returns n+1, at most the largest uint8.
 func incremented(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
 
 func budgetClass(v Verdict) budget.Class {

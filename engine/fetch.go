@@ -15,7 +15,6 @@ type Fetch struct {
 	Wait, Foreseen time.Duration
 }
 
-// unknownForeseen is Fetch.Foreseen if nobody knows.
 const unknownForeseen = 10 * time.Second
 
 // Fetch returns how many messages a consumer may fetch that wants the given number. A half-open

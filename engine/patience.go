@@ -33,7 +33,6 @@ const (
 	scoreTop = 16
 )
 
-// timeClass returns the class of attempts with so much time.
 func timeClass(given time.Duration) uint {
 	v := uint64(max(given, 0))
 	n := bits.Len64(v)

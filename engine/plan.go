@@ -77,7 +77,6 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	return pl, nil
 }
 
-// breakerConfig returns the breaker's configuration, for a policy with its defaults filled in.
 func (p Policy) breakerConfig() breaker.Config {
 	c := p.Breaker
 	if !c.Off && c.ProbeTimeout == 0 && p.Deadline > 0 {

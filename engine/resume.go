@@ -55,7 +55,7 @@ func (c *Call) redrawWait(v Verdict, random func() uint64) {
 	}
 }
 
-// redrawnWaits is how many waits a decorrelated schedule remembers, more or less.
+// redrawnWaits: after so many waits a decorrelated schedule has forgotten the first.
 const redrawnWaits = 32
 
 // MaxAttempts returns how many attempts a call may make: Attempts (or Hedge.Attempts), or fewer

@@ -48,7 +48,6 @@ type memory struct {
 	patience atomic.Pointer[patience]
 }
 
-// recordTimeout records that an attempt that began at began timed out.
 func (m *memory) recordTimeout(began time.Duration) {
 	for {
 		last := m.latestTimeout.Load()

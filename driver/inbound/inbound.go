@@ -34,7 +34,6 @@ type scope struct {
 
 type key struct{}
 
-// serverTime is the clock of all requests.
 var serverTime realtime.Clock
 
 func init() { serverTime.Start() }
