@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// Rule 8: an operation that was accepted, and is silent by design, is a probe that keeps no
-// other call out; and only its own call can accept it.
+// Rule 8: an operation that was accepted, and is then silent, is a probe beside which other calls
+// pass. Only its own call can accept it.
 func TestRule08AcceptedStream(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -50,8 +50,7 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 	}
 }
 
-// A place that is given in the moment in which the caller gives up is not lost:
-// it is used, or given back.
+// Room that is given at the moment in which the caller gives up is used or released.
 func TestAPlaceGivenTooLate(t *testing.T) {
 	for why, begins := range map[lull.Reason]bool{engine.Limited: true, engine.Canceled: false, engine.Deadline: false} {
 		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Second}})
@@ -100,8 +99,8 @@ func TestRetriesAreSettled(t *testing.T) {
 	}
 }
 
-// A success counts in the budget's window when it came, not when its call began,
-// though its end is not timed: another call has looked at the clock since.
+// A success counts in the budget's window from its end, not from the beginning of its call, even
+// if another call has read the clock since.
 func TestALongCallEarnsWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{
@@ -175,8 +174,8 @@ func TestTheBreakerLearnsWhenASuccessEnded(t *testing.T) {
 	})
 }
 
-// A driver that ends a call while it stands in line, and is handed the place
-// afterwards, must not take it out of circulation.
+// If a driver ends a call that waits for room, and the call gets room afterwards, that is
+// released.
 func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Second}})
 	first, _ := d.State().Start(0, engine.Spec{})

@@ -18,8 +18,8 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// A process that has no files or ports left, and an operation that panics, say nothing about the dependency: others find
-// its circuit closed and its budget as it was.
+// A process without free files or ports, and an operation that panics, show nothing of the
+// dependency: circuit and budget stay as they were.
 func TestRule23DoOnTheCallersSide(t *testing.T) {
 	dial := func(err syscall.Errno) error {
 		return fmt.Errorf("get: %w", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", err)})
@@ -93,7 +93,7 @@ func failThenPanic(attempt int) error {
 	return failThen(attempt, nil)
 }
 
-// recovered is the error of f, or that it panicked.
+// recovered returns the error of f, or that it panicked.
 func recovered(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

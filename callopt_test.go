@@ -93,8 +93,7 @@ func TestSpecForRetry(t *testing.T) {
 	}
 }
 
-// A permanent failure that was never sent is no answer: it does not end a row of
-// failures.
+// A permanent failure that was never sent is no answer: it does not end a row of failures.
 func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 	for _, never := range []bool{false, true} {
 		p := lull.Policy{Attempts: 1}

@@ -14,7 +14,8 @@ import (
 	"github.com/lullgo/lull/internal/cutofftest"
 )
 
-// What ended an attempt is decided by who ended its context, whatever the operation returns then.
+// Who ended the context of an attempt decides what its end means, not what the operation returns
+// then.
 func TestWhoCutTheAttemptOff(t *testing.T) {
 	for how, do := range doFunctions[int]() {
 		t.Run(how, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestACanceledContextThatIsNotTheCalls(t *testing.T) {
 	}
 }
 
-// An answer that arrives is what it says, also if the time is over by then.
+// An answer keeps its meaning if the time is over by then.
 func TestAnAnswerAtTheEndOfTheTime(t *testing.T) {
 	for _, kind := range []engine.VerdictKind{lull.KindPermanent, lull.KindRateLimited, lull.KindOverloaded} {
 		synctest.Test(t, func(t *testing.T) {

@@ -274,7 +274,7 @@ func TestTheConcurrencyLimit(t *testing.T) {
 	}
 }
 
-// A Call that was never started is one that is Done.
+// A Call that was never started is Done.
 func TestTheZeroCall(t *testing.T) {
 	var c engine.Call
 	w := &bulkhead.Waiter{}
@@ -292,7 +292,7 @@ func TestTheZeroCall(t *testing.T) {
 	c.Abandon(1)
 }
 
-// Nothing is retried through a circuit that opened while the call waited.
+// A circuit that opens while a call waits stops its retry.
 func TestARetryStopsWhenTheCircuitOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second, Jitter: backoff.None}})
@@ -486,7 +486,8 @@ func TestEventsOfCalls(t *testing.T) {
 	})
 }
 
-// The attempts that failed stand in the event of the call's end, and not in that of the budget before it: a log would have them twice.
+// The failed attempts stand only in the event of the call's end, not in that of the budget before
+// it.
 func TestEarlierAttemptsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log eventLog
@@ -530,8 +531,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A classifier without a default fails fast: the zero Verdict is no success, not for the
-// caller and not for the breaker.
+// A classifier without a default fails fast: the zero Verdict is no success for the caller or the
+// breaker.
 func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 	forgets := lull.WithClassifier(func(err error) (v lull.Verdict) {
 		if errors.Is(err, errBlip) {
@@ -567,7 +568,8 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 	}
 }
 
-// An error of an open circuit reports since when it is open, and the last failure, which it does not wrap.
+// An error of an open circuit has how long it has been open, and the last failure, which it does
+// not wrap.
 func TestErrorsOfAnOpenCircuit(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

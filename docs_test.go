@@ -115,7 +115,7 @@ func Example_errors() {
 	// Output: the answer was cut
 }
 
-// The lines of docs/which-policy.md and docs/which-policy.md.
+// The lines of docs/which-policy.md.
 func whichPolicy() error {
 	warehouse, err := lull.NewDependency("warehouse", queue.Policy())
 	_ = warehouse

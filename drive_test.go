@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// Rule 17: what the driver does between attempts is part of the wait that was granted, and
-// a call is over when its deadline is, however long that takes.
+// Rule 17: the driver's own time between attempts is part of the wait, and a call ends at its
+// deadline, however long that takes.
 func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		discard, observer time.Duration

@@ -149,8 +149,8 @@ func TestObserversLearnTheTimes(t *testing.T) {
 	}
 }
 
-// The same for hedged calls. A failure is in an event of its own or in the event of the
-// end, never in both.
+// For hedged calls, a failure is in an event of its own or in the event of the end, never in
+// both.
 func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 	blip := lull.Transient(errBlip)
 	for name, c := range map[string]struct {

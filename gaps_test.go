@@ -20,8 +20,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// What a hint is spread by ends with the time that is left, to the nanosecond: a hint that
-// can be waited for is, and with it none of the jitter that cannot.
+// The jitter of a hint ends before the deadline, to the nanosecond, if the hint itself does.
 func TestTheSpreadOfAHintEndsBeforeTheDeadline(t *testing.T) {
 	const hint = 10 * time.Second
 	for left, want := range map[time.Duration]time.Duration{
@@ -88,8 +87,8 @@ func TestAnErrorIsWhatEndedTheContext(t *testing.T) {
 	}
 }
 
-// The text of a refused timeout names the policy where that alone is why, and else that
-// nobody was answered.
+// The text of a timeout that is final names the policy if that alone is why, else that nobody was
+// answered.
 func TestWhyATimeoutIsNotRepeated(t *testing.T) {
 	for timeouts, want := range map[engine.TimeoutRetries]string{lull.TimeoutsNever: "the policy repeats no timeout", engine.TimeoutsWhenAnswered: "answered no other"} {
 		d := newDependency(t, lull.Policy{Timeouts: timeouts})
@@ -100,9 +99,8 @@ func TestWhyATimeoutIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A service that is overloaded is left alone for longer than one that has failed, and never for less
-// than RateLimitedBase, whatever the schedule's cap. A schedule that grows in no known way, or
-// begins at once, is none for it: the default one is used then.
+// After a rate-limited failure the waits are longer, and never shorter than RateLimitedBase. For
+// a schedule without a known growth, or one that begins at once, the default one is used.
 func TestRateLimitedWaits(t *testing.T) {
 	const base, second = 100 * ms, time.Second
 	for _, c := range []struct {
@@ -125,7 +123,7 @@ func TestRateLimitedWaits(t *testing.T) {
 	}
 }
 
-// A slot of IEEE 802.3 is shorter than what is taken for a forgotten unit elsewhere.
+// A slot of IEEE 802.3 is shorter than the shortest duration that has its unit elsewhere.
 func TestAnEthernetSlotIsNoForgottenUnit(t *testing.T) {
 	p := lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Ethernet, Base: 51200 * time.Nanosecond}}
 	if err := p.Validate(); err != nil {
@@ -184,8 +182,8 @@ func TestHedgesOrRetries(t *testing.T) {
 	}
 }
 
-// Rule 16: an attempt that was given all of the policy's AttemptTimeout is never one that was
-// given too little, whatever became of those that were given almost as much.
+// Rule 16: an attempt that was given all of AttemptTimeout is never one that was given too
+// little, even if those with almost as much time out.
 func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	d := newDependency(t, lull.Policy{
 		Attempts: 1, AttemptTimeout: time.Second, Deadline: time.Minute, Budget: plenty,
@@ -221,8 +219,8 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	}
 }
 
-// Alarms of hedges are in one line. That a call in the middle of it ends takes nothing from
-// those behind it.
+// A call that ends and leaves the middle of the list of alarms does not change the alarms behind
+// it.
 func TestACallThatEndsTakesNoHedgeFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, hedging(2))
@@ -254,8 +252,8 @@ func TestACallThatEndsTakesNoHedgeFromOthers(t *testing.T) {
 	})
 }
 
-// An attempt that was given up under way was sent, and counts as that for the throttle; one
-// that was given up before was not.
+// The throttle counts an attempt that was abandoned under way as sent, and one that was abandoned
+// before as unsent.
 func TestTheThrottleCountsAbandonedAttempts(t *testing.T) {
 	for _, begins := range []bool{true, false} {
 		d := newDependency(t, singly(throttle.Cubic), lull.WithRand(middle))
@@ -280,8 +278,7 @@ func TestTheThrottleCountsAbandonedAttempts(t *testing.T) {
 	}
 }
 
-// An error of an open circuit reports for how long it has been open: zero if there is no
-// breaker any more.
+// Without a breaker, an error of an open circuit has no time for which it was open.
 func TestNoBreakerIsOpenForNoTime(t *testing.T) {
 	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})
 	var e *lull.Error

@@ -115,7 +115,7 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				// Hints carry no jitter in the middle of nothing.
+				// A draw of zero: hints get no jitter.
 				d := newDependency(t, hedging(max(len(c.parts), 2)), lull.WithRand(func() uint64 { return 0 }))
 				s := newScript(c.parts...)
 				got, err := lull.DoHedged(t.Context(), d, s.play)
@@ -139,7 +139,7 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 	}
 }
 
-// "Don't retry" stops further hedges, and those in flight go on.
+// "Don't retry" stops further hedges; those in flight continue.
 func TestHedgesStopWhenTheServerAsks(t *testing.T) {
 	errStop := errors.New("overloaded")
 	classify := func(err error) lull.Verdict {
@@ -270,13 +270,13 @@ type closing struct{ closed *atomic.Int64 }
 
 func (c closing) Close() error { c.closed.Add(1); return nil }
 
-// Whoever succeeds after the call was decided does not leave anything open.
+// The value of an attempt that succeeds after the end of the call is closed.
 func TestValuesOfLosersAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed, made atomic.Int64
 		d := newDependency(t, hedging(3))
 		_, err := lull.DoHedged(t.Context(), d, func(context.Context) (closing, error) {
-			time.Sleep(25 * ms) // deaf to its context
+			time.Sleep(25 * ms) // ignores its context
 			made.Add(1)
 			return closing{&closed}, nil
 		})
@@ -433,7 +433,7 @@ func BenchmarkDoHedged(b *testing.B) {
 	}
 }
 
-// A hedge that is never due is never sent, however far the largest time is.
+// A hedge whose delay ends after the largest time is never sent.
 func TestAHedgeThatIsNeverDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Hedge: hedge.Config{Attempts: 2, Delay: 1<<63 - 2}})
@@ -450,8 +450,8 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 	})
 }
 
-// Hedging can be tried: the first slow calls of a process are hedged, as far as hedges are
-// in stock. If all calls are slow, later ones are not hedged, and the event has the reason.
+// The first slow calls of a process are hedged, while hedges are in stock. If all calls are slow,
+// later ones are not hedged, and the event has the reason.
 func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []lull.Reason

@@ -30,8 +30,8 @@ func layers(t *testing.T, n int, wrap func(error) error, op func() error, opts .
 	return run(t.Context())
 }
 
-// Rule 13: the innermost call of lull that failed is final, whatever marks and classifiers
-// find inside of its error. Only a mark around it counts.
+// Rule 13: an error of a call below is final. Marks and classifiers inside of it do not count,
+// only a mark around it.
 func TestRule13LayersDoNotMultiply(t *testing.T) {
 	down := errors.New("down")
 	eager := lull.WithClassifier(func(err error) lull.Verdict {
@@ -76,8 +76,8 @@ type asOnly struct{ error }
 
 func (a asOnly) As(target any) bool { return errors.As(a.error, target) }
 
-// A mark around the error of a call below starts from nothing: what the other dependency
-// reported does not hold for this one.
+// A mark around the error of a call below is the whole verdict: what the other dependency
+// reported does not count for this one.
 func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
 	below := &lull.Error{Dependency: "below", Reason: engine.AttemptsExhausted, Attempts: 3, Last: lull.RetryAfter(lull.NeverSent(context.DeadlineExceeded), time.Hour)}
 	final := lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
@@ -140,8 +140,8 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 	}
 }
 
-// Rule 14: a mark on every error leaves the rule in force that protects a dependency
-// which answers nobody.
+// Rule 14: with a mark on every error, timeouts are still not repeated if the dependency answers
+// nobody.
 func TestRule14AMarkedTimeoutIsATimeout(t *testing.T) {
 	for _, mark := range []func(error) error{func(err error) error { return err }, lull.Transient} {
 		for _, hedged := range []bool{false, true} {

@@ -52,7 +52,7 @@ func TestCallsForARetryAreNotRetried(t *testing.T) {
 	}
 }
 
-// What a retry has started for later is retried: also while the request is still under way.
+// Work that a retry has started for later is retried, also while the request is still under way.
 func TestLaterCallsOfARetryAreRetried(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,6 @@ func TestLaterCallsOfARetryAreRetried(t *testing.T) {
 	}
 }
 
-// Nor is another attempt made beside it when it is slow.
 func TestCallsForARetryAreNotHedged(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -108,8 +107,7 @@ func TestCallsForARetryAreNotHedged(t *testing.T) {
 	}
 }
 
-// Whoever works on a request learns when a call that it made has failed for good, and
-// not when that was an answer.
+// A request learns when a call for it has failed for good, and not when that was an answer.
 func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 	refused := errors.New("busy")
 	says := lull.WithClassifier(func(err error) lull.Verdict {

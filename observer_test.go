@@ -146,8 +146,8 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	})
 }
 
-// Rule 18: a panic of an attempt that has lost is the caller's, as long as an observer holds
-// the caller up.
+// Rule 18: while an observer holds the call up, a panic of an attempt that has lost is raised on
+// the caller's goroutine.
 func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n, hedges atomic.Int64
@@ -167,7 +167,7 @@ func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
 			case 1:
 				time.Sleep(50 * ms)
 			case 2:
-				time.Sleep(60 * ms) // it has lost by then, and is deaf to its context
+				time.Sleep(60 * ms) // it has lost by then, and ignores its context
 				panic("oh")
 			}
 			return 0, nil
@@ -176,7 +176,7 @@ func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
 	})
 }
 
-// What an observer takes of a call's time it does not take of the attempt that follows.
+// The time of an observer is not part of the next attempt's timeout.
 func TestRule18AnObserverTakesNothingOfAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways}
@@ -190,8 +190,7 @@ func TestRule18AnObserverTakesNothingOfAnAttempt(t *testing.T) {
 	})
 }
 
-// The breaker learns of the end of a hedged call, and of nothing before, also where observers
-// are called for what happens on the way.
+// The breaker learns only of the end of a hedged call, also with observers.
 func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hedging(2)
@@ -232,8 +231,8 @@ type balanced struct {
 func (b *balanced) Begin(time.Duration)                          { b.open++ }
 func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
 
-// Rule 18: an observer of the breaker that panics takes nothing with it: the budget learns
-// of the call, and a probe leaves its place.
+// Rule 18: if an observer of the breaker panics, the budget still learns of the call, and the
+// next call may be a probe.
 func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
@@ -269,8 +268,8 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 	})
 }
 
-// An observer may be slow, and hand its context on: it gets all events, and none has a context that has ended, whatever
-// ended the call.
+// A slow observer that keeps its context gets all events, and no context that has ended, for each
+// way in which a call ends.
 func TestWhatObserversGetDoesNotEndWithTheCall(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
 		"canceled": func(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -54,8 +54,8 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	}
 }
 
-// The policy in force, with its defaults filled in, is a policy to make another dependency of. One
-// that hedges retries no more than before.
+// The policy in force, with its defaults filled in, is valid, and means the same for another
+// dependency.
 func TestThePolicyInForceIsAPolicy(t *testing.T) {
 	for _, p := range []lull.Policy{{}, {Attempts: 7}, hedging(2), {Limit: bulkhead.Config{InFlight: 1}}} {
 		first := newDependency(t, p).Policy()
@@ -126,8 +126,7 @@ func TestWorstCase(t *testing.T) {
 	}
 }
 
-// No call may take longer than the worst case that its policy states, whatever
-// fails and whatever the server asks for.
+// No call takes longer than the worst case of its policy.
 func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, RateLimitedBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	d := newDependency(t, p)
@@ -155,10 +154,10 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	}
 }
 
-// A unit that was forgotten, and a percentage, are refused wherever they stand, with what was
-// probably meant.
+// A duration without its unit, and a percentage, are refused in each field, with a guess of what
+// was meant.
 func TestAForgottenUnitIsRefused(t *testing.T) {
-	// A nanosecond is the setting for as good as none.
+	// A nanosecond means practically none.
 	if _, err := lull.NewDependency("d", lull.Policy{RateLimitedBase: 1, HintLimit: 1}); err != nil {
 		t.Error(err)
 	}

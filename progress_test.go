@@ -10,8 +10,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// An attempt that makes progress is not timed out: AttemptTimeout bounds how long it
-// stands still, and the call's deadline all of it.
+// AttemptTimeout bounds the time without progress, and the call's deadline the whole attempt.
 func TestProgressRestartsTheAttemptsTimeout(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -71,7 +70,7 @@ func TestProgressRestartsTheAttemptsTimeout(t *testing.T) {
 	}
 }
 
-// Progress of what has no timeout of its own is nothing.
+// Progress does nothing without a timeout.
 func TestProgressOfNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lull.Progress(t.Context())

@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// A flood of new keys costs each of them what it needs itself, not a copy of the others.
-// The oldest leave, and of many that are equally old no more than there must.
+// A new key allocates what it needs itself, not a copy of the others. The oldest leave, and of
+// many equally old ones only as many as must.
 func TestRegistryTakesAFloodOfKeys(t *testing.T) {
 	r, err := lull.NewRegistry(lull.Policy{}, 0)
 	if err != nil {

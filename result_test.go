@@ -19,14 +19,15 @@ import (
 	"github.com/lullgo/lull/internal/memnet"
 )
 
-// doFunctions are the two functions that return what an operation has returned.
+// doFunctions are the two functions that return the result of an operation.
 func doFunctions[T any]() map[string]func(context.Context, *lull.Dependency, func(context.Context) (T, error), ...lull.CallOption) (T, error) {
 	return map[string]func(context.Context, *lull.Dependency, func(context.Context) (T, error), ...lull.CallOption) (T, error){
 		"Do": lull.Do[T], "DoHedged": lull.DoHedged[T],
 	}
 }
 
-// A response that leaves Do can be read to its end, over HTTP/1 and 2, alone and in what programs put it into.
+// A response that Do returns can be read to its end, over HTTP/1 and 2, alone and within other
+// values.
 func TestAResponseIsReadAfterTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1 << 20
@@ -180,7 +181,8 @@ func TestHowLongTheContextOfAResultLives(t *testing.T) {
 	}
 }
 
-// A result that needs its context and is forgotten does not keep the context for as long as the caller's lives.
+// A result that needs its context, and is forgotten, does not keep the context until the caller's
+// ends.
 func TestTheContextOfAForgottenResultEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -204,7 +206,8 @@ func TestTheContextOfAForgottenResultEnds(t *testing.T) {
 	}
 }
 
-// What an attempt has returned and nobody gets is closed: a stream always, another thing unless it came with an error.
+// A result that nobody gets is closed: a stream always, another value unless it came with an
+// error.
 func TestLostResultsAreClosed(t *testing.T) {
 	shared := new(handle)
 	for name, c := range map[string]struct {
@@ -241,7 +244,7 @@ func TestLostResultsAreClosed(t *testing.T) {
 			h := new(handle)
 			out, err := lull.DoHedged(t.Context(), newDependency(t, hedging(2)), func(ctx context.Context) (any, error) {
 				if a, _ := lull.AttemptFrom(ctx); a.Number == 1 {
-					time.Sleep(time.Second) // it does not heed its context, and loses
+					time.Sleep(time.Second) // it ignores its context, and loses
 					return c.result(h), nil
 				}
 				return &response{Body: reader{shared}}, nil
@@ -301,7 +304,6 @@ func (n *hundred) Next(to []driver.Value) error {
 	return nil
 }
 
-// What owns nothing costs nothing.
 func TestAResultThatOwnsNothingAllocatesNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	type plain struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// An attempt that timed out is repeated only if one that began later was answered:
-// whatever its budget and its attempts would allow.
+// An attempt that timed out is repeated only if one that began later was answered.
 func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	notFound, strange := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, lull.Verdict{}

@@ -41,8 +41,8 @@ func singly(mode throttle.Mode) lull.Policy {
 	return lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}, Throttle: throttle.Config{Mode: mode}}
 }
 
-// What the dependency refuses for load is held back before it is sent, first
-// attempts too; what it answers, with whatever, is not.
+// Attempts are held back, first ones too, if the dependency refuses them for load, and not if it
+// answers.
 func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 	for _, c := range []struct {
 		verdict lull.Verdict
@@ -90,8 +90,8 @@ func TestThrottledCallsHaveTheirReason(t *testing.T) {
 	})
 }
 
-// After a rate-limited answer attempts come at a rate, first attempts too, and a
-// place is taken only by who is sent.
+// After a rate-limited answer attempts come at a rate, first ones too. Only attempts that are
+// sent use a place.
 func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	d := newDependency(t, singly(throttle.Cubic))
 	now := time.Duration(0)
@@ -102,7 +102,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	if _, wait := once(d, now, rateLimited); wait != 0 {
 		t.Fatalf("held back for %v before the first rate-limited answer", wait)
 	}
-	// Whoever gives up, or has no time for the wait, leaves the place to the next.
+	// A caller that gives up, or has no time for the wait, leaves the place to the next.
 	_, first := once(d.Clone("untouched"), now, rateLimited)
 	if first != 0 {
 		t.Errorf("a clone is held back for %v", first)
@@ -169,8 +169,8 @@ func TestDoWaitsForTheThrottle(t *testing.T) {
 	})
 }
 
-// Who asks for fewer requests is well: the breaker does not open for it, neither in
-// a call that is retried nor in one that is hedged. A failure after it counts.
+// A rate-limited answer does not open the breaker, in plain and in hedged calls. A failure after
+// it counts.
 func TestRateLimitIsNoFailureToTheBreaker(t *testing.T) {
 	rateLimited := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	failed := lull.Verdict{Kind: lull.KindTransient, Code: "503"}

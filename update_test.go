@@ -27,7 +27,7 @@ func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Polic
 	}
 }
 
-// How often a call is attempted that always fails.
+// attemptsOfAFailingCall returns how many attempts a call makes that always fails.
 func attemptsOfAFailingCall(d *lull.Dependency) int {
 	n := 0
 	lull.Run(context.Background(), d, func(context.Context) error { n++; return errDown })
@@ -75,7 +75,7 @@ func TestUpdateRefusesWhatIsNotValid(t *testing.T) {
 	}
 }
 
-// What an outage has taught is not forgotten, whatever changes.
+// An open circuit stays open after each change.
 func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
 	before := lull.Policy{Attempts: 1, Deadline: time.Minute, Budget: plenty, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenJitter: -1}}
 	for name, change := range map[string]func(*lull.Policy){
@@ -174,7 +174,7 @@ func TestUpdateKeepsTheOptions(t *testing.T) {
 	})
 }
 
-// Places under a limit go back to where they were taken from.
+// Room under a limit is released to the limit that gave it.
 func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 2}})
@@ -306,8 +306,7 @@ func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
 	}
 }
 
-// A hundred thousand calls of all kinds, or more, while the policy changes all the time: each
-// ends as its operation does.
+// While the policy changes all the time, each call ends as its operation does.
 func TestUpdateUnderLoad(t *testing.T) {
 	policies := []lull.Policy{
 		{Budget: plenty},

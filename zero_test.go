@@ -67,7 +67,7 @@ func TestZeroValuesAreNamed(t *testing.T) {
 	})
 }
 
-// A nil *Error that has become an error is a failure, and its text shows what it is.
+// A nil *Error in a variable of type error is a failure, and its text names the mistake.
 func TestANilErrorIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none *lull.Error

@@ -20,8 +20,8 @@ var (
 	slowBody = lull.Verdict{Kind: engine.KindCallerTransient, Code: engine.CodeTimeout}
 )
 
-// A failure of the caller's side shows nothing of the dependency, and costs nothing. A retry that ended so is paid for
-// by the next one, or put back.
+// Rule 23: a failure on the caller's side shows nothing of the dependency, and costs nothing: the
+// next retry uses its token, or the budget gets it back.
 func TestRule23TheCallersSideCostsNothing(t *testing.T) {
 	missing := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
 	for _, c := range []struct {
@@ -101,7 +101,7 @@ func end(t *testing.T, d *lull.Dependency, hedged bool, verdicts []lull.Verdict)
 	return engine.Success
 }
 
-// A retry that panicked costs nothing, one that failed before it does.
+// The budget gets the cost of a retry back that panicked, and not that of one that failed before.
 func TestRule23APanicCostsNothing(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		p := lull.Policy{Attempts: 4, Budget: budget.Config{Stock: 10}, Breaker: breaker.Config{Off: true}}
@@ -135,7 +135,8 @@ func TestRule23APanicCostsNothing(t *testing.T) {
 	}
 }
 
-// A request that can be made again only as long as nothing of it was sent is: after an attempt that was never sent.
+// A request that cannot be read twice (UnlessUnsent) is repeated only after an attempt that was
+// never sent.
 func TestAnUnreadRequestMayBeRepeated(t *testing.T) {
 	unsent := lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "connection_refused"}
 	for _, c := range []struct {
@@ -161,7 +162,7 @@ func TestAnUnreadRequestMayBeRepeated(t *testing.T) {
 	}
 }
 
-// A message whose handler failed on the caller's side, in a call that it made, is no dead letter for that.
+// A failure on the caller's side, in a call of its handler, makes no message a dead letter.
 func TestRule23TheCallersSideMakesNoDeadLetter(t *testing.T) {
 	for _, v := range []lull.Verdict{noBody, noFiles} {
 		if below := engine.FromBelow(engine.Permanent, v, 1); below.Kind == lull.KindPermanent {

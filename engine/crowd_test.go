@@ -11,23 +11,23 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// A crowdWorld is some messages, of which the first few kill the process that handles
-// them, and the processes. Time goes in steps.
+// A crowdWorld has messages, of which the first few kill the process that handles them, and the
+// processes. Time goes in steps.
 type crowdWorld struct {
-	told              bool // the broker tells losses
+	told              bool // the broker reports losses
 	workers, messages int
 	most              int // Config.Concurrency
 	poisons           int
 	killsAfter        time.Duration // a poison, after its handler has begun
 	kills             float64       // how probable that is
 	work              time.Duration // of a handler, at most
-	deployed          time.Duration // so often all are killed, whatever they do; zero: never
+	deployed          time.Duration // the time between two deployments, which kill all; zero: never
 	broken            time.Duration // so often a connection is, on average
 }
 
 type crowdMessage struct {
 	poison                 bool
-	attempt, lost, crashes int // as a broker tells them at the next delivery
+	attempt, lost, crashes int // as a broker reports them at the next delivery
 	ready                  time.Duration
 	out, gone, letter      bool
 }
@@ -228,8 +228,8 @@ func (w *crowdWorker) fetch(now time.Duration, x crowdWorld, all []*crowdMessage
 	return letters
 }
 
-// Whatever crashes, and however many messages are in flight then: those that kill their process
-// become letters after a bounded number of deaths, and no other one does.
+// Messages that kill their process become dead letters after a bounded number of crashes, and no
+// other message does, however many are in flight.
 func TestACrashIsEvidenceAgainstWhatRanAlone(t *testing.T) {
 	r := seed.Rand(t)
 	policy := messages()
@@ -279,7 +279,7 @@ func TestACrashIsEvidenceAgainstWhatRanAlone(t *testing.T) {
 	}
 }
 
-// How many are handled beside one that has crashed, and what is fetched meanwhile.
+// How many messages run beside one that has crashed, and how many are fetched.
 func TestCrowd(t *testing.T) {
 	for _, c := range []struct {
 		most  int

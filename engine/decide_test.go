@@ -16,8 +16,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// twins is one call, made on two dependencies: as a plain call on one, and on the other as
-// a hedged call of which no two attempts overlap.
+// twins is one call on two dependencies: as a plain call on one, and as a hedged call without
+// overlapping attempts on the other.
 type twins struct {
 	w      *world
 	plain  engine.Call
@@ -27,7 +27,7 @@ type twins struct {
 	of     [2]*lull.Dependency
 }
 
-// same compares what the two were answered, and what their dependencies remember.
+// same compares the Steps of the two, and what their dependencies remember.
 func (p *twins) same(what string, plain, hedged engine.Step) {
 	p.w.t.Helper()
 	if hedged.Full { // a plain call has to ask again
@@ -112,8 +112,8 @@ func (p *twins) fly() {
 	})
 }
 
-// Rule 15: hedged or not, a retry passes the same gates and pays the same price. A hedged
-// call of which no two attempts overlap is a plain one whose retries follow at once.
+// Rule 15: the retries of a hedged call meet the same conditions and cost the same. A hedged call
+// without overlapping attempts is a plain one whose retries follow at once.
 func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
 	worlds, callsEach := seed.Runs(40), 1000
 	const base = 1500
@@ -166,8 +166,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Hedged calls repeat timeouts by the same rule: when another call was answered quickly, before or
-// while they wait, and else not.
+// Hedged calls repeat timeouts by the same rule: if another call was answered quickly, before or
+// while they wait.
 func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -218,8 +218,8 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 	}
 }
 
-// A hint holds for the call: an attempt that fails later, without one, does not call the
-// next any sooner.
+// A hint holds for the call: an attempt that fails later without a hint does not make the next
+// one begin sooner.
 func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
 	d := newDependency(t, hedging(4))
 	call := begun(t, d, 0)
@@ -241,7 +241,7 @@ func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
 	}
 }
 
-// What an attempt holds it gives back once, however often it is released, and also one that has
+// An attempt releases what it holds once, however often Release is called, also after it has
 // ended or lost.
 func TestReleaseGivesBackOnce(t *testing.T) {
 	p := hedging(3)

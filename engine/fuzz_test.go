@@ -67,9 +67,8 @@ func (t *tape) policy() lull.Policy {
 	}
 }
 
-// FuzzCall makes calls under any policy, valid or not, at any times, in any
-// order of the engine's methods. Nothing may panic, and what an answer promises
-// must hold.
+// FuzzCall calls the engine's methods under any policy, at any times, in any order. Nothing may
+// panic, and each Step must keep its promises.
 func FuzzCall(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x03\x08\x0a then some calls that fail and fail and succeed"))
@@ -79,7 +78,7 @@ func FuzzCall(f *testing.F) {
 		p.WorstCase()
 		d, err := lull.NewDependency("fuzzed", p)
 		if err != nil {
-			// Whatever is wrong must not matter to the rest: carry on without.
+			// Continue without the invalid part.
 			if d, err = lull.NewDependency("fuzzed", lull.Policy{Attempts: 5, Budget: budget.Config{Stock: 10}}); err != nil {
 				t.Fatal(err)
 			}

@@ -79,7 +79,7 @@ func (w *world) firstOf(c *contest) {
 	switch {
 	case step.Done:
 		w.decided(c, step)
-	case step.Full: // whoever cannot wait gives up
+	case step.Full: // a caller that cannot wait gives up
 		w.decided(c, c.hedged.Stop(w.now, engine.Canceled, w.r.Uint64))
 	case step.Wait > 0:
 		w.after(step.Wait, func() { w.firstOf(c) })
@@ -238,8 +238,8 @@ func (w *world) decided(c *contest, step engine.Step) {
 	}
 }
 
-// What a HedgedCall promises holds under any policy that hedges: see the fatalfs of
-// this file. When all calls have ended, nothing is held.
+// The promises of a HedgedCall hold under any policy that hedges: see the fatalfs of this file.
+// When all calls have ended, nothing is held.
 func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 	worlds, callsEach := seed.Runs(30), 2000
 	base := seed.Fresh(t)

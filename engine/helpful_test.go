@@ -17,8 +17,8 @@ var (
 	inTenSecs = lull.Verdict{Kind: lull.KindTransient, Code: "503", After: 10 * time.Second}
 )
 
-// callOf makes a call whose attempts end with the verdicts, each after took, and returns the
-// last step and its time.
+// callOf makes a call whose attempts take took and end with the verdicts. It returns the last
+// step and its time.
 func callOf(t *testing.T, d *lull.Dependency, now, took time.Duration, verdicts ...lull.Verdict) (engine.Step, time.Duration) {
 	t.Helper()
 	c := begun(t, d, now)
@@ -51,8 +51,8 @@ func again(c *engine.Call, now time.Duration, step engine.Step) (engine.Step, ti
 	return step, now
 }
 
-// What retries of a call have cost is given back if the call succeeds, all of it, and nothing
-// if it fails.
+// The cost of a call's retries is put back if the call succeeds, all of it, and nothing if it
+// fails.
 func TestRetriesThatHelpedCostNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 4, Breaker: breaker.Config{Off: true}})
 	now := time.Duration(0)
@@ -72,8 +72,8 @@ func TestRetriesThatHelpedCostNothing(t *testing.T) {
 	}
 }
 
-// A retry at the time that the server asked for is a call that was put off, and is free. When
-// two in a row have failed, the budget pays, until one succeeds.
+// A retry at the time that the server asked for is free. When two in a row have failed, the
+// budget pays, until one succeeds.
 func TestHintsAreFreeAsLongAsTheyAreGood(t *testing.T) {
 	d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, HintLimit: time.Minute, Breaker: breaker.Config{Off: true}})
 	// All calls of a restart are put off, as many as they are.
@@ -87,7 +87,7 @@ func TestHintsAreFreeAsLongAsTheyAreGood(t *testing.T) {
 	if got := d.Budget().Balance(0); got != budget.DefaultStock {
 		t.Errorf("%v tokens are left, want all", got)
 	}
-	// The server is still not well. The first calls that come back show it.
+	// The server still fails, as the first retries show.
 	now := 15 * time.Second
 	var free, paid, refused int
 	for i := range calls {
@@ -149,9 +149,9 @@ func busy(t *testing.T, d *lull.Dependency, now time.Duration, n int) time.Durat
 	return now
 }
 
-// Where successes take a small part of the timeout and one that began later was answered quickly,
-// there is no line: a timeout is repeated like any failure. A call waits for such an answer. If
-// none comes, the timeout is final, but for a process that makes one call after the other.
+// Where successes take a small part of the timeout, and one that began later was answered
+// quickly, a timeout is repeated. A call waits for such an answer. Without it the timeout is
+// final, except in a process that makes one call after the other.
 func TestRule15WhatATimeoutCosts(t *testing.T) {
 	const timeout, usual = time.Second, 100 * time.Millisecond
 	for _, c := range []struct {
@@ -216,8 +216,8 @@ func TestRule15WhatATimeoutCosts(t *testing.T) {
 	}
 }
 
-// A call that does not know whether there is a line waits for half to all of the time that its
-// attempt took, four times, if its deadline is not nearer.
+// A call waits for another answer for half to all of the time that its attempt took, four times,
+// within its deadline.
 func TestRule15HowLongATimeoutWaits(t *testing.T) {
 	for _, c := range []struct {
 		took, left time.Duration

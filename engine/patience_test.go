@@ -18,7 +18,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A crowd is callers of one dependency who are not equally patient, in virtual time.
+// A crowd is callers of one dependency with different patience, in virtual time.
 type crowd struct {
 	*world
 	latency func() time.Duration // of a call that is answered
@@ -130,8 +130,8 @@ var breakers = map[string]lull.Policy{
 	"FailureRate 0.2": {Breaker: breaker.Config{FailureRate: 0.2}},
 }
 
-// Rule 16: callers whose deadlines are shorter than an answer takes open no circuit for
-// others, however many they are.
+// Rule 16: callers whose deadlines are shorter than an answer takes open no circuit for others,
+// however many they are.
 func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 	latencies := map[string]func(*rand.Rand) time.Duration{
 		"20 ms":                  func(*rand.Rand) time.Duration { return 20 * ms },
@@ -159,8 +159,8 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 	}
 }
 
-// Rule 16: only a timeout may be the fault of those who waited so briefly. That the dependency
-// failed before their deadline is its own.
+// Rule 16: a short deadline explains timeouts only. A failure before the deadline counts against
+// the dependency.
 func TestRule16AFailureBeforeAShortDeadlineCounts(t *testing.T) {
 	for code, want := range map[string]breaker.CircuitState{engine.CodeTimeout: breaker.Closed, "503": breaker.Open} {
 		d := newDependency(t, engine.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1}})
@@ -178,9 +178,8 @@ func TestRule16AFailureBeforeAShortDeadlineCounts(t *testing.T) {
 	}
 }
 
-// The other side of Rule 16: a dependency that hangs while all its callers have deadlines
-// shorter than AttemptTimeout opens the circuit, no later than if they had none. That holds
-// whether anything was known before, and whether some deadlines were always too short.
+// Rule 16: a dependency that hangs opens the circuit no later if all its callers have deadlines
+// shorter than AttemptTimeout, whatever was known before.
 func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 	within := map[string]time.Duration{"zero policy": 2 * time.Second, "FailureRate 0.5": 5 * time.Second, "FailureRate 0.2": 2 * time.Second}
 	seeds := seed.Runs(1)
@@ -231,8 +230,8 @@ func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 	}
 }
 
-// A probe that was given too little time does not open the breaker again, and leaves its
-// place to the next.
+// A probe that was given too little time does not open the breaker again, and the next call may
+// be a probe.
 func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 	for name, p := range breakers {
 		d := newDependency(t, p)
@@ -255,9 +254,8 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 	}
 }
 
-// Nor do such attempts hold honest ones back by other ways: the throttle and budgets that
-// failures drain do not count them. A failure that is one is not hidden by a short last
-// attempt.
+// The throttle, and budgets that failures drain, do not count such attempts either. A short last
+// attempt does not hide an earlier failure.
 func TestRule16AForgedDeadlineSpendsNoBudget(t *testing.T) {
 	learn := func(d *lull.Dependency) {
 		called(d, time.Second, 0, 20*ms, success)
@@ -287,8 +285,8 @@ func TestRule16AForgedDeadlineSpendsNoBudget(t *testing.T) {
 	}
 }
 
-// Nor does it matter how the success was met: by Do, which reads the clock rarely, by a
-// hedged call, or under a policy that was another then.
+// The rule also holds in Do, which reads the clock rarely, in a hedged call, and for successes
+// under an earlier policy.
 func TestRule16ForgedDeadlinesInDo(t *testing.T) {
 	for name, p := range breakers {
 		for _, kind := range []string{"plain", "hedged", "limited", "updated"} {
@@ -335,8 +333,8 @@ func TestRule16ForgedDeadlinesInDo(t *testing.T) {
 	}
 }
 
-// A success that came after the deadline, because its caller did not look at it, does not
-// show that so much time is enough.
+// A success after the deadline, whose caller ignored it, does not show that so much time is
+// enough.
 func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	called(d, time.Second, 0, 20*ms, success)

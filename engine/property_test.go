@@ -17,9 +17,8 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A world is one dependency, called by many random callers in virtual time. It
-// is a driver of its own, and it checks each thing that the engine promises when
-// it can see it.
+// A world is one dependency, called by many random callers in virtual time. It is a driver, and
+// checks each promise of the engine when it can.
 type world struct {
 	t      *testing.T
 	seed   uint64
@@ -77,8 +76,8 @@ func (w *world) after(d time.Duration, do func()) {
 	heap.Push(&w.queue, moment{w.now + d, w.seq, do})
 }
 
-// play has so many calls arrive at random, with an outage that begins or ends at one in so many
-// of them, until all have ended. After each thing that happens it calls check, if that is not nil.
+// play has so many calls arrive at random, until all have ended. An outage begins or ends at one
+// in so many of them. After each event it calls check, if that is not nil.
 func (w *world) play(calls, outages int, arrive, check func()) {
 	gap := time.Duration(1+w.r.IntN(20)) * ms
 	var arrivals func()
@@ -102,7 +101,7 @@ func (w *world) play(calls, outages int, arrive, check func()) {
 	}
 }
 
-// luck is the same random numbers for whoever asks, for one step.
+// luck returns a source that draws the same random numbers for all who use it in one step.
 func (w *world) luck() func() uint64 {
 	n := w.r.Uint64()
 	return func() uint64 { return n }

@@ -58,7 +58,7 @@ func TestHandled(t *testing.T) {
 		return d
 	}
 	stopping := func(n int) engine.Delivery { return change(n, func(d *engine.Delivery) { d.Stopping = true }) }
-	const cap = 8 * time.Second // the longest wait that the schedule comes to
+	const cap = 8 * time.Second // the longest wait of the schedule
 	for _, c := range []struct {
 		name string
 		d    engine.Delivery
@@ -148,8 +148,8 @@ func opened(t *testing.T, now time.Duration) *engine.State {
 	return s
 }
 
-// A message that was a probe has made no attempt where a deferral is free, as often as the
-// policy allows attempts.
+// A probe with a message is no attempt where a deferral is free, as often as the policy allows
+// attempts.
 func TestProbesAreFree(t *testing.T) {
 	for _, c := range []struct {
 		free, deferFree bool
@@ -237,8 +237,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// What crashed its consumers when it was alone there is not handled again; what was lost is put off,
-// and what comes late is given back.
+// A message that crashed its consumers alone is not handled again. One that was lost is deferred,
+// and one that comes late is given back.
 func TestDeliver(t *testing.T) {
 	p := newDependency(t, messages()).Plan() // of 5 attempts
 	type d = engine.Delivery
@@ -287,7 +287,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// A message comes again in its own time, and if there is room for it, or not at all.
+// A message comes again only in its own time, and if the broker has room for it.
 func TestWithin(t *testing.T) {
 	const wait = time.Second
 	for _, x := range []struct {
@@ -324,8 +324,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A message comes again after whatever a call of its handler ended with, but for an answer that refuses
-// the request for good. What was not repeated because that was not safe may be repeated later: the broker's
+// A message comes again after every end of a call of its handler, except for an answer that
+// refuses the request for good. What was not safe to repeat may be repeated later: the broker's
 // contract is at least once.
 func TestFromBelow(t *testing.T) {
 	for why := engine.Permanent; int(why) < engine.Reasons; why++ {
@@ -363,8 +363,8 @@ func TestFromBelow(t *testing.T) {
 	}
 }
 
-// A lease is extended every third of its length, every sixth while that fails, and not
-// before it needs to be when its holder has extended it already.
+// A lease is extended every third of its length, every sixth while that fails, and later if its
+// holder has extended it.
 func TestLease(t *testing.T) {
 	const want = 30 * time.Second
 	l := engine.NewLease(want, want, 0, true)

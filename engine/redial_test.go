@@ -101,7 +101,7 @@ func TestRedialCounts(t *testing.T) {
 	}
 }
 
-// Down counts the time since there was a connection that lasted, whatever happened in between.
+// Down counts the time since there was a connection that lasted.
 func TestRedialDown(t *testing.T) {
 	r := redialPlan(t, engine.RedialPolicy{}).Redial()
 	const s = time.Second
@@ -125,8 +125,8 @@ func TestRedialDown(t *testing.T) {
 	}
 }
 
-// What ends it: the caller, and an answer that is permanent, as long as no connection has lasted. A name that
-// does not exist may exist later.
+// It ends when the caller goes, and after a permanent answer as long as no connection has lasted.
+// A name that does not exist may exist later.
 func TestRedialEnds(t *testing.T) {
 	refusal := engine.Verdict{Kind: engine.KindPermanent, Code: "403"}
 	for _, x := range []struct {
@@ -184,7 +184,8 @@ func TestRedialPolicyRefuses(t *testing.T) {
 	}
 }
 
-// The ceiling of a wait is what it is spread over: for a dial that failed that of the backoff, or the hint.
+// The ceiling of a wait is what it is spread over: that of the backoff after a failed dial, or
+// the hint.
 func TestRedialCeilings(t *testing.T) {
 	const s = time.Second
 	hint := engine.Verdict{Kind: engine.KindRateLimited, After: 20 * s}

@@ -35,7 +35,7 @@ func attempts(t *testing.T, c *engine.Call, step engine.Step, v lull.Verdict, ra
 	return n, waits, step.Reason
 }
 
-// What a call may do after some of its attempts is the same, whoever made them.
+// A call may do the same after some attempts, in whichever process they were made.
 func TestResumeContinuesTheCallOfOthers(t *testing.T) {
 	for _, v := range []lull.Verdict{failed, {Kind: lull.KindRateLimited, Code: "429"}} {
 		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
@@ -67,8 +67,8 @@ func TestResumeContinuesTheCallOfOthers(t *testing.T) {
 	}
 }
 
-// Decorrelated jitter draws each wait from the one before. That one was drawn in another
-// process; what it may have been decides all the same.
+// Decorrelated jitter draws each wait from the one before, also if that was drawn in another
+// process.
 func TestResumeOfDecorrelatedWaits(t *testing.T) {
 	for _, v := range []lull.Verdict{failed, {Kind: lull.KindRateLimited}} {
 		decorrelated(t, v)
@@ -104,7 +104,7 @@ func decorrelated(t *testing.T, failed lull.Verdict) {
 	}
 }
 
-// The policy's deadline began with the first attempt, which was elsewhere.
+// The policy's deadline began with the first attempt, in another process.
 func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 3, Deadline: time.Second, Budget: plenty, AttemptTimeout: time.Second,
 		Backoff: backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute}})
@@ -129,7 +129,7 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	}
 }
 
-// From a call that made no attempt here nothing is learned about the dependency.
+// A call that made no attempt here shows nothing of the dependency.
 func TestResumeWithoutAnAttemptTeachesNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{InFlight: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
@@ -144,7 +144,7 @@ func TestResumeWithoutAnAttemptTeachesNothing(t *testing.T) {
 	}
 }
 
-// A message that comes for the third time has not arrived three times.
+// A message that comes for the third time has arrived once.
 func TestResumeIsNoArrival(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 1000, Deadline: lull.NoTimeout, Breaker: breaker.Config{Off: true},
 		Budget: budget.Config{Ratio: 1, Earn: budget.Arrivals, Window: time.Minute}})

@@ -35,9 +35,9 @@ func TestTimeClasses(t *testing.T) {
 	}
 }
 
-// Whether attempts with so much time time out more often than they succeed is known from both,
-// for the shortest of times as for others, and whatever is known of longer ones. A timeout
-// counts once, and only if the dependency answers somebody afterwards.
+// Successes and timeouts together show whether attempts with so much time time out more often
+// than they succeed, in each class. A timeout counts once, and only if the dependency answers
+// somebody afterwards.
 func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
 	for _, given := range []time.Duration{time.Microsecond, 30 * time.Millisecond, 2 * time.Second} {
 		for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
 	}
 }
 
-// What is thought of a class changes as often as what happens to its attempts does.
+// The judgement on a class changes as often as the results of its attempts do.
 func TestTooShortIsTakenBack(t *testing.T) {
 	var p patience
 	for round := range 3 {
@@ -104,8 +104,8 @@ func TestTooShortIsTakenBack(t *testing.T) {
 	}
 }
 
-// An answer is remembered by when its attempt began, the first one too if it began with the
-// clock, to a millisecond; and successes by how long they usually take.
+// An answer is recorded by the start of its attempt, to a millisecond, the first one too if it
+// began at time zero; and successes by how long they usually take.
 func TestAnswered(t *testing.T) {
 	for _, began := range []time.Duration{0, 1, time.Millisecond - 1, time.Millisecond, time.Hour} {
 		var a answered
@@ -158,8 +158,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// Where nothing is known of a class, what successes usually take decides, before what is
-// known of callers who give more.
+// For a class without a count the usual time of a success decides, before the classes of callers
+// who give more.
 func TestPatienceKnowsTheUsualTime(t *testing.T) {
 	usual := timeClass(20 * time.Millisecond)
 	for given, want := range map[time.Duration]bool{5 * time.Millisecond: true, 16 * time.Millisecond: true, 20 * time.Millisecond: false, time.Second: false} {
@@ -180,8 +180,7 @@ func TestPatienceKnowsTheUsualTime(t *testing.T) {
 	}
 }
 
-// A state has one memory, also if two goroutines need the first at once. Here the
-// second one comes while the first makes its own.
+// A state has one memory, even if a second goroutine needs it while the first makes it.
 func TestAStateHasOneMemory(t *testing.T) {
 	var s State
 	var other *memory
@@ -198,7 +197,7 @@ func TestAStateHasOneMemory(t *testing.T) {
 	}
 }
 
-// An update is not lost that comes while a call makes the first memory.
+// An update is not lost if a call makes the first memory at the same time.
 func TestAnUpdateWhileTheMemoryIsMade(t *testing.T) {
 	for range 4000 {
 		var s State
@@ -215,7 +214,7 @@ func TestAnUpdateWhileTheMemoryIsMade(t *testing.T) {
 	}
 }
 
-// What a Call was used for before leaves nothing in it.
+// An earlier use of a Call leaves nothing in it.
 func TestStartInOverwritesTheCall(t *testing.T) {
 	middle := func() uint64 { return 1 << 63 }
 	var s State
@@ -237,7 +236,7 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 	}
 }
 
-// What is known of timeouts outlives an update.
+// A recorded timeout survives an update.
 func TestUpdateKeepsWhatTimedOut(t *testing.T) {
 	var s State
 	makeState(t, &s, Policy{}, Parts{})

@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// siblings is one call, made on two dependencies. Where a driver may, it hands a success on
-// the first dependency to Succeed. On the second it always asks Next.
+// siblings is one call on two dependencies. On the first, successes go to Succeed where that is
+// allowed, on the second always to Next.
 type siblings struct {
 	*world
 	of        [2]*lull.Dependency
@@ -105,8 +105,7 @@ func (s *siblings) fly(calls *[2]engine.Call) {
 	})
 }
 
-// Succeed is a short way for the success of a first attempt. It leaves the state that Next
-// leaves: what comes later is decided in the same way.
+// Succeed leaves the same state as Next, so that later calls are decided in the same way.
 func TestSucceedLeavesWhatNextLeaves(t *testing.T) {
 	worlds, callsEach := seed.Runs(100), 1000
 	const base = 2600

@@ -34,8 +34,8 @@ func lines() (*slog.Logger, *bytes.Buffer, func() map[string]int) {
 	}
 }
 
-// A log that survives an outage has a line for each state of the breaker, and one a minute, with counts, however many calls
-// are refused.
+// In an outage the log has a line for each state of the breaker, and one a minute with counts,
+// however many calls are refused.
 func TestTheLogOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out, count := lines()
@@ -89,7 +89,7 @@ func TestTheLogOfAnOutage(t *testing.T) {
 	})
 }
 
-// What is not known to be an outage is a line each, and nothing that was counted is lost.
+// Without an outage each failed call is a line, and nothing that was counted is lost.
 func TestTheLogOutsideOfAnOutage(t *testing.T) {
 	log, out, count := lines()
 	o := event.NewLog(log)

@@ -10,20 +10,20 @@ import (
 
 type someKey struct{}
 
-// own is somebody's context, which has the one below in an embedded field.
+// own is a context that has the one below in an embedded field.
 type own struct {
 	context.Context
 	name string
 }
 
-// lasting is how one is made to last without context.WithoutCancel.
+// lasting is a context that never ends, without context.WithoutCancel.
 type lasting struct{ context.Context }
 
 func (lasting) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (lasting) Done() <-chan struct{}       { return nil }
 func (lasting) Err() error                  { return nil }
 
-// hidden has none to be seen.
+// hidden has the context below in a field that is not embedded.
 type hidden struct{ below context.Context }
 
 func (h hidden) Deadline() (time.Time, bool) { return h.below.Deadline() }
@@ -31,8 +31,8 @@ func (h hidden) Done() <-chan struct{}       { return h.below.Done() }
 func (h hidden) Err() error                  { return h.below.Err() }
 func (h hidden) Value(k any) any             { return h.below.Value(k) }
 
-// A request that is a retry marks the work that is done for it. What it has started for later is
-// no part of it: that is done in a context that does not end with the request's, or after its end.
+// A retry marks the work for it. Work for later, in a context that does not end with the
+// request's or after its end, is no part of it.
 func TestLaterWorkIsNoPartOfTheRequest(t *testing.T) {
 	with := func(ctx context.Context, cancel context.CancelFunc) context.Context {
 		t.Cleanup(cancel)
