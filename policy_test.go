@@ -168,13 +168,8 @@ func TestAForgottenUnitIsRefused(t *testing.T) {
 		{lull.Policy{AttemptTimeout: 500, Deadline: 3000}, []string{"AttemptTimeout is 500ns: ", "was 500ms meant?", "Deadline is 3µs: ", "was 3s meant?"}},
 		{lull.Policy{Deadline: 30000, AttemptTimeout: lull.NoTimeout}, []string{"Deadline is 30µs: ", "was 30s meant?"}},
 		{lull.Policy{Backoff: backoff.Schedule{Base: 50, Cap: 2000}}, []string{"Backoff.Base is 50ns: ", "was 50ms meant?", "Backoff.Cap is 2µs: ", "was 2s meant?"}},
-		{lull.Policy{RateLimitedBase: 1000}, []string{"RateLimitedBase is 1µs: ", "was 1s meant?"}},
-		{lull.Policy{HintLimit: 60000}, []string{"HintLimit is 60µs: ", "was 1m0s meant?"}},
 		{lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20}}, []string{"Hedge.Delay is 20ns: ", "was 20ms meant?"}},
 		{lull.Policy{Breaker: breaker.Config{OpenFor: 5000}}, []string{"Breaker.OpenFor is 5µs: ", "was 5s meant?"}},
-		{lull.Policy{Breaker: breaker.Config{ConsecutiveFor: 2000}}, []string{"Breaker.ConsecutiveFor is 2µs: ", "was 2s meant?"}},
-		{lull.Policy{Budget: budget.Config{Window: 10000}}, []string{"Budget.Window is 10µs: ", "was 10s meant?"}},
-		{lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: 100}}, []string{"Limit.MaxWait is 100ns: ", "was 100ms meant?"}},
 		{lull.Policy{Budget: budget.Config{Ratio: 10}}, []string{"Budget.Ratio is 10: ", "10 % is 0.1: was that meant?"}},
 		{lull.Policy{Breaker: breaker.Config{FailureRate: 50}}, []string{"Breaker.FailureRate is 50: ", "50 % is 0.5: was that meant?"}},
 	} {

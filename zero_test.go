@@ -32,21 +32,13 @@ func TestZeroValuesAreNamed(t *testing.T) {
 		for name, d := range map[string]*lull.Dependency{"nil": nil, "zero": {}} {
 			for what, use := range map[string]func(){
 				"Do":       func() { lull.Do(ctx, d, ok) },
-				"Run":      func() { lull.Run(ctx, d, func(context.Context) error { return nil }) },
 				"DoHedged": func() { lull.DoHedged(ctx, d, ok) },
 				"Start":    func() { d.State().Start(0, engine.Spec{}) },
-				"Resume":   func() { d.State().Resume(0, engine.Spec{}, 1) },
-				"Wait":     func() { d.State().Wait(1, lull.Verdict{}, nil) },
 				"Name":     func() { d.Name() },
-				"Policy":   func() { d.Policy() },
 				"Now":      func() { d.Now() },
 				"Update":   func() { d.Update(lull.Policy{}) },
-				"UpdateAt": func() { d.State().Update(0, lull.Policy{}) },
 				"Clone":    func() { d.Clone("x") },
-				"Fleet":    func() { d.Fleet(2) },
 				"Breaker":  func() { d.Breaker() },
-				"Budget":   func() { d.Budget() },
-				"Plan":     func() { d.Plan() },
 				"Error":    func() { d.Error("", engine.Result{}, nil) },
 			} {
 				if text := panicOf(use); !strings.Contains(text, "lull.NewDependency") {
