@@ -88,19 +88,14 @@ func (p *twins) attempt() {
 		} else {
 			p.w.retries++
 		}
-		p.fly()
+		p.attemptBegan()
 	}
 }
 
-// fly draws how the attempt ends.
-func (p *twins) fly() {
+// attemptBegan draws how the attempt ends.
+func (p *twins) attemptBegan() {
 	w := p.w
-	v, _ := w.verdict()
-	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
-	if timeout := p.plain.Timeout(w.now); took >= timeout {
-		took = timeout
-		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	}
+	v, _, took := w.drawEnd(p.plain.Timeout(w.now))
 	w.after(took, func() {
 		luck := p.w.luck()
 		plain := p.plain.Next(w.now, v, luck)

@@ -86,7 +86,7 @@ func (w *world) firstOf(c *contest) {
 	default:
 		r := &racer{}
 		w.ask(c, c.hedged.First(w.now, &r.HedgedAttempt))
-		w.fly(c, r)
+		w.attemptBegan(c, r)
 	}
 }
 
@@ -150,26 +150,22 @@ func (w *world) another(c *contest) {
 		w.invited++
 	}
 	w.ask(c, step.Wait)
-	w.fly(c, r)
+	w.attemptBegan(c, r)
 }
 
-// fly is an attempt under way, whose end is drawn now.
-func (w *world) fly(c *contest, r *racer) {
+// attemptBegan is an attempt under way, whose end is drawn now.
+func (w *world) attemptBegan(c *contest, r *racer) {
 	c.racers = append(c.racers, r)
 	if got := c.hedged.Attempts(); got != len(c.racers) {
 		w.fatalf("the engine counts %d attempts, the world %d", got, len(c.racers))
 	}
-	r.verdict, r.panics = w.verdict()
-	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
-	if timeout := c.hedged.Timeout(w.now); took >= timeout {
-		took = timeout
-		r.verdict, r.panics = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, false
-	}
+	var took time.Duration
+	r.verdict, r.panics, took = w.drawEnd(c.hedged.Timeout(w.now))
 	r.ends = w.now + took
-	w.after(took, func() { w.landed(c, r) })
+	w.after(took, func() { w.attemptEnded(c, r) })
 }
 
-func (w *world) landed(c *contest, r *racer) {
+func (w *world) attemptEnded(c *contest, r *racer) {
 	if r.returned {
 		return // it was cancelled
 	}

@@ -135,6 +135,15 @@ func (w *world) verdict() (v lull.Verdict, panics bool) {
 	return v, panics
 }
 
+// drawEnd draws how an attempt with that timeout ends, and when.
+func (w *world) drawEnd(timeout time.Duration) (v lull.Verdict, panics bool, took time.Duration) {
+	v, panics = w.verdict()
+	if took = time.Duration(w.r.ExpFloat64() * float64(20*ms)); took >= timeout {
+		return lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, false, timeout
+	}
+	return v, panics, took
+}
+
 // remembers compares what two dependencies show of what they remember.
 func (w *world) remembers(what string, a, b *lull.Dependency) {
 	w.t.Helper()
@@ -229,17 +238,17 @@ func (w *world) arrive() {
 }
 
 func (w *world) attempt(c *caller) {
-	w.take(c, c.call.Attempt(w.now, w.r.Uint64))
+	w.follow(c, c.call.Attempt(w.now, w.r.Uint64))
 }
 
-// take follows the Step of Attempt or Queue.
-func (w *world) take(c *caller, step engine.Step) {
+// follow carries out the Step of Attempt or JoinQueue.
+func (w *world) follow(c *caller, step engine.Step) {
 	switch {
 	case step.Done:
 		w.end(c, step)
 	case step.Full && c.waiter == nil:
 		c.waiter = &bulkhead.Waiter{Admit: func() { w.after(0, func() { w.admitted(c) }) }}
-		w.take(c, c.call.JoinQueue(w.now, c.waiter, w.r.Uint64))
+		w.follow(c, c.call.JoinQueue(w.now, c.waiter, w.r.Uint64))
 	case step.Full:
 		waiter := c.waiter
 		w.after(max(step.Wait, 0), func() {
@@ -287,7 +296,7 @@ func (w *world) admitted(c *caller) {
 		return // LeaveQueue found it admitted, and ran it
 	}
 	c.waiter = nil
-	w.take(c, c.call.Admitted(w.now, w.r.Uint64))
+	w.follow(c, c.call.Admitted(w.now, w.r.Uint64))
 }
 
 // run is an attempt under way.

@@ -73,18 +73,13 @@ func (s *siblings) attempt(calls *[2]engine.Call) {
 	case short.Wait > 0:
 		s.after(short.Wait, func() { s.attempt(calls) })
 	default:
-		s.fly(calls)
+		s.attemptBegan(calls)
 	}
 }
 
-// fly draws how the attempt ends.
-func (s *siblings) fly(calls *[2]engine.Call) {
-	v, _ := s.verdict()
-	took := time.Duration(s.r.ExpFloat64() * float64(20*ms))
-	if timeout := calls[0].Timeout(s.now); took >= timeout {
-		took = timeout
-		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	}
+// attemptBegan draws how the attempt ends.
+func (s *siblings) attemptBegan(calls *[2]engine.Call) {
+	v, _, took := s.drawEnd(calls[0].Timeout(s.now))
 	s.after(took, func() {
 		luck := s.luck()
 		general := calls[1].Next(s.now, v, luck)
