@@ -26,7 +26,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
 	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.refused(now, no)
+		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
 	defer r.endAfterPanic()
 	if !r.call.FirstAttempt(now) {
@@ -306,10 +306,6 @@ func (r *run) waitForRoom(now time.Duration) (engine.Step, time.Duration) {
 		step = c.LeaveQueue(r.d.Now(), place, endedBy(r.ctx.Err()), random)
 	}
 	return step, r.d.Now()
-}
-
-func (r *run) refused(now time.Duration, why Reason) engine.Result {
-	return r.ended(nil, now, doneFor(why), Verdict{})
 }
 
 // ended reports the end of the call to the observers, and returns its Result.

@@ -76,7 +76,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
 	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.refused(now, no)
+		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
 	mine, ending := 0, false // the attempt on this goroutine; the end is being reported
 	defer func() {
