@@ -43,7 +43,9 @@ func (d *Dependency) clockState() *clockState {
 	if e := d.clock.Load(); e != nil {
 		return e
 	}
-	d.clock.CompareAndSwap(nil, &clockState{alarms: alarms{d: d, rings: engine.Never}})
+	made := new(clockState)
+	made.alarms.init(d)
+	d.clock.CompareAndSwap(nil, made)
 	return d.clock.Load()
 }
 

@@ -78,10 +78,10 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	if no := r.startCall(&spec, now); no != engine.Success {
 		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
-	mine, ending := 0, false // the attempt on this goroutine; the end is being reported
+	own, ending := 0, false // the slot of the attempt on this goroutine; the end is being reported
 	defer func() {
 		if !ending {
-			r.unwind(mine)
+			r.unwind(own)
 		}
 	}()
 	step, now := r.beginAttempt(now)
@@ -99,8 +99,8 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 		d.clockState().alarms.add(r, now, r.due)
 	}
 	over := false
-	for mine >= 0 {
-		mine, over = r.runAttempt(mine, false)
+	for own >= 0 {
+		own, over = r.runAttempt(own, false)
 	}
 	if !over {
 		r.wait()
@@ -144,9 +144,9 @@ func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 
 func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
 	next, over, discard := r.applyDecision(racer, slot, v)
-	whole := false
+	completed := false
 	defer func() {
-		if !whole { // an observer or Discard panicked
+		if !completed { // an observer or Discard panicked
 			r.giveBack(next)
 		}
 	}()
@@ -157,7 +157,7 @@ func (r *race) attemptReturned(racer *engine.HedgedAttempt, slot int, v Verdict,
 	if discard {
 		r.op.Discard(slot, r.left())
 	}
-	whole = true
+	completed = true
 	return next, over
 }
 
@@ -432,10 +432,10 @@ func (r *race) deliver(spawned bool) bool {
 	if r.d.wiring.observer == nil || !r.startDelivering() {
 		return true
 	}
-	whole := false
+	completed := false
 	defer func() {
 		var p any
-		if !whole && spawned {
+		if !completed && spawned {
 			if p = recover(); p == nil {
 				p = "lull: an observer ended its goroutine"
 			}
@@ -453,8 +453,8 @@ func (r *race) deliver(spawned bool) bool {
 	}()
 	for r.deliverNext() {
 	}
-	whole = true
-	return whole
+	completed = true
+	return completed
 }
 
 // startDelivering reports whether the caller must deliver events: some are pending, and no other
@@ -520,67 +520,55 @@ func (r *race) deliverAll() {
 // alarms call hedgeDue when a call of a dependency is late. A call in the list costs a quarter of
 // a timer. New calls mostly have the longest to wait.
 type alarms struct {
-	d           *Dependency
-	mu          sync.Mutex // guards what follows, and race.alarm
-	first, last *race
-	timer       *time.Timer
-	rings       time.Duration // when timer fires, or Never
+	d     *Dependency
+	mu    sync.Mutex // guards what follows, and race.alarm
+	ring  alarm      // its next is the first, and its prev the last
+	timer *time.Timer
+	rings time.Duration // when timer fires, or Never
 }
 
+// alarm is a place in the ring of alarms.
 type alarm struct {
 	at         time.Duration
-	prev, next *race
-	set        bool
+	prev, next *alarm // nil: not in the ring
+	race       *race
+}
+
+func (a *alarms) init(d *Dependency) {
+	a.d, a.rings = d, engine.Never
+	a.ring.prev, a.ring.next = &a.ring, &a.ring
 }
 
 func (a *alarms) add(r *race, now, at time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	after := a.last
-	for after != nil && after.alarm.at > at {
-		after = after.alarm.prev
+	after := a.ring.prev
+	for after != &a.ring && after.at > at {
+		after = after.prev
 	}
-	r.alarm = alarm{at: at, prev: after, set: true}
-	if after == nil {
-		r.alarm.next, a.first = a.first, r
-	} else {
-		r.alarm.next, after.alarm.next = after.alarm.next, r
-	}
-	if r.alarm.next == nil {
-		a.last = r
-	} else {
-		r.alarm.next.alarm.prev = r
-	}
+	r.alarm = alarm{at: at, prev: after, next: after.next, race: r}
+	after.next.prev = &r.alarm
+	after.next = &r.alarm
 	if at < a.rings {
-		a.ring(now, at)
+		a.start(now, at)
 	}
 }
 
 func (a *alarms) remove(r *race) {
 	a.mu.Lock()
-	if r.alarm.set {
-		a.unlink(r)
+	if r.alarm.next != nil {
+		r.alarm.unlink()
 	}
 	a.mu.Unlock()
 }
 
-// unlink and ring are called with the lock held.
-func (a *alarms) unlink(r *race) {
-	l := &r.alarm
-	if l.prev == nil {
-		a.first = l.next
-	} else {
-		l.prev.alarm.next = l.next
-	}
-	if l.next == nil {
-		a.last = l.prev
-	} else {
-		l.next.alarm.prev = l.prev
-	}
+// unlink and start are called with the lock held.
+func (l *alarm) unlink() {
+	l.prev.next, l.next.prev = l.next, l.prev
 	*l = alarm{}
 }
 
-func (a *alarms) ring(now, at time.Duration) {
+func (a *alarms) start(now, at time.Duration) {
 	a.rings = at
 	if a.timer == nil {
 		a.timer = time.AfterFunc(at-now, a.fire)
@@ -594,12 +582,12 @@ func (a *alarms) fire() {
 	now := a.d.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.first != nil && a.first.alarm.at <= now {
-		r := a.first
-		a.unlink(r)
+	for a.ring.next != &a.ring && a.ring.next.at <= now {
+		r := a.ring.next.race
+		r.alarm.unlink()
 		go r.hedgeDue()
 	}
-	if a.rings = engine.Never; a.first != nil {
-		a.ring(now, a.first.alarm.at)
+	if a.rings = engine.Never; a.ring.next != &a.ring {
+		a.start(now, a.ring.next.at)
 	}
 }
