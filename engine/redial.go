@@ -161,7 +161,3 @@ func (r *Redial) Down(now time.Duration, connected bool) time.Duration {
 	}
 	return max(now-r.down, 0)
 }
-
-// Failures returns how many dials failed, or gave connections that did not last, since the last
-// that did.
-func (r *Redial) Failures() int { return int(r.failures) }

@@ -93,10 +93,12 @@ func TestRedialCounts(t *testing.T) {
 	r.Start(now, nil)
 	for i, x := range []struct {
 		for_, drain time.Duration
-		want        int
+		want        int // failures
 	}{{time.Second, 0, 1}, {time.Second, 0, 2}, {time.Second, time.Minute, 2}, {59 * time.Second, 0, 3}, {time.Minute, 0, 0}, {time.Hour, 0, 0}, {0, 0, 1}} {
-		if lives(x.for_, x.drain); r.Failures() != x.want {
-			t.Errorf("%d: %d failures, want %d", i, r.Failures(), x.want)
+		lives(x.for_, x.drain)
+		next := r
+		if got := next.Failed(now, engine.Verdict{}, nil).Ceiling; got != engine.DefaultRedialBase<<x.want {
+			t.Errorf("%d: the next ceiling is %v, want that after %d failures", i, got, x.want)
 		}
 	}
 }
