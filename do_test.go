@@ -416,19 +416,6 @@ func TestAttemptContext(t *testing.T) {
 		if after.Err() != context.Canceled {
 			t.Errorf("after the attempt returned: %v", after.Err())
 		}
-		run(func(ctx context.Context) {
-			fired := make(chan struct{})
-			context.AfterFunc(ctx, func() { close(fired) })
-			stop := context.AfterFunc(ctx, func() { t.Error("this one was stopped") })
-			if !stop() {
-				t.Error("stop came too late")
-			}
-			cancel()
-			<-fired
-			if ctx.Err() != context.Canceled {
-				t.Errorf("the caller cancelled: %v", ctx.Err())
-			}
-		})
 	})
 }
 
