@@ -134,19 +134,6 @@ func TestAnEthernetSlotIsNoForgottenUnit(t *testing.T) {
 	}
 }
 
-// Of errors that were joined the first with a mark counts.
-func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
-	a, b := lull.Transient(errors.New("a")), lull.Permanent(errors.New("b"))
-	for _, c := range []struct {
-		err  error
-		want engine.VerdictKind
-	}{{errors.Join(a, b), lull.KindTransient}, {errors.Join(b, a), lull.KindPermanent}, {errors.Join(errBlip, b, a), lull.KindPermanent}, {errors.Join(errBlip, a), lull.KindTransient}} {
-		if got := lull.Classify(c.err).Kind; got != c.want {
-			t.Errorf("%q is %v, want %v", c.err, got, c.want)
-		}
-	}
-}
-
 // A call continues after any number of earlier attempts, in this process or in another. A number
 // below zero counts as none, and a very large one as all that the policy allows.
 func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {

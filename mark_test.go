@@ -129,6 +129,8 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 		"the longer wait":     {lull.RetryAfter(busy, time.Hour), lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Hour, NeverSent: true}},
 		"not a shorter one":   {lull.RetryAfter(busy, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Minute, NeverSent: true}},
 		"transient, that too": {lull.Transient(lull.RetryAfter(errBlip, time.Second)), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited", After: time.Second}},
+		"joined, transient":   {errors.Join(errBlip, lull.Transient(errBlip), lull.Permanent(errBlip)), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}},
+		"joined, permanent":   {errors.Join(lull.Permanent(errBlip), lull.Transient(errBlip)), lull.Verdict{Kind: lull.KindPermanent, Code: "permanent"}},
 		"the outermost rules": {lull.Transient(lull.Permanent(errBlip)), lull.Verdict{Kind: lull.KindTransient, Code: "permanent"}},
 	} {
 		if got := lull.VerdictOf(c.err, classify); got != c.want {

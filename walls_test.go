@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,7 @@ func TestImportsGoDown(t *testing.T) {
 		return floorOf(room)
 	}
 	lab := floorOf("lab")
-	for _, from := range sorted(imports) {
+	for _, from := range slices.Sorted(maps.Keys(imports)) {
 		if !strings.HasPrefix(from, "internal/") && floorOf(from) < 0 {
 			t.Errorf("the folder %s stands on no floor: give it one in floors", from)
 			continue
@@ -76,7 +77,7 @@ func TestImportsGoDown(t *testing.T) {
 			}
 		}
 	}
-	for _, from := range sorted(tests) {
+	for _, from := range slices.Sorted(maps.Keys(tests)) {
 		for _, to := range tests[from] {
 			if height(from) < lab && height(to) >= lab {
 				t.Errorf("the tests of %s import %s, which is not a part of the library", from, to)
@@ -89,15 +90,6 @@ func sameRoom(a, b string) bool {
 	a, _, _ = strings.Cut(a, "/")
 	b, _, _ = strings.Cut(b, "/")
 	return a == b && a != "internal"
-}
-
-func sorted(m map[string][]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // readImports returns which folders import which others, in programs and in tests.
