@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -102,23 +101,8 @@ func retiredWord(name string) (word, instead string) {
 }
 
 // librarySources returns the files of all packages that users can import.
-func librarySources(t *testing.T) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch name := d.Name(); {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "." && (slices.Contains([]string{"lab", "cmd", "docs", "internal", "testdata"}, name) || strings.ContainsAny(name[:1], "._")):
-			return filepath.SkipDir
-		case !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+func librarySources(t *testing.T) []string {
+	return slices.DeleteFunc(sourceFiles(t, "lab", "cmd", "docs", "internal"), func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
 // exportedNames adds the exported names of a file to names: of types, functions, variables and constants, and with members

@@ -1,12 +1,10 @@
 package lull_test
 
 import (
-	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -96,22 +94,10 @@ func sameRoom(a, b string) bool {
 func readImports(t *testing.T) (imports, tests map[string][]string) {
 	t.Helper()
 	imports, tests = map[string][]string{}, map[string][]string{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch name := d.Name(); {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "." && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go"):
-			return nil
-		}
-		src, err := os.ReadFile(path)
+	for _, path := range sourceFiles(t) {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
-			return err
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ImportsOnly)
-		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		from, into := filepath.ToSlash(filepath.Dir(path)), imports
 		if strings.HasSuffix(path, "_test.go") {
@@ -120,7 +106,7 @@ func readImports(t *testing.T) (imports, tests map[string][]string) {
 		for _, spec := range f.Imports {
 			to, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
+				t.Fatalf("%s: %v", path, err)
 			}
 			if rest, ours := strings.CutPrefix(to, modulePath); ours {
 				rest = strings.TrimPrefix(rest, "/")
@@ -132,13 +118,29 @@ func readImports(t *testing.T) (imports, tests map[string][]string) {
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if len(imports) < 40 || len(tests) < 40 {
 		t.Fatalf("found only %d folders that import others, and %d with tests: is the test run in the root?", len(imports), len(tests))
 	}
 	return imports, tests
+}
+
+// sourceFiles returns the files of Go code, without those below the given folders.
+func sourceFiles(t *testing.T, without ...string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (name == "testdata" || strings.ContainsAny(name[:1], "._") || slices.Contains(without, name)):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(name, ".go"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
