@@ -20,10 +20,7 @@ const (
 	versionText = "1"
 )
 
-var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
-
-// oldKey is the older name of "dependencies".
-const oldKey = "policies"
+var fileKeys = []string{"version", "defaults", "dependencies", "services"}
 
 // ReadPolicyFile reads the policy file at path. The error is [Mistakes], with everything that is
 // wrong in the file, or an error of reading it.
@@ -103,16 +100,8 @@ func (r *fileReader) root(n *tree.Node) {
 	if e, ok := parts["defaults"]; ok {
 		r.defaults(e)
 	}
-	key := "dependencies"
-	e, ok := parts[key]
-	if old, both := parts[oldKey]; both && ok {
-		r.Note(r.KeyPlace(old), oldKey, "beside dependencies", "one of the two, which mean the same", "")
-	} else if both {
-		key, e, ok = oldKey, old, true
-		r.file.places.at["dependencies"] = r.KeyPlace(e)
-	}
-	if ok {
-		r.dependencies(key, e)
+	if e, ok := parts["dependencies"]; ok {
+		r.dependencies(e)
 	}
 	if e, ok := parts["services"]; ok {
 		r.services(e)
@@ -228,8 +217,8 @@ func (r *fileReader) borrow(l leaf, at Position, source string) {
 	r.Places[l.path], r.Sources[l.path] = at, source
 }
 
-func (r *fileReader) dependencies(key string, e tree.Member) {
-	items := r.items(key, e, singular[key], "api: {attempts: 2}")
+func (r *fileReader) dependencies(e tree.Member) {
+	items := r.items("dependencies", e, "dependency", "api: {attempts: 2}")
 	if len(items) > 0 {
 		r.operationsOf = make(map[string]map[string]bool, len(items))
 	}
@@ -237,13 +226,12 @@ func (r *fileReader) dependencies(key string, e tree.Member) {
 		if r.Full() {
 			return
 		}
-		r.Begin(codec.Under(key, item.Key))
-		r.file.places.at[codec.Under("dependencies", item.Key)] = r.KeyPlace(item)
+		path := codec.Under("dependencies", item.Key)
+		r.Begin(path)
+		r.file.places.at[path] = r.KeyPlace(item)
 		r.dependency(item.Key, item.Value)
 	}
 }
-
-var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
 
 // dependency reads the dependency that n holds. extra are further keys that may stand beside its
 // fields.

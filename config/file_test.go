@@ -181,8 +181,8 @@ func TestPositionsAndOrigins(t *testing.T) {
 		t.Errorf("made in code: %s", got)
 	}
 	for data, want := range map[string]string{
-		"attempts: 2\n":                   "f:1:11 written",
-		"policies:\n  f: {attempts: 2}\n": "f:2:17 written",
+		"attempts: 2\n":                       "f:1:11 written",
+		"dependencies:\n  f: {attempts: 2}\n": "f:2:17 written",
 	} {
 		f := must(ParsePolicyFile("f", []byte(data)))
 		if got := fmt.Sprint(f.Position("dependencies.f.attempts"), " ", f.Origin("dependencies.f.attempts")); got != want {

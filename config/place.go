@@ -49,8 +49,8 @@ type origins struct {
 // "defaults.budget.ratio", "services.shop.calls.0". If the file does not have the field, it is the
 // place where its value comes from: the field of the defaults, the line that names the preset, or
 // else the nearest thing that the field belongs to. For a mapping or a list it is the place of its
-// key. Dependencies under "policies", and the one of a file that holds nothing else, have paths
-// below "dependencies", too. Elements of lists have numbers, from 0.
+// key. The dependency of a file that holds nothing else has paths below "dependencies", too. Elements of lists have
+// numbers, from 0.
 func (f *PolicyFile) Position(path string) Position {
 	p, _ := f.find(path)
 	return p

@@ -75,7 +75,7 @@ func cannotRead(wrong config.Mistakes) string {
 }
 
 // firstLines are those of policy files, by which a text that cannot be parsed is taken for one.
-var firstLines = regexp.MustCompile(`(?m)^(dependencies|policies|defaults|attempts|backoff|budget|breaker):`)
+var firstLines = regexp.MustCompile(`(?m)^(dependencies|defaults|attempts|backoff|budget|breaker):`)
 
 func isLull(root *tree.Node) bool {
 	format, ok := recognise(root)
@@ -100,10 +100,8 @@ func IsPolicyFile(f File) bool {
 		return slices.ContainsFunc(policyFields, func(name string) bool { return n.Get(name) != nil })
 	}
 	root := roots[0]
-	return has(root) || has(root.Get("defaults")) || slices.ContainsFunc([]string{"dependencies", "policies"}, func(key string) bool {
-		n := root.Get(key)
-		return n != nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool { return has(m.Value) })
-	})
+	dependencies := root.Get("dependencies")
+	return has(root) || has(root.Get("defaults")) || dependencies != nil && slices.ContainsFunc(dependencies.Members, func(m tree.Member) bool { return has(m.Value) })
 }
 
 // An Embedded is a file within a file: the value of a key of a ConfigMap.

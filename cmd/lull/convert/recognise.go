@@ -69,7 +69,7 @@ func isServiceConfig(n *tree.Node) bool {
 
 // Fields by which lull's own files are recognised, and the services in them.
 var (
-	policyFileFields = []string{"dependencies", "policies", "defaults", "preset", "attempts", "attempt_timeout", "deadline", "hint_limit", "rate_limited_base"}
+	policyFileFields = []string{"dependencies", "defaults", "preset", "attempts", "attempt_timeout", "deadline", "hint_limit", "rate_limited_base"}
 	serviceFields    = []string{"slo", "calls", "provides", "server", "handler", "visibility", "deliveries"}
 )
 
