@@ -46,7 +46,6 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	return &r.file, nil
 }
 
-// A fileReader reads a policy file part by part. Each part has paths of its own.
 type fileReader struct {
 	*codec.Reader
 	file PolicyFile
@@ -266,7 +265,6 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	r.file.Dependencies = append(r.file.Dependencies, d)
 }
 
-// operationNames are the names of the operations of d; nil if it names none.
 func (d *Dependency) operationNames() map[string]bool {
 	if d.Operations == nil {
 		return nil
@@ -363,7 +361,6 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 	}
 }
 
-// noteUnknown records that name, at path, is none of names.
 func (r *fileReader) noteUnknown(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
 	r.Note(r.PlaceOf(path), r.Shown(path), tree.Quote(name), thing+": "+tree.ClipTo(codec.MaxAllowed, choice.List(all)), choice.Nearest(name, all))

@@ -120,11 +120,6 @@ func TestAPolicyFile(t *testing.T) {
 	if got := f.Policy("something else"); got != defaults {
 		t.Errorf("the policy of what is not listed is %+v", got)
 	}
-	for dependency, want := range map[string]string{"payments": "bank", "stock": "stock", "maps.example.com": ""} {
-		if s, ok := f.Provider(dependency); s.Name != want || ok != (want != "") {
-			t.Errorf("%s is provided by %q, %v", dependency, s.Name, ok)
-		}
-	}
 }
 
 func TestPositionsAndOrigins(t *testing.T) {

@@ -48,7 +48,6 @@ type Live struct {
 	registries []*lull.Registry // of FollowEach
 }
 
-// A fileState is the state of the file at one look.
 type fileState struct {
 	sum [sha256.Size]byte // of its content
 	err string            // why it cannot be read; empty: it can
@@ -341,8 +340,6 @@ func (l *Live) apply(f *PolicyFile) Reload {
 	return r
 }
 
-// changes are the differences of f, sorted by name, for the dependencies of both files and for
-// those that are followed.
 func changes(old, f *PolicyFile, followed []string) []PolicyChange {
 	before, after := old.policies(), f.policies()
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)), followed)
@@ -371,7 +368,6 @@ func changes(old, f *PolicyFile, followed []string) []PolicyChange {
 	return all
 }
 
-// policies are the policies of the dependencies of f, by name.
 func (f *PolicyFile) policies() map[string]*lull.Policy {
 	all := make(map[string]*lull.Policy, len(f.Dependencies))
 	for i := range f.Dependencies {

@@ -126,16 +126,8 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	return Position{}, Unset, false
 }
 
-// presetOf returns the template with that name; nil if name is empty.
-func presetOf(name string) *template {
-	if name == "" {
-		return nil
-	}
-	t, _ := findTemplate(name)
-	return &t
-}
+func presetOf(name string) *template { return templates()[name] }
 
-// policyOf returns the policy of a preset; the zero policy if name is empty.
 func policyOf(name string) lull.Policy {
 	if t := presetOf(name); t != nil {
 		return t.policy

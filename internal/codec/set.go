@@ -66,7 +66,6 @@ func (r *Reader) assign(top, v reflect.Value, rest, before, value string, f Form
 	}
 }
 
-// assignValue sets v to value.
 func (r *Reader) assignValue(v reflect.Value, path, value string, f Form) {
 	n := tree.String(value)
 	switch v.Kind() {
@@ -103,7 +102,6 @@ func pick(v reflect.Value, rest string) (i int, after string, ok bool) {
 	return 0, rest, false
 }
 
-// elements are the names of the elements of v; nil if they have none.
 func elements(v reflect.Value) []string {
 	if _, ok := v.Type().Elem().FieldByName("Name"); !ok {
 		return nil

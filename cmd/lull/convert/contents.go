@@ -30,7 +30,6 @@ const (
 // actions are the marks of templates: of Go and Jinja, and of ERB.
 var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
-// comments are lines that are nothing else.
 var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
 // templated reports whether a value in n, or a key, is that of a template. A text of several lines is
@@ -128,7 +127,6 @@ func InConfigMaps(f File) (all []Embedded) {
 	return all
 }
 
-// texts are the files within the ConfigMaps, and Secrets in plain text, that root is or has.
 func texts(root *tree.Node, f File) (all []Embedded) {
 	if items := root.Get("items"); items != nil {
 		for i, item := range items.Items {
@@ -263,7 +261,6 @@ func Read(files []File, o Options) (*Set, Report, error) {
 // Skipped are the files that were left out, with the reason.
 func (s *Set) Skipped() []Skip { return s.skipped }
 
-// within reads the files within the ConfigMaps of root, and returns how many there are.
 func (r *reading) within(f File, root *tree.Node) int {
 	all := texts(root, f)
 	for _, e := range all {

@@ -60,7 +60,6 @@ type daprReader struct {
 	order []*daprPart
 }
 
-// A daprPart is a named policy: a timeout, a retry policy, or a circuit breaker.
 type daprPart struct {
 	d     *document
 	path  string
@@ -71,7 +70,6 @@ type daprPart struct {
 	opens *breaker.Config
 }
 
-// A daprRetry is a retry policy.
 type daprRetry struct {
 	attempts int
 	waits    backoff.Schedule
@@ -124,7 +122,6 @@ func (r *reading) dapr(docs []*document) {
 	}
 }
 
-// read reads the policies of a document that are in a field.
 func (all *daprReader) read(d *document, policies *tree.Object, field string, read func(*daprPart)) {
 	if all.parts[field] == nil {
 		all.parts[field] = map[string]*daprPart{}
@@ -137,7 +134,6 @@ func (all *daprReader) read(d *document, policies *tree.Object, field string, re
 	})
 }
 
-// daprDuration reads a duration: Go's, or a number of milliseconds.
 func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
 		n.Use = max(n.Use, tree.Read)
@@ -201,7 +197,6 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 	return r
 }
 
-// shortest is t, or the shortest duration that a policy can have.
 func shortest(t time.Duration) time.Duration {
 	if t == 0 {
 		return 0
@@ -268,7 +263,6 @@ func (d *document) daprMatching(o *tree.Object) *failures {
 // consecutiveTrip is the form of an expression that a breaker can have.
 var consecutiveTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*([0-9]{1,9})\s*$`)
 
-// daprBreaker reads a circuit breaker; nil: none is left.
 func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	if o == nil {
 		return nil
@@ -309,7 +303,6 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	return c
 }
 
-// targets reads the targets of a document, and adds a dependency for each.
 func (all *daprReader) targets(d *document, o *tree.Object) {
 	for _, kind := range targetKinds {
 		o.Object(kind.field).Each(func(name string, n *tree.Node, path string) {
@@ -357,7 +350,6 @@ func (all *daprReader) target(d *document, t *tree.Object, name string, app bool
 		part("circuitBreaker", "circuitBreakers", "circuit breaker"))
 }
 
-// add adds a dependency with these policies, each of which may be nil.
 func (all *daprReader) add(d *document, path, name string, app bool, timeout, retry, opens *daprPart) {
 	r := all.r
 	p := r.base.of(Dapr).policy
@@ -416,7 +408,6 @@ func (all *daprReader) defaults() {
 	all.elsewise("component/"+elsewise+inbound, []string{"ComponentInbound", "Component", ""})
 }
 
-// elsewise adds the dependency of that name, with the default policies of the first of the levels that has each.
 func (all *daprReader) elsewise(name string, levels []string) {
 	find := func(list, what string) *daprPart {
 		for _, level := range levels {

@@ -17,7 +17,6 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// dapr writes one Resiliency, with a target for each dependency.
 func (w *writer) dapr() []*tree.Node {
 	timeouts, retries, breakers := newNamed(), newNamed(), newNamed()
 	apps, actors, components := tree.NewMap(), tree.NewMap(), tree.NewMap()
@@ -134,7 +133,6 @@ func (w *writer) daprRetry(d config.Dependency, p lull.Policy, attempts int, not
 	return n
 }
 
-// longestBeforeJitter is the longest wait of an exponential schedule before jitter.
 func longestBeforeJitter(p lull.Policy, attempts int) time.Duration {
 	p.Hedge, p.Attempts = lull.Policy{}.Hedge, min(attempts, serviceconfig.DefaultMaxCallAttempts)
 	if c, _, err := serviceconfig.Of(p); err == nil && c.Methods[0].Retry != nil {
@@ -198,7 +196,6 @@ func ranges[T ~int | ~uint32](all []T) string {
 	return strings.Join(parts, ",")
 }
 
-// daprBreakerOf writes a breaker; nil: there is none.
 func daprBreakerOf(c breaker.Config, note noter) *tree.Node {
 	why := ""
 	switch {

@@ -50,7 +50,6 @@ func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits [
 	return edits, missing
 }
 
-// An editor gathers the edits for one dependency.
 type editor struct {
 	p, was lull.Policy
 	parts  []source
@@ -98,7 +97,6 @@ func (s source) has(field string) bool {
 	return s.in.at(tree.Concat(s.local(), field)).node != nil
 }
 
-// of returns the parts of a kind, each once.
 func (e *editor) of(kind string) (all []source) {
 	for _, s := range e.parts {
 		if s.in != nil && s.kind() == kind && !slices.Contains(all, s) {
@@ -147,12 +145,10 @@ func likeNeighbours(n *tree.Node, name string) string {
 	return b.String()
 }
 
-// has reports whether any part of the kind has the field.
 func (e *editor) has(kind, field string) bool {
 	return slices.ContainsFunc(e.of(kind), func(s source) bool { return s.has(field) })
 }
 
-// retries is the number of retries, as text.
 func (e *editor) retries() string { return strconv.Itoa(e.p.Attempts - 1) }
 
 // goes is a duration of Kubernetes, and wholeUnits one of the Gateway API, which has no fractions. Zero is none.

@@ -32,7 +32,6 @@ const (
 // linkerdAnnotation is what the names of annotations that are about calls begin with.
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
 
-// isLinkerdService reports whether n is a Service of Kubernetes with such annotations.
 func isLinkerdService(n *tree.Node) bool {
 	all := n.Get("metadata").Get("annotations")
 	return textOf(n.Get("kind")) == "Service" && all != nil && slices.ContainsFunc(all.Members, func(m tree.Member) bool { return isLinkerd(m.Key) })

@@ -26,7 +26,6 @@ var unrelated = []string{"match", "matches", "healthchecks", "healthcheck", "liv
 // extensions of Envoy that refuse, slow down or break requests, by their types.
 var extensions = []string{"AdmissionControl", "AdaptiveConcurrency", "HTTPFault"}
 
-// isRelevant reports whether name is about how calls are made.
 func isRelevant(name string) bool {
 	name = plain(name)
 	return slices.ContainsFunc(relevantParts, func(part string) bool { return strings.Contains(name, part) })
@@ -149,7 +148,6 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 	}
 }
 
-// inside calls rest for what is in n.
 func (d *document) inside(key string, n *tree.Node, path, why string) {
 	for i, item := range n.Items {
 		d.rest(key, item, tree.Element(path, i), why)
@@ -183,7 +181,6 @@ func (d *document) annotations(root *tree.Node) {
 	}
 }
 
-// isUnrelated reports whether an annotation is known to be about something else.
 func isUnrelated(annotation string) bool {
 	domain, name, ok := strings.Cut(annotation, "/")
 	if !ok {

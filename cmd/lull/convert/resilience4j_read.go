@@ -44,15 +44,12 @@ const (
 	allowedSpring = "a duration such as 500ms, 2s, PT2S, or a number of milliseconds"
 )
 
-// The registries that are read.
 var registries = []string{"retry", "circuitbreaker", "timelimiter", "bulkhead"}
 
-// A registry is what a document has of one, by name.
 type registry struct {
 	configs, instances map[string]*tree.Object
 }
 
-// registries4j are the registries of a document, by their names.
 type registries4j struct {
 	all   map[string]*registry
 	order []string        // of the instances
@@ -83,7 +80,6 @@ func (r *reading) resilience4j(docs []*document) {
 	}
 }
 
-// registered reads the registries of a document, which counts with these profiles.
 func (r *reading) registered(a *application, d *document, profiles []string) {
 	root := d.Object(d.root, "")
 	if root == nil {
@@ -202,7 +198,6 @@ type settings4j struct {
 	missing []string // what resilience4j's own defaults decide
 }
 
-// settings returns the settings of the instance called name; nil: there is none.
 func (of *registry) settings(d *document, kind, name string, used map[string]bool) *settings4j {
 	own := of.instances[name]
 	if own == nil {
@@ -242,7 +237,6 @@ func (of *registry) settings(d *document, kind, name string, used map[string]boo
 	return s
 }
 
-// level returns the first level that has a field; nil: none has.
 func (s *settings4j) level(name string) *tree.Object {
 	for _, o := range s.levels {
 		if o.Has(name) {
@@ -320,7 +314,6 @@ func (s *settings4j) flag(o *tree.Object, name string) bool {
 	return on
 }
 
-// rest notes what a policy has not.
 func (s *settings4j) rest() {
 	for _, o := range s.levels {
 		s.d.lost(o, Lost, "lull decides by the failure what is retried and what counts: lull.WithClassifier, lull.Transient and lull.Permanent", "retryExceptions", "ignoreExceptions", "retryExceptionPredicate",
@@ -407,7 +400,6 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 	r.add(d, a.nameFor(name, profiles, p), nil, first, p, extras, rest...)
 }
 
-// retry sets the attempts and the waits.
 func (s *settings4j) retry(p *lull.Policy) {
 	p.Attempts = s.d.attempts(int64(s.whole("maxAttempts", r4jAttempts))-1, s.level("maxAttempts").At("maxAttempts"))
 	p.Backoff = s.waits(p.Attempts)

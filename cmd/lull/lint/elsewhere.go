@@ -8,13 +8,13 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/convert"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A file of another system is checked as a policy. What is reported is in the words of that system: the
 // fields that a finding names, and those that its fix writes. What the file does not say is at most a
 // note, and what its system cannot set is not reported.
 
-// says reports whether a file has the field of the policy of d, or a part of it.
 func (d *dependency) says(field string) bool {
 	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
 		if d.in.set.Says(d.Name, field) {
@@ -24,13 +24,11 @@ func (d *dependency) says(field string) bool {
 	return false
 }
 
-// unknown reports whether something decides about the field that is in none of the files.
 func (d *dependency) unknown(field string) bool {
 	first, _, _ := strings.Cut(field, ".")
 	return slices.Contains(d.in.set.Facts(d.Name).Unknown, first)
 }
 
-// silent reports whether the files say nothing of how calls to d are made.
 func (d *dependency) silent() bool {
 	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.says)
 }
@@ -39,7 +37,6 @@ func (d *dependency) silent() bool {
 // number, and other systems have none.
 func (d *dependency) endless() bool { return d.in.set != nil && d.Policy.Attempts >= mostAttempts }
 
-// mostAttempts is the largest number of attempts of a policy.
 const mostAttempts = 1000
 
 // evidence are the fields that make a finding of a rule more than a note, if the file has all that one of
@@ -99,7 +96,7 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 		var written, removed []string
 		for ; i < len(edits) && edits[i].Part == at.Part && edits[i].Position == at.Position; i++ {
 			e := edits[i]
-			f.Changes = append(f.Changes, Change{Path: joined(e.Part, e.Field), Value: e.Value, File: e.File, Line: e.Line})
+			f.Changes = append(f.Changes, Change{Path: tree.Concat(e.Part, e.Field), Value: e.Value, File: e.File, Line: e.Line})
 			if e.Value == "" {
 				removed = append(removed, shownField(e.Field))
 			} else {
@@ -115,7 +112,6 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 	return f
 }
 
-// does is what is to be done with fields.
 func does(what string, fields []string, where string) string {
 	if len(fields) == 0 {
 		return ""
@@ -135,15 +131,6 @@ func where(e convert.Edit, home string) string {
 	return " in " + e.Part + " (" + line + ")"
 }
 
-// joined joins the paths of a part and of a field in it.
-func joined(part, field string) string {
-	if part == "" || strings.HasPrefix(field, "[") {
-		return part + field
-	}
-	return part + "." + field
-}
-
-// shownField is a field as it is written: a key in quotes in a path is one key.
 func shownField(path string) string {
 	if key, ok := strings.CutPrefix(path, `["`); ok {
 		return strings.TrimSuffix(key, `"]`)
@@ -154,7 +141,6 @@ func shownField(path string) string {
 // ofRetries are rules about retries. They have nothing to report if it is not known whether there are any.
 var ofRetries = []string{"budget-missing", "budget-too-large", "backoff-missing", "jitter-missing", "jitter-useless", "attempt-timeout-missing", "attempt-never-made", "worst-case-over-deadline"}
 
-// fieldNames are fields of policies that findings name.
 var fieldNames = []string{"attempt_timeout", "deadline", "hedge.attempts", "hedge.delay", "backoff.kind", "backoff.base", "backoff.cap", "backoff.jitter",
 	"budget.unlimited", "budget.ratio", "breaker.consecutive_for", "breaker.consecutive", "breaker.failure_rate", "breaker.slow_rate", "breaker.slow_call", "breaker.min_calls", "attempts"}
 

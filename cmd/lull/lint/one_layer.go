@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// leadingTo are the services from which there is a way to the leaf.
 func (g graph) leadingTo(end leaf) map[*service]bool {
 	leads := map[*service]bool{}
 	for _, s := range slices.Backward(g.order) {
@@ -17,7 +16,6 @@ func (g graph) leadingTo(end leaf) map[*service]bool {
 	return leads
 }
 
-// above reports whether c is a call to one of the services, with a known policy.
 func (g graph) above(c *call, services map[*service]bool) bool {
 	return c.to != nil && c.answered != nil && !g.back[c] && services[c.answered]
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A plan is the policies after some changes.
 type plan struct {
 	p       *pass
 	g       graph
@@ -25,7 +24,6 @@ func (p *pass) plan() *plan {
 	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
-// unchanged is the plan without changes.
 func (p *pass) unchanged() *plan {
 	if p.now == nil {
 		p.now = p.plan()
@@ -72,7 +70,6 @@ func (pl *plan) tooShort(d *dependency, s *service) bool {
 	return limit > 0 && pl.own(s) > limit
 }
 
-// change gives d a new policy in the plan.
 func (pl *plan) change(d *dependency, p lull.Policy) {
 	if _, ok := pl.changed[d]; !ok {
 		pl.order = append(pl.order, d)
@@ -128,7 +125,6 @@ func (pl *plan) promises(s *service) time.Duration {
 	return max(sum, times(most, sloPart))
 }
 
-// fix returns the plan as changes.
 func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 	for _, d := range pl.order {
 		was, is := d.Policy, pl.changed[d]
@@ -175,7 +171,6 @@ func callerGivesUpFirst(p *pass) {
 	}
 }
 
-// written reports whether a file limits the time of calls to d.
 func written(d *dependency) bool {
 	if d.in.set != nil {
 		return d.says("attempt_timeout") || d.says("deadline")
@@ -187,7 +182,6 @@ func written(d *dependency) bool {
 // others.
 const mostPlans = 50
 
-// givesUp reports a call whose attempts are shorter than what the service behind it may take.
 func (p *pass) givesUp(now *plan, c *call) {
 	d, s := c.to, c.answered
 	limit, field := patience(d.Policy)

@@ -12,7 +12,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// eachPolicy runs a check for every dependency by itself.
 func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	return func(p *pass) {
 		for _, p.about = range p.dependencies {
@@ -22,7 +21,6 @@ func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	}
 }
 
-// with returns p with other values of some fields.
 func with(p lull.Policy, fields []string) (lull.Policy, error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if err := config.SetPolicy(&p, fields[i]+"="+fields[i+1]); err != nil {
@@ -51,9 +49,7 @@ func (d *dependency) write(rest string, fields ...string) Fix {
 		}
 		f.Text += fields[i] + ": " + value
 	}
-	if d.path != "" {
-		f.Text += " in " + d.path
-	}
+	f.Text += " in " + d.path
 	if rest != "" {
 		f.Text += "; " + rest
 	}
@@ -123,7 +119,6 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 // fewAttempts is the number of attempts for which there should be time, if the file gives none.
 const fewAttempts = 3
 
-// shortest is the shortest wait before the given retry.
 func shortest(s backoff.Schedule, retry int) time.Duration {
 	return s.Delay(retry, 0, func() uint64 { return 0 })
 }
@@ -173,10 +168,8 @@ func (d *dependency) orLonger(fix Fix, t timeline) Fix {
 	return fix
 }
 
-// longest is the longest deadline that is suggested.
 const longest = 1000 * time.Hour
 
-// neverAtAll reports attempts that cannot happen even if all before them fail at once.
 func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
 	n, retry := d.attempts(), 1
 	if d.endless() {
@@ -242,7 +235,6 @@ func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	return fields
 }
 
-// compact removes the middle of a long sum.
 func compact(steps []Step) []Step {
 	if len(steps) <= 2*shown {
 		return steps
@@ -253,7 +245,6 @@ func compact(steps []Step) []Step {
 	return append(out, steps[shown+left:]...)
 }
 
-// attemptsFrom names the attempts from first to last.
 func attemptsFrom(first, last int) string {
 	switch last {
 	case first:
