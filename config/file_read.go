@@ -162,7 +162,7 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.Begin("defaults")
 	r.file.places.at["defaults"] = r.KeyPlace(e)
 	v := reflect.ValueOf(&r.file.Defaults).Elem()
-	members, t, named := r.begun(e.Value, &r.file.Defaults.Preset, codec.MappingOf(v.Type()))
+	members, t, named := r.splitPreset(e.Value, &r.file.Defaults.Preset, codec.MappingOf(v.Type()))
 	r.file.Defaults.Policy = t.policy
 	r.Fields(members, v, "")
 	r.keep("defaults")
@@ -183,8 +183,8 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.Validated(err)
 }
 
-// begun reads the preset of n, which has the fields of a policy, and returns its other members.
-func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
+// splitPreset reads the preset of n and returns its other members. n has the fields of a policy.
+func (r *fileReader) splitPreset(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
 	if !r.Sound(n, "") {
 		return nil, template{}, false
 	}
@@ -238,7 +238,7 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()
 	path, shown := codec.Under("dependencies", name), r.Prefix
-	members, _, named := r.begun(n, &d.Preset, codec.MappingOf(v.Type(), extra...))
+	members, _, named := r.splitPreset(n, &d.Preset, codec.MappingOf(v.Type(), extra...))
 	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return codec.Has(r.setByDefaults, path) }, presetOf(d.Preset))
 	d.Policy = b.policy
 

@@ -40,7 +40,7 @@ func (r *Reader) assign(top, v reflect.Value, rest, before, value string, f Form
 			}
 			suggestion := choice.Nearest(key, keys)
 			if before == "" && suggestion == "" {
-				suggestion = tail(top, Field(key, rest))
+				suggestion = onlyPathEndingIn(top, Field(key, rest))
 			}
 			r.Note(tree.Position{}, Field(before, ShownKey(key)), "unknown", choice.List(keys), suggestion)
 			return
@@ -124,8 +124,8 @@ func places(n int, names []string) string {
 	return fmt.Sprintf("a number from 0 to %d", n-1)
 }
 
-// tail is the one path in top that ends in key. Empty: there is none, or there are several.
-func tail(top reflect.Value, key string) string {
+// onlyPathEndingIn is the one path in top that ends in key. Empty: there is none, or there are several.
+func onlyPathEndingIn(top reflect.Value, key string) string {
 	key = strings.Trim(key, ".")
 	found := ""
 	for _, path := range leaves(top, "") {

@@ -558,7 +558,7 @@ func (d *document) noteRouting(o *tree.Object, read ...string) {
 // lost reads and records those of the fields that o has; a policy has none of them.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		if n, path := o.Get(name); n != nil && off(n) {
+		if n, path := o.Get(name); n != nil && switchesOff(n) {
 			d.note(Aside, path, offWhy)
 		} else if n != nil {
 			d.note(kind, path, why)

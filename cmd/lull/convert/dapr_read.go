@@ -49,8 +49,8 @@ var targetKinds = []struct {
 }
 
 const (
-	inbound  = "/inbound"
-	elsewise = "default" // what the dependency is called that stands for targets that are not listed
+	inbound       = "/inbound"
+	defaultTarget = "default" // what the dependency is called that stands for targets that are not listed
 )
 
 // A daprReader has the policies of all documents, by field and name: targets may name those of another document.
@@ -175,7 +175,7 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 			d.note(Assumed, o.Path, "without duration Dapr waits for 5s each time")
 		}
 		d.noteIf(capped, Lost, o.At("maxInterval"), "it is for exponential waits")
-		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: shortest(each), Cap: shortest(each)}
+		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: atLeastMillisecond(each), Cap: atLeastMillisecond(each)}
 	} else {
 		d.noteIf(constant, Lost, o.At("duration"), "it is for constant waits")
 		if !capped || longest == 0 {
@@ -197,7 +197,7 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 	return r
 }
 
-func shortest(t time.Duration) time.Duration {
+func atLeastMillisecond(t time.Duration) time.Duration {
 	if t == 0 {
 		return 0
 	}
@@ -206,7 +206,7 @@ func shortest(t time.Duration) time.Duration {
 
 // daprWaits are the waits of an exponential policy, before jitter of 500ms and half more each time.
 func daprWaits(longest time.Duration) backoff.Schedule {
-	return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: daprBase, MaxBackoff: shortest(longest), BackoffMultiplier: daprFactor})
+	return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: daprBase, MaxBackoff: atLeastMillisecond(longest), BackoffMultiplier: daprFactor})
 }
 
 // daprMatching reads which statuses are retried. Failures without a status are retried in any case.
@@ -273,7 +273,7 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		d.noteIf(n > 1000, Changed, o.At("maxRequests"), "at most 1000 probes")
 	}
 	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
-		c.OpenFor = shortest(t)
+		c.OpenFor = atLeastMillisecond(t)
 	} else {
 		d.note(Assumed, o.Path, "without timeout Dapr's breaker is open for a minute")
 	}
@@ -316,7 +316,7 @@ func (all *daprReader) targets(d *document, o *tree.Object) {
 			if kind.field == "components" {
 				for _, way := range []string{"outbound", "inbound"} {
 					own := t.Object(way)
-					all.target(d, own, kind.prefix+name+field(way == "inbound", inbound, ""), false)
+					all.target(d, own, kind.prefix+name+either(way == "inbound", inbound, ""), false)
 					d.noteUnread(own, plainWhy)
 				}
 			} else {
@@ -367,7 +367,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	}
 	if timeout != nil {
 		use(timeout, "attempt_timeout")
-		p.AttemptTimeout = orNone(shortest(timeout.wait))
+		p.AttemptTimeout = orNone(atLeastMillisecond(timeout.wait))
 	}
 	if retry != nil && retry.retry != nil {
 		use(retry, "attempts", "backoff.base")
@@ -403,12 +403,12 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 // for them.
 func (all *daprReader) defaults() {
 	for _, kind := range targetKinds {
-		all.elsewise(kind.prefix+elsewise, kind.levels)
+		all.addDefault(kind.prefix+defaultTarget, kind.levels)
 	}
-	all.elsewise("component/"+elsewise+inbound, []string{"ComponentInbound", "Component", ""})
+	all.addDefault("component/"+defaultTarget+inbound, []string{"ComponentInbound", "Component", ""})
 }
 
-func (all *daprReader) elsewise(name string, levels []string) {
+func (all *daprReader) addDefault(name string, levels []string) {
 	find := func(list, what string) *daprPart {
 		for _, level := range levels {
 			if p := all.parts[list]["Default"+level+what]; p != nil {

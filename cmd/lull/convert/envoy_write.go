@@ -81,7 +81,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		p.AttemptTimeout = perTry
 	}
 	if perTry > 0 && waits.Bounded(p) {
-		from := field(hedged, "hedge.delay", "attempt_timeout")
+		from := either(hedged, "hedge.delay", "attempt_timeout")
 		t := millis(perTry, from, "Envoy", note)
 		note.changed(p.Deadline > 0 && t >= toMillis(p.Deadline), from,
 			"rounded it is not less than the timeout of the route, so that it has no effect in Envoy")
@@ -125,7 +125,7 @@ func (w *writer) hints(name string, retry *tree.Node, p lull.Policy, note noter)
 		"Envoy reads Retry-After in seconds only, and goes on with its own waits if one is longer; lull ends the call")
 }
 
-func field(ok bool, one, other string) string {
+func either(ok bool, one, other string) string {
 	if ok {
 		return one
 	}

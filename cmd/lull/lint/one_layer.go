@@ -63,12 +63,12 @@ func onlyOnce(once []*dependency, names []string, rest string) Fix {
 	var parts, paths []string
 	for _, d := range once {
 		if d.in.set != nil { // in the words of its system
-			there := d.write("", d.makes(1)...)
+			there := d.write("", d.attemptFields(1)...)
 			parts, fix.Changes = append(parts, there.Text), append(fix.Changes, there.Changes...)
 			continue
 		}
 		paths = append(paths, d.path)
-		fix.Changes = append(fix.Changes, d.write("", d.makes(1)...).Changes...)
+		fix.Changes = append(fix.Changes, d.write("", d.attemptFields(1)...).Changes...)
 	}
 	if len(paths) > 0 {
 		hedged := ""

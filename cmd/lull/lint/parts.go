@@ -81,7 +81,7 @@ func (g *gathering) add(f File, data []byte) {
 		slices.SortStableFunc(foreign, func(a, b part) int { return a.line - b.line })
 	}
 	if len(foreign) > 0 {
-		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: only(data, foreign)})
+		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: keepLines(data, foreign)})
 		g.found[f.Name] = f.Found
 		return
 	}
@@ -306,8 +306,8 @@ func isEmpty(t part) bool {
 	return true
 }
 
-// only returns data with empty lines in place of those that are in none of the parts.
-func only(data []byte, parts []part) []byte {
+// keepLines returns data with empty lines in place of those that are in none of the parts.
+func keepLines(data []byte, parts []part) []byte {
 	var out []byte
 	line := 0
 	for _, t := range parts {

@@ -69,7 +69,7 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	line, column := in.place(path)
 	if in.set != nil {
 		var ok bool
-		if s, message, sum, ok = p.there(s, in, path, message, sum, fix); !ok {
+		if s, message, sum, ok = p.describeForOtherSystem(s, in, path, message, sum, fix); !ok {
 			return
 		}
 	}
@@ -83,12 +83,14 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	p.findings = append(p.findings, f)
 }
 
-// there is a finding about a file of another system. ok is false if it is none there.
-func (p *pass) there(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
+// describeForOtherSystem returns severity, message and sum of a finding about a file of another system, in the words of that
+// system. ok is false if it is no finding there: the cap-below-base rule looks at rate_limited_base, and package convert sets
+// that for files that do not retry status 429.
+func (p *pass) describeForOtherSystem(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
 	name, field := in.split(path)
 	d := p.named(in, name)
-	if d == nil || p.rule.ID == ruleCap || fix.unable || d.silent() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
-		return s, message, sum, false // ruleCap is about rate_limited_base, by which package convert means that 429 is not retried
+	if d == nil || p.rule.ID == ruleCap || fix.unable || d.hasNoSettings() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
+		return s, message, sum, false
 	}
 	if !d.proved(p.rule.ID) {
 		s = Note
@@ -123,9 +125,9 @@ func (d *dependency) attemptsField() string {
 	return "attempts"
 }
 
-// makes are the fields with which calls to d make at most n attempts. Without hedges Attempts
+// attemptFields are the fields with which calls to d make at most n attempts. Without hedges Attempts
 // counts, and its default is more than one.
-func (d *dependency) makes(n int) []string {
+func (d *dependency) attemptFields(n int) []string {
 	fields := []string{d.attemptsField(), strconv.Itoa(n)}
 	if d.hedged() && n == 1 {
 		fields = append(fields, "attempts", "1")

@@ -15,7 +15,7 @@ type plan struct {
 	g       graph
 	changed map[*dependency]lull.Policy
 	order   []*dependency              // of changed
-	known   map[*service]time.Duration // results of own, until the next change
+	known   map[*service]time.Duration // results of longestWork, until the next change
 	far     bool                       // consequences elsewhere are planned, too
 }
 
@@ -38,8 +38,8 @@ func (pl *plan) of(d *dependency) lull.Policy {
 	return d.Policy
 }
 
-// own is the longest time of all calls of s for one request, without waits that servers ask for.
-func (pl *plan) own(s *service) (sum time.Duration) {
+// longestWork is the longest time of all calls of s for one request, without waits that servers ask for.
+func (pl *plan) longestWork(s *service) (sum time.Duration) {
 	if known, ok := pl.known[s]; ok {
 		return known
 	}
@@ -67,7 +67,7 @@ func patience(p lull.Policy) (time.Duration, string) {
 // tooShort reports whether attempts at d are given up before s, which answers them, is finished.
 func (pl *plan) tooShort(d *dependency, s *service) bool {
 	limit, _ := patience(pl.of(d))
-	return limit > 0 && pl.own(s) > limit
+	return limit > 0 && pl.longestWork(s) > limit
 }
 
 func (pl *plan) change(d *dependency, p lull.Policy) {
@@ -78,8 +78,8 @@ func (pl *plan) change(d *dependency, p lull.Policy) {
 	clear(pl.known)
 }
 
-// give plans so much time for an attempt at d, and a deadline with room for all attempts.
-func (pl *plan) give(d *dependency, attempt time.Duration) {
+// allowTime plans so much time for an attempt at d, and a deadline with room for all attempts.
+func (pl *plan) allowTime(d *dependency, attempt time.Duration) {
 	better := pl.of(d)
 	better.AttemptTimeout = attempt
 	if t := newTimeline(better); deadline(better) > 0 && t.total() > deadline(better) {
@@ -98,13 +98,13 @@ func (pl *plan) settle() (promises Fix) {
 	for _, above := range slices.Backward(pl.g.order) { // callees before callers
 		for _, c := range above.calls {
 			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
-				pl.give(c.to, up(pl.own(s)))
+				pl.allowTime(c.to, up(pl.longestWork(s)))
 			}
 		}
 	}
 	for _, s := range pl.p.services {
 		if need := pl.promises(s); s.SLO > 0 && need > s.SLO && before.promises(s) <= s.SLO {
-			promises = also(promises, s.promise(need))
+			promises = bothFixes(promises, s.promise(need))
 		}
 	}
 	return promises
@@ -130,7 +130,7 @@ func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 		was, is := d.Policy, pl.changed[d]
 		var fields []string
 		if is.Attempts != was.Attempts || is.Hedge.Attempts != was.Hedge.Attempts {
-			fields = d.makes(is.MaxAttempts())
+			fields = d.attemptFields(is.MaxAttempts())
 		}
 		if is.AttemptTimeout != was.AttemptTimeout {
 			fields = append(fields, "attempt_timeout", pretty(is.AttemptTimeout))
@@ -139,11 +139,11 @@ func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 			fields = append(fields, "deadline", pretty(is.Deadline))
 		}
 		if len(fields) > 0 {
-			fix = also(fix, d.write("", fields...))
+			fix = bothFixes(fix, d.write("", fields...))
 		}
 	}
 	if promises.Text != "" {
-		fix = also(fix, promises)
+		fix = bothFixes(fix, promises)
 	}
 	if foreign := slices.ContainsFunc(pl.order, func(d *dependency) bool { return d.in.set != nil }); rest != "" && !foreign {
 		fix.Text += "; " + rest
@@ -173,7 +173,7 @@ func callerGivesUpFirst(p *pass) {
 
 func written(d *dependency) bool {
 	if d.in.set != nil {
-		return d.says("attempt_timeout") || d.says("deadline")
+		return d.hasField("attempt_timeout") || d.hasField("deadline")
 	}
 	return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0
 }
@@ -185,7 +185,7 @@ const mostPlans = 50
 func (p *pass) givesUp(now *plan, c *call) {
 	d, s := c.to, c.answered
 	limit, field := patience(d.Policy)
-	worst := now.own(s)
+	worst := now.longestWork(s)
 	var l ledger
 	for i, stage := range s.stages() {
 		c := slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(now.took(a), now.took(b)) })
@@ -204,7 +204,7 @@ func (p *pass) givesUp(now *plan, c *call) {
 	if pl := p.plan(); pl.shorten(s, limit) {
 		fix = pl.fix("or let callers wait: a longer attempt_timeout in "+d.path, pl.settle())
 	} else if pl := p.plan(); worst < longest {
-		pl.give(d, up(worst))
+		pl.allowTime(d, up(worst))
 		fix = pl.fix(fmt.Sprintf("or shorten the calls of %s", s.Name), pl.settle())
 	}
 	p.reportAs(severity, d.in, d.at(field),

@@ -163,7 +163,7 @@ func (d *dependency) inShort() string {
 	return fmt.Sprintf("%d × %s and the waits", t.attempts, pretty(t.attempt()))
 }
 
-func also(a, b Fix) Fix {
+func bothFixes(a, b Fix) Fix {
 	if a.Text == "" {
 		return b
 	}

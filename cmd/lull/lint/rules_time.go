@@ -33,7 +33,7 @@ func with(p lull.Policy, fields []string) (lull.Policy, error) {
 // write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
 	if d.in.set != nil {
-		return d.writeThere(fields)
+		return d.writeForOtherSystem(fields)
 	}
 	var f Fix
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -70,7 +70,7 @@ func noTimeLimit(p *pass, d *dependency) {
 		if d.attempts() < 2 {
 			first, second = second, first
 		}
-		if fields = first; d.writeThere(first).unable {
+		if fields = first; d.writeForOtherSystem(first).unable {
 			fields = second
 		}
 	}
@@ -85,7 +85,7 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 	if d.Policy.AttemptTimeout != lull.NoTimeout || end == 0 || !d.retries() || d.Policy.Timeouts == lull.TimeoutsNever {
 		return
 	}
-	if d.in.set != nil && d.writeThere([]string{"attempt_timeout", pretty(end)}).unable {
+	if d.in.set != nil && d.writeForOtherSystem([]string{"attempt_timeout", pretty(end)}).unable {
 		return // its system has no such time
 	}
 	var l ledger
@@ -99,13 +99,13 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 	fields := []string{}
 	if n > fewAttempts {
 		if n = fewAttempts; !d.endless() {
-			fields = d.makes(n)
+			fields = d.attemptFields(n)
 		}
 	}
 	each := t.each(n, end)
 	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), append(fields, "attempt_timeout", pretty(each))...)
 	if each < time.Millisecond {
-		fix = d.write("there is no time for another", d.makes(1)...)
+		fix = d.write("there is no time for another", d.attemptFields(1)...)
 	}
 	message := fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: %s", d.Name, pretty(end), others)
 	if d.in.set != nil {
@@ -147,7 +147,7 @@ func attemptNeverMade(p *pass, d *dependency) {
 		rest = fmt.Sprintf("or give it time: deadline: %s, if its callers can wait so long", pretty(up(t.total())))
 	}
 	need, _ := d.least(t)
-	fields := d.makes(t.useful(end, need))
+	fields := d.attemptFields(t.useful(end, need))
 	if t.useful(end, need) < 2 {
 		fields = d.fitting(t, end)
 	}
@@ -162,7 +162,7 @@ func (d *dependency) orLonger(fix Fix, t timeline) Fix {
 	if d.in.set == nil || t.total() >= longest {
 		return fix
 	}
-	if more := d.writeThere([]string{"deadline", pretty(up(t.total()))}); !more.unable && !fix.unable {
+	if more := d.writeForOtherSystem([]string{"deadline", pretty(up(t.total()))}); !more.unable && !fix.unable {
 		fix.Text += "; or, if its callers can wait so long, " + more.Text
 	}
 	return fix
@@ -217,7 +217,7 @@ func (p *pass) neverHedged(d *dependency) {
 // no retry would be left, shorter ones.
 func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	if n := t.fits(limit); n >= min(2, t.attempts) {
-		return d.makes(n)
+		return d.attemptFields(n)
 	}
 	for n := min(2, t.attempts); n > 1; n-- {
 		each := t.each(n, limit)
@@ -225,10 +225,10 @@ func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 			if n == t.attempts {
 				return []string{"attempt_timeout", pretty(each)}
 			}
-			return append(d.makes(n), "attempt_timeout", pretty(each))
+			return append(d.attemptFields(n), "attempt_timeout", pretty(each))
 		}
 	}
-	fields := d.makes(1)
+	fields := d.attemptFields(1)
 	if t.attempt() > limit {
 		fields = append(fields, "attempt_timeout", pretty(limit))
 	}
@@ -320,7 +320,7 @@ func (p *pass) longEnough(d *dependency, p99 time.Duration) Fix {
 		t := newTimeline(policy)
 		if end := deadline(policy); end > 0 && t.total() > end {
 			if n := t.fits(end); n >= min(2, t.attempts) {
-				policy, _ = with(policy, d.makes(n)) // such a number is always valid
+				policy, _ = with(policy, d.attemptFields(n)) // such a number is always valid
 			} else {
 				policy.Deadline = up(t.total())
 			}

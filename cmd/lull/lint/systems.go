@@ -22,7 +22,7 @@ func (p *pass) systemsInLayers() {
 	var all []retrier
 	for _, d := range p.dependencies {
 		set := d.in.set
-		if set == nil || d.attempts() < 2 || !(d.says("attempts") || d.says("hedge.attempts")) {
+		if set == nil || d.attempts() < 2 || !(d.hasField("attempts") || d.hasField("hedge.attempts")) {
 			continue
 		}
 		if facts := set.Facts(d.Name); facts.Service != "" {

@@ -15,7 +15,7 @@ import (
 // fields that a finding names, and those that its fix writes. What the file does not say is at most a
 // note, and what its system cannot set is not reported.
 
-func (d *dependency) says(field string) bool {
+func (d *dependency) hasField(field string) bool {
 	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
 		if d.in.set.Says(d.Name, field) {
 			return true
@@ -29,8 +29,8 @@ func (d *dependency) unknown(field string) bool {
 	return slices.Contains(d.in.set.Facts(d.Name).Unknown, first)
 }
 
-func (d *dependency) silent() bool {
-	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.says)
+func (d *dependency) hasNoSettings() bool {
+	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.hasField)
 }
 
 // endless reports whether calls to d have as many attempts as there is time for. A policy has a largest
@@ -65,12 +65,12 @@ func (d *dependency) proved(rule string) bool {
 		return false // it may be for streams, which have no end
 	}
 	return !ok || slices.ContainsFunc(all, func(fields []string) bool {
-		return !slices.ContainsFunc(fields, func(field string) bool { return !d.says(field) })
+		return !slices.ContainsFunc(fields, func(field string) bool { return !d.hasField(field) })
 	})
 }
 
-// writeThere is write for the file of another system: each field as it is called there.
-func (d *dependency) writeThere(fields []string) Fix {
+// writeForOtherSystem is write for the file of another system: each field has the name of that system.
+func (d *dependency) writeForOtherSystem(fields []string) Fix {
 	p, err := with(d.Policy, fields)
 	if err != nil {
 		return Fix{unable: true}
@@ -103,7 +103,7 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 				written = append(written, shownField(e.Field)+": "+e.Value)
 			}
 		}
-		parts = append(parts, does("write ", written, where(at, home)), does("remove ", removed, where(at, home)))
+		parts = append(parts, action("write ", written, where(at, home)), action("remove ", removed, where(at, home)))
 	}
 	f.Text = strings.Join(slices.DeleteFunc(parts, isBlank), "; ")
 	if now, _ := set.File.Dependency(name); set.Format(name) == convert.Dapr && now.Policy.Attempts >= mostAttempts && now.Policy.Backoff.Kind == backoff.Constant && p.Backoff != now.Policy.Backoff {
@@ -112,7 +112,7 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 	return f
 }
 
-func does(what string, fields []string, where string) string {
+func action(what string, fields []string, where string) string {
 	if len(fields) == 0 {
 		return ""
 	}
