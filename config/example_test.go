@@ -201,7 +201,7 @@ func ExamplePolicySchema() {
 
 func ExampleParsePolicies() {
 	policies, err := config.ParsePolicies("retry.yaml", []byte(`
-policies:
+dependencies:
   payments:
     attempts: 2
     deadline: 3s
@@ -223,7 +223,7 @@ policies:
 }
 
 func ExampleParsePolicies_mistakes() {
-	_, err := config.ParsePolicies("retry.yaml", []byte(`policies:
+	_, err := config.ParsePolicies("retry.yaml", []byte(`dependencies:
   api:
     deadline: 3 sec
     limit: {max_wiat: 1s}
@@ -231,9 +231,9 @@ func ExampleParsePolicies_mistakes() {
 `))
 	fmt.Println(err)
 	// Output:
-	// retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m, or "none"; did you mean 3s?
-	// retry.yaml:4:13: policies.api.limit.max_wiat is unknown: want in_flight, max_wait or max_queue; did you mean max_wait?
-	// retry.yaml:5:30: policies.api.backoff.cap is 500ms: want zero or at least Base (1s)
+	// retry.yaml:3:15: dependencies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m, or "none"; did you mean 3s?
+	// retry.yaml:4:13: dependencies.api.limit.max_wiat is unknown: want in_flight, max_wait or max_queue; did you mean max_wait?
+	// retry.yaml:5:30: dependencies.api.backoff.cap is 500ms: want zero or at least Base (1s)
 }
 
 func ExampleReadPolicies() {
@@ -253,7 +253,7 @@ func ExampleFormatPolicies() {
 	})
 	fmt.Print(string(data), err)
 	// Output:
-	// policies:
+	// dependencies:
 	//   recommended: {}
 	//   patient:
 	//     attempts: 6

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -185,28 +184,6 @@ func (f *PolicyFile) Service(name string) (Service, bool) {
 		}
 	}
 	return Service{}, false
-}
-
-// Provider returns the service that answers calls to the dependency of that name.
-func (f *PolicyFile) Provider(dependency string) (Service, bool) {
-	for _, s := range f.Services {
-		if slices.Contains(s.Provides, dependency) {
-			return s, true
-		}
-	}
-	if s, ok := f.Service(dependency); ok && s.Provides == nil {
-		return s, true
-	}
-	return Service{}, false
-}
-
-// Operation returns the operation of that name.
-func (d Dependency) Operation(name string) (Operation, bool) {
-	i := slices.IndexFunc(d.Operations, func(o Operation) bool { return o.Name == name })
-	if i < 0 {
-		return Operation{}, false
-	}
-	return d.Operations[i], true
 }
 
 // A YesNo is yes, no, or not given.

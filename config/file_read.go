@@ -20,10 +20,7 @@ const (
 	versionText = "1"
 )
 
-var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
-
-// oldKey is the older name of "dependencies".
-const oldKey = "policies"
+var fileKeys = []string{"version", "defaults", "dependencies", "services"}
 
 // ReadPolicyFile reads the policy file at path. The error is [Mistakes], with everything that is
 // wrong in the file, or an error of reading it.
@@ -49,7 +46,6 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	return &r.file, nil
 }
 
-// A fileReader reads a policy file part by part. Each part has paths of its own.
 type fileReader struct {
 	*codec.Reader
 	file PolicyFile
@@ -103,16 +99,8 @@ func (r *fileReader) root(n *tree.Node) {
 	if e, ok := parts["defaults"]; ok {
 		r.defaults(e)
 	}
-	key := "dependencies"
-	e, ok := parts[key]
-	if old, both := parts[oldKey]; both && ok {
-		r.Note(r.KeyPlace(old), oldKey, "beside dependencies", "one of the two, which mean the same", "")
-	} else if both {
-		key, e, ok = oldKey, old, true
-		r.file.places.at["dependencies"] = r.KeyPlace(e)
-	}
-	if ok {
-		r.dependencies(key, e)
+	if e, ok := parts["dependencies"]; ok {
+		r.dependencies(e)
 	}
 	if e, ok := parts["services"]; ok {
 		r.services(e)
@@ -174,7 +162,7 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.Begin("defaults")
 	r.file.places.at["defaults"] = r.KeyPlace(e)
 	v := reflect.ValueOf(&r.file.Defaults).Elem()
-	members, t, named := r.begun(e.Value, &r.file.Defaults.Preset, codec.MappingOf(v.Type()))
+	members, t, named := r.splitPreset(e.Value, &r.file.Defaults.Preset, codec.MappingOf(v.Type()))
 	r.file.Defaults.Policy = t.policy
 	r.Fields(members, v, "")
 	r.keep("defaults")
@@ -195,8 +183,8 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.Validated(err)
 }
 
-// begun reads the preset of n, which has the fields of a policy, and returns its other members.
-func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
+// splitPreset reads the preset of n and returns its other members. n has the fields of a policy.
+func (r *fileReader) splitPreset(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
 	if !r.Sound(n, "") {
 		return nil, template{}, false
 	}
@@ -228,8 +216,8 @@ func (r *fileReader) borrow(l leaf, at Position, source string) {
 	r.Places[l.path], r.Sources[l.path] = at, source
 }
 
-func (r *fileReader) dependencies(key string, e tree.Member) {
-	items := r.items(key, e, singular[key], "api: {attempts: 2}")
+func (r *fileReader) dependencies(e tree.Member) {
+	items := r.items("dependencies", e, "dependency", "api: {attempts: 2}")
 	if len(items) > 0 {
 		r.operationsOf = make(map[string]map[string]bool, len(items))
 	}
@@ -237,13 +225,12 @@ func (r *fileReader) dependencies(key string, e tree.Member) {
 		if r.Full() {
 			return
 		}
-		r.Begin(codec.Under(key, item.Key))
-		r.file.places.at[codec.Under("dependencies", item.Key)] = r.KeyPlace(item)
+		path := codec.Under("dependencies", item.Key)
+		r.Begin(path)
+		r.file.places.at[path] = r.KeyPlace(item)
 		r.dependency(item.Key, item.Value)
 	}
 }
-
-var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
 
 // dependency reads the dependency that n holds. extra are further keys that may stand beside its
 // fields.
@@ -251,7 +238,7 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()
 	path, shown := codec.Under("dependencies", name), r.Prefix
-	members, _, named := r.begun(n, &d.Preset, codec.MappingOf(v.Type(), extra...))
+	members, _, named := r.splitPreset(n, &d.Preset, codec.MappingOf(v.Type(), extra...))
 	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return codec.Has(r.setByDefaults, path) }, presetOf(d.Preset))
 	d.Policy = b.policy
 
@@ -278,7 +265,6 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	r.file.Dependencies = append(r.file.Dependencies, d)
 }
 
-// operationNames are the names of the operations of d; nil if it names none.
 func (d *Dependency) operationNames() map[string]bool {
 	if d.Operations == nil {
 		return nil
@@ -375,7 +361,6 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 	}
 }
 
-// noteUnknown records that name, at path, is none of names.
 func (r *fileReader) noteUnknown(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
 	r.Note(r.PlaceOf(path), r.Shown(path), tree.Quote(name), thing+": "+tree.ClipTo(codec.MaxAllowed, choice.List(all)), choice.Nearest(name, all))

@@ -120,11 +120,6 @@ func TestAPolicyFile(t *testing.T) {
 	if got := f.Policy("something else"); got != defaults {
 		t.Errorf("the policy of what is not listed is %+v", got)
 	}
-	for dependency, want := range map[string]string{"payments": "bank", "stock": "stock", "maps.example.com": ""} {
-		if s, ok := f.Provider(dependency); s.Name != want || ok != (want != "") {
-			t.Errorf("%s is provided by %q, %v", dependency, s.Name, ok)
-		}
-	}
 }
 
 func TestPositionsAndOrigins(t *testing.T) {
@@ -181,8 +176,8 @@ func TestPositionsAndOrigins(t *testing.T) {
 		t.Errorf("made in code: %s", got)
 	}
 	for data, want := range map[string]string{
-		"attempts: 2\n":                   "f:1:11 written",
-		"policies:\n  f: {attempts: 2}\n": "f:2:17 written",
+		"attempts: 2\n":                       "f:1:11 written",
+		"dependencies:\n  f: {attempts: 2}\n": "f:2:17 written",
 	} {
 		f := must(ParsePolicyFile("f", []byte(data)))
 		if got := fmt.Sprint(f.Position("dependencies.f.attempts"), " ", f.Origin("dependencies.f.attempts")); got != want {

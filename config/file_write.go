@@ -40,7 +40,6 @@ func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 	return written(&w.Writer, root)
 }
 
-// A fileWriter makes the nodes of a policy file.
 type fileWriter struct {
 	codec.Writer
 	f             *PolicyFile
@@ -91,18 +90,16 @@ func (w *fileWriter) preset(n *tree.Node, name, path string) {
 	if name == "" {
 		return
 	}
-	if _, ok := findTemplate(name); !ok {
+	if presetOf(name) == nil {
 		w.fail("%s.preset is %s: want %s", path, tree.Quote(name), allowedPreset(clients.All()))
 	}
 	n.Set("preset", tree.String(name))
 }
 
-// policy adds to n the fields of p that differ from base.
 func (w *fileWriter) policy(n *tree.Node, p, base lull.Policy, path string) {
 	n.Members = append(n.Members, w.changes(reflect.ValueOf(p), reflect.ValueOf(base), path)...)
 }
 
-// changes are the members for the fields of v that differ from base, which has the same type.
 func (w *fileWriter) changes(v, base reflect.Value, path string) []tree.Member {
 	if codec.Empty(base) {
 		return w.Mapping(v, path).Members

@@ -15,7 +15,7 @@ func FuzzParsePolicies(f *testing.F) {
 	f.Add(must(os.ReadFile("testdata/policy-mistakes.yaml")))
 	f.Add(must(os.ReadFile("testdata/policies.yaml")))
 	f.Add([]byte("preset: external-api\nbudget: {ratio: 20 %}\n"))
-	f.Add([]byte("policies:\n  a: &a {attempts: 2}\n  b: {<<: [*a, *a], deadline: none}\n"))
+	f.Add([]byte("dependencies:\n  a: &a {attempts: 2}\n  b: {<<: [*a, *a], deadline: none}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		policies, err := ParsePolicies("f", data)
 		if err != nil {

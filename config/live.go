@@ -48,7 +48,6 @@ type Live struct {
 	registries []*lull.Registry // of FollowEach
 }
 
-// A fileState is the state of the file at one look.
 type fileState struct {
 	sum [sha256.Size]byte // of its content
 	err string            // why it cannot be read; empty: it can
@@ -234,7 +233,7 @@ func (l *Live) Reload() error {
 		l.refuse(now, err)
 		return err
 	}
-	return l.take(data, now)
+	return l.putInForce(data, now)
 }
 
 func (l *Live) read() ([]byte, fileState, error) {
@@ -265,14 +264,14 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ticks.C:
-			last = l.look(last)
+			last = l.checkFile(last)
 		}
 	}
 }
 
-// look takes the file if the look before has found the same, and has not been refused. It returns
-// what it has found.
-func (l *Live) look(before fileState) fileState {
+// checkFile reads the file. It puts it in force if the check before has read the same, and it was not refused. It returns the
+// state of the file.
+func (l *Live) checkFile(before fileState) fileState {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()
 	data, now, err := l.read()
@@ -281,13 +280,13 @@ func (l *Live) look(before fileState) fileState {
 	case err != nil:
 		l.refuse(now, err)
 	default:
-		_ = l.take(data, now) // the error is reported
+		_ = l.putInForce(data, now) // the error is reported
 	}
 	return now
 }
 
-// take makes data the file in force, if it is a policy file.
-func (l *Live) take(data []byte, now fileState) error {
+// putInForce makes data the file in force, if it is a policy file.
+func (l *Live) putInForce(data []byte, now fileState) error {
 	if now.sum == l.inForce {
 		if l.refused != (fileState{}) { // the file is as before it was refused
 			l.refused = fileState{}
@@ -341,8 +340,6 @@ func (l *Live) apply(f *PolicyFile) Reload {
 	return r
 }
 
-// changes are the differences of f, sorted by name, for the dependencies of both files and for
-// those that are followed.
 func changes(old, f *PolicyFile, followed []string) []PolicyChange {
 	before, after := old.policies(), f.policies()
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)), followed)
@@ -371,7 +368,6 @@ func changes(old, f *PolicyFile, followed []string) []PolicyChange {
 	return all
 }
 
-// policies are the policies of the dependencies of f, by name.
 func (f *PolicyFile) policies() map[string]*lull.Policy {
 	all := make(map[string]*lull.Policy, len(f.Dependencies))
 	for i := range f.Dependencies {

@@ -278,7 +278,7 @@ func BenchmarkLive(b *testing.B) {
 	l := openLive(b, shopFile)
 	b.Run("look", func(b *testing.B) {
 		for range b.N {
-			l.look(fileState{})
+			l.checkFile(fileState{})
 		}
 	})
 	b.Run("parse", func(b *testing.B) {

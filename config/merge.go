@@ -46,7 +46,6 @@ type base struct {
 	inherited map[string]bool
 }
 
-// fromDefaults reports whether l has the value of the defaults.
 func (b base) fromDefaults(l leaf) bool { return !b.preset || b.inherited[l.path] }
 
 // baseOf returns the base of a dependency with the preset own (nil: it names none) in a file with

@@ -14,7 +14,7 @@ type Position = tree.Position
 // as a phrase that follows "is": "unknown", "a list", or the value in quotes. Allowed is what the file may have, a noun phrase, and
 // Suggestion what was probably meant, if anything is similar. Its Error has all of it, in the form that editors turn into a link:
 //
-//	retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
+//	retry.yaml:3:15: dependencies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
 type Mistake = tree.Mistake
 
 // Mistakes is a list of everything that is wrong with a file, in the order of its lines. It is an

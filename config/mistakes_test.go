@@ -127,7 +127,7 @@ func TestMistakesEndSomewhere(t *testing.T) {
 
 // What is used in several places by way of an alias is wrong once.
 func TestAMistakeIsReportedOnce(t *testing.T) {
-	reads(t, []wrong{{"policies:\n  a: &a {attempts: x}\n  b: *a\n  c: {<<: *a}\n", `f:2:20: policies.a.attempts is "x": want a whole number such as 500, 25k or 2M`}})
+	reads(t, []wrong{{"dependencies:\n  a: &a {attempts: x}\n  b: *a\n  c: {<<: *a}\n", `f:2:20: dependencies.a.attempts is "x": want a whole number such as 500, 25k or 2M`}})
 }
 
 // Problems that Validate finds are reported at the field, or at what it belongs to. They are left
@@ -154,9 +154,9 @@ func TestProblemsAreLocated(t *testing.T) {
 		{"breaker:\n  failure_rate: -1\n", `f:2:17: breaker.failure_rate is -1: want a share above 0 and up to 1, or zero for none`},
 		{"timeouts: sometimes\n", `f:1:11: timeouts is "sometimes": want when-answered, always or never`},
 		{"budget: {floor: 10}\n", `f:1:17: budget.floor is 10: want zero where Window is zero`},
-		{"policies:\n  a:\n    budget: {ratio: -1}\n  b: {attempts: -1}\n",
-			"f:3:21: policies.a.budget.ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4\n" +
-				"f:4:17: policies.b.attempts is -1: want 1 to 1000 attempts, or 0 for the default of 5"},
+		{"dependencies:\n  a:\n    budget: {ratio: -1}\n  b: {attempts: -1}\n",
+			"f:3:21: dependencies.a.budget.ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4\n" +
+				"f:4:17: dependencies.b.attempts is -1: want 1 to 1000 attempts, or 0 for the default of 5"},
 	})
 }
 
@@ -210,7 +210,7 @@ func TestBracesAreSuggested(t *testing.T) {
 // policyKeys are what a file can have at its top that holds one policy.
 func policyKeys() []string {
 	_, _, keys := codec.Find(reflect.TypeFor[Dependency](), "?")
-	return append(keys, "version", "defaults", "dependencies", "services", "policies")
+	return append(keys, fileKeys...)
 }
 
 func breakerKeys() []string {
@@ -288,14 +288,12 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 		{"version: 0.001k\n", `f:1:10: version is "0.001k": want 1, the only version of the format there is`},
 		{"version:\n", `f:1:9: version is empty: want 1, the only version of the format there is`},
 		{"version: !v 1\n", `f:1:10: version is tagged "!v": want a plain value`},
-		{"preset: lull\nattempts: 3\nversion: 1\n", `f:1:1: preset is unknown: want version, defaults, dependencies, services or policies; did you mean defaults.preset?` + "\n" +
-			`f:2:1: attempts is unknown: want version, defaults, dependencies, services or policies; did you mean defaults.attempts?`},
+		{"preset: lull\nattempts: 3\nversion: 1\n", `f:1:1: preset is unknown: want version, defaults, dependencies or services; did you mean defaults.preset?` + "\n" +
+			`f:2:1: attempts is unknown: want version, defaults, dependencies or services; did you mean defaults.attempts?`},
 		{"dependencies: {}\n", `f:1:15: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
 		{"dependencies:\n", `f:1:14: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
 		{"dependencies: [a]\n", `f:1:15: dependencies is a list: want a mapping of names to dependencies, such as api: {attempts: 2}`},
-		{"policies: 3\n", `f:1:11: policies is "3": want a mapping of names to policies, such as api: {attempts: 2}`},
-		{"policies: {a: }\ndependencies: {a: }\n", `f:1:1: policies is beside dependencies: want one of the two, which mean the same`},
-		{"dependancies: {a: }\nversion: 1\n", `f:1:1: dependancies is unknown: want version, defaults, dependencies, services or policies; did you mean dependencies?`},
+		{"dependancies: {a: }\nversion: 1\n", `f:1:1: dependancies is unknown: want version, defaults, dependencies or services; did you mean dependencies?`},
 		{"defaults: {operations: {}}\n", `f:1:12: defaults.operations is unknown: want preset, attempts, attempt_timeout, deadline, backoff, rate_limited_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
 		{"defaults: {name: x}\n", `f:1:12: defaults.name is unknown: want preset, attempts, attempt_timeout, deadline, backoff, rate_limited_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
 		{"dependencies: {a: {operations: {}}}\n", `f:1:32: dependencies.a.operations is empty: want at least one operation, such as charge: {idempotent: false}`},

@@ -49,8 +49,8 @@ type origins struct {
 // "defaults.budget.ratio", "services.shop.calls.0". If the file does not have the field, it is the
 // place where its value comes from: the field of the defaults, the line that names the preset, or
 // else the nearest thing that the field belongs to. For a mapping or a list it is the place of its
-// key. Dependencies under "policies", and the one of a file that holds nothing else, have paths
-// below "dependencies", too. Elements of lists have numbers, from 0.
+// key. The dependency of a file that holds nothing else has paths below "dependencies", too. Elements of lists have
+// numbers, from 0.
 func (f *PolicyFile) Position(path string) Position {
 	p, _ := f.find(path)
 	return p
@@ -126,16 +126,8 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	return Position{}, Unset, false
 }
 
-// presetOf returns the template with that name; nil if name is empty.
-func presetOf(name string) *template {
-	if name == "" {
-		return nil
-	}
-	t, _ := findTemplate(name)
-	return &t
-}
+func presetOf(name string) *template { return templates()[name] }
 
-// policyOf returns the policy of a preset; the zero policy if name is empty.
 func policyOf(name string) lull.Policy {
 	if t := presetOf(name); t != nil {
 		return t.policy

@@ -1,16 +1,12 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/codec"
-	"github.com/lullgo/lull/internal/tree"
 )
 
 // A NamedPolicy is a policy of a file, with its name.
@@ -61,18 +57,9 @@ func properName(name string) bool {
 // their order. [ParsePolicies] reads the same from it. It fails if there are no policies, if names
 // are not proper or not different, and if a value cannot be written, such as NaN.
 func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
-	if len(policies) == 0 {
-		return nil, errors.New("config: a policy file with nothing in it")
-	}
-	w := codec.Writer{}
-	all := tree.NewMap()
-	seen := map[string]bool{}
+	f := &PolicyFile{}
 	for _, p := range policies {
-		if !properName(p.Name) || seen[p.Name] {
-			return nil, fmt.Errorf("config: policy name %s: want names of 1 to %d printable characters, all different", tree.Quote(p.Name), maxName)
-		}
-		seen[p.Name] = true
-		all.Set(p.Name, w.Node(reflect.ValueOf(p.Policy), "policies."+p.Name, codec.Plain))
+		f.Dependencies = append(f.Dependencies, Dependency{Name: p.Name, Policy: p.Policy})
 	}
-	return written(&w, tree.NewMap().Set("policies", all))
+	return FormatPolicyFile(f)
 }

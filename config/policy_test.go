@@ -25,12 +25,12 @@ func TestPolicies(t *testing.T) {
 		data string
 		want []NamedPolicy
 	}{
-		{"policies:\n  zero:\n  b: {}\n  a: {attempts: 2}\n", []NamedPolicy{{"zero", lull.Policy{}}, {"b", lull.Policy{}}, {"a", lull.Policy{Attempts: 2}}}},
+		{"dependencies:\n  zero:\n  b: {}\n  a: {attempts: 2}\n", []NamedPolicy{{"zero", lull.Policy{}}, {"b", lull.Policy{}}, {"a", lull.Policy{Attempts: 2}}}},
 		{"{}", []NamedPolicy{{"retry", lull.Policy{}}}},
 		{"attempts: 2", []NamedPolicy{{"retry", lull.Policy{Attempts: 2}}}},
 		{"preset: external-api", []NamedPolicy{{"retry", preset.ExternalAPI()}}},
 		{"attempts: 5\npreset: background-worker\nbudget: {ratio: 20%, stock: 0}\n", []NamedPolicy{{"retry", mail}}},
-		{"policies:\n  a: &a {attempts: 2, backoff: {base: 1ms, cap: 1s}}\n  b:\n    <<: *a\n    backoff: {base: 2ms}\n  c: *a\n", []NamedPolicy{
+		{"dependencies:\n  a: &a {attempts: 2, backoff: {base: 1ms, cap: 1s}}\n  b:\n    <<: *a\n    backoff: {base: 2ms}\n  c: *a\n", []NamedPolicy{
 			{"a", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Second}}},
 			{"b", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: 2 * time.Millisecond}}},
 			{"c", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Second}}},
@@ -73,16 +73,16 @@ func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
 
 func TestPoliciesThatCannotBeWritten(t *testing.T) {
 	for want, policies := range map[string][]NamedPolicy{
-		`config: a policy file with nothing in it`:                               nil,
-		`config: policy name "": want names`:                                     {{Name: ""}},
-		`config: policy name " a": want names`:                                   {{Name: " a"}},
-		`config: policy name "a\n": want names`:                                  {{Name: "a\n"}},
-		`config: policy name "b": want names`:                                    {{Name: "b"}, {Name: "b"}},
-		`config: policy name "` + strings.Repeat("a", 59):                        {{Name: strings.Repeat("a", 101)}},
-		"config: policies.a.budget.ratio is NaN, which a file cannot hold":       {{"a", lull.Policy{Budget: budget.Config{Ratio: math.NaN()}}}},
-		"config: policies.a.backoff.kind is kind(9), which a file cannot hold":   {{"a", lull.Policy{Backoff: backoff.Schedule{Kind: 9}}}},
-		"config: policies.a.backoff.factor is +Inf, which a file cannot hold":    {{"a", lull.Policy{Backoff: backoff.Schedule{Factor: math.Inf(1)}}}},
-		"config: policies.a.breaker.slow_rate is -Inf, which a file cannot hold": {{"a", lull.Policy{Breaker: breaker.Config{SlowRate: math.Inf(-1)}}}},
+		`config: a policy file with nothing in it`:                                   nil,
+		`config: the name "" under dependencies: want names`:                         {{Name: ""}},
+		`config: the name " a" under dependencies: want names`:                       {{Name: " a"}},
+		`config: the name "a\n" under dependencies: want names`:                      {{Name: "a\n"}},
+		`config: the name "b" under dependencies: want names`:                        {{Name: "b"}, {Name: "b"}},
+		`config: the name "` + strings.Repeat("a", 59):                               {{Name: strings.Repeat("a", 101)}},
+		"config: dependencies.a.budget.ratio is NaN, which a file cannot hold":       {{"a", lull.Policy{Budget: budget.Config{Ratio: math.NaN()}}}},
+		"config: dependencies.a.backoff.kind is kind(9), which a file cannot hold":   {{"a", lull.Policy{Backoff: backoff.Schedule{Kind: 9}}}},
+		"config: dependencies.a.backoff.factor is +Inf, which a file cannot hold":    {{"a", lull.Policy{Backoff: backoff.Schedule{Factor: math.Inf(1)}}}},
+		"config: dependencies.a.breaker.slow_rate is -Inf, which a file cannot hold": {{"a", lull.Policy{Breaker: breaker.Config{SlowRate: math.Inf(-1)}}}},
 	} {
 		if _, err := FormatPolicies(policies); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -45,7 +45,6 @@ func ownNames() []string {
 	return names
 }
 
-// A template is the policy of a preset.
 type template struct {
 	policy lull.Policy
 	// whole: it is a client that exists. All its fields count, also those that are zero.
@@ -54,28 +53,24 @@ type template struct {
 
 // PresetPolicy returns the policy of a name of [Presets].
 func PresetPolicy(name string) (lull.Policy, bool) {
-	t, ok := findTemplate(name)
-	return t.policy, ok
+	if presetOf(name) == nil {
+		return lull.Policy{}, false
+	}
+	return policyOf(name), true
 }
 
-// templates are those of all presets, by their names.
-var templates = sync.OnceValue(func() map[string]template {
-	all := map[string]template{}
+var templates = sync.OnceValue(func() map[string]*template {
+	all := map[string]*template{}
 	for _, c := range clients.All() {
 		if !c.Partial {
-			all[c.Name] = template{c.Policy, true}
+			all[c.Name] = &template{c.Policy, true}
 		}
 	}
 	for _, p := range own {
-		all[p.name] = template{policy: p.policy()}
+		all[p.name] = &template{policy: p.policy()}
 	}
 	return all
 })
-
-func findTemplate(name string) (template, bool) {
-	t, ok := templates()[name]
-	return t, ok
-}
 
 func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
 	if !r.Sound(n, path) {
@@ -83,8 +78,8 @@ func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
 	}
 	r.Places[path] = r.Place(n)
 	if n.Scalar() {
-		if t, ok := findTemplate(n.Text); ok {
-			return n.Text, t
+		if t := presetOf(n.Text); t != nil {
+			return n.Text, *t
 		}
 		if slices.ContainsFunc(clients.All(), func(c clients.Client) bool { return c.Name == n.Text }) {
 			r.WrongAt(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(clients.All()), "")
@@ -94,8 +89,10 @@ func readPreset(r *codec.Reader, n *tree.Node, path string) (string, template) {
 	// Reading continues with the suggestion, to find what else is wrong.
 	near := choice.Nearest(n.Text, Presets())
 	r.WrongAt(n, path, n.Quoted(), allowedPreset(clients.All()), near)
-	t, _ := findTemplate(near)
-	return near, t
+	if t := presetOf(near); t != nil {
+		return near, *t
+	}
+	return near, template{}
 }
 
 func allowedPreset(others []clients.Client) string {

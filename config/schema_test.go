@@ -46,7 +46,6 @@ type generator struct {
 func (g *generator) root() object {
 	file := g.properties(reflect.TypeFor[PolicyFile]())
 	file["version"] = object{"enum": []any{version, "1"}, "description": "Version is that of the format: 1."}
-	file[oldKey] = object{"allOf": []any{object{"$ref": "#/definitions/dependencies"}}, "description": "The older name of dependencies."}
 	isFile, top := []any{}, object{}
 	for _, key := range fileKeys {
 		isFile = append(isFile, object{"required": []string{key}})
@@ -60,10 +59,7 @@ func (g *generator) root() object {
 		"type":        "object",
 		"properties":  top, // for completion in a file that is empty yet
 		"if":          object{"anyOf": isFile},
-		"then": object{
-			"properties": file, "additionalProperties": false,
-			"not": object{"required": []string{"dependencies", oldKey}},
-		},
+		"then":        object{"properties": file, "additionalProperties": false},
 		"else":        g.schema(reflect.TypeFor[Dependency](), codec.Plain),
 		"definitions": g.definitions,
 	}

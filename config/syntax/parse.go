@@ -34,7 +34,6 @@ func Parse(name string, data []byte, rules Rules) ([]*tree.Node, error) {
 	return all, p.r.Mistakes.Err()
 }
 
-// A parser reads one text.
 type parser struct {
 	rules Rules
 	r     tree.Reader

@@ -72,7 +72,6 @@ func (p *parser) syntax(data []byte, err error) {
 	p.r.Note(at, "", found, allowed, "")
 }
 
-// characterAt is the character at a place; 0 if there is none.
 func characterAt(data []byte, at tree.Position) rune {
 	lines := strings.Split(string(data), "\n")
 	if at.Line > len(lines) {

@@ -43,7 +43,6 @@ var words = map[Form]struct {
 	Delay:   {"at-once", hedge.AtOnce},
 }
 
-// forms are the fields whose form is not Plain.
 var forms = map[reflect.Type]map[string]Form{
 	reflect.TypeFor[lull.Policy]():    {"AttemptTimeout": Timeout, "Deadline": Timeout},
 	reflect.TypeFor[budget.Config]():  {"Ratio": Share},
@@ -126,7 +125,6 @@ func Members(t reflect.Type) []Member {
 	return all
 }
 
-// membersOf caches members by type.
 var membersOf sync.Map
 
 // Find returns the member called key; if there is none, all the keys.

@@ -40,7 +40,7 @@ func (r *Reader) assign(top, v reflect.Value, rest, before, value string, f Form
 			}
 			suggestion := choice.Nearest(key, keys)
 			if before == "" && suggestion == "" {
-				suggestion = tail(top, Field(key, rest))
+				suggestion = onlyPathEndingIn(top, Field(key, rest))
 			}
 			r.Note(tree.Position{}, Field(before, ShownKey(key)), "unknown", choice.List(keys), suggestion)
 			return
@@ -66,7 +66,6 @@ func (r *Reader) assign(top, v reflect.Value, rest, before, value string, f Form
 	}
 }
 
-// assignValue sets v to value.
 func (r *Reader) assignValue(v reflect.Value, path, value string, f Form) {
 	n := tree.String(value)
 	switch v.Kind() {
@@ -103,7 +102,6 @@ func pick(v reflect.Value, rest string) (i int, after string, ok bool) {
 	return 0, rest, false
 }
 
-// elements are the names of the elements of v; nil if they have none.
 func elements(v reflect.Value) []string {
 	if _, ok := v.Type().Elem().FieldByName("Name"); !ok {
 		return nil
@@ -126,8 +124,8 @@ func places(n int, names []string) string {
 	return fmt.Sprintf("a number from 0 to %d", n-1)
 }
 
-// tail is the one path in top that ends in key. Empty: there is none, or there are several.
-func tail(top reflect.Value, key string) string {
+// onlyPathEndingIn is the one path in top that ends in key. Empty: there is none, or there are several.
+func onlyPathEndingIn(top reflect.Value, key string) string {
 	key = strings.Trim(key, ".")
 	found := ""
 	for _, path := range leaves(top, "") {

@@ -12,7 +12,6 @@ import (
 	"github.com/lullgo/lull/internal/pretty"
 )
 
-// unitWords are other words for the units of time.ParseDuration.
 var unitWords = map[string]string{
 	"ns": "ns", "us": "us", "µs": "µs",
 	"ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "milliseconds": "ms",
@@ -21,7 +20,6 @@ var unitWords = map[string]string{
 	"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
 }
 
-// endless are words that people write for no timeout.
 var endless = []string{"off", "no", "never", "false", "disabled", "unlimited", "infinite", "infinity", "inf", "forever"}
 
 var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)

@@ -44,7 +44,6 @@ func (r *jsonReader) next() byte {
 
 func (r *jsonReader) nextIn(chars string) bool { return strings.IndexByte(chars, r.next()) >= 0 }
 
-// skip passes the next character.
 func (r *jsonReader) skip() {
 	c, size := utf8.DecodeRune(r.data[r.at:])
 	r.at += size
@@ -105,7 +104,6 @@ func (r *jsonReader) value(depth int) (n *Node, err error) {
 	return n, err
 }
 
-// elements reads the list or mapping n, to its end.
 func (r *jsonReader) elements(n *Node, depth int, end byte, after string) error {
 	if depth == MaxDepth {
 		return r.notJSON(fmt.Sprintf("values are nested deeper than %d", MaxDepth))
@@ -155,7 +153,6 @@ func (r *jsonReader) element(n *Node, depth int) (err error) {
 	return nil
 }
 
-// text reads a string, from quote to quote.
 func (r *jsonReader) text() (s string, err error) {
 	begin := r.at
 	for r.skip(); r.next() != '"'; r.skip() {

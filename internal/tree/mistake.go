@@ -42,7 +42,7 @@ type Mistake struct {
 
 // Error returns the whole mistake, in a form that editors turn into a link:
 //
-//	retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
+//	retry.yaml:3:15: dependencies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
 //
 // Without a file it begins with the line: "line 3: ".
 func (m Mistake) Error() string {

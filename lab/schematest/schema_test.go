@@ -257,8 +257,6 @@ func TestSchemaTakesAndRefuses(t *testing.T) {
 		{"backoff: {jitter: ful}", false},
 		{"preset: external-api", true},
 		{"preset: External-API", false},
-		{"policies: {api: {attempts: 2}}", true},
-		{"policies: {api: {attempts: 2}}\ndependencies: {api: }", false},
 		{"dependencies: {api: }", true},
 		{"dependencies: {api: {name: x}}", false},
 		{"dependencies:", false},

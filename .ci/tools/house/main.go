@@ -1,10 +1,13 @@
-// Command house prints the figures of the house: how much there is of it, and what stands where it should not. It is
+// Command house prints the figures of the house: how much there is of it. It is
 // run from the root of the repository, by .ci/house.
 package main
 
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"path"
@@ -18,39 +21,21 @@ import (
 )
 
 func main() {
-	var show shown
-	flag.BoolVar(&show.arrows, "arrows", false, "print each import that goes up")
-	flag.BoolVar(&show.pairs, "pairs", false, "print each pair of places that share lines")
+	listPairs := flag.Bool("pairs", false, "print each pair of places that share lines")
 	flag.Parse()
-	must.Main("house", 1, func() error { return run(os.Stdout, ".", show) })
+	must.Main("house", 1, func() error { return run(os.Stdout, ".", *listPairs) })
 }
 
-// shown is what is printed beside the figures.
-type shown struct{ arrows, pairs bool }
-
-func run(out io.Writer, root string, show shown) (err error) {
+func run(out io.Writer, root string, listPairs bool) (err error) {
 	defer must.Catch(&err)
 	h := read(root)
 	fmt.Fprintf(out, "%7d  lines of Go outside of tests\n%7d  lines of Go in tests\n", h.lines(false), h.lines(true))
 	fmt.Fprintf(out, "%7d  go.mod files\n%7d  folders at the root\n", h.modules, len(h.folders))
 	fmt.Fprintf(out, "%7d  exported names of the library, with methods\n", h.exported())
-	arrows := h.arrows()
-	through := 0
-	for _, a := range arrows {
-		if a.wall {
-			through++
-		}
-	}
-	fmt.Fprintf(out, "%7d  imports that go up, %d of them from the library to the program or the lab\n", len(arrows), through)
-	if show.arrows {
-		for _, a := range arrows {
-			fmt.Fprintf(out, "         %s\n", a)
-		}
-	}
 	for _, tests := range []bool{false, true} {
 		pairs := h.pairs(tests)
 		fmt.Fprintf(out, "%7d  pairs of places that share six or more lines, %s\n", len(pairs), map[bool]string{false: "outside of tests", true: "in tests"}[tests])
-		if show.pairs {
+		if listPairs {
 			for _, p := range pairs {
 				fmt.Fprintf(out, "         %s\n", p)
 			}
@@ -96,11 +81,9 @@ func printSeconds(out io.Writer, file string) error {
 
 // A house is what stands in the repository.
 type house struct {
-	module  string // the path of the root's
 	files   []file
 	modules int
 	folders map[string]bool // at the root, but those whose names begin with a point
-	floors  [][]string
 }
 
 // A file is one of Go.
@@ -123,9 +106,6 @@ func read(root string) *house {
 			h.files = append(h.files, file{name, tool.ReadFile(filepath.Join(root, name))})
 		}
 	}
-	first, _, _ := strings.Cut(tool.ReadFile(filepath.Join(root, "go.mod")), "\n")
-	h.module = strings.TrimPrefix(first, "module ")
-	h.floors = h.readFloors()
 	return h
 }
 
@@ -139,4 +119,36 @@ func (h *house) lines(tests bool) (n int) {
 // in returns the files of tests, or the others.
 func (h *house) in(tests bool) []file {
 	return slices.DeleteFunc(slices.Clone(h.files), func(f file) bool { return strings.HasSuffix(f.path, "_test.go") != tests })
+}
+
+// notLibrary are the folders whose packages users do not import.
+var notLibrary = []string{".ci", "lab", "cmd", "docs"}
+
+// exported counts the exported names of packages that users can import: those at the top of a file, and methods of exported types.
+func (h *house) exported() int {
+	names := map[string]bool{}
+	for _, f := range h.in(false) {
+		dir := path.Dir(f.path)
+		if top, _, _ := strings.Cut(dir, "/"); slices.Contains(notLibrary, top) || strings.Contains("/"+dir+"/", "/internal/") {
+			continue
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), f.path, f.text, parser.SkipObjectResolution)
+		if err != nil || syntax.Name.Name == "main" {
+			continue
+		}
+		for _, d := range syntax.Decls {
+			of := ""
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				if of = tool.Receiver(f); !ast.IsExported(of) {
+					continue
+				}
+			}
+			for _, name := range tool.Declared(d) {
+				if name.IsExported() {
+					names[dir+" "+of+"."+name.Name] = true
+				}
+			}
+		}
+	}
+	return len(names)
 }

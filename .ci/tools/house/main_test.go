@@ -23,33 +23,28 @@ func build(t *testing.T, files map[string]string) string {
 func TestFigures(t *testing.T) {
 	root := build(t, map[string]string{
 		"go.mod":                    "module example.com/m\n\ngo 1.26\n",
-		"sim/go.mod":                "module example.com/m/sim\n",
+		"lab/go.mod":                "module example.com/m/lab\n",
 		"m.go":                      "package m\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/m/engine\"\n)\n\nvar A, b = 1, 2\n\ntype T[K any] struct{ Field K }\n\nfunc (*T[K]) M() { fmt.Println(engine.E) }\n\nfunc (T[K]) m() {}\n\nfunc F() {}\n",
-		"walls_test.go":             "package m\n\nvar floors = [][]string{{\"breaker\"}, {\"engine\"}, {\".\"}, {\"lullhttp\"}, {\"lab\", \"sim\"}, {\"cmd\"}}\n",
-		"m_test.go":                 "package m\n\nimport _ \"example.com/m/sim\"\n",
+		"m_test.go":                 "package m\n\nimport _ \"example.com/m/lab\"\n",
 		"engine/e.go":               "package engine\n\nimport _ \"example.com/m\"\n\nconst E = 1\n",
 		"engine/f.go":               "package engine\n\nimport (\n\t_ \"example.com/m\"\n\t_ \"example.com/m/breaker\"\n)\n",
-		"lullhttp/internal/x/x.go":  "package x\n\nimport _ \"example.com/m/sim/deep\"\n\nvar X int\n",
-		"sim/s.go":                  "package sim\n\nimport (\n\t_ \"example.com/m\"\n\t_ \"example.com/m/cmd/tool\"\n)\n\nvar S int\n",
+		"lullhttp/internal/x/x.go":  "package x\n\nimport _ \"example.com/m/lab/deep\"\n\nvar X int\n",
+		"lab/s.go":                  "package lab\n\nimport (\n\t_ \"example.com/m\"\n\t_ \"example.com/m/cmd/tool\"\n)\n\nvar S int\n",
 		"internal/a/a.go":           "package a\n\nimport _ \"example.com/mother\"\n",
 		".ci/tools/t.go":            "package main\n",
 		".hidden/h.go":              "package h\n",
-		"sim/testdata/d.go":         "package d\n",
-		"sim/node_modules/a/go.mod": "module a\n",
+		"lab/testdata/d.go":         "package d\n",
+		"lab/node_modules/a/go.mod": "module a\n",
 		"seconds":                   "3\t2026-11-28 20:00\tgofmt\n118\t2026-11-28 20:10\tgo test work\n7\t2026-11-27 03:00\tgo test -tags lab ./lab/sim\n8\t2026-11-27 03:01\tgo test -tags lab ./lab/sim/shipped\n",
 	})
 	t.Setenv("LULL_SECONDS", filepath.Join(root, "seconds"))
 	var out strings.Builder
-	must.Succeed(run(&out, root, shown{arrows: true}))
+	must.Succeed(run(&out, root, false))
 	const want = `     45  lines of Go outside of tests
-      6  lines of Go in tests
+      3  lines of Go in tests
       2  go.mod files
       4  folders at the root
       5  exported names of the library, with methods
-      3  imports that go up, 1 of them from the library to the program or the lab
-         engine -> .
-         lullhttp/internal/x -> sim/deep
-         sim -> cmd/tool
       0  pairs of places that share six or more lines, outside of tests
       0  pairs of places that share six or more lines, in tests
     118  seconds of go test work, on 2026-11-28 20:10

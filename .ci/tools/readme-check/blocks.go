@@ -11,7 +11,6 @@ import (
 	"go/token"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -29,9 +28,7 @@ import (
 // any. Behind the last of them a call is put in that reports that this place was reached, and the error, if the statement
 // sets err. The files themselves do not change: the changed ones are an overlay, FOLDER/overlay.json. Whoever runs tests with
 // go test -overlay and LULL_BLOCKS=FOLDER in the environment gets reports in that folder, which ran reads.
-//
-// It returns the tests that contain or use a place, and the folders of their packages.
-func instrument(folder string, files, pages []string) (tests, dirs []string, err error) {
+func instrument(folder string, files, pages []string) error {
 	folder = must.Have(filepath.Abs(folder))
 	s := scan()
 	problems := s.notRun
@@ -49,15 +46,11 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 	overlay := map[string]string{}
 	found := make([]bool, len(s.blocks))
 	for _, f := range s.tests {
-		text, marked := f.marked(s.blocks, func(i int, at string) {
-			found[i] = true
-			tests = append(tests, s.users(f, at)...)
-		})
+		text, marked := f.marked(s.blocks, found)
 		if !marked {
 			continue
 		}
 		dir := path.Dir(f.path)
-		dirs = append(dirs, "./"+dir)
 		for name, text := range map[string]string{f.path: text, dir + "/zz_ran_" + f.syntax.Name.Name + "_test.go": fmt.Sprintf(reporter, f.syntax.Name.Name)} {
 			name = must.Have(filepath.Abs(name))
 			overlay[name] = filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
@@ -72,9 +65,7 @@ func instrument(folder string, files, pages []string) (tests, dirs []string, err
 	for name, content := range map[string]any{"overlay.json": map[string]any{"Replace": overlay}, "blocks.json": s.blocks} {
 		tool.WriteFile(filepath.Join(folder, name), must.Have(json.Marshal(content)))
 	}
-	slices.Sort(tests)
-	slices.Sort(dirs)
-	return slices.Compact(tests), slices.Compact(dirs), errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 // ran returns an error for each block that no test has reached the end of since instrument prepared the folder.
@@ -95,22 +86,6 @@ func ran(folder string) error {
 		fmt.Printf("%d blocks of code in pages and the comments of packages were run\n", len(all))
 	}
 	return errors.Join(problems...)
-}
-
-// runBlocks runs the tests with the blocks, those behind tags too, and nothing else.
-func runBlocks(files, pages []string) error {
-	folder, remove := tool.TempDir("blocks")
-	defer remove()
-	tests, dirs, err := instrument(folder, files, pages)
-	must.Succeed(err)
-	if len(dirs) > 0 {
-		test := exec.Command("go", slices.Concat([]string{"test", "-count=1", "-tags=servers,lab", "-overlay=" + filepath.Join(folder, "overlay.json"), "-run=^(" + strings.Join(tests, "|") + ")$"}, dirs)...)
-		test.Env = append(os.Environ(), "LULL_BLOCKS="+folder)
-		if _, err := tool.Output(test); err != nil {
-			return errors.Join(err, ran(folder))
-		}
-	}
-	return ran(folder)
 }
 
 // reporter is the file that is added to the packages with blocks.
@@ -202,45 +177,8 @@ type testFile struct {
 	tokens     []tok
 }
 
-// users returns the tests and examples of f's package that have the declaration called name, or use it.
-func (s *source) users(f *testFile, name string) (tests []string) {
-	uses := map[string]map[string]bool{} // by name of a declaration, the names in it
-	for _, other := range s.tests {
-		if path.Dir(other.path) != path.Dir(f.path) {
-			continue
-		}
-		for _, d := range other.syntax.Decls {
-			for _, declared := range tool.Declared(d) {
-				if uses[declared.Name] == nil {
-					uses[declared.Name] = map[string]bool{}
-				}
-				for n := range ast.Preorder(d) {
-					if id, ok := n.(*ast.Ident); ok {
-						uses[declared.Name][id.Name] = true
-					}
-				}
-			}
-		}
-	}
-	seen := map[string]bool{name: true}
-	for next := []string{name}; len(next) > 0; next = next[1:] {
-		if strings.HasPrefix(next[0], "Test") || strings.HasPrefix(next[0], "Example") {
-			tests = append(tests, next[0])
-			continue
-		}
-		for user, names := range uses {
-			if user != "_" && names[next[0]] && !seen[user] {
-				seen[user] = true
-				next = append(next, user)
-			}
-		}
-	}
-	return tests
-}
-
-// marked is the text of f with a call behind each place where one of the blocks stands. It calls each with the number of the block
-// and the name of a declaration that has it.
-func (f *testFile) marked(all []goBlock, each func(block int, declared string)) (string, bool) {
+// marked returns the text of f with a call behind each place where one of the blocks stands, and sets found for these blocks.
+func (f *testFile) marked(all []goBlock, found []bool) (string, bool) {
 	marks := map[int]string{} // by offset
 	mark := func(block int, after []ast.Stmt) {
 		if len(after) == 0 {
@@ -270,8 +208,8 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 			want = unqualified(want, block.own)
 		}
 		if list, ok := match(f, want, f.syntax.Decls); ok {
+			found[i] = true
 			for _, d := range list {
-				each(i, tool.Declared(d)[0].Name)
 				if d, ok := d.(*ast.FuncDecl); ok {
 					mark(i, d.Body.List)
 				}
@@ -289,7 +227,7 @@ func (f *testFile) marked(all []goBlock, each func(block int, declared string)) 
 					list = n.Body
 				}
 				if list, ok := match(f, want, list); ok {
-					each(i, tool.Declared(d)[0].Name)
+					found[i] = true
 					mark(i, list)
 				}
 			}

@@ -2,8 +2,7 @@
 // repository.
 //
 //	readme-check commands README.md docs/*.md   print the commands of the sh blocks
-//	readme-check run README.md docs/*.md        run the go blocks, and those in the comments of packages
-//	readme-check instrument DIR README.md ...   prepare other runs of tests to report which of the blocks they run
+//	readme-check instrument DIR README.md ...   prepare runs of tests to report which go blocks they run, of pages and of package comments
 //	readme-check ran DIR                        check that they have run all
 //	readme-check links                          check the links of all pages to files and headings
 //	readme-check names                          check the links of all doc comments to names
@@ -14,7 +13,7 @@
 //
 // A go block that begins with a package clause is a whole program and must pass
 // go vet. Any other is an excerpt: its code must stand in a test file, and a test
-// must run it (see runBlocks).
+// must run it (see instrument).
 package main
 
 import (
@@ -34,45 +33,37 @@ func main() { must.Main("readme-check", 1, func() error { return run(os.Args[1:]
 
 func run(args []string) (err error) {
 	defer must.Catch(&err)
-	if len(args) == 1 && args[0] == "links" {
+	command, rest := "", args
+	if len(args) > 0 {
+		command, rest = args[0], args[1:]
+	}
+	switch {
+	case command == "links" && len(rest) == 0:
 		return checkLinks()
-	}
-	if len(args) == 1 && args[0] == "names" {
+	case command == "names" && len(rest) == 0:
 		return checkNames()
-	}
-	if len(args) == 1 && args[0] == "defaults" {
+	case command == "defaults" && len(rest) == 0:
 		return checkDefaults()
-	}
-	if len(args) == 2 && args[0] == "ran" {
-		return ran(args[1])
-	}
-	folder := "" // for instrument
-	if len(args) > 2 && args[0] == "instrument" {
-		folder = args[1]
-		args = slices.Delete(slices.Clone(args), 1, 2)
-	}
-	if len(args) < 2 {
-		return errors.New("want commands or run, and the names of files; instrument, a folder and such names; ran and the folder; links; names; or defaults")
-	}
-	files, pages := args[1:], make([]string, len(args)-1)
-	for i, file := range files {
-		pages[i] = tool.ReadFile(file)
-	}
-	switch args[0] {
-	case "commands":
-		script := commands(pages)
+	case command == "ran" && len(rest) == 1:
+		return ran(rest[0])
+	case command == "instrument" && len(rest) > 1:
+		return instrument(rest[0], rest[1:], read(rest[1:]))
+	case command == "commands" && len(rest) > 0:
+		script := commands(read(rest))
 		if script == "" {
-			return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
+			return fmt.Errorf("no sh block to run in %s", strings.Join(rest, ", "))
 		}
 		fmt.Print(script)
 		return nil
-	case "run":
-		return runBlocks(files, pages)
-	case "instrument":
-		_, _, err := instrument(folder, files, pages)
-		return err
 	}
-	return fmt.Errorf("unknown command %q", args[0])
+	return errors.New("want commands and the names of files; instrument, a folder and such names; ran and the folder; links; names; or defaults")
+}
+
+func read(files []string) (pages []string) {
+	for _, file := range files {
+		pages = append(pages, tool.ReadFile(file))
+	}
+	return pages
 }
 
 // commands returns what the sh blocks run. A go command that is a line of its own, in no loop, is run once.

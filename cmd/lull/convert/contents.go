@@ -30,7 +30,6 @@ const (
 // actions are the marks of templates: of Go and Jinja, and of ERB.
 var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
-// comments are lines that are nothing else.
 var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
 // templated reports whether a value in n, or a key, is that of a template. A text of several lines is
@@ -75,7 +74,7 @@ func cannotRead(wrong config.Mistakes) string {
 }
 
 // firstLines are those of policy files, by which a text that cannot be parsed is taken for one.
-var firstLines = regexp.MustCompile(`(?m)^(dependencies|policies|defaults|attempts|backoff|budget|breaker):`)
+var firstLines = regexp.MustCompile(`(?m)^(dependencies|defaults|attempts|backoff|budget|breaker):`)
 
 func isLull(root *tree.Node) bool {
 	format, ok := recognise(root)
@@ -100,10 +99,8 @@ func IsPolicyFile(f File) bool {
 		return slices.ContainsFunc(policyFields, func(name string) bool { return n.Get(name) != nil })
 	}
 	root := roots[0]
-	return has(root) || has(root.Get("defaults")) || slices.ContainsFunc([]string{"dependencies", "policies"}, func(key string) bool {
-		n := root.Get(key)
-		return n != nil && slices.ContainsFunc(n.Members, func(m tree.Member) bool { return has(m.Value) })
-	})
+	dependencies := root.Get("dependencies")
+	return has(root) || has(root.Get("defaults")) || dependencies != nil && slices.ContainsFunc(dependencies.Members, func(m tree.Member) bool { return has(m.Value) })
 }
 
 // An Embedded is a file within a file: the value of a key of a ConfigMap.
@@ -130,7 +127,6 @@ func InConfigMaps(f File) (all []Embedded) {
 	return all
 }
 
-// texts are the files within the ConfigMaps, and Secrets in plain text, that root is or has.
 func texts(root *tree.Node, f File) (all []Embedded) {
 	if items := root.Get("items"); items != nil {
 		for i, item := range items.Items {
@@ -265,7 +261,6 @@ func Read(files []File, o Options) (*Set, Report, error) {
 // Skipped are the files that were left out, with the reason.
 func (s *Set) Skipped() []Skip { return s.skipped }
 
-// within reads the files within the ConfigMaps of root, and returns how many there are.
 func (r *reading) within(f File, root *tree.Node) int {
 	all := texts(root, f)
 	for _, e := range all {

@@ -142,7 +142,6 @@ func (s *Set) only(name string) error {
 	return nil
 }
 
-// about removes the entries that are only about other dependencies.
 func (s *Set) about(only string, r Report) Report {
 	own, any := map[source]bool{}, map[source]bool{}
 	for name, k := range s.known {
@@ -156,7 +155,6 @@ func (s *Set) about(only string, r Report) Report {
 	return slices.DeleteFunc(r, func(e Entry) bool { return !partOf(own, e) && partOf(any, e) })
 }
 
-// partOf reports whether e is about one of the parts, or about something within one.
 func partOf(parts map[source]bool, e Entry) bool {
 	if parts[source{file: e.File}] {
 		return true
@@ -255,7 +253,6 @@ func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document 
 	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given, noted: map[Entry]bool{}}
 }
 
-// open parses a file and sorts its documents by format.
 func (r *reading) open(f File) {
 	if r.options.From != nil && *r.options.From == Lull {
 		r.readPolicyFile(f)
@@ -276,7 +273,6 @@ func (r *reading) open(f File) {
 	r.sortAll(f, roots, "", "")
 }
 
-// sortAll sorts the documents of a file, or of a key of a ConfigMap in it.
 func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 	spring := r.options.From == nil && slices.ContainsFunc(roots, isSpring)
 	for i, root := range roots {
@@ -347,7 +343,6 @@ func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format
 	}
 }
 
-// found describes a document whose format is not known.
 func found(root *tree.Node) string {
 	switch {
 	case root.Kind != tree.Map:
@@ -418,7 +413,6 @@ func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) 
 	r.mistakes = append(r.mistakes, config.Mistake{Position: at, Path: path, Found: found, Allowed: allowed})
 }
 
-// collect takes over the mistakes and entries of a document.
 func (r *reading) collect(d *document) {
 	if len(d.Mistakes) == 0 && !r.full && d.files == nil {
 		d.sweep(d.root, "")
@@ -450,7 +444,6 @@ func (d *document) source(path string) source {
 	return source{at.File, d.shown(at.path), d}
 }
 
-// sourcesIn are the sources at path of d, which may be of several files.
 func (d *document) sourcesIn(path string) []source {
 	all := []source{d.source(path)}
 	var walk func(n *tree.Node)
@@ -499,7 +492,6 @@ func (d *document) noteAbout(is bool, a about, k Kind, path, why string) {
 	}
 }
 
-// A location is where a field is in the text, or what it belongs to.
 type location struct {
 	config.Position
 	path  string     // of the field, as its keys are spelt
@@ -549,7 +541,6 @@ func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	}
 }
 
-// noteUnread records every member of o that nothing has read: see [document.rest].
 func (d *document) noteUnread(o *tree.Object, why string) {
 	for _, m := range o.Rest() {
 		d.rest(m.Key, m.Value, o.At(m.Key), why)
@@ -567,7 +558,7 @@ func (d *document) noteRouting(o *tree.Object, read ...string) {
 // lost reads and records those of the fields that o has; a policy has none of them.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		if n, path := o.Get(name); n != nil && off(n) {
+		if n, path := o.Get(name); n != nil && switchesOff(n) {
 			d.note(Aside, path, offWhy)
 		} else if n != nil {
 			d.note(kind, path, why)
@@ -590,7 +581,6 @@ func (d *document) attempts(retries int64, path string) int {
 	return int(min(retries, mostAttempts-1)) + 1
 }
 
-// mostAttempts is the most attempts that a policy can have.
 const mostAttempts = 1000
 
 // maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
@@ -641,7 +631,6 @@ func heedHints(p *lull.Policy) {
 	}
 }
 
-// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
 func unsafeIn(f Format) string {
 	system := f.System()
 	switch f {

@@ -49,8 +49,8 @@ var targetKinds = []struct {
 }
 
 const (
-	inbound  = "/inbound"
-	elsewise = "default" // what the dependency is called that stands for targets that are not listed
+	inbound       = "/inbound"
+	defaultTarget = "default" // what the dependency is called that stands for targets that are not listed
 )
 
 // A daprReader has the policies of all documents, by field and name: targets may name those of another document.
@@ -60,7 +60,6 @@ type daprReader struct {
 	order []*daprPart
 }
 
-// A daprPart is a named policy: a timeout, a retry policy, or a circuit breaker.
 type daprPart struct {
 	d     *document
 	path  string
@@ -71,7 +70,6 @@ type daprPart struct {
 	opens *breaker.Config
 }
 
-// A daprRetry is a retry policy.
 type daprRetry struct {
 	attempts int
 	waits    backoff.Schedule
@@ -124,7 +122,6 @@ func (r *reading) dapr(docs []*document) {
 	}
 }
 
-// read reads the policies of a document that are in a field.
 func (all *daprReader) read(d *document, policies *tree.Object, field string, read func(*daprPart)) {
 	if all.parts[field] == nil {
 		all.parts[field] = map[string]*daprPart{}
@@ -137,7 +134,6 @@ func (all *daprReader) read(d *document, policies *tree.Object, field string, re
 	})
 }
 
-// daprDuration reads a duration: Go's, or a number of milliseconds.
 func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
 		n.Use = max(n.Use, tree.Read)
@@ -179,7 +175,7 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 			d.note(Assumed, o.Path, "without duration Dapr waits for 5s each time")
 		}
 		d.noteIf(capped, Lost, o.At("maxInterval"), "it is for exponential waits")
-		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: shortest(each), Cap: shortest(each)}
+		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: atLeastMillisecond(each), Cap: atLeastMillisecond(each)}
 	} else {
 		d.noteIf(constant, Lost, o.At("duration"), "it is for constant waits")
 		if !capped || longest == 0 {
@@ -201,8 +197,7 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 	return r
 }
 
-// shortest is t, or the shortest duration that a policy can have.
-func shortest(t time.Duration) time.Duration {
+func atLeastMillisecond(t time.Duration) time.Duration {
 	if t == 0 {
 		return 0
 	}
@@ -211,7 +206,7 @@ func shortest(t time.Duration) time.Duration {
 
 // daprWaits are the waits of an exponential policy, before jitter of 500ms and half more each time.
 func daprWaits(longest time.Duration) backoff.Schedule {
-	return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: daprBase, MaxBackoff: shortest(longest), BackoffMultiplier: daprFactor})
+	return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: daprBase, MaxBackoff: atLeastMillisecond(longest), BackoffMultiplier: daprFactor})
 }
 
 // daprMatching reads which statuses are retried. Failures without a status are retried in any case.
@@ -268,7 +263,6 @@ func (d *document) daprMatching(o *tree.Object) *failures {
 // consecutiveTrip is the form of an expression that a breaker can have.
 var consecutiveTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*([0-9]{1,9})\s*$`)
 
-// daprBreaker reads a circuit breaker; nil: none is left.
 func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	if o == nil {
 		return nil
@@ -279,7 +273,7 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		d.noteIf(n > 1000, Changed, o.At("maxRequests"), "at most 1000 probes")
 	}
 	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
-		c.OpenFor = shortest(t)
+		c.OpenFor = atLeastMillisecond(t)
 	} else {
 		d.note(Assumed, o.Path, "without timeout Dapr's breaker is open for a minute")
 	}
@@ -309,7 +303,6 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 	return c
 }
 
-// targets reads the targets of a document, and adds a dependency for each.
 func (all *daprReader) targets(d *document, o *tree.Object) {
 	for _, kind := range targetKinds {
 		o.Object(kind.field).Each(func(name string, n *tree.Node, path string) {
@@ -323,7 +316,7 @@ func (all *daprReader) targets(d *document, o *tree.Object) {
 			if kind.field == "components" {
 				for _, way := range []string{"outbound", "inbound"} {
 					own := t.Object(way)
-					all.target(d, own, kind.prefix+name+field(way == "inbound", inbound, ""), false)
+					all.target(d, own, kind.prefix+name+either(way == "inbound", inbound, ""), false)
 					d.noteUnread(own, plainWhy)
 				}
 			} else {
@@ -357,7 +350,6 @@ func (all *daprReader) target(d *document, t *tree.Object, name string, app bool
 		part("circuitBreaker", "circuitBreakers", "circuit breaker"))
 }
 
-// add adds a dependency with these policies, each of which may be nil.
 func (all *daprReader) add(d *document, path, name string, app bool, timeout, retry, opens *daprPart) {
 	r := all.r
 	p := r.base.of(Dapr).policy
@@ -375,7 +367,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	}
 	if timeout != nil {
 		use(timeout, "attempt_timeout")
-		p.AttemptTimeout = orNone(shortest(timeout.wait))
+		p.AttemptTimeout = orNone(atLeastMillisecond(timeout.wait))
 	}
 	if retry != nil && retry.retry != nil {
 		use(retry, "attempts", "backoff.base")
@@ -411,13 +403,12 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 // for them.
 func (all *daprReader) defaults() {
 	for _, kind := range targetKinds {
-		all.elsewise(kind.prefix+elsewise, kind.levels)
+		all.addDefault(kind.prefix+defaultTarget, kind.levels)
 	}
-	all.elsewise("component/"+elsewise+inbound, []string{"ComponentInbound", "Component", ""})
+	all.addDefault("component/"+defaultTarget+inbound, []string{"ComponentInbound", "Component", ""})
 }
 
-// elsewise adds the dependency of that name, with the default policies of the first of the levels that has each.
-func (all *daprReader) elsewise(name string, levels []string) {
+func (all *daprReader) addDefault(name string, levels []string) {
 	find := func(list, what string) *daprPart {
 		for _, level := range levels {
 			if p := all.parts[list]["Default"+level+what]; p != nil {

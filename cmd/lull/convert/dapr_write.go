@@ -17,7 +17,6 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// dapr writes one Resiliency, with a target for each dependency.
 func (w *writer) dapr() []*tree.Node {
 	timeouts, retries, breakers := newNamed(), newNamed(), newNamed()
 	apps, actors, components := tree.NewMap(), tree.NewMap(), tree.NewMap()
@@ -31,7 +30,7 @@ func (w *writer) dapr() []*tree.Node {
 				n = tree.NewMap()
 				components.Set(name, n)
 			}
-			n.Set(field(isInbound, "inbound", "outbound"), target)
+			n.Set(either(isInbound, "inbound", "outbound"), target)
 		} else if actor, ok := strings.CutPrefix(d.Name, "actor/"); ok {
 			actors.Set(actor, target)
 		} else {
@@ -107,9 +106,9 @@ func (w *writer) daprRetry(d config.Dependency, p lull.Policy, attempts int, not
 	n := tree.NewMap()
 	var written backoff.Schedule
 	if s.Kind == backoff.Constant || s.Kind == backoff.Immediate {
-		each := shortest(s.Ceiling(1))
+		each := atLeastMillisecond(s.Ceiling(1))
 		if s.FastFirst {
-			each = shortest(s.Ceiling(2))
+			each = atLeastMillisecond(s.Ceiling(2))
 		}
 		n.Set("policy", "constant").Set("duration", each.String())
 		written = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: each, Cap: each}
@@ -134,7 +133,6 @@ func (w *writer) daprRetry(d config.Dependency, p lull.Policy, attempts int, not
 	return n
 }
 
-// longestBeforeJitter is the longest wait of an exponential schedule before jitter.
 func longestBeforeJitter(p lull.Policy, attempts int) time.Duration {
 	p.Hedge, p.Attempts = lull.Policy{}.Hedge, min(attempts, serviceconfig.DefaultMaxCallAttempts)
 	if c, _, err := serviceconfig.Of(p); err == nil && c.Methods[0].Retry != nil {
@@ -198,7 +196,6 @@ func ranges[T ~int | ~uint32](all []T) string {
 	return strings.Join(parts, ",")
 }
 
-// daprBreakerOf writes a breaker; nil: there is none.
 func daprBreakerOf(c breaker.Config, note noter) *tree.Node {
 	why := ""
 	switch {
@@ -223,6 +220,6 @@ func daprBreakerOf(c breaker.Config, note noter) *tree.Node {
 	note.lost(open != longest, "breaker.open_max", "Dapr's breaker is open for the same time each time")
 	note.lost(cmp.Or(c.OpenJitter, breaker.DefaultOpenJitter) > 0, "breaker.open_jitter",
 		"Dapr's breaker is open for the same time each time")
-	return tree.NewMap().Set("maxRequests", cmp.Or(c.Probes, breaker.DefaultProbes)).Set("timeout", shortest(open).String()).
+	return tree.NewMap().Set("maxRequests", cmp.Or(c.Probes, breaker.DefaultProbes)).Set("timeout", atLeastMillisecond(open).String()).
 		Set("trip", fmt.Sprintf("consecutiveFailures >= %d", cmp.Or(c.Consecutive, breaker.DefaultConsecutive)))
 }

@@ -50,7 +50,6 @@ func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits [
 	return edits, missing
 }
 
-// An editor gathers the edits for one dependency.
 type editor struct {
 	p, was lull.Policy
 	parts  []source
@@ -77,7 +76,7 @@ func (s source) kind() string {
 	case len(words) > 1 && plain(words[0]) == "resilience4j":
 		return plain(words[1])
 	case s.in.root.Get("kind") != nil && s.in.root.Get("apiVersion") != nil:
-		return field(strings.HasSuffix(path, ".retries"), "", s.in.root.Get("kind").Text) // which are a part of a route
+		return either(strings.HasSuffix(path, ".retries"), "", s.in.root.Get("kind").Text) // which are a part of a route
 	}
 	switch n := s.in.at(path).node; {
 	case n == nil:
@@ -98,7 +97,6 @@ func (s source) has(field string) bool {
 	return s.in.at(tree.Concat(s.local(), field)).node != nil
 }
 
-// of returns the parts of a kind, each once.
 func (e *editor) of(kind string) (all []source) {
 	for _, s := range e.parts {
 		if s.in != nil && s.kind() == kind && !slices.Contains(all, s) {
@@ -147,23 +145,21 @@ func likeNeighbours(n *tree.Node, name string) string {
 	return b.String()
 }
 
-// has reports whether any part of the kind has the field.
 func (e *editor) has(kind, field string) bool {
 	return slices.ContainsFunc(e.of(kind), func(s source) bool { return s.has(field) })
 }
 
-// retries is the number of retries, as text.
 func (e *editor) retries() string { return strconv.Itoa(e.p.Attempts - 1) }
 
-// goes is a duration of Kubernetes, and wholeUnits one of the Gateway API, which has no fractions. Zero is none.
-func goes(d time.Duration) string {
-	return field(d <= 0, "0s", pretty.Duration(toMillis(d)))
+// kubernetesDuration is a duration of Kubernetes, and wholeUnits one of the Gateway API, which has no fractions. Zero is none.
+func kubernetesDuration(d time.Duration) string {
+	return either(d <= 0, "0s", pretty.Duration(toMillis(d)))
 }
 
-func wholeUnits(d time.Duration) string { return field(d <= 0, "0s", formatGateway(d)) }
+func wholeUnits(d time.Duration) string { return either(d <= 0, "0s", formatGateway(d)) }
 
-// springs is a duration of Spring Boot, which has one number and no fractions.
-func springs(d time.Duration) string {
+// springDurationText is a duration of Spring Boot, which has one number and no fractions.
+func springDurationText(d time.Duration) string {
 	if d = toMillis(max(d, 0)); d%time.Second == 0 {
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 	}
@@ -188,7 +184,7 @@ func (e *editor) istio(field string) bool {
 	const outlier = "trafficPolicy.outlierDetection"
 	switch field {
 	case "deadline":
-		return e.set(route, "timeout", goes(e.p.Deadline))
+		return e.set(route, "timeout", kubernetesDuration(e.p.Deadline))
 	case "attempts":
 		if e.p.Attempts == 1 {
 			return e.set(route, "retries", "{attempts: 0}") // with which nothing else may stand
@@ -198,9 +194,9 @@ func (e *editor) istio(field string) bool {
 		if !e.has(route, "retries.attempts") {
 			e.set(route, "retries.attempts", e.retries())
 		}
-		return e.set(route, "retries.perTryTimeout", goes(e.p.AttemptTimeout))
+		return e.set(route, "retries.perTryTimeout", kubernetesDuration(e.p.AttemptTimeout))
 	case "backoff.base":
-		return e.has(route, "retries.attempts") && e.set(route, "retries.backoff", goes(e.p.Backoff.Base))
+		return e.has(route, "retries.attempts") && e.set(route, "retries.backoff", kubernetesDuration(e.p.Backoff.Base))
 	case "budget.ratio":
 		if e.has(rule, "trafficPolicy.retryBudget") {
 			return e.set(rule, "trafficPolicy.retryBudget.percent", e.share())
@@ -362,13 +358,13 @@ func (e *editor) dapr(field string) bool {
 		all := e.of("timeouts")
 		for _, s := range all { // which is the value itself
 			i := strings.LastIndex(s.path, ".")
-			e.edits = append(e.edits, Edit{Position: s.in.at(s.local()).Position, Part: s.path[:i], Field: s.path[i+1:], Value: goes(e.p.AttemptTimeout)})
+			e.edits = append(e.edits, Edit{Position: s.in.at(s.local()).Position, Part: s.path[:i], Field: s.path[i+1:], Value: kubernetesDuration(e.p.AttemptTimeout)})
 		}
 		return len(all) > 0 && e.p.AttemptTimeout > 0
 	case "backoff.jitter", "backoff.kind": // constant waits have none
 		return e.set("retries", "policy", "exponential")
 	case "backoff.base":
-		return e.p.Backoff.Kind == e.was.Backoff.Kind && e.set("retries", "duration", goes(e.p.Backoff.Base)) || len(e.of("retries")) > 0
+		return e.p.Backoff.Kind == e.was.Backoff.Kind && e.set("retries", "duration", kubernetesDuration(e.p.Backoff.Base)) || len(e.of("retries")) > 0
 	case "breaker.consecutive":
 		return e.set("circuitBreakers", "trip", "consecutiveFailures >= "+strconv.Itoa(e.failures()))
 	case "breaker.consecutive_for":
@@ -388,11 +384,11 @@ func (e *editor) linkerd(field string) bool {
 	switch field {
 	case "deadline":
 		if len(e.of(service)) > 0 {
-			return annotation("timeout.linkerd.io/request", goes(e.p.Deadline))
+			return annotation("timeout.linkerd.io/request", kubernetesDuration(e.p.Deadline))
 		}
-		return e.set(profile, "timeout", goes(e.p.Deadline))
+		return e.set(profile, "timeout", kubernetesDuration(e.p.Deadline))
 	case "attempt_timeout":
-		return annotation("retry.linkerd.io/timeout", goes(e.p.AttemptTimeout))
+		return annotation("retry.linkerd.io/timeout", kubernetesDuration(e.p.AttemptTimeout))
 	case "attempts":
 		switch {
 		case len(e.of(service)) == 0:
@@ -450,7 +446,7 @@ func (e *editor) resilience4j(field string) bool {
 		all := e.of(retry)
 		for _, s := range all {
 			if s = s.levelWith("waitDuration"); !s.has("waitDuration") {
-				e.setIn(s, "waitDuration", springs(max(e.p.Backoff.Base, time.Millisecond)))
+				e.setIn(s, "waitDuration", springDurationText(max(e.p.Backoff.Base, time.Millisecond)))
 			}
 			e.setIn(s, name, value)
 		}
@@ -461,13 +457,13 @@ func (e *editor) resilience4j(field string) bool {
 	case "attempts":
 		return e.set(retry, "maxAttempts", strconv.Itoa(e.p.Attempts))
 	case "backoff.base":
-		return e.set(retry, "waitDuration", springs(e.p.Backoff.Base))
+		return e.set(retry, "waitDuration", springDurationText(e.p.Backoff.Base))
 	case "backoff.kind": // exponential waits have no jitter by themselves
 		return waits("enableExponentialBackoff", "true") && waits("enableRandomizedWait", "true")
 	case "backoff.jitter":
 		return waits("enableRandomizedWait", "true")
 	case "attempt_timeout":
-		return e.p.AttemptTimeout > 0 && e.set("timelimiter", "timeoutDuration", springs(e.p.AttemptTimeout))
+		return e.p.AttemptTimeout > 0 && e.set("timelimiter", "timeoutDuration", springDurationText(e.p.AttemptTimeout))
 	case "breaker.min_calls":
 		n := strconv.Itoa(e.p.Breaker.MinCalls)
 		if !e.has(opens, "slidingWindowType") { // a window of so many calls has no more than that
@@ -479,7 +475,7 @@ func (e *editor) resilience4j(field string) bool {
 	case "breaker.slow_rate":
 		return e.set(opens, "slowCallRateThreshold", percent(e.p.Breaker.SlowRate))
 	case "breaker.slow_call":
-		return e.set(opens, "slowCallDurationThreshold", springs(e.p.Breaker.SlowCall))
+		return e.set(opens, "slowCallDurationThreshold", springDurationText(e.p.Breaker.SlowCall))
 	}
 	return false
 }

@@ -28,7 +28,6 @@ var retryFields = []string{"retry_on", "num_retries", "per_try_timeout", "per_tr
 	"retry_options_predicates", "host_selection_retry_max_attempts", "retriable_status_codes", "retry_back_off",
 	"rate_limited_retry_back_off", "retriable_headers", "retriable_request_headers", "refresh_cluster_on_retry"}
 
-// An envoyReader reads documents of Envoy.
 type envoyReader struct {
 	r        *reading
 	d        *document
@@ -96,7 +95,6 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-// bounded records what happens to a bound of retries, for a call with retries.
 func (d *document) bounded(path, why string) {
 	d.noteAbout(path != "", bounds, Changed, path, why)
 }
@@ -152,7 +150,6 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	}
 }
 
-// connections finds the clusters to which the proxies of TCP in n lead.
 func (e *envoyReader) connections(n *tree.Node) {
 	for _, item := range n.Items {
 		e.connections(item)
@@ -295,7 +292,6 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	e.d.noteUnread(vh, routingWhy)
 }
 
-// slashed joins the parts that are not empty.
 func slashed(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
@@ -311,7 +307,6 @@ func (e *envoyReader) route(o *tree.Object, inherited route) {
 	e.d.noteUnread(o, routingWhy)
 }
 
-// matched are the methods that a route names in its match.
 func (e *envoyReader) matched(route *tree.Node) (all []Method) {
 	for _, h := range route.Get("match").Get("headers").Elements() {
 		if textOf(h.Get("name")) == ":method" && !hasAny(h, "invert_match") {
@@ -328,7 +323,6 @@ func (e *envoyReader) buffers(o *tree.Object) {
 	e.d.lost(o, Lost, "lullhttp numbers attempts in a header of its own (WithAttemptHeader)", "include_request_attempt_count", "include_attempt_count_in_response", "include_is_timeout_retry_header")
 }
 
-// action reads a route action. r has what it inherits from its virtual host.
 func (e *envoyReader) action(o *tree.Object, r route) {
 	if o == nil {
 		return
@@ -410,7 +404,6 @@ func (e *envoyReader) called(cluster string) (f Facts) {
 	return f
 }
 
-// noteSelection records what a policy makes of a list of failures, for the dependency of that name.
 func (d *document) noteSelection(path, why, name string) {
 	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
@@ -423,7 +416,6 @@ func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
 	}
 }
 
-// maxRetries is the budget that comes nearest to a number of concurrent retries.
 func maxRetries(n int64) budget.Config {
 	switch {
 	case n >= math.MaxInt32:
@@ -434,7 +426,6 @@ func maxRetries(n int64) budget.Config {
 	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
 }
 
-// targets are the clusters that an action leads to; if it has none, its own name.
 func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	if name := o.String("cluster"); name != "" {
 		return []string{name}
@@ -451,7 +442,6 @@ func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	return names
 }
 
-// An envoyRetry is a RetryPolicy.
 type envoyRetry struct {
 	path, onPath string
 	on           failures
@@ -473,7 +463,6 @@ type envoyRetry struct {
 	node         *tree.Node // of a BackendTrafficPolicy
 }
 
-// addTo records in extras what no policy can hold.
 func (r *envoyRetry) addTo(extras *foreign) {
 	extras.retried, extras.ignoresHints, extras.safe, extras.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
 }
@@ -531,7 +520,6 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	return r
 }
 
-// statuses reads the statuses in a list at path, each from least to 599.
 func (d *document) statuses(items []*tree.Node, path string, least int64) (all []int) {
 	for i, item := range items {
 		n, ok := tree.WholeNumber(item)
@@ -580,7 +568,6 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 	}
 }
 
-// meant is a suggestion for a word, as the end of a sentence.
 func meant(word string, words []string) string {
 	if near := choice.Nearest(word, words); near != "" {
 		return "; " + near + " may be meant"
@@ -588,7 +575,6 @@ func meant(word string, words []string) string {
 	return ""
 }
 
-// A timeForm is a form of durations, and the shortest that is allowed.
 type timeForm struct {
 	least   time.Duration
 	allowed string
@@ -695,7 +681,6 @@ func safeRequests() *tree.Node {
 	return tree.ListOf(method, key)
 }
 
-// failures are those that are retried; nil: none.
 func (r *envoyRetry) failures() *failures {
 	if r == nil || !r.given {
 		return nil
@@ -747,7 +732,6 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	}
 }
 
-// An envoyHedge is a HedgePolicy.
 type envoyHedge struct {
 	path string
 	on   bool
@@ -761,7 +745,6 @@ func (e *envoyReader) hedgePolicy(o *tree.Object) *envoyHedge {
 	return h
 }
 
-// apply makes p hedge, if the route does.
 func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	if !h.on {
 		return
@@ -777,7 +760,6 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
 }
 
-// cluster reads the settings of a cluster that belong to policies.
 func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
 	name := cmp.Or(o.String("name"), stem(d.File))
@@ -830,7 +812,6 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	return int(math.Round(f)), t.At("value")
 }
 
-// percentIn reads a percentage, which may be a fraction.
 func percentIn(o *tree.Object, name string) (float64, bool) {
 	return o.Float(name, "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
 }
@@ -859,7 +840,6 @@ func folded(n *tree.Node) *tree.Node {
 
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
 
-// breakers reads circuit_breakers of a cluster, which may be missing.
 func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
 	d := e.d
 	var own *tree.Object

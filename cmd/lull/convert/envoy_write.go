@@ -52,7 +52,6 @@ func domain(name string, taken map[string]bool, note noter) string {
 	return own
 }
 
-// envoyRoute writes the route action for a policy that has its defaults.
 func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Policy, note noter) {
 	if p.Deadline > 0 {
 		action.Set("timeout", tree.Seconds(millis(p.Deadline, "deadline", "Envoy", note)))
@@ -72,7 +71,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		for _, s := range f.statuses {
 			statuses.Items = append(statuses.Items, tree.Int(s))
 		}
-		retry.Set("retry_on", joined(f.on)).SetIf(len(f.statuses) > 0, "retriable_status_codes", statuses)
+		retry.Set("retry_on", strings.Join(f.on, ",")).SetIf(len(f.statuses) > 0, "retriable_status_codes", statuses)
 	}
 	retry.Set("num_retries", attempts-1)
 	perTry := p.AttemptTimeout
@@ -82,7 +81,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		p.AttemptTimeout = perTry
 	}
 	if perTry > 0 && waits.Bounded(p) {
-		from := field(hedged, "hedge.delay", "attempt_timeout")
+		from := either(hedged, "hedge.delay", "attempt_timeout")
 		t := millis(perTry, from, "Envoy", note)
 		note.changed(p.Deadline > 0 && t >= toMillis(p.Deadline), from,
 			"rounded it is not less than the timeout of the route, so that it has no effect in Envoy")
@@ -126,14 +125,13 @@ func (w *writer) hints(name string, retry *tree.Node, p lull.Policy, note noter)
 		"Envoy reads Retry-After in seconds only, and goes on with its own waits if one is longer; lull ends the call")
 }
 
-func field(ok bool, one, other string) string {
+func either(ok bool, one, other string) string {
 	if ok {
 		return one
 	}
 	return other
 }
 
-// hedgeDelay is the per_try_timeout of a policy that hedges.
 func (w *writer) hedgeDelay(p lull.Policy, note noter) time.Duration {
 	note.lost(p.Hedge.Share >= 0, "hedge.share", "Envoy hedges every call that is late, however many are")
 	note.lost(p.Hedge.InFlight >= 0, "hedge.in_flight", "Envoy bounds hedges as it bounds retries")
@@ -164,7 +162,7 @@ func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system 
 	if known.retried != nil || len(known.codes) > 0 {
 		w.took[selection+about(":"+d.Name)] = true
 		_, left := failuresOfCodes(known.codes)
-		note.lost(len(left) > 0, "", system+" knows no gRPC status "+joined(left))
+		note.lost(len(left) > 0, "", system+" knows no gRPC status "+strings.Join(left, ","))
 		return
 	}
 	note(Assumed, "", "which failures are retried is written as lullhttp sees them: "+f.String())
@@ -177,7 +175,6 @@ func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system 
 	rateLimitedWaits(p, f, system, note)
 }
 
-// bounds writes the bound of retries: a budget, or a number of concurrent retries.
 func (w *writer) bounds(name string, p lull.Policy, note noter) (b *proxyBudget, most int64) {
 	if known, ok := w.set.proxied(name); ok {
 		return known.budget, known.retries
@@ -211,7 +208,6 @@ func (w *writer) ejection(name string, p lull.Policy, rates bool, system string,
 	return &e
 }
 
-// envoyCluster writes the cluster for a policy that has its defaults.
 func (w *writer) envoyCluster(name string, p lull.Policy, note noter) *tree.Node {
 	limits := tree.NewMap().Set("max_connections", int64(unlimited)).Set("max_pending_requests", int64(unlimited)).
 		Set("max_requests", limitNumber(p.Limit))
@@ -234,7 +230,6 @@ func unpaid(b budget.Config, note noter) {
 	note.lost(!b.Unlimited && b != (budget.Config{}), "budget", "there are no retries")
 }
 
-// limitNumber is the limit as a number; Envoy has a large number for no limit.
 func limitNumber(c bulkhead.Config) int64 {
 	if c.InFlight == 0 {
 		return unlimited

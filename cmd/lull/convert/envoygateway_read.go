@@ -20,7 +20,6 @@ var triggers = []string{"5xx", "gateway-error", "reset", "connect-failure", "ret
 
 const envoyGatewayVersion = "gateway.envoyproxy.io/v1alpha1"
 
-// A trafficPolicy is a BackendTrafficPolicy.
 type trafficPolicy struct {
 	d       *document
 	spec    *tree.Node
@@ -40,7 +39,6 @@ type trafficPolicy struct {
 	used, retried bool
 }
 
-// A routeTarget is what a BackendTrafficPolicy is for.
 type routeTarget struct{ kind, namespace, name, section string }
 
 func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
@@ -68,7 +66,6 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	g.traffics = append(g.traffics, t)
 }
 
-// triggeredRetry reads the retry of a BackendTrafficPolicy.
 func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	e := &envoyRetry{node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"), retries: 2, given: true, hosts: hosts{others: true, more: 4},
 		on: failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}, statuses: []int{503}}}
@@ -300,7 +297,6 @@ func (g *gatewayReader) leftTraffic() {
 	}
 }
 
-// targeted adds a dependency for each target of t, and reports whether one is for requests.
 func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 	var names []string
 	for _, target := range t.targets {

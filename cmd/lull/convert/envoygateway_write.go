@@ -3,6 +3,7 @@ package convert
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -11,7 +12,6 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// envoyGateway writes a BackendTrafficPolicy for each dependency.
 func (w *writer) envoyGateway() (policies []*tree.Node) {
 	taken := map[string]bool{}
 	w.each("Envoy Gateway", func(d config.Dependency, p lull.Policy, note noter) {
@@ -25,7 +25,6 @@ func (w *writer) envoyGateway() (policies []*tree.Node) {
 	return policies
 }
 
-// backendTraffic writes the settings of a policy that has its defaults.
 func (w *writer) backendTraffic(spec *tree.Node, d config.Dependency, p lull.Policy, note noter) {
 	const system = "Envoy Gateway"
 	span := gatewaySpans(system, note)
@@ -96,7 +95,7 @@ func (w *writer) triggeredRetry(d config.Dependency, p lull.Policy, attempts int
 			codes.Items = append(codes.Items, tree.Int(status))
 		}
 	}
-	note.lost(len(left) > 0, "", system+" has no trigger "+joined(left))
+	note.lost(len(left) > 0, "", system+" has no trigger "+strings.Join(left, ","))
 	if len(words.Items) == 0 {
 		words.Items = append(words.Items, tree.String(statusCodes))
 	}

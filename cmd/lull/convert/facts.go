@@ -73,7 +73,6 @@ func (f Facts) with(more Facts) Facts {
 	return f
 }
 
-// textOf is the text of a single value; empty if there is none.
 func textOf(n *tree.Node) string {
 	if n == nil {
 		return ""
@@ -116,7 +115,6 @@ func (f *Facts) serviceAt(host, namespace string) {
 	}
 }
 
-// grpcPath is the path of a method of gRPC, or of all methods of a service.
 var grpcPath = regexp.MustCompile(`^/(\w+\.)+\w+/\w*$`)
 
 // isGRPCPath reports whether a path, or an expression for one, is of gRPC: each such request is a POST, which

@@ -15,7 +15,6 @@ type place struct {
 	paths []string // within the part of a file that a dependency comes from; nil: it is elsewhere
 }
 
-// at is a place within the part of a file that a dependency comes from.
 func at(path string) place { return place{path, []string{path}} }
 
 // fieldPlaces are the places of the fields of a policy. A field that is not here has none.
@@ -85,7 +84,6 @@ func FieldName(f Format, field string) (name string, ok bool) {
 	}
 }
 
-// fieldsOf returns the places of the fields of the dependency that was made of what is at path.
 func (d *document) fieldsOf(f Format, path string) map[string]config.Position {
 	var all map[string]config.Position
 	if i := strings.LastIndex(path, ".name["); f == GRPC && i >= 0 {
@@ -143,7 +141,6 @@ func Recognise(f File) (all []Format) {
 	return all
 }
 
-// formatsIn are the formats of the documents that root is or has.
 func formatsIn(root *tree.Node) (all []Format) {
 	if f, ok := recognise(root); ok {
 		return []Format{f}

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -98,16 +97,14 @@ func (f *Format) UnmarshalText(text []byte) error {
 }
 
 // FormatNames are the names of all formats, in words: "lull, grpc, istio and so on".
-func FormatNames() string { return inWords(Formats()) }
+func FormatNames() string { return choice.List(namesOf(Formats())) }
 
 // TargetNames are the names of the formats that can be written, in words.
-func TargetNames() string { return inWords(Targets()) }
+func TargetNames() string { return choice.List(namesOf(Targets())) }
 
-func inWords(all []Format) string {
-	var names []string
+func namesOf(all []Format) (names []string) {
 	for _, f := range all {
 		names = append(names, f.String())
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return names
 }

@@ -31,7 +31,6 @@ const envoyGatewayGroup = "gateway.envoyproxy.io"
 
 const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
 
-// gatewayDuration is the form of durations in GEP-2257.
 var gatewayDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
 const longestGateway = 99999 * time.Hour
@@ -63,7 +62,6 @@ func formatGateway(d time.Duration) string {
 // gatewayBudget has the defaults of GEP-3388 for a retryConstraint.
 var gatewayBudget = budget.Config{Ratio: 0.2, Window: 10 * time.Second, Floor: 10, Earn: budget.Arrivals}
 
-// A gatewayReader reads HTTPRoutes and XBackendTrafficPolicies.
 type gatewayReader struct {
 	r         *reading
 	d         *document
@@ -74,7 +72,6 @@ type gatewayReader struct {
 	envoy     map[backend]bool // the Gateways that are Envoy Gateway's
 }
 
-// An httpRoute is an HTTPRoute.
 type httpRoute struct {
 	d               *document
 	spec            *tree.Object
@@ -287,7 +284,6 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	}
 }
 
-// gatewayTimeout reads a duration into a field of a policy. Zero is none.
 func gatewayTimeout(o *tree.Object, name string, into *time.Duration) (t time.Duration, given bool) {
 	if t, given = o.Duration(name, 0, allowedGateway, parseGateway); given {
 		*into = orNone(t)
@@ -378,7 +374,6 @@ func gatewayWaits(shortest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: min(shortest, math.MaxInt64/2) * 2, Floor: shortest, Cap: min(shortest, math.MaxInt64/20) * 20}
 }
 
-// traffic reads the retryConstraint of an XBackendTrafficPolicy.
 func (g *gatewayReader) traffic(spec *tree.Object) {
 	d := g.d
 	b := gatewayBudget

@@ -89,7 +89,6 @@ func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	}
 }
 
-// choice reports whether the choice d is for all clients in Go, or for some of them.
 func (d *document) choice() (all, any bool) {
 	o := d.Object(d.root, "")
 	if o == nil {
@@ -127,7 +126,6 @@ func (d *document) ignored(path string) {
 	}
 }
 
-// methods adds a dependency for each name in a service config.
 func (r *reading) methods(d *document, c serviceconfig.Config) {
 	seen := 0
 	for _, m := range d.root.Members { // c does not have the methods without a name

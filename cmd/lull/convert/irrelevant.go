@@ -3,7 +3,6 @@ package convert
 // Names that are known to have nothing to do with how calls are made; the report has them as aside.
 // All other names that are not read are lost: nothing is left out only because it is unknown here.
 
-// nameSet is a set of names, in the form of plain.
 func nameSet(all ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range all {

@@ -28,10 +28,8 @@ var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "u
 // are read.
 var istioVersions = []string{"v1", "v1beta1", "v1alpha3"}
 
-// istioHosts is where Istio sends a retry by default.
 var istioHosts = hosts{others: true, more: 4}
 
-// An istioReader reads VirtualServices and DestinationRules.
 type istioReader struct {
 	r        *reading
 	d        *document
@@ -40,7 +38,6 @@ type istioReader struct {
 	order    []*rule
 }
 
-// A service is a VirtualService.
 type service struct {
 	d         *document
 	spec      *tree.Node
@@ -73,12 +70,10 @@ type rule struct {
 	connected bool                  // a route for connections leads there
 }
 
-// has records that the rule has a field of a policy, at path.
 func (t *rule) has(field string, d *document, path string) {
 	t.extras.places = located(maps.Clone(t.extras.places), map[string]config.Position{field: d.at(path).Position}) // a subset begins with those of its host
 }
 
-// A bound is a limit of concurrent retries.
 type bound struct {
 	d         *document
 	path, why string
@@ -185,7 +180,6 @@ func (d *document) metadata(o *tree.Object) objectName {
 	return objectName{textOf(meta.Get("name")), textOf(meta.Get("namespace"))}
 }
 
-// version reads an apiVersion, and records one that is not known.
 func (d *document) version(o *tree.Object, group string, known []string) string {
 	text := o.String("apiVersion")
 	if version, ok := strings.CutPrefix(text, group+"/"); !ok || !slices.Contains(known, version) {
@@ -265,7 +259,6 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 	d.noteUnread(o, routingWhy)
 }
 
-// connect marks the rules for a destination of connections.
 func (i *istioReader) connect(to *tree.Node, namespace string) {
 	host := to.Get("host")
 	if host == nil {
@@ -279,14 +272,12 @@ func (i *istioReader) connect(to *tree.Node, namespace string) {
 	}
 }
 
-// An istioCall is how a route makes calls.
 type istioCall struct {
 	methods []Method      // that the route names
 	timeout time.Duration // zero: none
 	retry   *istioRetry   // nil: none
 }
 
-// A destination is where a route leads, and the rule for it; nil: there is none.
 type destination struct {
 	name  string
 	rule  *rule
@@ -391,7 +382,6 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	}
 }
 
-// destinations are the hosts of a route, with their subsets.
 func (i *istioReader) destinations(o *tree.Object, namespace string) (all []destination) {
 	for _, r := range o.Objects("route") {
 		dest := r.Object("destination")
@@ -436,7 +426,6 @@ func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 	return t, ok
 }
 
-// An istioRetry is an HTTPRetry.
 type istioRetry struct {
 	d                  *document
 	path               string
@@ -531,7 +520,6 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	return r
 }
 
-// A spec is the spec of a DestinationRule.
 type spec struct {
 	d    *document
 	o    *tree.Object

@@ -16,10 +16,8 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// istioVersion is the version of the resources that are written.
 const istioVersion = "networking.istio.io/v1"
 
-// An istioHost is a host, with what leads to it and to its subsets.
 type istioHost struct {
 	name   string
 	routes []*tree.Node
@@ -28,7 +26,6 @@ type istioHost struct {
 	parts  []istioPart
 }
 
-// An istioPart is a subset of a host, and its traffic policy.
 type istioPart struct {
 	name   string
 	labels *tree.Node
@@ -97,7 +94,6 @@ func properHost(name string) bool {
 	return len(name) <= 253 && labels.MatchString(name) && strings.Trim(name, "0123456789.") != ""
 }
 
-// labels are those of a name of DNS.
 var labels = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 // rule is the spec of the DestinationRule; nil: there is nothing to say.
@@ -162,7 +158,6 @@ var (
 	dots    = regexp.MustCompile(`-*\.[-.]*`)
 )
 
-// istioRoute writes the route for a policy that has its defaults.
 func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
 	destination := tree.NewMap().Set("host", host).SetIf(subset != "", "subset", subset)
 	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", destination)))
@@ -183,7 +178,7 @@ func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Pol
 	f := w.failures(d.Name, p)
 	on, left := f.istioOn()
 	retries.Set("retryOn", on)
-	note.lost(len(left) > 0, "", "Istio knows no status "+joined(left))
+	note.lost(len(left) > 0, "", "Istio knows no status "+strings.Join(left, ","))
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
 	whole := base.Truncate(time.Millisecond) // it is something else for the longest duration that there is
 	note.changed(whole != base, "backoff.base", "Istio counts in whole milliseconds")
@@ -195,7 +190,6 @@ func (w *writer) istioRoute(host, subset string, d config.Dependency, p lull.Pol
 	return route
 }
 
-// istioHosts writes which host a retry goes to, if the dependency comes from a proxy.
 func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 	known := w.set.known[name]
 	if known.of != Envoy && known.of != Istio {
@@ -210,7 +204,6 @@ func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 		fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
 }
 
-// trafficPolicy writes the DestinationRule for a policy that has its defaults.
 func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Node {
 	pool := tree.NewMap().SetIf(p.Limit.InFlight > 0, "http2MaxRequests", p.Limit.InFlight)
 	b, most := w.bounds(name, p, note)

@@ -32,7 +32,6 @@ const (
 // linkerdAnnotation is what the names of annotations that are about calls begin with.
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
 
-// isLinkerdService reports whether n is a Service of Kubernetes with such annotations.
 func isLinkerdService(n *tree.Node) bool {
 	all := n.Get("metadata").Get("annotations")
 	return textOf(n.Get("kind")) == "Service" && all != nil && slices.ContainsFunc(all.Members, func(m tree.Member) bool { return isLinkerd(m.Key) })
@@ -91,7 +90,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
 		p.Deadline = linkerdTimeout
 		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
-			p.Deadline = orNone(shortest(t))
+			p.Deadline = orNone(atLeastMillisecond(t))
 			fields["deadline"] = d.at(route.At("timeout")).Position
 		} else {
 			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
@@ -199,7 +198,7 @@ func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]boo
 	extras.ignoresHints, extras.places = true, map[string]config.Position{}
 	span := func(annotation, field string, into *time.Duration) {
 		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
-			*into = orNone(shortest(t))
+			*into = orNone(atLeastMillisecond(t))
 			extras.places[field] = d.at(all.At(annotation)).Position
 		}
 	}

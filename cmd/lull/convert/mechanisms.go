@@ -97,13 +97,11 @@ func (e ejection) becomesBreaker(d *document, path, system string, implied []str
 	d.noteAbout(true, ejected, Changed, path, breakerWhy)
 }
 
-// readMost records what happens to the share of endpoints that may be ejected, which is at path.
 func (e ejection) readMost(d *document, path string) {
 	d.noteAbout(e.most < 100 && e.ejects(), ejected, Lost, path,
 		fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", e.most))
 }
 
-// upTo reads a field that is a whole number from 0 to most.
 func upTo(most int64, o *tree.Object, name string, otherwise int64) int64 {
 	if n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most)); ok {
 		return n
@@ -117,7 +115,6 @@ func pathIn(o *tree.Object, name string) string {
 	return cmp.Or(path, o.Path)
 }
 
-// read records what happens to the two numbers at these paths.
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:

@@ -26,7 +26,6 @@ var unrelated = []string{"match", "matches", "healthchecks", "healthcheck", "liv
 // extensions of Envoy that refuse, slow down or break requests, by their types.
 var extensions = []string{"AdmissionControl", "AdaptiveConcurrency", "HTTPFault"}
 
-// isRelevant reports whether name is about how calls are made.
 func isRelevant(name string) bool {
 	name = plain(name)
 	return slices.ContainsFunc(relevantParts, func(part string) bool { return strings.Contains(name, part) })
@@ -54,7 +53,7 @@ func mentions(n *tree.Node, path string) (all []string) {
 	for _, m := range n.Members {
 		at := tree.Join(path, m.Key)
 		switch {
-		case off(m.Value), slices.Contains(unrelated, plain(m.Key)):
+		case switchesOff(m.Value), slices.Contains(unrelated, plain(m.Key)):
 		case isRelevant(m.Key):
 			all = append(all, at)
 		case m.Value.Kind == tree.Text && (m.Key == "key" || m.Key == "header" || m.Key == "name") && strings.HasPrefix(m.Value.Text, "x-envoy-") && isRelevant(m.Value.Text),
@@ -67,9 +66,9 @@ func mentions(n *tree.Node, path string) (all []string) {
 	return all
 }
 
-// off reports whether n switches something off, so that nothing is lost with it: false, a time of
+// switchesOff reports whether n switches something off, so that nothing is lost with it: false, a time of
 // zero, or a mapping of such values.
-func off(n *tree.Node) bool {
+func switchesOff(n *tree.Node) bool {
 	switch n.Kind {
 	case tree.Null:
 		return true
@@ -79,7 +78,7 @@ func off(n *tree.Node) bool {
 		d, err := time.ParseDuration(n.Text)
 		return err == nil && d == 0
 	case tree.Map:
-		return len(n.Members) > 0 && !n.Any(func(n *tree.Node) bool { return !off(n) })
+		return len(n.Members) > 0 && !n.Any(func(n *tree.Node) bool { return !switchesOff(n) })
 	}
 	return false
 }
@@ -133,7 +132,7 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 		d.note(Aside, path, anchorWhy)
 	case n.Kind >= tree.List && opened(n):
 		d.inside(key, n, path, why)
-	case off(n):
+	case switchesOff(n):
 		d.note(Aside, path, offWhy)
 	case key != "@type" && irrelevant[name] && !isRelevant(name), key == "@type" && containers[lastOf(n.Text)], n.Kind == tree.Map && otherTypes[typeOf(n)]:
 		if !slices.Contains(unrelated, name) {
@@ -149,7 +148,6 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 	}
 }
 
-// inside calls rest for what is in n.
 func (d *document) inside(key string, n *tree.Node, path, why string) {
 	for i, item := range n.Items {
 		d.rest(key, item, tree.Element(path, i), why)
@@ -183,7 +181,6 @@ func (d *document) annotations(root *tree.Node) {
 	}
 }
 
-// isUnrelated reports whether an annotation is known to be about something else.
 func isUnrelated(annotation string) bool {
 	domain, name, ok := strings.Cut(annotation, "/")
 	if !ok {
@@ -219,11 +216,11 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	d.entries = slices.DeleteFunc(d.entries, func(e Entry) bool { return e.Kind == Aside }) // one entry for all of it
 	for i := range d.entries {
 		e := &d.entries[i]
-		e.Why = field(e.Why == notReadWhy, of+" is not read here", e.Why)
+		e.Why = either(e.Why == notReadWhy, of+" is not read here", e.Why)
 		count -= max(e.Values, 1)
 	}
 	clear(d.noted)
-	why := field(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
+	why := either(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
 	at := d.at("kind")
 	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

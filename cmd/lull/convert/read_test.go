@@ -36,7 +36,6 @@ func names(all []config.Dependency) []string {
 func TestFormatsAreRecognised(t *testing.T) {
 	for text, want := range map[string]Format{
 		"attempts: 3":                              Lull,
-		"policies: {a: {}}":                        Lull,
 		"defaults: {}\ndependencies: {a: {}}":      Lull,
 		`{"methodConfig": []}`:                     GRPC,
 		`{"RetryThrottling": {}}`:                  GRPC,

@@ -57,7 +57,6 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
-// serviceConfigFields are those by which a service config of gRPC is recognised.
 var serviceConfigFields = []string{"methodConfig", "retryThrottling", "loadBalancingConfig", "healthCheckConfig", "connectionScaling"}
 
 func isServiceConfig(n *tree.Node) bool {
@@ -69,7 +68,7 @@ func isServiceConfig(n *tree.Node) bool {
 
 // Fields by which lull's own files are recognised, and the services in them.
 var (
-	policyFileFields = []string{"dependencies", "policies", "defaults", "preset", "attempts", "attempt_timeout", "deadline", "hint_limit", "rate_limited_base"}
+	policyFileFields = []string{"dependencies", "defaults", "preset", "attempts", "attempt_timeout", "deadline", "hint_limit", "rate_limited_base"}
 	serviceFields    = []string{"slo", "calls", "provides", "server", "handler", "visibility", "deliveries"}
 )
 
@@ -83,7 +82,6 @@ func isPolicies(n *tree.Node) bool {
 	})
 }
 
-// A shape is the kind of a value of Envoy.
 type shape uint8
 
 const (
@@ -180,7 +178,6 @@ func hasTypes(n *tree.Node) bool {
 
 func typeOf(n *tree.Node) string { return lastOf(textOf(n.Get("@type"))) }
 
-// listed are the items of a List of Kubernetes; nil: root is none.
 func listed(root *tree.Node) *tree.Node {
 	if !strings.HasSuffix(textOf(root.Get("kind")), "List") {
 		return nil
@@ -190,7 +187,6 @@ func listed(root *tree.Node) *tree.Node {
 
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// hasAny reports whether the mapping n has any of these fields, in either spelling.
 func hasAny(n *tree.Node, names ...string) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })

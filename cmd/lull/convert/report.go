@@ -120,7 +120,6 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// sorted returns r in the order of files and lines, each entry once.
 func (r Report) sorted(files []string) Report {
 	r = slices.Clone(r)
 	slices.SortStableFunc(r, func(a, b Entry) int {

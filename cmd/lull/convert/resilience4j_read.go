@@ -44,15 +44,12 @@ const (
 	allowedSpring = "a duration such as 500ms, 2s, PT2S, or a number of milliseconds"
 )
 
-// The registries that are read.
 var registries = []string{"retry", "circuitbreaker", "timelimiter", "bulkhead"}
 
-// A registry is what a document has of one, by name.
 type registry struct {
 	configs, instances map[string]*tree.Object
 }
 
-// registries4j are the registries of a document, by their names.
 type registries4j struct {
 	all   map[string]*registry
 	order []string        // of the instances
@@ -83,7 +80,6 @@ func (r *reading) resilience4j(docs []*document) {
 	}
 }
 
-// registered reads the registries of a document, which counts with these profiles.
 func (r *reading) registered(a *application, d *document, profiles []string) {
 	root := d.Object(d.root, "")
 	if root == nil {
@@ -96,20 +92,20 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	d.beside(root)
 	d.registries(root, "", s)
 	for _, name := range s.order {
-		if name != elsewise {
+		if name != defaultTarget {
 			r.instance(a, d, profiles, name, s)
 		}
 	}
 	// The instances called default, and the default configs that no instance in the file has: the code makes instances as well.
 	for _, kind := range registries {
 		of := s.all[kind]
-		if c := of.configs[elsewise]; c != nil && !s.used[c.Path] && of.instances[elsewise] == nil {
+		if c := of.configs[defaultTarget]; c != nil && !s.used[c.Path] && of.instances[defaultTarget] == nil {
 			d.note(Assumed, c.Path,
-				"no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(elsewise))
-			of.instances[elsewise] = d.Object(tree.NewMap(), c.Path)
+				"no instance in this file has it: it is for those that the code makes, and here for a dependency called "+tree.Quote(defaultTarget))
+			of.instances[defaultTarget] = d.Object(tree.NewMap(), c.Path)
 		}
 	}
-	r.instance(a, d, profiles, elsewise, s)
+	r.instance(a, d, profiles, defaultTarget, s)
 	for _, kind := range registries {
 		for _, name := range slices.Sorted(maps.Keys(s.all[kind].configs)) {
 			if c := s.all[kind].configs[name]; !s.used[c.Path] {
@@ -202,7 +198,6 @@ type settings4j struct {
 	missing []string // what resilience4j's own defaults decide
 }
 
-// settings returns the settings of the instance called name; nil: there is none.
 func (of *registry) settings(d *document, kind, name string, used map[string]bool) *settings4j {
 	own := of.instances[name]
 	if own == nil {
@@ -242,7 +237,6 @@ func (of *registry) settings(d *document, kind, name string, used map[string]boo
 	return s
 }
 
-// level returns the first level that has a field; nil: none has.
 func (s *settings4j) level(name string) *tree.Object {
 	for _, o := range s.levels {
 		if o.Has(name) {
@@ -320,7 +314,6 @@ func (s *settings4j) flag(o *tree.Object, name string) bool {
 	return on
 }
 
-// rest notes what a policy has not.
 func (s *settings4j) rest() {
 	for _, o := range s.levels {
 		s.d.lost(o, Lost, "lull decides by the failure what is retried and what counts: lull.WithClassifier, lull.Transient and lull.Permanent", "retryExceptions", "ignoreExceptions", "retryExceptionPredicate",
@@ -391,10 +384,10 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 			locate("breaker.slow_call", "slowCallDurationThreshold")
 		case "timelimiter":
 			locate("attempt_timeout", "timeoutDuration")
-			p.AttemptTimeout = orNone(shortest(s.span("timeoutDuration", r4jTimeout)))
+			p.AttemptTimeout = orNone(atLeastMillisecond(s.span("timeoutDuration", r4jTimeout)))
 		case "bulkhead":
 			extras.places["limit.in_flight"] = at
-			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: shortest(s.span("maxWaitDuration", 0))}
+			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: atLeastMillisecond(s.span("maxWaitDuration", 0))}
 		}
 		d.noteIf(len(s.missing) > 0, Assumed, s.path,
 			"as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
@@ -407,7 +400,6 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 	r.add(d, a.nameFor(name, profiles, p), nil, first, p, extras, rest...)
 }
 
-// retry sets the attempts and the waits.
 func (s *settings4j) retry(p *lull.Policy) {
 	p.Attempts = s.d.attempts(int64(s.whole("maxAttempts", r4jAttempts))-1, s.level("maxAttempts").At("maxAttempts"))
 	p.Backoff = s.waits(p.Attempts)
@@ -443,7 +435,7 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	if wait == 0 {
 		return backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}
 	}
-	wait = shortest(wait)
+	wait = atLeastMillisecond(wait)
 	last := float64(wait) * math.Pow(factor, float64(max(attempts-2, 0)))
 	if longest == 0 {
 		longest = time.Duration(min(last, float64(24*time.Hour)))
@@ -451,7 +443,7 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 			s.d.note(Changed, o.Path, "without exponentialMaxWaitDuration waits grow without end; here they end at a day")
 		}
 	}
-	longest = max(shortest(longest), time.Millisecond)
+	longest = max(atLeastMillisecond(longest), time.Millisecond)
 	switch {
 	case random:
 		share := s.random(o)
@@ -500,7 +492,7 @@ func (s *settings4j) breaker() breaker.Config {
 		factor, given := s.factor(o)
 		c.OpenMax = 24 * time.Hour
 		if longest, ok := s.spring(o, "exponentialMaxWaitDurationInOpenState"); ok && given {
-			c.OpenMax = max(shortest(longest), c.OpenFor)
+			c.OpenMax = max(atLeastMillisecond(longest), c.OpenFor)
 		}
 		d.note(Changed, o.Path, fmt.Sprintf("the open time grows by %v from one opening to the next; here it doubles", factor))
 	}

@@ -82,12 +82,10 @@ func failuresOf(p lull.Policy) failures {
 	return f
 }
 
-// includes reports whether any of the words is in retry_on.
 func (f failures) includes(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(f.on, w) })
 }
 
-// retried reports whether a response with that status is retried.
 func (f failures) retried(status int) bool {
 	return f.includes("5xx") && status >= 500 && status <= 599 ||
 		f.includes("gateway-error") && status >= 502 && status <= 504 ||
@@ -203,5 +201,3 @@ func (f failures) String() string {
 	}
 	return s
 }
-
-func joined(words []string) string { return strings.Join(words, ",") }

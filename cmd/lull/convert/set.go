@@ -3,7 +3,6 @@ package convert
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/codec"
 )
 
 // A Set is the policies that were read, and what else is known about them.
@@ -74,13 +74,11 @@ func newSet() *Set {
 	}
 }
 
-// proxied returns the settings of a proxy for the dependency.
 func (s *Set) proxied(name string) (foreign, bool) {
 	f, ok := s.known[name]
 	return f.foreign, ok && !f.rebased && (f.of == Envoy || f.of == Istio || f.of == EnvoyGateway)
 }
 
-// position is the place of a field of a dependency, or of what it came from.
 func (s *Set) position(name, field string) config.Position {
 	path := "dependencies." + name
 	if k, ok := s.known[name]; ok {
@@ -95,13 +93,11 @@ func (s *Set) position(name, field string) config.Position {
 	return s.File.Position(path)
 }
 
-// A source is a part of a file that is about a dependency: a route, or a cluster.
 type source struct {
 	file, path string
 	in         *document // in which the path begins after its prefix; nil: only the names are compared
 }
 
-// bare returns s without its document, to compare.
 func (s source) bare() source { return source{file: s.file, path: s.path} }
 
 // A variant is a name and a policy. Routes with the same variant are one dependency.
@@ -131,7 +127,6 @@ func (s *Set) add(d config.Dependency, others []string, fields map[string]config
 	return d.Name
 }
 
-// free returns the first of the names that is not taken, or own with a number.
 func (s *Set) free(own string, others []string) string {
 	for _, name := range append([]string{own}, others...) {
 		if _, taken := s.find(proper(name)); !taken {
@@ -160,7 +155,6 @@ func (s *Set) find(name string) (config.Dependency, bool) {
 	return s.File.Dependencies[i], true
 }
 
-// proper makes name one that a dependency can have.
 func proper(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -183,10 +177,8 @@ func cut(name string, most int) string {
 
 const maxName = 100
 
-// stem is the name of a file without its folder and its ending.
 func stem(file string) string {
-	base := filepath.Base(file)
-	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" && name != "-" {
+	if name := codec.Stem(file); name != "" && name != "-" {
 		return name
 	}
 	return "dependency"

@@ -17,7 +17,6 @@ import (
 // "Externalized Configuration": file ordering, multi-document files, activation properties,
 // profile-specific files, property placeholders.)
 
-// isSpring reports whether a document is of a Spring Boot application.
 func isSpring(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
 		first, _, _ := strings.Cut(m.Key, ".")
@@ -34,13 +33,11 @@ type application struct {
 	policies map[string]lull.Policy // of each instance, with the first profiles that have it
 }
 
-// A springDocument is a document, and when it counts.
 type springDocument struct {
 	*document
 	when activation
 }
 
-// applications sorts documents by the applications that they are of.
 func applications(docs []*document) (all []*application) {
 	stems, profiles := map[string]bool{}, map[string]bool{}
 	activations := map[*document]activation{}
@@ -93,7 +90,6 @@ func (a *application) try(set []string) {
 	}
 }
 
-// mostProfiles is for how many sets of profiles an application is read.
 const mostProfiles = 100
 
 // place is the file of a document without its ending, or the key of a ConfigMap in it.

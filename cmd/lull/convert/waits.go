@@ -70,10 +70,8 @@ func fit(p lull.Policy, attempts int, growth time.Duration, system string, note 
 	return base, longest
 }
 
-// A noter records what became of a field.
 type noter func(k Kind, field, why string)
 
-// lost and changed record it if something is so.
 func (note noter) lost(is bool, field, why string) {
 	if is {
 		note(Lost, field, why)

@@ -84,7 +84,6 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	}
 }
 
-// writers make the documents of a set in the formats that have several.
 var writers = [formats + 1]func(*writer) []*tree.Node{Istio: (*writer).istio, Envoy: (*writer).envoy, Gateway: (*writer).gateway,
 	EnvoyGateway: (*writer).envoyGateway, Dapr: (*writer).dapr}
 
@@ -153,7 +152,6 @@ func listOf(f Format, documents []*tree.Node) *tree.Node {
 	return tree.NewMap().Set("apiVersion", "v1").Set("kind", "List").Set("items", tree.ListOf(documents...))
 }
 
-// A writer writes policies in another format.
 type writer struct {
 	set *Set
 	to  Format
@@ -211,7 +209,6 @@ func (w *writer) unsafe(d config.Dependency, why string) {
 	}
 }
 
-// facts records the facts of a dependency, which only policy files have.
 func (w *writer) facts(d config.Dependency) {
 	note := w.of(d)
 	note.lost(d.P99 > 0, "p99", "a fact for lull lint; "+w.to.String()+" has no place for it")
@@ -219,7 +216,6 @@ func (w *writer) facts(d config.Dependency) {
 	note.lost(len(d.Operations) > 0, "operations", "facts for lull lint; "+w.to.String()+" has no place for them")
 }
 
-// services records the call graph, which only policy files have.
 func (w *writer) services() {
 	for _, s := range w.set.File.Services {
 		path := "services." + s.Name
@@ -231,7 +227,6 @@ func (w *writer) services() {
 	}
 }
 
-// millis is a duration in the unit of a proxy. It records a difference.
 func millis(d time.Duration, field, system string, note noter) time.Duration {
 	rounded := toMillis(d)
 	note.changed(rounded != d && d != math.MaxInt64, field,

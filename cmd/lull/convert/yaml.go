@@ -11,13 +11,14 @@ import (
 // large.
 var rules = syntax.Rules{Bytes: 16 << 20, Documents: 10_000, Aliased: 100_000}
 
-// parse reads the values in data, JSON or YAML: one for each document that is not empty.
+// Parse reads the values in a file, JSON or YAML: one for each document that is not empty.
+func Parse(f File) ([]*tree.Node, error) { return parse(f.Name, f.Data) }
+
 func parse(name string, data []byte) ([]*tree.Node, error) {
 	all, err := syntax.Parse(name, data, rules)
 	return slices.DeleteFunc(all, func(n *tree.Node) bool { return n.Kind == tree.Null }), err
 }
 
-// yamlOf writes documents, one after another.
 func yamlOf(documents []*tree.Node) ([]byte, error) {
 	for _, d := range documents {
 		lineUp(d)

@@ -97,7 +97,6 @@ type scope struct {
 
 const wholeFile = 0
 
-// locate returns the findings of a file by their spots.
 func locate(file string, all []Finding) map[scope][]*Finding {
 	at := map[scope][]*Finding{}
 	for i := range all {

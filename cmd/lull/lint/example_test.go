@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/lint"
-	"github.com/lullgo/lull/config"
 )
 
 func ExampleCheck() {
@@ -50,13 +48,6 @@ func ExampleReport_Text() {
 	//       source: Site Reliability Engineering, ch. 21, Handling Overload, https://sre.google/sre-book/handling-overload/
 	//
 	// 1 finding in 1 file: 1 warning
-}
-
-func ExamplePolicies() {
-	for _, f := range lint.Policies(config.NamedPolicy{Name: "stock", Policy: lull.Policy{Attempts: 6, AttemptTimeout: lull.NoTimeout}}) {
-		fmt.Println(f.Rule+":", f.Message)
-	}
-	// Output: attempt-timeout-missing: one attempt at stock that hangs takes all of the deadline of 30s: attempts 2 to 6 cannot begin
 }
 
 // A file of another system is checked as policies of lull. The fix has the names of its own fields.

@@ -6,10 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// paragraph joins the lines of text.
 func paragraph(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// paragraphs are the paragraphs of a rule's Why, which are separated by empty lines.
 func paragraphs(why string) []string {
 	var out []string
 	for p := range strings.SplitSeq(why, "\n\n") {
@@ -36,29 +34,13 @@ func (r Rule) Explain() string {
 	return b.String()
 }
 
-// Markdown returns the rule's section of the documentation.
-func (r Rule) Markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s. Severity: %s.\n", r.ID, r.Title, r.Severity)
-	for _, p := range paragraphs(r.Why) {
-		b.WriteString("\n" + p + "\n")
-	}
-	fmt.Fprintf(&b, "\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n\nSources:\n\n", r.Bad, r.Good)
-	for _, s := range r.Sources {
-		if s.URL == "" {
-			b.WriteString("- " + s.Title + "\n")
-			continue
-		}
-		fmt.Fprintf(&b, "- [%s](%s)\n", s.Title, s.URL)
-	}
-	return b.String()
-}
+// Markdown returns the section of the rule in rules.md.
+func (r Rule) Markdown() string { return r.section }
 
 func indented(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n  ") + "\n"
 }
 
-// wrap breaks a paragraph into lines of at most the given width.
 func wrap(s string, width int) string {
 	lines := []string{}
 	for _, word := range strings.Fields(s) {

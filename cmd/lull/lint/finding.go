@@ -68,7 +68,6 @@ type Ignored struct {
 	Reason string `json:"reason"`
 }
 
-// sortFindings sorts findings by file and line.
 func sortFindings(files []string, all []Finding) {
 	order := make(map[string]int, len(files))
 	for i, f := range files {

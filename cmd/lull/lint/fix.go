@@ -58,7 +58,6 @@ func FixFile(f File, o Options, least Severity) (data []byte, fixed []Finding, e
 	return data, fixed, nil
 }
 
-// better reports whether a finding is gone, and no other has come.
 func better(before, after Report, gone Finding) bool {
 	count := map[string]int{}
 	for _, f := range before.Findings {
@@ -93,7 +92,6 @@ func onlyThere(name string, before, after []byte, changes []Change) bool {
 	return true
 }
 
-// facts is what f has beside policies.
 func facts(f *config.PolicyFile) config.PolicyFile {
 	all := config.PolicyFile{Version: f.Version, Dependencies: slices.Clone(f.Dependencies), Services: f.Services}
 	for i := range all.Dependencies {
@@ -158,7 +156,6 @@ func replaced(data []byte, at config.Position, value string) (text []byte, ok bo
 	return slices.Concat(data[:from], []byte(value), data[from+len(old):]), true
 }
 
-// offset is the index of a place in data.
 func offset(data []byte, at config.Position) int {
 	i := 0
 	for line := 1; line < at.Line; line++ {
@@ -207,7 +204,6 @@ func added(data []byte, at config.Position, rest, value string) ([]byte, bool) {
 	return nil, false
 }
 
-// nextLine is the next line from i on that is more than a comment.
 func nextLine(data []byte, i int) (string, bool) {
 	for line := range strings.Lines(string(data[i:])) {
 		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {

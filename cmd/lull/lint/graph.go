@@ -11,7 +11,6 @@ type graph struct {
 	callers map[*dependency][]*call // calls that services answer, by dependency
 }
 
-// graph returns the call graph of the services. It is made once.
 func (p *pass) graph() graph {
 	if p.calls == nil {
 		g := p.newGraph()
@@ -79,7 +78,6 @@ type leaf struct {
 	name string
 }
 
-// end is the leaf that c calls, if it calls one.
 func (c *call) end() leaf { return leaf{c.to, c.Dependency} }
 
 // ways are the ways to each service that matter by their load. Each begins at a service that no

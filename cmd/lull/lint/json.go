@@ -5,7 +5,6 @@ import (
 	"io"
 )
 
-// document is the report as JSON.
 type document struct {
 	Version    int              `json:"version"`
 	Files      []string         `json:"files"`
@@ -19,7 +18,6 @@ type document struct {
 	Rules      map[string]about `json:"rules"`
 }
 
-// about is the description of a rule that found something.
 type about struct {
 	Severity Severity `json:"severity"`
 	Title    string   `json:"title"`

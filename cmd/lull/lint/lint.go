@@ -89,20 +89,6 @@ func Check(files []File, o Options) (Report, error) {
 	return r, nil
 }
 
-// Policies checks policies without a file, by the rules about a single policy. The findings have no
-// position.
-func Policies(policies ...config.NamedPolicy) []Finding {
-	f := &config.PolicyFile{}
-	for _, n := range policies {
-		f.Dependencies = append(f.Dependencies, config.Dependency{Name: n.Name, Policy: n.Policy})
-	}
-	p := &pass{units: []*unit{{policy: f}}}
-	p.run()
-	sortFindings(nil, p.findings)
-	return p.findings
-}
-
-// mayIgnore returns an error if a rule cannot be ignored for that reason.
 func mayIgnore(id, reason string) error {
 	if _, err := FindRule(id); err != nil {
 		return err
@@ -118,20 +104,8 @@ func mayIgnore(id, reason string) error {
 	return nil
 }
 
-func (u *unit) position(path string) (line, column int) {
-	if u.place != nil {
-		return u.place(path)
-	}
-	at := u.policy.Position(path)
-	return at.Line, at.Column
-}
-
-// mistakes are the findings about a file with mistakes.
 func mistakes(file string, err error) []Finding {
-	var all config.Mistakes
-	if !errors.As(err, &all) {
-		return []Finding{{Rule: ruleMistake, Severity: Error, File: file, Line: 1, Column: 1, Message: err.Error(), Fix: Fix{Text: "correct the file"}}}
-	}
+	all, _ := errors.AsType[config.Mistakes](err)
 	var out []Finding
 	for _, m := range all {
 		f := Finding{
@@ -156,7 +130,6 @@ func mistakes(file string, err error) []Finding {
 	return out
 }
 
-// run gathers the content of the units, and runs all rules.
 func (p *pass) run() {
 	p.gather()
 	for i := range catalogue() {
@@ -227,5 +200,4 @@ var byteOrderMark = []byte("\ufeff")
 // readers still do.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// split returns the lines of a file.
 func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }

@@ -19,8 +19,9 @@ func TestPresetsAreClean(t *testing.T) {
 		{Name: "background-worker", Policy: preset.BackgroundWorker()},
 		{Name: "queue", Policy: queue.Policy()},
 	} {
-		for _, f := range Policies(p) {
-			t.Errorf("%s: %s: %s", p.Name, f.Rule, f.Message)
+		data, err := config.FormatPolicies([]config.NamedPolicy{p})
+		if r := check(t, string(data)); err != nil || len(found(r)) > 0 {
+			t.Errorf("%s: %v\n%s", p.Name, err, printed(t, r.Text))
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 // retries.
 type load struct{ first, again uint64 }
 
-// sum is the number of all of them.
 func (l load) sum() uint64 { return plus(l.first, l.again) }
 
 // seenBy is l as a server sees it: only one with lull's server half distinguishes retries from
@@ -37,14 +36,12 @@ func (l load) through(attempts uint64, again bool) load {
 	return out
 }
 
-// most is the largest number of attempts of one call to d.
 func (d *dependency) most() uint64 { return uint64(max(d.attempts(), 1)) }
 
 // retriesRetries reports whether a call to d that is made for a retry makes as many attempts as any
 // other.
 func (d *dependency) retriesRetries() bool { return d.Policy.Nested == lull.NestedAlways }
 
-// hasLullServer reports whether s has lull's server half.
 func (s *service) hasLullServer() bool { return s.Server == config.LullServer }
 
 // arrives is the load of s from outside of the graph. A message that the queue delivers again is a
@@ -70,7 +67,6 @@ func plus(a, b uint64) uint64 {
 	return s
 }
 
-// attemptsFigure is a number of attempts in words. The largest number stands for more.
 func attemptsFigure(n uint64) string {
 	if n == math.MaxUint64 {
 		return "more than 10^19"

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"github.com/lullgo/lull/lab/scenario"
 	"maps"
 	"reflect"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/lab/scenario"
 )
 
 // A scalar is a single value somewhere in a file.
@@ -36,7 +37,7 @@ func scalars(n *yaml.Node, path string) (all []scalar) {
 		return scalars(n.Content[0], path)
 	case yaml.SequenceNode:
 		for i := range n.Content {
-			add(i, join(path, "*"))
+			add(i, codec.Field(path, "*"))
 		}
 	case yaml.MappingNode:
 		for i := 0; i < len(n.Content); i += 2 {
@@ -44,7 +45,7 @@ func scalars(n *yaml.Node, path string) (all []scalar) {
 			if path == "dependencies" || path == "services" || strings.HasSuffix(path, ".operations") {
 				key = "*"
 			}
-			add(i+1, join(path, key))
+			add(i+1, codec.Field(path, key))
 		}
 	}
 	return all

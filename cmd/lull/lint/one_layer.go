@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// leadingTo are the services from which there is a way to the leaf.
 func (g graph) leadingTo(end leaf) map[*service]bool {
 	leads := map[*service]bool{}
 	for _, s := range slices.Backward(g.order) {
@@ -17,7 +16,6 @@ func (g graph) leadingTo(end leaf) map[*service]bool {
 	return leads
 }
 
-// above reports whether c is a call to one of the services, with a known policy.
 func (g graph) above(c *call, services map[*service]bool) bool {
 	return c.to != nil && c.answered != nil && !g.back[c] && services[c.answered]
 }
@@ -65,12 +63,12 @@ func onlyOnce(once []*dependency, names []string, rest string) Fix {
 	var parts, paths []string
 	for _, d := range once {
 		if d.in.set != nil { // in the words of its system
-			there := d.write("", d.makes(1)...)
+			there := d.write("", d.attemptFields(1)...)
 			parts, fix.Changes = append(parts, there.Text), append(fix.Changes, there.Changes...)
 			continue
 		}
 		paths = append(paths, d.path)
-		fix.Changes = append(fix.Changes, d.write("", d.makes(1)...).Changes...)
+		fix.Changes = append(fix.Changes, d.write("", d.attemptFields(1)...).Changes...)
 	}
 	if len(paths) > 0 {
 		hedged := ""

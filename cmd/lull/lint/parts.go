@@ -11,7 +11,6 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/syntax"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -22,7 +21,6 @@ import (
 // A Skip is a file, or a part of one, in which there was nothing to check.
 type Skip = convert.Skip
 
-// A part is a document of a file, or a text within one.
 type part struct {
 	file string
 	data []byte
@@ -31,6 +29,8 @@ type part struct {
 	fixed        *config.Position // if not nil, the place of everything: data is not in the file as it is
 }
 
+func (t part) asFile() convert.File { return convert.File{Name: t.file, Data: t.data} }
+
 // place returns the place in the file of one in data.
 func (t part) place(line, column int) (int, int) {
 	if t.fixed != nil {
@@ -38,9 +38,6 @@ func (t part) place(line, column int) (int, int) {
 	}
 	return line + t.line, column + t.column
 }
-
-// rules are those of package convert: files of other systems can be large.
-var rulesOfParts = syntax.Rules{Bytes: 16 << 20, Documents: 10_000, Aliased: 100_000}
 
 // A gathering is what Check has found in files so far.
 type gathering struct {
@@ -53,7 +50,6 @@ type gathering struct {
 	known   map[string]bool // the files that are in report.Files
 }
 
-// add takes a file apart.
 func (g *gathering) add(f File, data []byte) {
 	if why := convert.Unread(convert.File{Name: f.Name, Data: data}, f.Found); why != "" {
 		g.skip(f.Name, why)
@@ -72,7 +68,7 @@ func (g *gathering) add(f File, data []byte) {
 			if checked = read || checked; others {
 				foreign = append(foreign, d)
 			}
-		case kind == policyPart && (!f.Found || convert.IsPolicyFile(convert.File{Name: d.file, Data: d.data})), kind == brokenPart, len(docs) == 1 && !f.Found:
+		case kind == policyPart && (!f.Found || convert.IsPolicyFile(d.asFile())), kind == brokenPart, len(docs) == 1 && !f.Found:
 			// A file that its user has named, and that is nothing that is known, is a policy file with mistakes.
 			g.policy(d)
 			checked = true
@@ -85,7 +81,7 @@ func (g *gathering) add(f File, data []byte) {
 		slices.SortStableFunc(foreign, func(a, b part) int { return a.line - b.line })
 	}
 	if len(foreign) > 0 {
-		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: only(data, foreign)})
+		g.foreign = append(g.foreign, convert.File{Name: f.Name, Data: keepLines(data, foreign)})
 		g.found[f.Name] = f.Found
 		return
 	}
@@ -105,7 +101,6 @@ func (g *gathering) skip(file, why string) {
 	g.report.Skipped = append(g.report.Skipped, Skip{File: file, Why: why})
 }
 
-// read marks a file as one that was checked.
 func (g *gathering) read(file string) {
 	if !g.known[file] {
 		g.known[file] = true
@@ -113,7 +108,6 @@ func (g *gathering) read(file string) {
 	}
 }
 
-// policy reads a policy file.
 func (g *gathering) policy(t part) {
 	g.read(t.file)
 	f, err := config.ParsePolicyFile(t.file, t.data)
@@ -139,6 +133,31 @@ func (g *gathering) unreadable(file string) {
 	if !slices.Contains(g.report.Unreadable, file) {
 		g.report.Unreadable = append(g.report.Unreadable, file)
 	}
+}
+
+// configMaps reads the policy files in the ConfigMaps of t, and reports whether there are any, and
+// whether there are files of other systems.
+func (g *gathering) configMaps(t part) (read, others bool) {
+	for _, e := range convert.InConfigMaps(t.asFile()) {
+		if !convert.IsPolicyFile(e.File) {
+			others = true
+			continue
+		}
+		inner := part{file: t.file, data: e.Data, line: t.line, column: t.column}
+		if e.Whole {
+			line, column := t.place(e.At.Line, e.At.Column)
+			inner.fixed = &config.Position{File: t.file, Line: line, Column: column}
+		}
+		g.policy(inner)
+		read = true
+	}
+	return read, others
+}
+
+// isSpring reports whether a document is of a Spring Boot application, which may have others that say
+// nothing by themselves.
+func isSpring(t part) bool {
+	return slices.Contains(convert.Recognise(t.asFile()), convert.Resilience4j)
 }
 
 // readForeign reads the documents of other systems. A file with a mistake is left out, and the
@@ -173,7 +192,6 @@ func (g *gathering) readForeign() {
 	}
 }
 
-// policiesOf makes a unit of the dependencies of each file.
 func (g *gathering) policiesOf(set *convert.Set) {
 	of, used := map[string]*unit{}, map[string]bool{}
 	if set != nil {
@@ -212,7 +230,6 @@ func (g *gathering) policiesOf(set *convert.Set) {
 	}
 }
 
-// split splits a path into the name of a dependency and the field.
 func (u *unit) split(path string) (dependency, field string) {
 	after := strings.TrimPrefix(path, "dependencies.")
 	for _, d := range u.policy.Dependencies {
@@ -223,7 +240,6 @@ func (u *unit) split(path string) (dependency, field string) {
 	return dependency, field
 }
 
-// A partKind is what a document is.
 type partKind uint8
 
 const (
@@ -235,27 +251,22 @@ const (
 )
 
 func kindOf(t part) partKind {
-	roots, err := syntax.Parse(t.file, t.data, rulesOfParts)
+	roots, err := convert.Parse(t.asFile())
 	if err != nil {
 		return brokenPart
 	}
-	roots = slices.DeleteFunc(roots, func(n *tree.Node) bool { return n.Kind == tree.Null })
-	formats := convert.Recognise(convert.File{Name: t.file, Data: t.data})
+	formats := convert.Recognise(t.asFile())
 	switch {
 	case slices.ContainsFunc(formats, func(f convert.Format) bool { return f != convert.Lull }):
 		return foreignPart
 	case len(formats) > 0 && len(roots) == 1:
 		return policyPart
-	case slices.ContainsFunc(roots, isObject):
+	case slices.ContainsFunc(roots, func(n *tree.Node) bool { return n.Get("apiVersion") != nil }): // of Kubernetes
 		return objectPart
 	}
 	return otherPart
 }
 
-// isObject reports whether n is an object of Kubernetes.
-func isObject(n *tree.Node) bool { return n.Get("apiVersion") != nil }
-
-// documents splits a stream of YAML into its documents.
 func documents(file string, data []byte) []part {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
@@ -286,7 +297,6 @@ func separates(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0)
 }
 
-// isEmpty reports whether there is nothing in t but comments.
 func isEmpty(t part) bool {
 	for text := range bytes.Lines(t.data) {
 		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' && string(text) != "---" {
@@ -296,8 +306,8 @@ func isEmpty(t part) bool {
 	return true
 }
 
-// only returns data with empty lines in place of those that are in none of the parts.
-func only(data []byte, parts []part) []byte {
+// keepLines returns data with empty lines in place of those that are in none of the parts.
+func keepLines(data []byte, parts []part) []byte {
 	var out []byte
 	line := 0
 	for _, t := range parts {

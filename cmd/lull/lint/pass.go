@@ -14,8 +14,8 @@ import (
 type unit struct {
 	name   string
 	policy *config.PolicyFile
-	place  func(path string) (line, column int) // nil: that of policy
-	set    *convert.Set                         // of other systems; nil: a policy file
+	place  func(path string) (line, column int)
+	set    *convert.Set // of other systems; nil: a policy file
 }
 
 // A dependency is a dependency of a unit, or its defaults, which are for all names that the file
@@ -26,21 +26,8 @@ type dependency struct {
 	path string
 }
 
-// at is the path of a field of the dependency.
-func (d *dependency) at(field string) string { return join(d.path, field) }
+func (d *dependency) at(field string) string { return d.path + "." + field }
 
-// join joins a path and a field. A file that is a single policy has an empty path.
-func join(path, field string) string {
-	switch {
-	case path == "":
-		return field
-	case field == "":
-		return path
-	}
-	return path + "." + field
-}
-
-// A service is a service of a unit.
 type service struct {
 	config.Service
 	in    *unit
@@ -48,7 +35,6 @@ type service struct {
 	calls []*call
 }
 
-// A call is a call of a service, with the dependency that it goes to.
 type call struct {
 	config.Edge
 	path string
@@ -59,10 +45,8 @@ type call struct {
 	answered *service
 }
 
-// times is the number of calls for each request.
 func (c *call) times() int { return max(c.Times, 1) }
 
-// A pass is a run of all rules over all files.
 type pass struct {
 	rule         *Rule
 	about        *dependency // the dependency that is checked by itself; nil: none
@@ -82,10 +66,10 @@ func (p *pass) report(in *unit, path, message string, sum []Step, fix Fix) {
 }
 
 func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, fix Fix) {
-	line, column := in.position(path)
+	line, column := in.place(path)
 	if in.set != nil {
 		var ok bool
-		if s, message, sum, ok = p.there(s, in, path, message, sum, fix); !ok {
+		if s, message, sum, ok = p.describeForOtherSystem(s, in, path, message, sum, fix); !ok {
 			return
 		}
 	}
@@ -99,12 +83,14 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	p.findings = append(p.findings, f)
 }
 
-// there is a finding about a file of another system. ok is false if it is none there.
-func (p *pass) there(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
+// describeForOtherSystem returns severity, message and sum of a finding about a file of another system, in the words of that
+// system. ok is false if it is no finding there: the cap-below-base rule looks at rate_limited_base, and package convert sets
+// that for files that do not retry status 429.
+func (p *pass) describeForOtherSystem(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
 	name, field := in.split(path)
 	d := p.named(in, name)
-	if d == nil || p.rule.ID == ruleCap || fix.unable || d.silent() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
-		return s, message, sum, false // ruleCap is about rate_limited_base, by which package convert means that 429 is not retried
+	if d == nil || p.rule.ID == ruleCap || fix.unable || d.hasNoSettings() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
+		return s, message, sum, false
 	}
 	if !d.proved(p.rule.ID) {
 		s = Note
@@ -116,7 +102,6 @@ func (p *pass) there(s Severity, in *unit, path, message string, sum []Step, fix
 	return s, d.inWords(message), sum, true
 }
 
-// named is the dependency of that name in a unit.
 func (p *pass) named(in *unit, name string) *dependency {
 	if p.about != nil && p.about.in == in && p.about.Name == name {
 		return p.about
@@ -129,12 +114,10 @@ func (p *pass) named(in *unit, name string) *dependency {
 	return nil
 }
 
-// attempts is the largest number of attempts of one call to d, by retries or hedges.
 func (d *dependency) attempts() int { return d.Policy.MaxAttempts() }
 
 func (d *dependency) hedged() bool { return d.Policy.Hedge.Attempts > 1 }
 
-// attemptsField is the path of the field with the number of attempts.
 func (d *dependency) attemptsField() string {
 	if d.hedged() {
 		return "hedge.attempts"
@@ -142,9 +125,9 @@ func (d *dependency) attemptsField() string {
 	return "attempts"
 }
 
-// makes are the fields with which calls to d make at most n attempts. Without hedges Attempts
+// attemptFields are the fields with which calls to d make at most n attempts. Without hedges Attempts
 // counts, and its default is more than one.
-func (d *dependency) makes(n int) []string {
+func (d *dependency) attemptFields(n int) []string {
 	fields := []string{d.attemptsField(), strconv.Itoa(n)}
 	if d.hedged() && n == 1 {
 		fields = append(fields, "attempts", "1")

@@ -24,6 +24,8 @@ type Rule struct {
 	Sources []Source
 	// Bad is a file in which the rule finds something, Good one in which none does.
 	Bad, Good string
+
+	section string // of rules.md
 }
 
 // A Source is a public text on which a rule is based.
@@ -67,7 +69,6 @@ var checks = map[string]func(*pass){
 // catalogue returns all rules, in the order of rules.md. They are read once, and not by commands that need none.
 var catalogue = sync.OnceValue(func() []Rule { return readRules(rulesPage) })
 
-// ruleSection is a section of rules.md. Rule.Markdown writes the same form.
 const ruleSection = `(?s)^(\S+)\n\n([^\n]*)\. Severity: (\w+)\.\n\n(.*)\n\nBad:\n\n` + "```yaml\n(.*)```\n\nGood:\n\n```yaml\n(.*)```" + `\n\nSources:\n\n(.*)$`
 
 func readRules(page string) (all []Rule) {
@@ -77,7 +78,7 @@ func readRules(page string) (all []Rule) {
 		if m == nil {
 			panic("rules.md: not of the form of a rule: " + text)
 		}
-		r := Rule{ID: m[1], Title: m[2], Why: m[4], Bad: m[5], Good: m[6]}
+		r := Rule{ID: m[1], Title: m[2], Why: m[4], Bad: m[5], Good: m[6], section: "## " + text}
 		if err := r.Severity.UnmarshalText([]byte(m[3])); err != nil {
 			panic(err)
 		}
@@ -113,5 +114,4 @@ func ruleIDs() []string {
 	return ids
 }
 
-// nearestRule is the id that was probably meant; empty: none is similar.
 func nearestRule(id string) string { return choice.Nearest(id, ruleIDs()) }

@@ -21,7 +21,7 @@ func slowCallUnseen(p *pass, d *dependency) {
 	longest, field, what := d.Policy.WorstCase(), "deadline", "a call"
 	if d.in.set != nil { // the breakers of others are below the retries
 		longest, field, what = attemptTimeout(d.Policy), "attempt_timeout", "an attempt"
-		if !d.in.set.Says(d.Name, "breaker.slow_call") || !d.says("attempt_timeout") {
+		if !d.in.set.Says(d.Name, "breaker.slow_call") || !d.hasField("attempt_timeout") {
 			return
 		}
 	}

@@ -14,7 +14,6 @@ const (
 	ruleDirective = "ignore-comment"
 )
 
-// mostGuesses is for how many names a similar one is looked for.
 const mostGuesses = 20
 
 func policyUnknown(p *pass) {

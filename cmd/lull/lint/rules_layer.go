@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// mostCircles is how many circles are reported, since each takes a search.
 const mostCircles = 20
 
 func callCycle(p *pass) {
@@ -29,7 +28,6 @@ func callCycle(p *pass) {
 	}
 }
 
-// shortened is a way without its middle, if it is long.
 func shortened(way []string) []string {
 	if len(way) <= 2*shown {
 		return way
@@ -71,7 +69,6 @@ func retriesInLayers(p *pass) {
 	}
 }
 
-// layers reports the load of the leaf at the end of r.
 func (p *pass) layers(g graph, r *reach) {
 	w := r.way()
 	leaf := w.hops[len(w.hops)-1].call.end()

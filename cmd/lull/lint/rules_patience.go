@@ -10,13 +10,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A plan is the policies after some changes.
 type plan struct {
 	p       *pass
 	g       graph
 	changed map[*dependency]lull.Policy
 	order   []*dependency              // of changed
-	known   map[*service]time.Duration // results of own, until the next change
+	known   map[*service]time.Duration // results of longestWork, until the next change
 	far     bool                       // consequences elsewhere are planned, too
 }
 
@@ -25,7 +24,6 @@ func (p *pass) plan() *plan {
 	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
-// unchanged is the plan without changes.
 func (p *pass) unchanged() *plan {
 	if p.now == nil {
 		p.now = p.plan()
@@ -40,8 +38,8 @@ func (pl *plan) of(d *dependency) lull.Policy {
 	return d.Policy
 }
 
-// own is the longest time of all calls of s for one request, without waits that servers ask for.
-func (pl *plan) own(s *service) (sum time.Duration) {
+// longestWork is the longest time of all calls of s for one request, without waits that servers ask for.
+func (pl *plan) longestWork(s *service) (sum time.Duration) {
 	if known, ok := pl.known[s]; ok {
 		return known
 	}
@@ -69,10 +67,9 @@ func patience(p lull.Policy) (time.Duration, string) {
 // tooShort reports whether attempts at d are given up before s, which answers them, is finished.
 func (pl *plan) tooShort(d *dependency, s *service) bool {
 	limit, _ := patience(pl.of(d))
-	return limit > 0 && pl.own(s) > limit
+	return limit > 0 && pl.longestWork(s) > limit
 }
 
-// change gives d a new policy in the plan.
 func (pl *plan) change(d *dependency, p lull.Policy) {
 	if _, ok := pl.changed[d]; !ok {
 		pl.order = append(pl.order, d)
@@ -81,8 +78,8 @@ func (pl *plan) change(d *dependency, p lull.Policy) {
 	clear(pl.known)
 }
 
-// give plans so much time for an attempt at d, and a deadline with room for all attempts.
-func (pl *plan) give(d *dependency, attempt time.Duration) {
+// allowTime plans so much time for an attempt at d, and a deadline with room for all attempts.
+func (pl *plan) allowTime(d *dependency, attempt time.Duration) {
 	better := pl.of(d)
 	better.AttemptTimeout = attempt
 	if t := newTimeline(better); deadline(better) > 0 && t.total() > deadline(better) {
@@ -101,13 +98,13 @@ func (pl *plan) settle() (promises Fix) {
 	for _, above := range slices.Backward(pl.g.order) { // callees before callers
 		for _, c := range above.calls {
 			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
-				pl.give(c.to, up(pl.own(s)))
+				pl.allowTime(c.to, up(pl.longestWork(s)))
 			}
 		}
 	}
 	for _, s := range pl.p.services {
 		if need := pl.promises(s); s.SLO > 0 && need > s.SLO && before.promises(s) <= s.SLO {
-			promises = also(promises, s.promise(need))
+			promises = bothFixes(promises, s.promise(need))
 		}
 	}
 	return promises
@@ -128,13 +125,12 @@ func (pl *plan) promises(s *service) time.Duration {
 	return max(sum, times(most, sloPart))
 }
 
-// fix returns the plan as changes.
 func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 	for _, d := range pl.order {
 		was, is := d.Policy, pl.changed[d]
 		var fields []string
 		if is.Attempts != was.Attempts || is.Hedge.Attempts != was.Hedge.Attempts {
-			fields = d.makes(is.MaxAttempts())
+			fields = d.attemptFields(is.MaxAttempts())
 		}
 		if is.AttemptTimeout != was.AttemptTimeout {
 			fields = append(fields, "attempt_timeout", pretty(is.AttemptTimeout))
@@ -143,11 +139,11 @@ func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 			fields = append(fields, "deadline", pretty(is.Deadline))
 		}
 		if len(fields) > 0 {
-			fix = also(fix, d.write("", fields...))
+			fix = bothFixes(fix, d.write("", fields...))
 		}
 	}
 	if promises.Text != "" {
-		fix = also(fix, promises)
+		fix = bothFixes(fix, promises)
 	}
 	if foreign := slices.ContainsFunc(pl.order, func(d *dependency) bool { return d.in.set != nil }); rest != "" && !foreign {
 		fix.Text += "; " + rest
@@ -175,10 +171,9 @@ func callerGivesUpFirst(p *pass) {
 	}
 }
 
-// written reports whether a file limits the time of calls to d.
 func written(d *dependency) bool {
 	if d.in.set != nil {
-		return d.says("attempt_timeout") || d.says("deadline")
+		return d.hasField("attempt_timeout") || d.hasField("deadline")
 	}
 	return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0
 }
@@ -187,11 +182,10 @@ func written(d *dependency) bool {
 // others.
 const mostPlans = 50
 
-// givesUp reports a call whose attempts are shorter than what the service behind it may take.
 func (p *pass) givesUp(now *plan, c *call) {
 	d, s := c.to, c.answered
 	limit, field := patience(d.Policy)
-	worst := now.own(s)
+	worst := now.longestWork(s)
 	var l ledger
 	for i, stage := range s.stages() {
 		c := slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(now.took(a), now.took(b)) })
@@ -210,7 +204,7 @@ func (p *pass) givesUp(now *plan, c *call) {
 	if pl := p.plan(); pl.shorten(s, limit) {
 		fix = pl.fix("or let callers wait: a longer attempt_timeout in "+d.path, pl.settle())
 	} else if pl := p.plan(); worst < longest {
-		pl.give(d, up(worst))
+		pl.allowTime(d, up(worst))
 		fix = pl.fix(fmt.Sprintf("or shorten the calls of %s", s.Name), pl.settle())
 	}
 	p.reportAs(severity, d.in, d.at(field),

@@ -19,7 +19,7 @@ func (p *pass) repeatsMethods(d *dependency) {
 			attempts = strconv.Itoa(d.attempts())
 			times = attempts + " times"
 		}
-		fix := d.write("", d.makes(1)...)
+		fix := d.write("", d.attemptFields(1)...)
 		if fix.Text != "" {
 			fix.Text += ". Or is each of these requests safe to repeat, since the service heeds an idempotency key? Then ignore this here"
 		}

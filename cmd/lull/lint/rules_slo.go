@@ -22,7 +22,6 @@ func eachService(check func(*pass, *service)) func(*pass) {
 	}
 }
 
-// worst is the longest time that the calls of c may take for one request.
 func (c *call) worst() time.Duration {
 	if c.to == nil {
 		return 0
@@ -30,7 +29,6 @@ func (c *call) worst() time.Duration {
 	return times(c.to.Policy.WorstCase(), c.times())
 }
 
-// what describes c in words.
 func (c *call) what() string {
 	name := c.Dependency
 	if c.Operation != "" {
@@ -57,7 +55,6 @@ func (s *service) stages() [][]*call {
 	return all
 }
 
-// slowest is the slowest call of a stage.
 func slowest(stage []*call) *call {
 	return slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(a.worst(), b.worst()) })
 }
@@ -106,10 +103,8 @@ func worstCaseOverSLO(p *pass, s *service) {
 		fmt.Sprintf("%s must answer within %s, and %s may take %s", s.Name, pretty(s.SLO), of, pretty(sum)), l.steps, fix)
 }
 
-// leastDeadline is the shortest deadline that is suggested.
 const leastDeadline = time.Millisecond
 
-// leastLimit is the same for d: not shorter than healthy answers take.
 func (d *dependency) leastLimit() time.Duration {
 	p99, _, _ := d.p99s()
 	return max(leastDeadline, p99)
@@ -124,7 +119,6 @@ func (s *service) promise(slo time.Duration) Fix {
 	return Fix{Text: fmt.Sprintf("may %s take %s to answer? Then write slo: %s in %s", s.Name, value, value, s.path)}
 }
 
-// most is the largest number of calls to d in one of the calls of s.
 func (s *service) most(d *dependency) int {
 	n := 1
 	for _, c := range s.calls {
@@ -135,7 +129,6 @@ func (s *service) most(d *dependency) int {
 	return n
 }
 
-// addUp lists the calls of s with their worst cases.
 func (s *service) addUp(l *ledger, stages [][]*call) {
 	for i, stage := range stages {
 		c := slowest(stage)
@@ -170,8 +163,7 @@ func (d *dependency) inShort() string {
 	return fmt.Sprintf("%d × %s and the waits", t.attempts, pretty(t.attempt()))
 }
 
-// also combines two fixes; both are to be made.
-func also(a, b Fix) Fix {
+func bothFixes(a, b Fix) Fix {
 	if a.Text == "" {
 		return b
 	}

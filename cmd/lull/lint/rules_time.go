@@ -12,7 +12,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// eachPolicy runs a check for every dependency by itself.
 func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	return func(p *pass) {
 		for _, p.about = range p.dependencies {
@@ -22,7 +21,6 @@ func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	}
 }
 
-// with returns p with other values of some fields.
 func with(p lull.Policy, fields []string) (lull.Policy, error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if err := config.SetPolicy(&p, fields[i]+"="+fields[i+1]); err != nil {
@@ -35,7 +33,7 @@ func with(p lull.Policy, fields []string) (lull.Policy, error) {
 // write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
 	if d.in.set != nil {
-		return d.writeThere(fields)
+		return d.writeForOtherSystem(fields)
 	}
 	var f Fix
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -51,9 +49,7 @@ func (d *dependency) write(rest string, fields ...string) Fix {
 		}
 		f.Text += fields[i] + ": " + value
 	}
-	if d.path != "" {
-		f.Text += " in " + d.path
-	}
+	f.Text += " in " + d.path
 	if rest != "" {
 		f.Text += "; " + rest
 	}
@@ -74,7 +70,7 @@ func noTimeLimit(p *pass, d *dependency) {
 		if d.attempts() < 2 {
 			first, second = second, first
 		}
-		if fields = first; d.writeThere(first).unable {
+		if fields = first; d.writeForOtherSystem(first).unable {
 			fields = second
 		}
 	}
@@ -89,7 +85,7 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 	if d.Policy.AttemptTimeout != lull.NoTimeout || end == 0 || !d.retries() || d.Policy.Timeouts == lull.TimeoutsNever {
 		return
 	}
-	if d.in.set != nil && d.writeThere([]string{"attempt_timeout", pretty(end)}).unable {
+	if d.in.set != nil && d.writeForOtherSystem([]string{"attempt_timeout", pretty(end)}).unable {
 		return // its system has no such time
 	}
 	var l ledger
@@ -103,13 +99,13 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 	fields := []string{}
 	if n > fewAttempts {
 		if n = fewAttempts; !d.endless() {
-			fields = d.makes(n)
+			fields = d.attemptFields(n)
 		}
 	}
 	each := t.each(n, end)
 	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), append(fields, "attempt_timeout", pretty(each))...)
 	if each < time.Millisecond {
-		fix = d.write("there is no time for another", d.makes(1)...)
+		fix = d.write("there is no time for another", d.attemptFields(1)...)
 	}
 	message := fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: %s", d.Name, pretty(end), others)
 	if d.in.set != nil {
@@ -123,7 +119,6 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 // fewAttempts is the number of attempts for which there should be time, if the file gives none.
 const fewAttempts = 3
 
-// shortest is the shortest wait before the given retry.
 func shortest(s backoff.Schedule, retry int) time.Duration {
 	return s.Delay(retry, 0, func() uint64 { return 0 })
 }
@@ -152,7 +147,7 @@ func attemptNeverMade(p *pass, d *dependency) {
 		rest = fmt.Sprintf("or give it time: deadline: %s, if its callers can wait so long", pretty(up(t.total())))
 	}
 	need, _ := d.least(t)
-	fields := d.makes(t.useful(end, need))
+	fields := d.attemptFields(t.useful(end, need))
 	if t.useful(end, need) < 2 {
 		fields = d.fitting(t, end)
 	}
@@ -167,16 +162,14 @@ func (d *dependency) orLonger(fix Fix, t timeline) Fix {
 	if d.in.set == nil || t.total() >= longest {
 		return fix
 	}
-	if more := d.writeThere([]string{"deadline", pretty(up(t.total()))}); !more.unable && !fix.unable {
+	if more := d.writeForOtherSystem([]string{"deadline", pretty(up(t.total()))}); !more.unable && !fix.unable {
 		fix.Text += "; or, if its callers can wait so long, " + more.Text
 	}
 	return fix
 }
 
-// longest is the longest deadline that is suggested.
 const longest = 1000 * time.Hour
 
-// neverAtAll reports attempts that cannot happen even if all before them fail at once.
 func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
 	n, retry := d.attempts(), 1
 	if d.endless() {
@@ -224,7 +217,7 @@ func (p *pass) neverHedged(d *dependency) {
 // no retry would be left, shorter ones.
 func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	if n := t.fits(limit); n >= min(2, t.attempts) {
-		return d.makes(n)
+		return d.attemptFields(n)
 	}
 	for n := min(2, t.attempts); n > 1; n-- {
 		each := t.each(n, limit)
@@ -232,17 +225,16 @@ func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 			if n == t.attempts {
 				return []string{"attempt_timeout", pretty(each)}
 			}
-			return append(d.makes(n), "attempt_timeout", pretty(each))
+			return append(d.attemptFields(n), "attempt_timeout", pretty(each))
 		}
 	}
-	fields := d.makes(1)
+	fields := d.attemptFields(1)
 	if t.attempt() > limit {
 		fields = append(fields, "attempt_timeout", pretty(limit))
 	}
 	return fields
 }
 
-// compact removes the middle of a long sum.
 func compact(steps []Step) []Step {
 	if len(steps) <= 2*shown {
 		return steps
@@ -253,7 +245,6 @@ func compact(steps []Step) []Step {
 	return append(out, steps[shown+left:]...)
 }
 
-// attemptsFrom names the attempts from first to last.
 func attemptsFrom(first, last int) string {
 	switch last {
 	case first:
@@ -329,7 +320,7 @@ func (p *pass) longEnough(d *dependency, p99 time.Duration) Fix {
 		t := newTimeline(policy)
 		if end := deadline(policy); end > 0 && t.total() > end {
 			if n := t.fits(end); n >= min(2, t.attempts) {
-				policy, _ = with(policy, d.makes(n)) // such a number is always valid
+				policy, _ = with(policy, d.attemptFields(n)) // such a number is always valid
 			} else {
 				policy.Deadline = up(t.total())
 			}

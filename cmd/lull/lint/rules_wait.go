@@ -16,7 +16,6 @@ const (
 	mostAtCap   = 0.5
 )
 
-// retries reports whether calls to d are repeated after waits.
 func (d *dependency) retries() bool { return d.attempts() > 1 && !d.hedged() }
 
 func backoffMissing(p *pass, d *dependency) {
@@ -45,7 +44,6 @@ func backoffMissing(p *pass, d *dependency) {
 		l.steps, d.write("or leave backoff out: it means the same", fields...))
 }
 
-// spread is the range from which a wait is drawn.
 func spread(s backoff.Schedule, retry int) (lo, hi time.Duration) {
 	return shortest(s, retry), s.Max(retry)
 }
@@ -104,7 +102,6 @@ func jitterUseless(p *pass, d *dependency) {
 	}
 }
 
-// mostlyCapped reports decorrelated jitter that mostly ends at the cap.
 func (p *pass) mostlyCapped(d *dependency, lo, hi time.Duration) bool {
 	top := times(lo, 3)
 	if top <= lo || hi >= top {

@@ -123,7 +123,6 @@ func (r Report) SARIF(w io.Writer, version string) error {
 	return encode(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// inFull is the finding in several lines: the message, the sum, the fix.
 func (f Finding) inFull() string {
 	var b strings.Builder
 	b.WriteString(f.Message)
@@ -146,5 +145,4 @@ func fileURI(file string) string {
 	return (&url.URL{Path: file}).String()
 }
 
-// slashed is a path with slashes and without "./", as repositories name their files.
 func slashed(file string) string { return path.Clean(strings.ReplaceAll(file, `\`, "/")) }

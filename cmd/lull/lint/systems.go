@@ -22,7 +22,7 @@ func (p *pass) systemsInLayers() {
 	var all []retrier
 	for _, d := range p.dependencies {
 		set := d.in.set
-		if set == nil || d.attempts() < 2 || !(d.says("attempts") || d.says("hedge.attempts")) {
+		if set == nil || d.attempts() < 2 || !(d.hasField("attempts") || d.hasField("hedge.attempts")) {
 			continue
 		}
 		if facts := set.Facts(d.Name); facts.Service != "" {
@@ -49,7 +49,6 @@ func (p *pass) systemsInLayers() {
 	}
 }
 
-// sameService reports whether two dependencies are one service. A file that gives no namespace is for any.
 func (r retrier) sameService(other retrier) bool {
 	a, b := r.facts, other.facts
 	return a.Service == b.Service && (a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
@@ -66,7 +65,7 @@ func (p *pass) severalSystems(layers []retrier) {
 		n := l.most()
 		total, endless = product(total, n), endless || l.endless()
 		factors, names = append(factors, strconv.FormatUint(n, 10)), append(names, l.of.System())
-		line, _ := l.in.position(l.at(l.attemptsField()))
+		line, _ := l.in.place(l.at(l.attemptsField()))
 		where := fmt.Sprintf("attempts of %s (%s:%d)", l.of.System(), l.in.name, line)
 		switch {
 		case l.endless():

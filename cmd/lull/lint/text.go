@@ -55,10 +55,8 @@ func (s Source) String() string {
 	return s.Title + ", " + s.URL
 }
 
-// tableWidth is the greatest width of the words of a sum.
 const tableWidth = 64
 
-// table formats a sum in columns.
 func table(sum []Step) []string {
 	var what, value, total int
 	words := make([][]string, len(sum))
@@ -92,7 +90,6 @@ const (
 	lineBefore = 60
 )
 
-// window is the part of a line that is shown, and the column in it, from 1.
 func window(line string, column int) (string, int) {
 	runes := []rune(printable(line))
 	if len(runes) <= lineShown {
@@ -110,7 +107,6 @@ func window(line string, column int) (string, int) {
 	return out, column - shift
 }
 
-// caret points at the word in line at the column, from 1.
 func caret(line string, column int) string {
 	runes := []rune(line)
 	if column < 1 || column > len(runes) {

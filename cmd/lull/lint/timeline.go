@@ -51,12 +51,10 @@ func (t timeline) begins(attempt int) time.Duration {
 	return sum
 }
 
-// next is the time from the start of an attempt to that of the following one.
 func (t timeline) next(attempt int) time.Duration {
 	return saturating.Add(t.attempt(), saturating.Add(t.own(attempt), t.room))
 }
 
-// attempt is the longest time of one attempt.
 func (t timeline) attempt() time.Duration {
 	if t.policy.AttemptTimeout > 0 {
 		return t.policy.AttemptTimeout
@@ -117,7 +115,6 @@ func (t timeline) starts(limit time.Duration) int {
 	return t.attempts
 }
 
-// A ledger writes a sum of durations.
 type ledger struct {
 	steps []Step
 	sum   time.Duration
@@ -136,7 +133,6 @@ func (l *ledger) cut(limit time.Duration, what string, args ...any) {
 	}
 }
 
-// note adds a line without figures.
 func (l *ledger) note(what string, args ...any) {
 	l.steps = append(l.steps, Step{What: fmt.Sprintf(what, args...)})
 }
@@ -151,7 +147,6 @@ func (t timeline) explain() []Step {
 	return l.steps
 }
 
-// attemptByAttempt lists the first so many attempts.
 func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 	if t.policy.AttemptTimeout <= 0 {
 		l.add(math.MaxInt64, "attempt 1, which nothing ends (attempt_timeout: none)")
@@ -179,7 +174,6 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 	}
 }
 
-// waitWords describes a wait.
 func (t timeline) waitWords(retry int) string {
 	s := t.policy.Backoff
 	most := pretty(s.Max(retry))
@@ -211,7 +205,6 @@ func (t timeline) capNotReached(l *ledger) {
 		pretty(s.Cap), t.attempts, pretty(t.attempt()), t.attempts-1, pretty(s.Cap), pretty(wrong))
 }
 
-// ending adds the waits that a server may ask for, and the deadline.
 func (t timeline) ending(l *ledger) {
 	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.policy.WorstCase() {
 		l.add(extra, "%s instead, if the server limits the rate or asks for them (rate_limited_base %s, hint_limit %s)",
@@ -222,7 +215,6 @@ func (t timeline) ending(l *ledger) {
 	}
 }
 
-// longerWaits are the waits that a server may ask for.
 func (t timeline) longerWaits() string {
 	first, last := t.policy.LongestWait(1), t.policy.LongestWait(t.attempts-1)
 	if first == last {

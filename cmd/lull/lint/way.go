@@ -13,7 +13,6 @@ type way struct {
 	hops []hop
 }
 
-// A hop is a service on a way, and its call.
 type hop struct {
 	from *service
 	call *call
@@ -36,7 +35,6 @@ type reach struct {
 	hop         // the last hop, if there is one
 }
 
-// begins is the way that begins at s.
 func (s *service) begins() *reach { return &reach{load: s.arrives().seenBy(s.hasLullServer())} }
 
 // on extends r by the call c of its service, and gives the load on the other side.
@@ -53,7 +51,6 @@ func (r *reach) on(s *service, c *call) *reach {
 	return &reach{out, m, r, hop{s, c}}
 }
 
-// to is r as the service sees it.
 func (r *reach) to(s *service) *reach {
 	r.load = r.seenBy(s.hasLullServer())
 	return r
@@ -82,7 +79,6 @@ func among(all []*reach, one *reach) []*reach {
 	return all
 }
 
-// way returns the whole way of r.
 func (r *reach) way() way {
 	var w way
 	for ; r.from != nil; r = r.from {
@@ -104,7 +100,6 @@ func (w way) servers(hasLullServer bool) (names []string) {
 	return names
 }
 
-// factors are the numbers of attempts of the layers that retry.
 func (w way) factors() (all []uint64) {
 	if n := w.root.Deliveries; n > 1 {
 		all = append(all, uint64(n))
@@ -161,7 +156,6 @@ func figures(numbers []uint64) []string {
 	return all
 }
 
-// compare orders ways to one leaf; the worst is the largest.
 func (r *reach) compare(other *reach) int {
 	return cmp.Or(cmp.Compare(r.multiplicity, other.multiplicity), cmp.Compare(r.sum(), other.sum()))
 }

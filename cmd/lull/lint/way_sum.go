@@ -11,7 +11,6 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// begins is the load at the start of the way.
 func (w way) begins() string {
 	if w.root.Deliveries > 1 {
 		return "message for " + w.root.Name
@@ -19,7 +18,6 @@ func (w way) begins() string {
 	return "request to " + w.root.Name
 }
 
-// sum shows layer by layer how the requests of the way become more.
 func (w way) sum() []Step {
 	var steps []Step
 	l := w.root.arrives()
@@ -72,7 +70,6 @@ func (w way) ifServers() []Step {
 	return steps
 }
 
-// paths are the paths of services with these names.
 func paths(services []string) (all []string) {
 	for _, name := range services {
 		all = append(all, "services."+name)

@@ -66,7 +66,6 @@ func number(n float64) string {
 	return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64)
 }
 
-// list is names in a sentence: "a, b and c".
 func list(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -77,7 +76,6 @@ func list(names []string) string {
 
 func isBlank(s string) bool { return s == "" }
 
-// times is d×n, or the longest duration if that overflows.
 func times(d time.Duration, n int) time.Duration {
 	if n > 0 && d > math.MaxInt64/time.Duration(n) {
 		return math.MaxInt64
@@ -85,7 +83,6 @@ func times(d time.Duration, n int) time.Duration {
 	return d * time.Duration(n)
 }
 
-// few lists names, but not more than can be read.
 func few(names []string) string {
 	if len(names) > shown {
 		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
@@ -93,7 +90,6 @@ func few(names []string) string {
 	return list(names)
 }
 
-// verb is the form of a word for n things.
 func verb(n int, one, several string) string {
 	if n == 1 {
 		return one

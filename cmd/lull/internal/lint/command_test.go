@@ -205,15 +205,6 @@ func TestLintExplainsEveryRule(t *testing.T) {
 	clitest.Width(t, list, 100)
 }
 
-// Several files are checked as one system.
-func TestLintOfSeveralFiles(t *testing.T) {
-	good := filepath.Join("..", "..", "..", "..", "docs", "examples", "policies", "good")
-	out, errs, code := lints(t, filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))
-	if code != cli.OK || out != "nothing found in 2 files\n" || errs != "" {
-		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
-	}
-}
-
 // Directories are read with all that is below them, but for folders that are hidden or other
 // people's code. What has no policies in it is skipped.
 func TestLintOfDirectories(t *testing.T) {
@@ -260,16 +251,6 @@ func TestLintOfDirectories(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%v: %v, want %v", c.args, got, want)
 		}
-	}
-}
-
-// What helm prints can be read from standard input: other objects are passed over.
-func TestLintOfHelm(t *testing.T) {
-	const stream = "---\n# Source: shop/templates/web.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n---\n# Source: shop/templates/policies.yaml\n" +
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policies}\ndata:\n  retry.yaml: |-\n    dependencies:\n      stock: {backoff: {jitter: none}}\n"
-	out, complaint, code := lintsInput(t, strings.NewReader(stream), "-")
-	if code != exitFindings || !strings.HasPrefix(out, "stdin:14:33: warning: calls to stock that failed together") || !strings.Contains(out, "1 finding in 1 file: 1 warning\n") {
-		t.Errorf("exit code %d, %s\n%s", code, complaint, out)
 	}
 }
 

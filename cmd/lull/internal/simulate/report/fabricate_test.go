@@ -46,7 +46,7 @@ func fabricate(clients []sim.Contender, seeds int) Page {
 	}
 	p := Page{
 		Scenario: s, Version: "0.3.0", Seed: 7, Seeds: seeds,
-		ScenarioYAML: "name: metastable-stall\nhorizon: 120s\n", PoliciesYAML: "policies:\n  naive: {attempts: 4}\n",
+		ScenarioYAML: "name: metastable-stall\nhorizon: 120s\n", PoliciesYAML: "dependencies:\n  naive: {attempts: 4}\n",
 		Command: "lull simulate metastable-stall --policy lull,none,naive --seed 7 --seeds 5 --report stall.html",
 	}
 	var err error

@@ -8,14 +8,14 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/convert"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A file of another system is checked as a policy. What is reported is in the words of that system: the
 // fields that a finding names, and those that its fix writes. What the file does not say is at most a
 // note, and what its system cannot set is not reported.
 
-// says reports whether a file has the field of the policy of d, or a part of it.
-func (d *dependency) says(field string) bool {
+func (d *dependency) hasField(field string) bool {
 	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
 		if d.in.set.Says(d.Name, field) {
 			return true
@@ -24,22 +24,19 @@ func (d *dependency) says(field string) bool {
 	return false
 }
 
-// unknown reports whether something decides about the field that is in none of the files.
 func (d *dependency) unknown(field string) bool {
 	first, _, _ := strings.Cut(field, ".")
 	return slices.Contains(d.in.set.Facts(d.Name).Unknown, first)
 }
 
-// silent reports whether the files say nothing of how calls to d are made.
-func (d *dependency) silent() bool {
-	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.says)
+func (d *dependency) hasNoSettings() bool {
+	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.hasField)
 }
 
 // endless reports whether calls to d have as many attempts as there is time for. A policy has a largest
 // number, and other systems have none.
 func (d *dependency) endless() bool { return d.in.set != nil && d.Policy.Attempts >= mostAttempts }
 
-// mostAttempts is the largest number of attempts of a policy.
 const mostAttempts = 1000
 
 // evidence are the fields that make a finding of a rule more than a note, if the file has all that one of
@@ -68,12 +65,12 @@ func (d *dependency) proved(rule string) bool {
 		return false // it may be for streams, which have no end
 	}
 	return !ok || slices.ContainsFunc(all, func(fields []string) bool {
-		return !slices.ContainsFunc(fields, func(field string) bool { return !d.says(field) })
+		return !slices.ContainsFunc(fields, func(field string) bool { return !d.hasField(field) })
 	})
 }
 
-// writeThere is write for the file of another system: each field as it is called there.
-func (d *dependency) writeThere(fields []string) Fix {
+// writeForOtherSystem is write for the file of another system: each field has the name of that system.
+func (d *dependency) writeForOtherSystem(fields []string) Fix {
 	p, err := with(d.Policy, fields)
 	if err != nil {
 		return Fix{unable: true}
@@ -99,14 +96,14 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 		var written, removed []string
 		for ; i < len(edits) && edits[i].Part == at.Part && edits[i].Position == at.Position; i++ {
 			e := edits[i]
-			f.Changes = append(f.Changes, Change{Path: joined(e.Part, e.Field), Value: e.Value, File: e.File, Line: e.Line})
+			f.Changes = append(f.Changes, Change{Path: tree.Concat(e.Part, e.Field), Value: e.Value, File: e.File, Line: e.Line})
 			if e.Value == "" {
 				removed = append(removed, shownField(e.Field))
 			} else {
 				written = append(written, shownField(e.Field)+": "+e.Value)
 			}
 		}
-		parts = append(parts, does("write ", written, where(at, home)), does("remove ", removed, where(at, home)))
+		parts = append(parts, action("write ", written, where(at, home)), action("remove ", removed, where(at, home)))
 	}
 	f.Text = strings.Join(slices.DeleteFunc(parts, isBlank), "; ")
 	if now, _ := set.File.Dependency(name); set.Format(name) == convert.Dapr && now.Policy.Attempts >= mostAttempts && now.Policy.Backoff.Kind == backoff.Constant && p.Backoff != now.Policy.Backoff {
@@ -115,8 +112,7 @@ func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fi
 	return f
 }
 
-// does is what is to be done with fields.
-func does(what string, fields []string, where string) string {
+func action(what string, fields []string, where string) string {
 	if len(fields) == 0 {
 		return ""
 	}
@@ -135,15 +131,6 @@ func where(e convert.Edit, home string) string {
 	return " in " + e.Part + " (" + line + ")"
 }
 
-// joined joins the paths of a part and of a field in it.
-func joined(part, field string) string {
-	if part == "" || strings.HasPrefix(field, "[") {
-		return part + field
-	}
-	return part + "." + field
-}
-
-// shownField is a field as it is written: a key in quotes in a path is one key.
 func shownField(path string) string {
 	if key, ok := strings.CutPrefix(path, `["`); ok {
 		return strings.TrimSuffix(key, `"]`)
@@ -154,7 +141,6 @@ func shownField(path string) string {
 // ofRetries are rules about retries. They have nothing to report if it is not known whether there are any.
 var ofRetries = []string{"budget-missing", "budget-too-large", "backoff-missing", "jitter-missing", "jitter-useless", "attempt-timeout-missing", "attempt-never-made", "worst-case-over-deadline"}
 
-// fieldNames are fields of policies that findings name.
 var fieldNames = []string{"attempt_timeout", "deadline", "hedge.attempts", "hedge.delay", "backoff.kind", "backoff.base", "backoff.cap", "backoff.jitter",
 	"budget.unlimited", "budget.ratio", "breaker.consecutive_for", "breaker.consecutive", "breaker.failure_rate", "breaker.slow_rate", "breaker.slow_call", "breaker.min_calls", "attempts"}
 
