@@ -23,6 +23,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
+	"github.com/lullgo/lull/internal/choice"
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
 
@@ -84,6 +85,9 @@ func program(env cli.Env, args []string) int {
 	code := cli.Run(env, &commands{}, args)
 	if asked && code != cli.OK {
 		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names, ", "))
+		if near := choice.Nearest(args[1], topic.Names); near != "" {
+			fmt.Fprintf(env.Stderr, "Did you mean lull help %s?\n", near)
+		}
 	}
 	return code
 }

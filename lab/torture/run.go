@@ -85,7 +85,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	}
 	card.Took = time.Since(card.Began)
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return card, err
 }

@@ -45,7 +45,7 @@ const reported = "only the client's own report shows it: give lull torture a com
 func Listen(address string, cases []Case) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("the address is %q: want one of this machine alone, such as 127.0.0.1:8555", address)
+		return nil, fmt.Errorf("the address is %q: want a loopback address with a port, such as 127.0.0.1:8555", address)
 	}
 	a, err := newAuthority()
 	if err != nil {

@@ -191,7 +191,7 @@ func (p *prober) gone(ctx context.Context, survey string) error {
 	why := ""
 	for range 3 {
 		if p.take(ctx, 1) != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		x := p.send(ctx, p.start, p.get(""), nil)
 		if x.status > 0 {
@@ -210,7 +210,7 @@ func (p *prober) one(ctx context.Context, x exchange, body []byte, header ...str
 	}
 	y := p.send(ctx, p.start, x, body, header...)
 	p.by[p.survey] = append(p.by[p.survey], y)
-	return &p.by[p.survey][len(p.by[p.survey])-1], ctx.Err()
+	return &p.by[p.survey][len(p.by[p.survey])-1], context.Cause(ctx)
 }
 
 // round makes requests at once, each over a lane of its own, and records them.
@@ -226,7 +226,7 @@ func (p *prober) round(ctx context.Context, list []exchange, body []byte) error 
 	}
 	all.Wait()
 	p.by[p.survey] = append(p.by[p.survey], got...)
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // calls is what the server does at peace.

@@ -243,7 +243,7 @@ func (e inputError) Unwrap() error { return e.error }
 // command was not repeated.
 func (r *runner) failed(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
-		return cli.Fail(startCode(e), fmt.Errorf("%s cannot be run: %w", r.argv[0], e.error))
+		return cli.Fail(startCode(e), cli.CannotRun(r.argv[0], e.error))
 	}
 	if e, ok := errors.AsType[inputError](err); ok {
 		return cli.Fail(exitOwn, e)

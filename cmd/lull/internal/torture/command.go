@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -80,19 +81,21 @@ func (Command) Complete() map[string][]string {
 // task reads the flags.
 func (f Command) task() ([]chosen, torture.Options, error) {
 	var l problem.List
+	var wrong cli.Mistakes
 	o := torture.Options{Together: cli.Whole(&l, "--together", f.Together, 1, 64)}
-	clients := f.clients(&l)
+	clients := f.clients(&l, &wrong)
 	for i, c := range clients {
 		name := c.client.Name()
 		twice := slices.ContainsFunc(clients[:i], func(other chosen) bool { return other.client.Name() == name })
 		l.Check(f.Keep == "" || !twice, "--keep", f.Keep.Quoted(), fmt.Sprintf("clients of different names, by which it knows their cards; two are named %q", name))
 	}
-	patterns := f.Case.Split()
+	l.Check(f.Only == nil || f.Adapters != "", "--only", "without --adapters", "--adapters too: --only chooses among the clients of that file")
+	wrong.Add(l.Err())
 	var err error
-	if o.Cases, err = torture.Select(patterns); err != nil {
-		l.Add("--case", strings.Join(patterns, ","), err.Error())
-	}
-	return clients, o, l.Err()
+	o.Cases, err = torture.Select(f.Case.Split())
+	wrong.In("--case", err)
+	f.Output.Check(&wrong)
+	return clients, o, wrong.Err()
 }
 
 // Run grades the clients.
@@ -188,7 +191,7 @@ func keep(name string, cards []*torture.Card) error {
 func (f Command) wait(env cli.Env, cases []torture.Case) ([]*torture.Card, error) {
 	s, err := torture.Listen(string(f.Listen), cases)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	defer s.Close()
 	authority, err := os.CreateTemp("", "lull-torture-*.pem")
@@ -233,7 +236,7 @@ type chosen struct {
 }
 
 // clients returns those that the flags name.
-func (f Command) clients(l *problem.List) []chosen {
+func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 	var list []chosen
 	for _, name := range f.Client.Split() {
 		make, ok := builtIn[name]
@@ -243,11 +246,19 @@ func (f Command) clients(l *problem.List) []chosen {
 		}
 	}
 	if f.Adapters != "" {
-		list = append(list, readAdapters(l, string(f.Adapters), f.Only.Split())...)
+		text, err := cli.Env{}.ReadWhole(string(f.Adapters), mostAdapters)
+		wrong.In("--adapters", err)
+		if err == nil {
+			list = append(list, readAdapters(l, string(f.Adapters), string(text), f.Only.Split())...)
+		}
 	}
 	if len(f.Adapter) > 0 {
 		c, err := torture.Command(string(f.Name), f.Adapter)
-		l.Check(err == nil, "--name", f.Name.Quoted(), fmt.Sprint(err))
+		if err == nil {
+			_, err = exec.LookPath(f.Adapter[0])
+			err = cli.CannotRun(f.Adapter[0], err)
+		}
+		wrong.Add(err)
 		if err == nil {
 			list = append(list, chosen{c, ""})
 		}
@@ -258,15 +269,10 @@ func (f Command) clients(l *problem.List) []chosen {
 // mostAdapters bounds the file that is read.
 const mostAdapters = 1 << 20
 
-// readAdapters reads the file of --adapters.
-func readAdapters(l *problem.List, name string, only []string) []chosen {
-	text, err := cli.Env{}.ReadWhole(name, mostAdapters)
-	if err != nil {
-		l.Add("--adapters", name, err.Error())
-		return nil
-	}
+// readAdapters returns the clients of the file of --adapters.
+func readAdapters(l *problem.List, name, text string, only []string) []chosen {
 	var list []chosen
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -286,6 +292,7 @@ func readAdapters(l *problem.List, name string, only []string) []chosen {
 			list = append(list, chosen{c, fields[1]})
 		}
 	}
+	l.Check(len(list) > 0 || len(*l) > 0 || only != nil, "--adapters", strconv.Quote(name)+", which has no client", "lines with NAME, VERSION and the command, between tabs")
 	for _, want := range only {
 		found := slices.ContainsFunc(list, func(c chosen) bool { return c.client.Name() == want })
 		l.Check(found || len(*l) > 0, "--only", strconv.Quote(want), "a name in "+name)
