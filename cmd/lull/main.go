@@ -27,7 +27,6 @@ import (
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
 
-// commands is the command line.
 type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
@@ -62,7 +61,6 @@ func (help) Complete() map[string][]string {
 
 type version struct{}
 
-// Run prints the version.
 func (version) Run(env cli.Env) error {
 	_, err := fmt.Fprintln(env.Stdout, cli.Version())
 	return err

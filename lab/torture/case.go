@@ -204,7 +204,6 @@ func Select(patterns []string) ([]Case, error) {
 	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
 }
 
-// good is the answer that ends a script.
 var good = answer{status: 200}
 
 // failing is a script: those statuses, and then 200.

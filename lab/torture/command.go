@@ -66,13 +66,11 @@ func withoutProxies(environment []string) []string {
 	})
 }
 
-// lastLine returns the last line of what a program has written.
 func lastLine(t *tail.Tail) string {
 	text := strings.ToValidUTF8(t.String(), "?")
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// processes makes each call by a process of its own.
 type processes struct {
 	args []string
 	env  []string
@@ -124,7 +122,6 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	return o
 }
 
-// A resident is a process that stays up.
 type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -189,7 +186,6 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 	return nil, err
 }
 
-// read reads the answers.
 func (r *resident) read(out io.Reader, ready chan struct{}) {
 	scanner := bufio.NewScanner(out)
 	for scanner.Scan() {

@@ -33,7 +33,6 @@ func either(is bool, then, otherwise outcome) outcome {
 	return otherwise
 }
 
-// verdict judges what was seen.
 func (s *Seen) verdict(t traits) Verdict {
 	s.traits = t
 	switch {
@@ -53,13 +52,11 @@ func (s *Seen) verdict(t traits) Verdict {
 	return s.graded()
 }
 
-// graded is the verdict by the rules of the case.
 func (s *Seen) graded() Verdict {
 	f := s.finding()
 	return Verdict{s.Case.rules.grade(f.outcome), f.why}
 }
 
-// finding is what the client did.
 func (s *Seen) finding() finding {
 	if s.Case.unless != nil {
 		if f, ok := s.Case.unless(s); ok {
@@ -92,7 +89,6 @@ func mayOnlyBeBusy(s *Seen) bool { return s.Late > punctual && s.graded().Grade 
 
 var mustWork = rules{Pass: {tookTheAnswer}, Fail: {callFailed}}
 
-// works is the judge of what must simply work.
 func works(s *Seen) finding {
 	if call := s.call(); !call.OK {
 		return did(callFailed, "the call failed: %s", call.why())

@@ -90,7 +90,6 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	return card, err
 }
 
-// tried is a case that is over.
 type tried struct {
 	Result
 	seen *Seen

@@ -215,7 +215,6 @@ func (l *log) meet() {
 	}
 }
 
-// change changes a recorded attempt.
 func (l *log) change(index int, by func(*Attempt)) {
 	if index < 0 {
 		return
@@ -232,7 +231,6 @@ func (l *log) open() bool {
 	return slices.ContainsFunc(l.attempts, Attempt.open)
 }
 
-// seen returns what there is until now.
 func (l *log) seen(c Case) (*Seen, []Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

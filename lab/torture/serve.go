@@ -28,7 +28,6 @@ type Server struct {
 	closed bool
 }
 
-// standing is a run.
 type standing struct {
 	began time.Time
 	sites map[string]*site // by the case
@@ -283,7 +282,6 @@ func (s *Server) page(w http.ResponseWriter) {
 	w.Write(b.Bytes())
 }
 
-// runName reports whether a name can be that of a run.
 func runName(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
 }

@@ -349,7 +349,6 @@ func (s *site) read(body io.Reader, index int, whole bool) {
 	})
 }
 
-// answer returns what becomes of an attempt.
 func (s *site) answer(call, number int) answer {
 	ans := s.c.script[min(number, len(s.c.script))-1]
 	switch now := s.log.now(); {

@@ -186,7 +186,6 @@ func (o Output) card(out io.Writer, c *torture.Card) {
 
 func sameVerdict(a, b torture.Result) bool { return a.Group == b.Group && a.Verdict == b.Verdict }
 
-// counts returns how many cases of a line have which grade.
 func counts(l torture.Line) string {
 	var parts []string
 	for _, p := range []struct {

@@ -48,7 +48,6 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns them, for errors.As.
 func (m Mistakes) Unwrap() []error { return m }
 
 // A checker is a command that can check the values of its flags without doing anything.

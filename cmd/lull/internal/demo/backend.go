@@ -34,13 +34,11 @@ type backend struct {
 	counts buckets // of the client, too
 }
 
-// A job is a request in the queue.
 type job struct {
 	at   time.Duration
 	done chan struct{}
 }
 
-// startBackend listens and serves until close.
 func startBackend(s setting, clock func() time.Duration) (*backend, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +72,6 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 	return b
 }
 
-// ServeHTTP queues the request and waits until it is served.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := b.clock()
 	b.counts.add(seen, now)
@@ -124,7 +121,6 @@ func (b *backend) work(service func() time.Duration) {
 	}
 }
 
-// close stops the server and its workers at once.
 func (b *backend) close() {
 	close(b.stop)
 	if b.server != nil {

@@ -27,10 +27,8 @@ type client struct {
 // flagName is the name without spaces, so that a shell needs no quotes.
 func (c client) flagName() string { return strings.ReplaceAll(c.name, " ", "-") }
 
-// flagNames are the names of clients for --clients.
 func flagNames(all []client) []string { return cli.Names(all, client.flagName) }
 
-// once makes a client of one attempt.
 func once(s setting, base http.RoundTripper, url string) (caller, error) {
 	s.Attempts = 1
 	return retries(nil)(s, base, url)
@@ -69,7 +67,6 @@ func newLull(policy func(setting) lull.Policy) func(setting, http.RoundTripper, 
 // hedgeCounter counts the hedges that lull's policy did not send.
 type hedgeCounter struct{}
 
-// Observe implements lull.Observer.
 func (hedgeCounter) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.HedgeRefused {
 		if t := tallyOf(ctx); t != nil {

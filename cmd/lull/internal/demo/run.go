@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// A result holds the measurements of a run.
 type result struct {
 	setting     setting
 	measured    time.Duration // when the last call could begin: Duration, unless interrupted
@@ -107,7 +106,6 @@ func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan st
 	}
 }
 
-// watchRun shows the run until it is over.
 func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}, v view) {
 	for next := time.Duration(0); sleepUntil(clock, next, over); next += tick {
 		select {

@@ -41,10 +41,8 @@ type setting struct {
 // offered returns the calls per second.
 func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
 
-// workers returns how many workers a backend has.
 func (s setting) workers() int { return s.Scenario.workers(s) }
 
-// outageEnd returns when the backends come back.
 func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
 
 // normalEnd returns the end of the time that counts as normal: calls that begin later may

@@ -9,7 +9,6 @@ type snapshot struct {
 	lanes   []laneSnapshot
 }
 
-// laneSnapshot is the state of one client and its backend.
 type laneSnapshot struct {
 	name string
 	counts
@@ -54,7 +53,6 @@ func (s snapshot) phase() phase {
 	return after
 }
 
-// heading describes the phase.
 func (s snapshot) heading() string {
 	switch p := s.phase(); p {
 	case lastCalls:

@@ -40,7 +40,6 @@ func (stormScenario) status(s snapshot, l laneSnapshot) string {
 		l.name, attempts, calls, ratio(float64(attempts), float64(calls)), l.queue, l.okBetween(s.now-time.Second, s.now))
 }
 
-// bars are load and success.
 func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	good, failed := rateIn(l.counts[succeeded], from, to), rateIn(l.counts[bad], from, to)
 	colour, ok := term.Reset, " " // nothing ended: nothing known

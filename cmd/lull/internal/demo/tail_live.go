@@ -44,7 +44,6 @@ func (tailScenario) status(s snapshot, l laneSnapshot) string {
 	return text
 }
 
-// bars are p99 and extra load.
 func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	colour, p99 := term.Reset, " " // nothing known yet
 	if r, known := l.recentBy(to); known {
@@ -92,7 +91,6 @@ func (tailScenario) plainLine(s snapshot, from, to time.Duration) (line string) 
 	return line
 }
 
-// recentCell is a recent time in milliseconds.
 func recentCell(d time.Duration, known bool) string {
 	switch {
 	case !known:

@@ -20,7 +20,6 @@ func tallyOf(ctx context.Context) *callTally {
 	return t
 }
 
-// send counts a request that is sent.
 func (t *callTally) send() {
 	if t.sent.Add(1) > 1 {
 		t.lane.count(extra, t.lane.clock())

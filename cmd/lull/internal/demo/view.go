@@ -35,7 +35,6 @@ type plain struct {
 	next time.Duration
 }
 
-// show prints the seconds that have passed.
 func (p *plain) show(s snapshot) {
 	set := s.setting
 	if p.next == 0 {
@@ -51,7 +50,6 @@ func (p *plain) show(s snapshot) {
 	}
 }
 
-// end prints the seconds that are left.
 func (p *plain) end(s snapshot) {
 	p.show(s)
 	fmt.Fprintf(p.out, "! %s\n\n", s.setting.Scenario.words().note)
@@ -70,7 +68,6 @@ type picture struct {
 	on   bool
 }
 
-// pictureRows returns how many rows the picture of n clients needs.
 func pictureRows(n int) int { return 3*n + 4 }
 
 func (p *picture) show(s snapshot) {

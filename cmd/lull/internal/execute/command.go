@@ -123,7 +123,6 @@ func (f Command) Check() error {
 	return err
 }
 
-// Run runs the command.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
 	if err != nil {

@@ -55,7 +55,6 @@ Requests go only to the host and port of the URL. Redirects are not followed, an
 no proxy is used. The requests are limited in total, per second, and at once.`
 }
 
-// mostBody bounds the files of bodies.
 const mostBody = 16 << 20
 
 func (f Command) Check() error {
@@ -99,7 +98,6 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 	return t, o, wrong.Err()
 }
 
-// Run grades the server.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
 		return cards.List(env.Stdout, probe.Cases(), func(c probe.Case) cards.Case {
@@ -143,7 +141,6 @@ func (f Command) Run(env cli.Env) error {
 	return errors.Join(f.Print(env, all), gone)
 }
 
-// headers returns those of --header.
 func (f Command) headers(l *problem.List) http.Header {
 	h := http.Header{}
 	for _, line := range f.Header {

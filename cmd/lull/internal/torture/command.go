@@ -65,20 +65,17 @@ var builtIn = map[string]func() torture.Client{
 	"net/http": torture.NetHTTP,
 }
 
-// Check returns what is wrong with the flags and the file of --adapters.
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
 }
 
-// Complete returns the clients that are built in, and the cases.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
 }
 
-// task reads the flags.
 func (f Command) task() ([]chosen, torture.Options, error) {
 	var l problem.List
 	var wrong cli.Mistakes
@@ -98,7 +95,6 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 	return clients, o, wrong.Err()
 }
 
-// Run grades the clients.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
 		return cards.List(env.Stdout, torture.Cases(), func(c torture.Case) cards.Case {
@@ -178,7 +174,6 @@ func finished(card *torture.Card, c chosen, cases []torture.Case) bool {
 	})
 }
 
-// keep writes the file of --keep.
 func keep(name string, cards []*torture.Card) error {
 	var b bytes.Buffer
 	if err := torture.WriteJSON(&b, cards); err != nil {
@@ -235,7 +230,6 @@ type chosen struct {
 	version string
 }
 
-// clients returns those that the flags name.
 func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 	var list []chosen
 	for _, name := range f.Client.Split() {
@@ -266,10 +260,8 @@ func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 	return list
 }
 
-// mostAdapters bounds the file that is read.
 const mostAdapters = 1 << 20
 
-// readAdapters returns the clients of the file of --adapters.
 func readAdapters(l *problem.List, name, text string, only []string) []chosen {
 	var list []chosen
 	for i, line := range strings.Split(text, "\n") {

@@ -35,7 +35,7 @@ func TestMistakes(t *testing.T) {
 		"--adapters " + list + " --only got":  `--only is "got": want a name in`,
 		"--from /there/is/no/such":            "no such file",
 		"--client net/http,net/http --keep k": `--keep is "k": want clients of different names, by which it knows their cards; two are named "net/http"`,
-		"--adapters /dev/null":                 `--adapters is "/dev/null", which has no client`,
+		"--adapters /dev/null":                `--adapters is "/dev/null", which has no client`,
 		"--client net/http --keep " + list:    "invalid character",
 		"-- /there/is/none":                   "/there/is/none cannot be run: no such file",
 		"--client net/http --frob":            "--frob",
