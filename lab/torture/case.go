@@ -25,16 +25,16 @@ type Case struct {
 	timeout time.Duration
 	plan    plan
 	// limit is the time from the client's first connection on after which it is ended; defaultLimit if zero.
-	limit  time.Duration
-	door   door
-	doors  []arrival     // what becomes of the first connections
-	script []answer      // the answers to the attempts of a call, in order; the last one repeats
-	alone  bool          // it measures short times: no other case runs beside it
-	usual  time.Duration // how long a good answer takes that is not in the script
-	// reported: what the client made of it shows in its own report alone.
-	reported bool
+	limit      time.Duration
+	door       door
+	doors      []arrival     // what becomes of the first connections
+	script     []answer      // the answers to the attempts of a call, in order; the last one repeats
+	alone      bool          // it measures short times: no other case runs beside it
+	usualDelay time.Duration // how long a good answer takes that is not in the script
+	// onlyReported: only the report of the client shows how it took the answer.
+	onlyReported bool
 	// unless finds out that the client is one to whom the question does not apply; nil if it applies to all.
-	unless func(*Seen) (finding, bool)
+	exempt func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
 	judge func(*Seen) finding
 	rules rules
@@ -42,25 +42,25 @@ type Case struct {
 	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
 	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
 	// there is no verdict, unless it stands.
-	hidden func(*Seen) bool
+	maybeBusy func(*Seen) bool
 	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
-	stands bool
+	judgedWhenBusy bool
 	// longer: where nothing arrived in time, or where the usual was slow, the times of the next try are
 	// twice as long.
-	longer bool
-	times  int // how many times as long they are; 0 is 1
+	retriedLonger bool
+	timesFactor   int // how many times as long they are; 0 is 1
 }
 
 // longerTimes returns the case with times that are so many times as long: those that the caller and the
 // server have chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
 // They are as they were where the client's own waits decide what is seen: it would make another number of
 // attempts.
-func (c Case) longerTimes(times int) Case {
+func (c Case) withLongerTimes(times int) Case {
 	if times == 1 {
 		return c
 	}
 	by := time.Duration(times)
-	c.times, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
+	c.timesFactor, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
@@ -69,7 +69,9 @@ func (c Case) longerTimes(times int) Case {
 }
 
 // generous returns what an upper bound of the case is generous by, where d is that of the first try.
-func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+func (c Case) slackFor(d time.Duration) time.Duration {
+	return d * time.Duration(max(1, c.timesFactor))
+}
 
 // result is that of a case that was not graded yet.
 func (c Case) result() Result {
@@ -201,7 +203,7 @@ func Cases() []Case {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
+	return words.Select(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
 }
 
 var good = answer{status: 200}

@@ -13,8 +13,8 @@ import (
 // what breaks a specification or does harm (a request carried out twice, an answer lost, a
 // server that is not left alone); a warning for what is allowed but not recommended.
 
-// patience is what an upper bound is generous by.
-const patience = 4 * time.Second
+// slack is added to each upper bound: the machine may be busy.
+const slack = 4 * time.Second
 
 // A finding is what a client did in a case. The rules of the case give it a grade.
 type finding struct {
@@ -36,8 +36,8 @@ func either(is bool, then, otherwise outcome) outcome {
 func (s *Seen) verdict(t traits) Verdict {
 	s.traits = t
 	switch {
-	case s.Without != "":
-		return NotApplicable.Because("%s", s.Without)
+	case s.NoVerdict != "":
+		return NotApplicable.Because("%s", s.NoVerdict)
 	case s.Flood:
 		return Fail.Because("it was ended after %s: it flooded the server", words.Plural(len(s.Attempts), "attempt"))
 	case s.died != "":
@@ -58,8 +58,8 @@ func (s *Seen) graded() Verdict {
 }
 
 func (s *Seen) finding() finding {
-	if s.Case.unless != nil {
-		if f, ok := s.Case.unless(s); ok {
+	if s.Case.exempt != nil {
+		if f, ok := s.Case.exempt(s); ok {
 			return f
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Seen) call() Finished {
 }
 
 // mayOnlyBeBusy reports whether a busy machine can be why a client is warned.
-func mayOnlyBeBusy(s *Seen) bool { return s.Late > punctual && s.graded().Grade == Warn }
+func mayOnlyBeBusy(s *Seen) bool { return s.Late > usualLateness && s.graded().Grade == Warn }
 
 var mustWork = rules{Pass: {tookTheAnswer}, Fail: {callFailed}}
 

@@ -39,15 +39,15 @@ func Fail(code int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return failure{err, code}
+	return coded{err, code}
 }
 
-type failure struct {
+type coded struct {
 	error
 	code int
 }
 
-func (f failure) Unwrap() error { return f.error }
+func (f coded) Unwrap() error { return f.error }
 
 // Main calls run with the real process and its arguments, and exits with the code that
 // run returns. The first interrupt ends Env.Context, the second ends the process.
@@ -111,7 +111,7 @@ func Exit(env Env, err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		fmt.Fprintln(env.Stderr, allowed(parse.Context))
 	}
-	var failed failure
+	var failed coded
 	switch {
 	case errors.As(err, &failed):
 		return failed.code

@@ -60,7 +60,7 @@ func allMistakes(parser *kong.Kong, args []string, first error) error {
 	all := []error{first}
 	clear := true
 	for {
-		i, ctx := culprit(parser, args)
+		i, ctx := firstBadArgument(parser, args)
 		if ctx == nil {
 			break
 		}
@@ -158,10 +158,10 @@ func missing(node *kong.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// culprit returns the index of the first argument that cannot be parsed, and the context whose Error
+// firstBadArgument returns the index of the first argument that cannot be parsed, and the context whose Error
 // says why. The context is nil if all can be parsed; other things may be wrong then, such as an
 // argument that is missing.
-func culprit(parser *kong.Kong, args []string) (int, *kong.Context) {
+func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	whole, err := kong.Trace(parser, args)
 	if err != nil || whole.Error == nil {
 		return 0, nil

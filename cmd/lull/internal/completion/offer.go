@@ -23,15 +23,15 @@ func Offer(out io.Writer, root *kong.Node, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	o := offer{out: bufio.NewWriter(out), node: root, before: words[:len(words)-1], word: words[len(words)-1]}
+	o := offering{out: bufio.NewWriter(out), node: root, before: words[:len(words)-1], word: words[len(words)-1]}
 	if start, ok := o.command(); ok {
 		o.offer(start)
 	}
 	return o.out.Flush()
 }
 
-// An offer is one for a word, in place of which another may stand.
-type offer struct {
+// An offering is one for a word, in place of which another may stand.
+type offering struct {
 	out    *bufio.Writer
 	node   *kong.Node // the command
 	before []string   // words
@@ -40,7 +40,7 @@ type offer struct {
 }
 
 // command finds the command, and returns the index of the word after it.
-func (o *offer) command() (start int, ok bool) {
+func (o *offering) command() (start int, ok bool) {
 	for i, w := range o.before {
 		if strings.HasPrefix(w, "-") || len(o.node.Children) == 0 {
 			continue
@@ -54,7 +54,7 @@ func (o *offer) command() (start int, ok bool) {
 	return start, true
 }
 
-func (o *offer) offer(start int) {
+func (o *offering) offer(start int) {
 	previous := ""
 	if len(o.before) > 0 {
 		previous = o.before[len(o.before)-1]
@@ -102,10 +102,10 @@ func (o *offer) offer(start int) {
 	}
 }
 
-func (o *offer) flags() []*kong.Flag { return slices.Concat(o.node.AllFlags(true)...) }
+func (o *offering) flags() []*kong.Flag { return slices.Concat(o.node.AllFlags(true)...) }
 
 // flag returns the flag that is typed so, nil if there is none.
-func (o *offer) flag(typed string) *kong.Flag {
+func (o *offering) flag(typed string) *kong.Flag {
 	for _, f := range o.flags() {
 		if typed == "--"+f.Name || f.Short != 0 && typed == "-"+string(f.Short) {
 			return f
@@ -115,7 +115,7 @@ func (o *offer) flag(typed string) *kong.Flag {
 }
 
 // program returns the index of the word that is another program, if that one or its arguments are typed, else -1.
-func (o *offer) program(start int) int {
+func (o *offering) program(start int) int {
 	if !slices.ContainsFunc(o.node.Positional, func(p *kong.Positional) bool { return p.Passthrough }) {
 		return -1
 	}
@@ -135,7 +135,7 @@ func (o *offer) program(start int) int {
 }
 
 // values prints values, without those with blanks: nobody types them without quotes.
-func (o *offer) values(all []string, files bool) {
+func (o *offering) values(all []string, files bool) {
 	for _, v := range all {
 		if !strings.Contains(v, " ") {
 			o.line(v, "")
@@ -147,7 +147,7 @@ func (o *offer) values(all []string, files bool) {
 }
 
 // line prints a word, if it begins as the one that is being typed.
-func (o *offer) line(word, help string) {
+func (o *offering) line(word, help string) {
 	if strings.HasPrefix(word, o.word) {
 		fmt.Fprintln(o.out, strings.TrimSuffix(o.prefix+word+"\t"+help, "\t"))
 	}

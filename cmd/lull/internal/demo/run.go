@@ -49,14 +49,14 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	background.Go(func() { outage(s, lanes, clock, over) })
 	background.Go(func() { watchRun(s, lanes, clock, over, v) })
 
-	late := drive(ctx, clock, times, func() {
+	late := beginCalls(ctx, clock, times, func() {
 		for _, l := range lanes {
 			l.begin(calls)
 		}
 	})
 	sleepUntil(clock, s.Duration, ctx.Done())
 	measured := min(clock(), s.Duration)
-	rest(ctx, lanes, s.patience(), endCalls)
+	awaitCalls(ctx, lanes, s.patience(), endCalls)
 	close(over)
 	background.Wait()
 
@@ -66,12 +66,12 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 		r.unfinished += l.unfinished()
 		r.dialErrors += int(l.dialErrors.Load())
 	}
-	v.end(snap(s, lanes, clock()))
+	v.end(takeSnapshot(s, lanes, clock()))
 	return r
 }
 
-// rest waits until every call has ended. When patience or ctx ends, it ends the calls.
-func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
+// awaitCalls waits until every call has ended. When patience or ctx ends, it ends the calls.
+func awaitCalls(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -112,7 +112,7 @@ func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan 
 		case <-over:
 			return
 		default:
-			v.show(snap(s, lanes, clock()))
+			v.show(takeSnapshot(s, lanes, clock()))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// aftermath is the least time that must be left after the outage.
-const aftermath = time.Second
+// shortestAftermath is the least time that must be left after the outage.
+const shortestAftermath = time.Second
 
 type outageKind string
 
@@ -95,7 +95,7 @@ func (f Command) setting() (setting, error) {
 	if which == tail {
 		s.OutageAt = s.OutageAt.Truncate(tick) // a third of the duration has too many digits
 	}
-	longest := s.Duration - s.OutageAt - aftermath
+	longest := s.Duration - s.OutageAt - shortestAftermath
 	s.Outage = min(d.outage, s.Duration/d.outagePart, longest)
 	if f.Outage != "" {
 		s.Outage = cli.Duration(&l, "--outage", f.Outage, 0, longest)

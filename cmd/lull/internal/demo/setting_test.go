@@ -133,7 +133,7 @@ func TestShortRunsShrinkTheOutage(t *testing.T) {
 	for _, args := range [][]string{{"--duration=2s", "--timeout=100ms"}, {"--duration=3s"}, {"--duration=10m"}} {
 		for _, scenario := range []string{"storm", "tail"} {
 			s := parse(t, append(args, "--scenario="+scenario)...)
-			if s.Scenario == storm && s.OutageAt <= s.Timeout || s.OutageAt <= 0 || s.Outage <= 0 || s.outageEnd()+aftermath > s.Duration {
+			if s.Scenario == storm && s.OutageAt <= s.Timeout || s.OutageAt <= 0 || s.Outage <= 0 || s.outageEnd()+shortestAftermath > s.Duration {
 				t.Errorf("%v: outage from %v to %v of %v", args, s.OutageAt, s.outageEnd(), s.Duration)
 			}
 		}

@@ -16,7 +16,7 @@ type laneSnapshot struct {
 	recents []recent // tail
 }
 
-func snap(s setting, lanes []*lane, now time.Duration) snapshot {
+func takeSnapshot(s setting, lanes []*lane, now time.Duration) snapshot {
 	shot := snapshot{setting: s, now: now}
 	for _, l := range lanes {
 		one := laneSnapshot{name: l.name, counts: l.backend.counts.copy(), queue: len(l.backend.queue)}

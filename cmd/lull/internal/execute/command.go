@@ -135,6 +135,6 @@ func (f Command) Run(env cli.Env) error {
 	_, onScreen := term.Terminal(env.Stdout, env.Getenv)
 	keyboard, _ := env.Stdin.(*os.File)
 	_, atKeyboard := term.Terminal(keyboard, env.Getenv)
-	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, own: !atKeyboard}
+	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, ownGroup: !atKeyboard}
 	return r.run()
 }
