@@ -33,28 +33,24 @@ type Case struct {
 	usualDelay time.Duration // how long a good answer takes that is not in the script
 	// onlyReported: only the report of the client shows how it took the answer.
 	onlyReported bool
-	// unless finds out that the client is one to whom the question does not apply; nil if it applies to all.
+	// exempt reports whether the case does not apply to the client; nil if it applies to all.
 	exempt func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
 	judge func(*Seen) finding
 	rules rules
 	field string // of the response, which only some clients claim to read; empty if the case has none
-	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
-	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
-	// there is no verdict, unless it stands.
+	// maybeBusy reports whether a busy machine may be the cause of what was seen. The case is then tried again, up to
+	// mostTries times in all. If the machine was busy in the last try, too, there is no verdict, unless judgedWhenBusy.
 	maybeBusy func(*Seen) bool
-	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
+	// judgedWhenBusy: a busy machine can cause it once, but not in each try.
 	judgedWhenBusy bool
-	// longer: where nothing arrived in time, or where the usual was slow, the times of the next try are
-	// twice as long.
+	// retriedLonger: if nothing arrived in time, or usualDelay is set, the times of the next try are twice as long.
 	retriedLonger bool
-	timesFactor   int // how many times as long they are; 0 is 1
+	timesFactor   int // by which the times of this try are longer; 0 is 1
 }
 
-// longerTimes returns the case with times that are so many times as long: those that the caller and the
-// server have chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
-// They are as they were where the client's own waits decide what is seen: it would make another number of
-// attempts.
+// withLongerTimes returns the case with the times of the caller and of the server multiplied. Delays that a busy machine adds
+// then weigh less. Cases in which the waits of the client decide do not use it: the client would make another number of attempts.
 func (c Case) withLongerTimes(times int) Case {
 	if times == 1 {
 		return c
@@ -68,7 +64,7 @@ func (c Case) withLongerTimes(times int) Case {
 	return c
 }
 
-// generous returns what an upper bound of the case is generous by, where d is that of the first try.
+// slackFor returns the slack of an upper bound, if that of the first try is d.
 func (c Case) slackFor(d time.Duration) time.Duration {
 	return d * time.Duration(max(1, c.timesFactor))
 }

@@ -72,9 +72,9 @@ func lastLine(t *tail.Tail) string {
 }
 
 type processPerCall struct {
-	args []string
-	env  []string
-	end  atomic.Pointer[string] // of the first that did not run to its end
+	args       []string
+	env        []string
+	firstDeath atomic.Pointer[string] // of the first that did not run to its end
 }
 
 func (p *processPerCall) single() bool  { return true }
@@ -82,7 +82,7 @@ func (p *processPerCall) Close() string { return "" }
 
 // died returns why a process did not start, or which signal ended it. Empty: each ended by itself.
 func (p *processPerCall) died() string {
-	if why := p.end.Load(); why != nil {
+	if why := p.firstDeath.Load(); why != nil {
 		return *why
 	}
 	return ""
@@ -101,7 +101,7 @@ func (p *processPerCall) Call(ctx context.Context, c Call) Outcome {
 	cmd.SysProcAttr = child.OwnGroup()
 	if err := cmd.Start(); err != nil {
 		why := "the client does not start: " + err.Error()
-		p.end.CompareAndSwap(nil, &why)
+		p.firstDeath.CompareAndSwap(nil, &why)
 		return Outcome{Text: err.Error()}
 	}
 	stop := context.AfterFunc(ctx, func() { child.KillGroup(cmd.Process) })
@@ -114,7 +114,7 @@ func (p *processPerCall) Call(ctx context.Context, c Call) Outcome {
 	}
 	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
 		why := "the client died: " + err.Error()
-		p.end.CompareAndSwap(nil, &why)
+		p.firstDeath.CompareAndSwap(nil, &why)
 	}
 	if ctx.Err() != nil {
 		o.Ended = fmt.Sprintf("%v; process %d was ended", context.Cause(ctx), cmd.Process.Pid)

@@ -8,10 +8,9 @@ import (
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
-// Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
-// whatever machine. An upper bound is generous, since the machine may be busy. A fail is for
-// what breaks a specification or does harm (a request carried out twice, an answer lost, a
-// server that is not left alone); a warning for what is allowed but not recommended.
+// The judges. A lower bound is exact: a busy machine makes no client come early. An upper bound has slack. A fail is for what
+// breaks a specification or does harm: a request carried out twice, a lost answer, a server that is not left alone. A warning is for
+// what is allowed but not recommended.
 
 // slack is added to each upper bound: the machine may be busy.
 const slack = 4 * time.Second

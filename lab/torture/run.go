@@ -49,7 +49,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	g.limit = o.Limit
 	card := &Card{Name: client.Name(), Began: time.Now()}
 
-	// Some cases come first: what does this client do at all? Only what the others need is asked.
+	// The cases that show the client's traits come first.
 	first, err := Select(traitCaseNames(o.Cases))
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ type triedCase struct {
 	seen *Seen
 }
 
-// all runs cases, so many at a time, and those that must run alone one after the other. It calls over with each, one call at a time.
-// If ctx ends, those that were not over are nil.
+// runCases runs cases, so many at a time, and those that must run alone one after the other. It calls over with each, one call at a
+// time. If ctx ends, the results of the other cases are nil.
 func (g *grader) runCases(ctx context.Context, cases []Case, together int, run func(context.Context, Case) *triedCase, over func(*triedCase)) []*triedCase {
 	results := make([]*triedCase, len(cases))
 	var mu sync.Mutex
@@ -132,8 +132,7 @@ func (g *grader) runCases(ctx context.Context, cases []Case, together int, run f
 	return results
 }
 
-// traitCaseNames returns the names of the cases that show what a client does at all, as far as others
-// need to know.
+// traitCaseNames returns the names of the traitCases that the verdicts of cases depend on.
 func traitCaseNames(cases []Case) []string {
 	var names []string
 	for _, b := range traitCases {
@@ -188,8 +187,7 @@ func (g *grader) close() {
 // defaultFloodLimit is how many attempts a case may see before its client is ended.
 const defaultFloodLimit = 5_000
 
-// settle listens for a while after the last call has ended, and longer while an attempt is
-// open: that it was cancelled may arrive late.
+// settle listens for a while after the last call has ended, and longer while an attempt is open: its cancellation may arrive late.
 func (g *grader) settle(ctx context.Context, l *log) {
 	const least, poll = 150 * time.Millisecond, 20 * time.Millisecond
 	ticker := time.NewTicker(poll)
@@ -206,7 +204,7 @@ func (g *grader) settle(ctx context.Context, l *log) {
 // tooBusy begins the reason why there is no verdict.
 const tooBusy = "the machine was too busy"
 
-// surely runs one case, and again if what was seen may be the doing of a busy machine.
+// runCase runs a case, and again if a busy machine may be the cause of what was seen.
 func (g *grader) runCase(ctx context.Context, c Case) *triedCase {
 	times := 1
 	for try := 1; ; try++ {
@@ -235,7 +233,7 @@ func (g *grader) runCase(ctx context.Context, c Case) *triedCase {
 	}
 }
 
-// one runs one case. The result is without its verdict.
+// runOnce runs a case once. The result has no verdict yet.
 func (g *grader) runOnce(ctx context.Context, c Case) *triedCase {
 	limit := cmp.Or(c.limit, defaultLimit)
 	if g.limit > 0 {
@@ -290,12 +288,12 @@ func (g *grader) runOnce(ctx context.Context, c Case) *triedCase {
 	return t
 }
 
-// limited returns a timer that ends a case. The time of the case begins when the client comes. A client
+// startTimer returns a timer that ends a case. The time of the case begins when the client comes. A client
 // that has not come yet has three times as long on a busy machine.
 func (g *grader) startTimer(c Case, l *log, limit time.Duration, end func()) *time.Timer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	longer := c.door != doorClosed // there nobody is seen to come
+	longer := c.door != doorClosed // a closed port shows no client
 	var timer *time.Timer
 	timer = time.AfterFunc(limit, func() {
 		l.mu.Lock()
@@ -311,7 +309,7 @@ func (g *grader) startTimer(c Case, l *log, limit time.Duration, end func()) *ti
 	return timer
 }
 
-// calls makes the calls of a case, and returns how they ended.
+// makeCalls makes the calls of a case, and returns how they ended.
 func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
 	n := c.plan.count()
 	if single && c.plan.rounds == 0 {
@@ -390,7 +388,7 @@ func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session
 // mostProcesses is how many processes stand for many calls, where each is one.
 const mostProcesses = 100
 
-// body returns the body of a case, and a file with it.
+// bodyOf returns the body of a case, and a file with it.
 func (g *grader) bodyOf(c Case) ([]byte, string) {
 	if c.body == 0 {
 		return nil, ""

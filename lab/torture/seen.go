@@ -64,8 +64,7 @@ func (f Finished) why() string {
 	return words.Short(f.Text)
 }
 
-// traits are what a client does at all. They are found out before the cases: a client is not
-// failed for what it does not claim.
+// traits are what a client claims to do. They are found out first: a client does not fail a case about what it does not claim.
 type traits struct {
 	retries bool // it repeats a GET that got 503
 	hints   bool // it obeys a Retry-After in seconds
@@ -73,7 +72,7 @@ type traits struct {
 	hedges  bool // it sends a second request beside one that is slow
 }
 
-// traitCases are the cases that show what a client does at all, and of which others that is asked.
+// traitCases show the traits. The verdicts of the cases that asked returns depend on the trait.
 var traitCases = []struct {
 	name  string
 	trait func(*traits) *bool
@@ -88,7 +87,7 @@ var traitCases = []struct {
 	}},
 }
 
-// withShown returns t with what a basic case shows.
+// withShown returns t with the trait of the case that was seen, if the case shows it.
 func (t traits) withShown(s *Seen) traits {
 	for _, b := range traitCases {
 		if b.name == s.Case.Name && b.shows(s) {
@@ -98,7 +97,7 @@ func (t traits) withShown(s *Seen) traits {
 	return t
 }
 
-// with returns t with the trait that a basic case is for.
+// with returns t with the trait that the case of that name is for.
 func (t traits) with(name string) traits {
 	for _, b := range traitCases {
 		if b.name == name {
@@ -119,7 +118,7 @@ type Seen struct {
 	// Late shows how busy the machine was: nine of ten timers were less late than this.
 	Late      time.Duration
 	NoVerdict string // why there is no verdict; empty if there is one
-	notGraded bool   // NoVerdict is no fact about the client
+	notGraded bool   // the reason is not the client
 	died      string // how the client ended by itself in the midst of the case; empty if it did not
 	traits
 	Proto2 bool // a request came by HTTP/2

@@ -70,7 +70,7 @@ type hedgeCounter struct{}
 func (hedgeCounter) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.HedgeRefused {
 		if t := tallyOf(ctx); t != nil {
-			t.hold()
+			t.countHeld()
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (f Command) setting() (setting, error) {
 	if !ok {
 		return setting{}, l // what follows depends on it
 	}
-	f.foreign(&l, which)
+	f.rejectForeignFlags(&l, which)
 	if which == tail {
 		f.Attempts = nil // refused if given
 	}
@@ -138,7 +138,7 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 }
 
 // foreign reports the flags that were given and have no effect in the scenario.
-func (f Command) foreign(l *problem.List, which scenario) {
+func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject := func(flag string, given cli.Texts, allowed string) {
 		if len(given) > 0 {
 			l.Add(flag, given.Or("").Quoted(), allowed)

@@ -260,14 +260,14 @@ func TestRecentTimes(t *testing.T) {
 func TestTallyCountsRequestsOfACall(t *testing.T) {
 	l := &lane{backend: &backend{}, clock: func() time.Duration { return 150 * ms }}
 	a, b := &requestTally{lane: l}, &requestTally{lane: l}
-	a.send()
-	b.send()
+	a.countSent()
+	b.countSent()
 	if n := total(l.backend.counts.copy()[extra]); n != 0 {
 		t.Errorf("two first requests: %d extra", n)
 	}
-	a.send()
-	a.send()
-	a.hold()
+	a.countSent()
+	a.countSent()
+	a.countHeld()
 	if got := l.backend.counts.copy(); len(got[extra]) != 2 || got[extra][1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(got[held]) != 1 {
 		t.Errorf("%v, %d and %d sent; want 2 extra in the second tick, 3 and 1 sent", got, a.sent.Load(), b.sent.Load())
 	}

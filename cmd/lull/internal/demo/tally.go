@@ -20,11 +20,11 @@ func tallyOf(ctx context.Context) *requestTally {
 	return t
 }
 
-func (t *requestTally) send() {
+func (t *requestTally) countSent() {
 	if t.sent.Add(1) > 1 {
 		t.lane.count(extra, t.lane.clock())
 	}
 }
 
 // hold counts a request that the client's policy did not send.
-func (t *requestTally) hold() { t.lane.count(held, t.lane.clock()) }
+func (t *requestTally) countHeld() { t.lane.count(held, t.lane.clock()) }

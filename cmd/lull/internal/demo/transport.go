@@ -41,7 +41,7 @@ type countingTransport struct {
 
 func (w countingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t := tallyOf(req.Context()); t != nil {
-		t.send()
+		t.countSent()
 	}
 	resp, err := w.base.RoundTrip(req)
 	var op *net.OpError
