@@ -149,7 +149,7 @@ func TestAllMistakesOfACommandLine(t *testing.T) {
 		{"queue inspekt", []string{`no command is called "inspekt": did you mean inspect?`, "Commands of queue"}, nil},
 		{"schema -x", []string{"unknown flag -x"}, []string{"did you mean"}},
 		{"simulate a b", []string{"unexpected argument b, usage: lull simulate [<scenario>] [flags]"}, nil},
-		{"torture --only=a --case=no --report=/there/is/no/page", []string{"--only is without --adapters", `--case: no case is named "no"`, "--report: /there/is/no/page cannot be written"}, nil},
+		{"torture --case=no --report=/there/is/no/page", []string{`--case: no case is named "no"`, "--report: /there/is/no/page cannot be written"}, nil},
 		{"lint --bogus --help", []string{"unknown flag --bogus"}, []string{"Usage"}},
 		{"dmo --bogus", []string{`no command is called "dmo": did you mean demo?`}, []string{"bogus"}},
 	} {

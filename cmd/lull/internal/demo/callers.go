@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -45,7 +46,7 @@ func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, st
 				if attempt(ctx, httpClient, url, s.Timeout) {
 					return true
 				}
-				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) {
+				if n >= s.Attempts || sleep.For(ctx, wait(n)) != nil {
 					return false
 				}
 			}

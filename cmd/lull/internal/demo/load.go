@@ -38,7 +38,7 @@ func (l lateness) p99() time.Duration {
 func beginCalls(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
 	late := make(lateness, 0, len(times))
 	for _, at := range times {
-		if !sleepUntil(clock, at, ctx.Done()) || ctx.Err() != nil {
+		if !sleepUntil(ctx, clock, at) {
 			break
 		}
 		late = append(late, max(0, clock()-at))

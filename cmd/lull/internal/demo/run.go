@@ -44,20 +44,21 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	times := arrivals(s)
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
-	over := make(chan struct{})
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	var background sync.WaitGroup
-	background.Go(func() { outage(s, lanes, clock, over) })
-	background.Go(func() { watchRun(s, lanes, clock, over, v) })
+	background.Go(func() { outage(running, s, lanes, clock) })
+	background.Go(func() { watchRun(running, s, lanes, clock, v) })
 
 	late := beginCalls(ctx, clock, times, func() {
 		for _, l := range lanes {
 			l.begin(calls)
 		}
 	})
-	sleepUntil(clock, s.Duration, ctx.Done())
+	sleepUntil(ctx, clock, s.Duration)
 	measured := min(clock(), s.Duration)
 	awaitCalls(ctx, lanes, s.patience(), endCalls)
-	close(over)
+	end()
 	background.Wait()
 
 	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
@@ -93,26 +94,21 @@ func awaitCalls(ctx context.Context, lanes []*lane, patience time.Duration, endC
 
 // outage takes all backends down at the same moment, and brings them back. In the tail,
 // down means slow.
-func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}) {
-	if s.Outage == 0 || !sleepUntil(clock, s.OutageAt, over) {
+func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration) {
+	if s.Outage == 0 || !sleepUntil(ctx, clock, s.OutageAt) {
 		return
 	}
 	for _, l := range lanes {
 		l.backend.gate.close()
 	}
-	sleepUntil(clock, s.outageEnd(), over)
+	sleepUntil(ctx, clock, s.outageEnd())
 	for _, l := range lanes {
 		l.backend.gate.open()
 	}
 }
 
-func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}, v view) {
-	for next := time.Duration(0); sleepUntil(clock, next, over); next += tick {
-		select {
-		case <-over:
-			return
-		default:
-			v.show(takeSnapshot(s, lanes, clock()))
-		}
+func watchRun(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration, v view) {
+	for next := time.Duration(0); sleepUntil(ctx, clock, next); next += tick {
+		v.show(takeSnapshot(s, lanes, clock()))
 	}
 }

@@ -29,7 +29,6 @@ type Command struct {
 	Client   cli.Texts `placeholder:"NAME,..." help:"Grade clients that are built in: lullhttp (the zero policy), lullhttp-hedging, net/http."`
 	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists. Each line has NAME, VERSION and the command, separated by tabs. Lines that begin with # are skipped."`
 	Keep     cli.Text  `placeholder:"FILE" help:"Write each card into this file, as JSON, as soon as it is finished. A client whose card is already in the file is not run again, so an interrupted run can be continued."`
-	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
 	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases or groups of cases. hint-* matches all names that begin with hint-. Default: all."`
 	Name     cli.Text  `default:"client" placeholder:"client" help:"The name of the adapter's client in the card."`
 	Listen   cli.Text  `default:"127.0.0.1:8555" placeholder:"127.0.0.1:8555" help:"Without a client: the address where the server waits for clients. It must be an address of this machine."`
@@ -86,7 +85,6 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 		twice := slices.ContainsFunc(clients[:i], func(other chosen) bool { return other.client.Name() == name })
 		l.Check(f.Keep == "" || !twice, "--keep", f.Keep.Quoted(), fmt.Sprintf("clients of different names, by which it knows their cards; two are named %q", name))
 	}
-	l.Check(f.Only == nil || f.Adapters != "", "--only", "without --adapters", "--adapters too: --only chooses among the clients of that file")
 	wrong.Add(l.Err())
 	var err error
 	o.Cases, err = torture.Select(f.Case.Split())
@@ -243,7 +241,7 @@ func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 		text, err := cli.Env{}.ReadWhole(string(f.Adapters), mostAdapters)
 		wrong.In("--adapters", err)
 		if err == nil {
-			list = append(list, readAdapters(l, string(f.Adapters), string(text), f.Only.Split())...)
+			list = append(list, readAdapters(l, string(f.Adapters), string(text))...)
 		}
 	}
 	if len(f.Adapter) > 0 {
@@ -262,7 +260,7 @@ func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 
 const mostAdapters = 1 << 20
 
-func readAdapters(l *problem.List, name, text string, only []string) []chosen {
+func readAdapters(l *problem.List, name, text string) []chosen {
 	var list []chosen
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
@@ -275,19 +273,12 @@ func readAdapters(l *problem.List, name, text string, only []string) []chosen {
 			l.Add(where, strconv.Quote(line), "NAME, VERSION and the command, between tabs")
 			continue
 		}
-		if only != nil && !slices.Contains(only, fields[0]) {
-			continue
-		}
 		c, err := torture.Command(fields[0], strings.Fields(fields[2]))
 		l.Check(err == nil, where, strconv.Quote(line), fmt.Sprint(err))
 		if err == nil {
 			list = append(list, chosen{c, fields[1]})
 		}
 	}
-	l.Check(len(list) > 0 || len(*l) > 0 || only != nil, "--adapters", strconv.Quote(name)+", which has no client", "lines with NAME, VERSION and the command, between tabs")
-	for _, want := range only {
-		found := slices.ContainsFunc(list, func(c chosen) bool { return c.client.Name() == want })
-		l.Check(found || len(*l) > 0, "--only", strconv.Quote(want), "a name in "+name)
-	}
+	l.Check(len(list) > 0 || len(*l) > 0, "--adapters", strconv.Quote(name)+", which has no client", "lines with NAME, VERSION and the command, between tabs")
 	return list
 }
