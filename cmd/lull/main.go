@@ -23,10 +23,10 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
+	"github.com/lullgo/lull/internal/choice"
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
 
-// commands is the command line.
 type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
@@ -61,7 +61,6 @@ func (help) Complete() map[string][]string {
 
 type version struct{}
 
-// Run prints the version.
 func (version) Run(env cli.Env) error {
 	_, err := fmt.Fprintln(env.Stdout, cli.Version())
 	return err
@@ -84,6 +83,9 @@ func program(env cli.Env, args []string) int {
 	code := cli.Run(env, &commands{}, args)
 	if asked && code != cli.OK {
 		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names, ", "))
+		if near := choice.Nearest(args[1], topic.Names); near != "" {
+			fmt.Fprintf(env.Stderr, "Did you mean lull help %s?\n", near)
+		}
 	}
 	return code
 }

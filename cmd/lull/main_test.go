@@ -85,7 +85,7 @@ func TestHelpOfTopics(t *testing.T) {
 	if _, got, _ := lullProgram(t.Context(), "help"); !strings.Contains(strings.Join(strings.Fields(got), " "), "a topic: "+listed) {
 		t.Errorf("not listed: %s\n%s", listed, got)
 	}
-	if code, _, errs := lullProgram(t.Context(), "help", "jiter"); code != cli.Misused || !strings.Contains(errs, "jiter") || !strings.Contains(errs, "Topics: "+listed) {
+	if code, _, errs := lullProgram(t.Context(), "help", "jiter"); code != cli.Misused || !strings.Contains(errs, "jiter") || !strings.HasSuffix(errs, "Topics: "+listed+"\nDid you mean lull help jitter?\n") {
 		t.Errorf("help jiter: exit code %d, printed\n%s", code, errs)
 	}
 }
@@ -145,8 +145,13 @@ func TestAllMistakesOfACommandLine(t *testing.T) {
 		{"schema one two", []string{"unexpected argument one", "unexpected argument two"}, nil},
 		// What follows an unknown flag may be its value: nothing more is certain then.
 		{"convert --bogus x", []string{"unknown flag --bogus"}, []string{"FILE", " x"}},
+		{"queue inspect --bogus=1", []string{"unknown flag --bogus", "BROKER is missing: want the broker", "QUEUE is missing: want the queue"}, nil},
+		{"queue inspekt", []string{`no command is called "inspekt": did you mean inspect?`, "Commands of queue"}, nil},
+		{"schema -x", []string{"unknown flag -x"}, []string{"did you mean"}},
+		{"simulate a b", []string{"unexpected argument b, usage: lull simulate [<scenario>] [flags]"}, nil},
+		{"torture --case=no --report=/there/is/no/page", []string{`--case: no case is named "no"`, "--report: /there/is/no/page cannot be written"}, nil},
 		{"lint --bogus --help", []string{"unknown flag --bogus"}, []string{"Usage"}},
-		{"dmo --bogus", []string{"unexpected argument dmo"}, []string{"bogus"}},
+		{"dmo --bogus", []string{`no command is called "dmo": did you mean demo?`}, []string{"bogus"}},
 	} {
 		code, stdout, stderr := lullProgram(t.Context(), strings.Fields(c.args)...)
 		if want := cli.Misused; code != want && !strings.HasPrefix(c.args, "exec") || stdout != "" {
@@ -270,9 +275,9 @@ func TestQueueIsNotInstalled(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"queue":                               "Commands of queue: inspect, redrive.",
+		"queue":                               "a command is missing\nCommands of queue: inspect, redrive.",
 		"queue inspect a b --limits 1":        "unknown flag --limits, did you mean \"--limit\"?",
-		"queue redrive nats://localhost DEAD": "missing flags: --to=QUEUE",
+		"queue redrive nats://localhost DEAD": "--to is missing: want the queue that gets them",
 	} {
 		if code, out, errs := lullProgram(t.Context(), strings.Fields(args)...); code != cli.Misused || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("lull %s: exit code %d, want %q; printed\n%s%s", args, code, want, out, errs)

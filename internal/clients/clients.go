@@ -1,6 +1,5 @@
-// Package clients has the names that policy files may have as a preset beside those of package
-// preset: what other clients do. The library has none. Package lab/rivals fills it, and package
-// config reads it, so that a program which imports config carries no other client's policy.
+// Package clients has the policies of other clients that a policy file may name as a preset. Package lab/rivals registers
+// them, and package config reads them. So a program that imports only config carries none.
 package clients
 
 import "github.com/lullgo/lull"
@@ -9,15 +8,14 @@ import "github.com/lullgo/lull"
 type Client struct {
 	Name   string
 	Policy lull.Policy
-	// Partial: it has a budget or a jitter that no policy can have, or consumes a queue. Without its
-	// budget it would be another client, and most of them one without any. So no file may name it.
+	// Partial: the client has a budget or a jitter that a Policy cannot express, or consumes a queue. No file may name it.
 	Partial bool
 }
 
 var all []Client
 
-// Register adds clients. It is called by an init function only.
+// Register adds clients. Only init functions call it.
 func Register(more []Client) { all = append(all, more...) }
 
-// All are those that were registered.
+// All returns the registered clients.
 func All() []Client { return all }

@@ -1,5 +1,5 @@
-// Package must is for tests, and for commands that are scripts: what goes wrong there ends all of it. Its functions panic, and
-// [Catch] makes an error of that again.
+// Package must is for tests, and for commands that end at the first error. Its functions panic with the error, and
+// [Catch] returns it.
 package must
 
 import (
@@ -26,7 +26,7 @@ func Succeed(err error) {
 // Fail fails with an error of fmt.Errorf.
 func Fail(format string, args ...any) { Succeed(fmt.Errorf(format, args...)) }
 
-// Catch is to be deferred. It sets err to what the function has failed with. Other panics go on.
+// Catch is to be deferred. It sets err to the error that the function has failed with. It re-panics with any other value.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -37,7 +37,7 @@ func Catch(err *error) {
 	}
 }
 
-// Main runs a command. If it fails or returns an error, Main prints that after the name, and exits with the code.
+// Main runs a command. If it fails or returns an error, Main prints the error after the name, and exits with the code.
 func Main(name string, code int, run func() error) {
 	err := func() (err error) {
 		defer Catch(&err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d, or until ctx ends. The error is the cause of its end.
+// For waits for d, or until ctx ends. The error is the cause of ctx, nil if it has not ended.
 func For(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		timer := time.NewTimer(d)

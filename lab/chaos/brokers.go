@@ -24,8 +24,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A place is where a broker is.
-type place struct {
+// A brokerAddress is where a broker is.
+type brokerAddress struct {
 	URL  string
 	Port int
 	Dir  string
@@ -35,19 +35,19 @@ type place struct {
 // is not lull's.
 type kind struct {
 	start   func(dir string) serving
-	connect func(ctx context.Context, at place) broker
+	connect func(ctx context.Context, at brokerAddress) broker
 	// produce returns a function that sends message n, until the server has it.
-	produce func(ctx context.Context, at place) (send func(n int) error)
+	produce func(ctx context.Context, at brokerAddress) (send func(n int) error)
 }
 
-var known = map[string]*kind{
+var kinds = map[string]*kind{
 	"rabbitmq": {startRabbit, connectRabbit, produceRabbit},
 	"nats":     {startNATS, connectNATS, produceNATS},
 }
 
 // serving is a server that is killed and started again.
 type serving interface {
-	at() place
+	at() brokerAddress
 	kill()
 	start() error
 	stop() // for good
@@ -94,9 +94,9 @@ func startRabbit(string) serving {
 	return &rabbitServer{s}
 }
 
-func (s *rabbitServer) at() place    { return place{URL: s.URL()} }
-func (s *rabbitServer) kill()        { s.Kill() }
-func (s *rabbitServer) start() error { return s.Start() }
+func (s *rabbitServer) at() brokerAddress { return brokerAddress{URL: s.URL()} }
+func (s *rabbitServer) kill()             { s.Kill() }
+func (s *rabbitServer) start() error      { return s.Start() }
 func (s *rabbitServer) stop() {
 	s.Stop()
 	os.RemoveAll(s.Dir)
@@ -107,7 +107,7 @@ type rabbit struct {
 	client *lullamqp.Client
 }
 
-func connectRabbit(_ context.Context, at place) broker {
+func connectRabbit(_ context.Context, at brokerAddress) broker {
 	return &rabbit{at.URL, lullamqp.New(lullamqp.Dial(at.URL))}
 }
 
@@ -147,7 +147,7 @@ func (r *rabbit) close() {
 	r.client.Close(ctx)
 }
 
-func produceRabbit(ctx context.Context, at place) func(n int) error {
+func produceRabbit(ctx context.Context, at brokerAddress) func(n int) error {
 	var conn *amqp.Connection
 	var ch *amqp.Channel
 	return func(n int) (err error) {
@@ -177,25 +177,25 @@ func produceRabbit(ctx context.Context, at place) func(n int) error {
 const stream = "EVENTS"
 
 type natsServer struct {
-	where place
+	where brokerAddress
 	child *child.Child
 }
 
 func startNATS(dir string) serving {
 	var port int
 	must.Succeed(ports.Free(&port))
-	s := &natsServer{where: place{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, Dir: filepath.Join(dir, "jetstream")}}
+	s := &natsServer{where: brokerAddress{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, Dir: filepath.Join(dir, "jetstream")}}
 	must.Succeed(s.start())
 	return s
 }
 
-func (s *natsServer) at() place { return s.where }
-func (s *natsServer) kill()     { s.child.Kill() }
-func (s *natsServer) stop()     { s.child.Kill() }
+func (s *natsServer) at() brokerAddress { return s.where }
+func (s *natsServer) kill()             { s.child.Kill() }
+func (s *natsServer) stop()             { s.child.Kill() }
 
 func (s *natsServer) start() (err error) {
 	defer must.Catch(&err)
-	s.child = startPart(order{Part: "server", At: s.where}, os.Stderr)
+	s.child = startPart(partOrder{Part: "server", At: s.where}, os.Stderr)
 	return s.child.Await(func() error {
 		conn, err := nats.Connect(s.where.URL)
 		if err == nil {
@@ -206,7 +206,7 @@ func (s *natsServer) start() (err error) {
 }
 
 // serveNATS is a server, until it is killed.
-func serveNATS(at place) {
+func serveNATS(at brokerAddress) {
 	s := must.Have(server.NewServer(&server.Options{Host: "127.0.0.1", Port: at.Port, JetStream: true, StoreDir: at.Dir, NoSigs: true, NoLog: true}))
 	s.Start()
 	if !s.ReadyForConnections(30 * time.Second) {
@@ -215,35 +215,35 @@ func serveNATS(at place) {
 	select {}
 }
 
-type jet struct {
+type natsBroker struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
 }
 
-func dialNATS(url string) *jet {
+func dialNATS(url string) *natsBroker {
 	conn := must.Have(nats.Connect(url, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectBufSize(-1)))
-	return &jet{conn, must.Have(jetstream.New(conn))}
+	return &natsBroker{conn, must.Have(jetstream.New(conn))}
 }
 
-func connectNATS(ctx context.Context, at place) broker {
+func connectNATS(ctx context.Context, at brokerAddress) broker {
 	j := dialNATS(at.URL)
 	j.await(ctx)
 	return j
 }
 
 // await waits until it is connected.
-func (j *jet) await(ctx context.Context) {
+func (j *natsBroker) await(ctx context.Context) {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
 	must.Succeed(ctx.Err())
 }
 
-func (j *jet) config(consumer string) lullnats.Config {
+func (j *natsBroker) config(consumer string) lullnats.Config {
 	return lullnats.Config{Stream: stream, Consumer: consumer, Subject: "order.>", Source: consumer, Policy: policy(), Lease: lease}
 }
 
-func (j *jet) declare(ctx context.Context) {
+func (j *natsBroker) declare(ctx context.Context) {
 	must.Have(j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: []string{"order.>"}, Retention: jetstream.InterestPolicy}))
 	must.Have(j.js.CreateStream(ctx, jetstream.StreamConfig{Name: stream + "_DEAD", Subjects: []string{"dead.>"}}))
 	for _, name := range consumers {
@@ -252,7 +252,7 @@ func (j *jet) declare(ctx context.Context) {
 }
 
 // queue is that of a consumer, and a reaper beside it, until ctx ends.
-func (j *jet) queue(ctx context.Context, consumer string) queue.Broker {
+func (j *natsBroker) queue(ctx context.Context, consumer string) queue.Broker {
 	for {
 		b, err := lullnats.Open(ctx, j.js, j.config(consumer))
 		var r *lullnats.Reaper
@@ -271,18 +271,18 @@ func (j *jet) queue(ctx context.Context, consumer string) queue.Broker {
 	}
 }
 
-func (j *jet) letters(ctx context.Context) queue.DeadLetters {
+func (j *natsBroker) letters(ctx context.Context) queue.DeadLetters {
 	j.await(ctx)
 	return must.Have(lullnats.LettersIn(ctx, j.js, stream+"_DEAD"))
 }
 
-func (j *jet) sender(context.Context, string) queue.Sender {
+func (j *natsBroker) sender(context.Context, string) queue.Sender {
 	return must.Have(lullnats.NewSender(j.js, stream, "order.>")) // where each came from
 }
 
-func (j *jet) close() { j.conn.Close() }
+func (j *natsBroker) close() { j.conn.Close() }
 
-func produceNATS(ctx context.Context, at place) func(n int) error {
+func produceNATS(ctx context.Context, at brokerAddress) func(n int) error {
 	j := dialNATS(at.URL)
 	return func(n int) error {
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if part() {
+	if runPart() {
 		return
 	}
 	pace.Overlap(2)

@@ -43,19 +43,19 @@ func patience() time.Duration { return handOn + 2*time.Minute }
 // settle is how long nothing moves, after all have come to their end, before duplicates are counted. Tests have less.
 var settle = 5 * time.Second
 
-// live is the life of all parts with one broker.
-func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
+// runBroker is the life of all parts with one broker.
+func runBroker(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
 	defer must.Catch(&err)
 	r.broker = name
 	dir := must.Have(os.MkdirTemp("", "lull-chaos"))
 	defer os.RemoveAll(dir)
-	k := known[name]
+	k := kinds[name]
 	srv := k.start(dir)
 	defer srv.stop()
 	here := k.connect(ctx, srv.at())
 	defer here.close()
 	here.declare(ctx)
-	o := order{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled"), Trace: s.trace}
+	o := partOrder{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled"), Trace: s.trace}
 
 	resent := make([]bool, s.messages)
 	var sent atomic.Int64
@@ -163,7 +163,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	var fates map[string][]messageEnd
 	announced := false
 	for last, since := -1, time.Now(); ; sleep.For(ctx, time.Second) {
-		fates = count(ctx, here, o.Log, s.messages, &r)
+		fates = countEnds(ctx, here, o.Log, s.messages, &r)
 		sum, left := 0, 0
 		for _, all := range fates {
 			for _, f := range all {
@@ -204,8 +204,8 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	return r, ctx.Err()
 }
 
-// count reads the log and the dead letters.
-func count(ctx context.Context, b broker, log string, messages int, r *result) map[string][]messageEnd {
+// countEnds reads the log and the dead letters.
+func countEnds(ctx context.Context, b broker, log string, messages int, r *result) map[string][]messageEnd {
 	fates := map[string][]messageEnd{}
 	for _, c := range consumers {
 		fates[c] = make([]messageEnd, messages)

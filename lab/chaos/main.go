@@ -32,7 +32,7 @@ import (
 )
 
 func main() {
-	if part() {
+	if runPart() {
 		return
 	}
 	var s setting
@@ -63,7 +63,7 @@ type setting struct {
 func (s setting) validate() error {
 	var l problem.List
 	for _, name := range strings.Split(s.brokers, ",") {
-		l.Check(known[name] != nil, "-broker", strconv.Quote(name), "rabbitmq, nats, or both")
+		l.Check(kinds[name] != nil, "-broker", strconv.Quote(name), "rabbitmq, nats, or both")
 	}
 	l.Check(s.messages >= 1 && s.messages <= 1_000_000, "-messages", s.messages, "1 to 1000000")
 	l.Check(s.time >= time.Second, "-for", s.time, "a second or more")
@@ -76,10 +76,10 @@ func run(ctx context.Context, s setting, out, progress io.Writer) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	progress = &shared{w: progress}
+	progress = &lockedWriter{w: progress}
 	var results []result
 	for _, name := range strings.Split(s.brokers, ",") {
-		r, err := live(ctx, s, name, progress)
+		r, err := runBroker(ctx, s, name, progress)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -88,13 +88,13 @@ func run(ctx context.Context, s setting, out, progress io.Writer) error {
 	return report(out, s, results)
 }
 
-// shared is a writer that several processes may use at a time.
-type shared struct {
+// lockedWriter is a writer that several processes may use at a time.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (s *shared) Write(p []byte) (int, error) {
+func (s *lockedWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.w.Write(p)

@@ -27,22 +27,22 @@ import (
 // partVariable makes a process a part of the program: it has an order, as JSON.
 const partVariable = "LULL_CHAOS_PART"
 
-// An order is the task of a part.
-type order struct {
+// A partOrder is the task of a part.
+type partOrder struct {
 	Part   string // worker, inspect, redrive, server
 	Broker string
-	At     place
+	At     brokerAddress
 	Log    string // the file in which workers write what they have done
 	Trace  string // the file for all that is done, or ""
 }
 
-// part does what the process was started for. It returns false if that is no part.
-func part() bool {
+// runPart does what the process was started for. It returns false if that is no part.
+func runPart() bool {
 	text := os.Getenv(partVariable)
 	if text == "" {
 		return false
 	}
-	var o order
+	var o partOrder
 	must.Succeed(json.Unmarshal([]byte(text), &o))
 	go func() { // it ends with the process that has started it
 		io.Copy(io.Discard, os.Stdin)
@@ -59,20 +59,20 @@ func part() bool {
 	return true
 }
 
-func (o order) carryOut(ctx context.Context) (err error) {
+func (o partOrder) carryOut(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	switch o.Part {
 	case "server":
 		serveNATS(o.At)
 	case "worker":
-		work(ctx, o)
+		runWorker(ctx, o)
 	case "inspect", "redrive":
-		tool(ctx, o)
+		runTool(ctx, o)
 	}
 	return nil
 }
 
-func startPart(o order, stderr io.Writer) *child.Child {
+func startPart(o partOrder, stderr io.Writer) *child.Child {
 	cmd := exec.Command(must.Have(os.Executable()))
 	cmd.Env = append(os.Environ(), partVariable+"="+string(must.Have(json.Marshal(o))))
 	cmd.Stdout, cmd.Stderr = stderr, stderr
@@ -95,9 +95,9 @@ func policy() lull.Policy {
 	return p
 }
 
-// work consumes for both, until ctx ends.
-func work(ctx context.Context, o order) {
-	b := known[o.Broker].connect(ctx, o.At)
+// runWorker consumes for both, until ctx ends.
+func runWorker(ctx context.Context, o partOrder) {
+	b := kinds[o.Broker].connect(ctx, o.At)
 	defer b.close()
 	log := must.Have(os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
 	defer log.Close()
@@ -146,9 +146,9 @@ func handler(name string, log io.Writer) queue.Handler {
 	}
 }
 
-// tool inspects or redrives the dead letters of both, once. It is often cut short.
-func tool(ctx context.Context, o order) {
-	b := known[o.Broker].connect(ctx, o.At)
+// runTool inspects or redrives the dead letters of both, once. It is often cut short.
+func runTool(ctx context.Context, o partOrder) {
+	b := kinds[o.Broker].connect(ctx, o.At)
 	defer b.close()
 	t := openTrace(o.Trace)
 	if o.Part == "inspect" {

@@ -3,6 +3,7 @@ package torture
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -153,21 +154,24 @@ const mostJSON = 256 << 20
 // ReadJSON reads what WriteJSON wrote.
 func ReadJSON(r io.Reader) ([]*Card, error) {
 	var doc document
-	if err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); err != nil {
-		return nil, fmt.Errorf("cards: %w", err)
+	switch err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); {
+	case err == io.EOF:
+		return nil, errors.New("an empty file")
+	case err != nil:
+		return nil, fmt.Errorf("not the JSON of cards: %w", err)
 	}
 	for i, c := range doc.Cards {
 		switch {
 		case c == nil:
-			return nil, fmt.Errorf("cards: cards[%d] is null, want an object", i)
+			return nil, fmt.Errorf("cards[%d] is null, want an object", i)
 		case c.Name == "":
-			return nil, fmt.Errorf("cards: cards[%d].name is empty", i)
+			return nil, fmt.Errorf("cards[%d].name is empty", i)
 		case c.Server != doc.Cards[0].Server:
-			return nil, fmt.Errorf("cards: cards[%d].server is %v, and that of cards[0] is not: clients and servers do not go together", i, c.Server)
+			return nil, fmt.Errorf("cards[%d].server is %v, and that of cards[0] is not: clients and servers do not go together", i, c.Server)
 		}
 		for j, r := range c.Results {
 			if r.Grade.severity() < 0 {
-				return nil, fmt.Errorf("cards: cards[%d].results[%d].verdict.grade is %q, want pass, warn, fail or n/a", i, j, r.Grade)
+				return nil, fmt.Errorf("cards[%d].results[%d].verdict.grade is %q, want pass, warn, fail or n/a", i, j, r.Grade)
 			}
 		}
 	}

@@ -25,42 +25,38 @@ type Case struct {
 	timeout time.Duration
 	plan    plan
 	// limit is the time from the client's first connection on after which it is ended; defaultLimit if zero.
-	limit  time.Duration
-	door   door
-	doors  []arrival     // what becomes of the first connections
-	script []answer      // the answers to the attempts of a call, in order; the last one repeats
-	alone  bool          // it measures short times: no other case runs beside it
-	usual  time.Duration // how long a good answer takes that is not in the script
-	// reported: what the client made of it shows in its own report alone.
-	reported bool
-	// unless finds out that the client is one to whom the question does not apply; nil if it applies to all.
-	unless func(*Seen) (finding, bool)
+	limit      time.Duration
+	door       door
+	doors      []arrival     // what becomes of the first connections
+	script     []answer      // the answers to the attempts of a call, in order; the last one repeats
+	alone      bool          // it measures short times: no other case runs beside it
+	usualDelay time.Duration // how long a good answer takes that is not in the script
+	// onlyReported: only the report of the client shows how it took the answer.
+	onlyReported bool
+	// exempt reports whether the case does not apply to the client; nil if it applies to all.
+	exempt func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
 	judge func(*Seen) finding
 	rules rules
 	field string // of the response, which only some clients claim to read; empty if the case has none
-	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
-	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
-	// there is no verdict, unless it stands.
-	hidden func(*Seen) bool
-	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
-	stands bool
-	// longer: where nothing arrived in time, or where the usual was slow, the times of the next try are
-	// twice as long.
-	longer bool
-	times  int // how many times as long they are; 0 is 1
+	// maybeBusy reports whether a busy machine may be the cause of what was seen. The case is then tried again, up to
+	// mostTries times in all. If the machine was busy in the last try, too, there is no verdict, unless judgedWhenBusy.
+	maybeBusy func(*Seen) bool
+	// judgedWhenBusy: a busy machine can cause it once, but not in each try.
+	judgedWhenBusy bool
+	// retriedLonger: if nothing arrived in time, or usualDelay is set, the times of the next try are twice as long.
+	retriedLonger bool
+	timesFactor   int // by which the times of this try are longer; 0 is 1
 }
 
-// longerTimes returns the case with times that are so many times as long: those that the caller and the
-// server have chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
-// They are as they were where the client's own waits decide what is seen: it would make another number of
-// attempts.
-func (c Case) longerTimes(times int) Case {
+// withLongerTimes returns the case with the times of the caller and of the server multiplied. Delays that a busy machine adds
+// then weigh less. Cases in which the waits of the client decide do not use it: the client would make another number of attempts.
+func (c Case) withLongerTimes(times int) Case {
 	if times == 1 {
 		return c
 	}
 	by := time.Duration(times)
-	c.times, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
+	c.timesFactor, c.timeout, c.limit = times, by*c.timeout, by*cmp.Or(c.limit, defaultLimit)
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
@@ -68,8 +64,10 @@ func (c Case) longerTimes(times int) Case {
 	return c
 }
 
-// generous returns what an upper bound of the case is generous by, where d is that of the first try.
-func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
+// slackFor returns the slack of an upper bound, if that of the first try is d.
+func (c Case) slackFor(d time.Duration) time.Duration {
+	return d * time.Duration(max(1, c.timesFactor))
+}
 
 // result is that of a case that was not graded yet.
 func (c Case) result() Result {
@@ -201,10 +199,9 @@ func Cases() []Case {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
+	return words.Select(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull torture", "status-*")
 }
 
-// good is the answer that ends a script.
 var good = answer{status: 200}
 
 // failing is a script: those statuses, and then 200.

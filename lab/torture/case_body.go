@@ -38,7 +38,7 @@ func writeEarly(conn net.Conn, status int, header http.Header, body string) {
 	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\n", status, http.StatusText(status), len(body))
 	header.Write(conn)
 	io.WriteString(conn, "\r\n"+body)
-	if c, ok := conn.(*counted); ok {
+	if c, ok := conn.(*countedConn); ok {
 		c.CloseWrite()
 	}
 	conn.SetDeadline(time.Now().Add(time.Second))

@@ -7,15 +7,15 @@ func brokenCases() []Case {
 	const incomplete = "RFC 9112, 8: an incomplete response"
 	broken := func(name, does string, f *fault, r rules, source string) Case {
 		return Case{Name: "broken-" + name, Does: does + ", and answers the next attempt with 200", Source: source,
-			script: []answer{{fault: f}, good}, judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true}
+			script: []answer{{fault: f}, good}, judge: repetition, rules: r, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true}
 	}
 	cut := func(name, does string, f *fault) Case {
 		return Case{Name: "broken-" + name, Does: does + ", and answers the next attempt with 200", Source: incomplete,
-			script: []answer{{fault: f}, good}, judge: cutOff, rules: rules{Pass: {reportedFailure, again, againInVain}, Fail: {tookHalf, didNotEnd}}, reported: true, stands: true}
+			script: []answer{{fault: f}, good}, judge: cutOff, rules: rules{Pass: {reportedFailure, again, againInVain}, Fail: {tookHalf, didNotEnd}}, onlyReported: true, judgedWhenBusy: true}
 	}
 	accept := func(name, does string, d door, a arrival) Case {
 		return Case{Name: "broken-" + name, Does: does + "; the next one is good", Source: nine, door: d, doors: []arrival{a},
-			script: []answer{good}, judge: connectsAgain, rules: oughtToRepeat, hidden: mayOnlyBeBusy, stands: true}
+			script: []answer{good}, judge: connectsAgain, rules: oughtToRepeat, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true}
 	}
 	return []Case{
 		broken("reset", "reads a GET and resets the connection", faultReset, oughtToRepeat, nine),
@@ -30,10 +30,10 @@ func brokenCases() []Case {
 		accept("accept-close", "closes the first connection as soon as it is accepted", doorPlain, arriveClose),
 		accept("handshake", "resets the first connection within the handshake of TLS", doorTLS, arriveHello),
 		{Name: "broken-idle", Does: "answers a GET, and resets the connection when the next GET comes on it", Source: "RFC 9112, 9.5 and 9.3.1: idle connections may be closed at any time",
-			plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, unless: (*Seen).notIdle, judge: idle, hidden: mayHideAnIdleConnection, stands: true,
+			plan: plan{calls: 2}, script: []answer{{status: 200, fault: faultIdle}}, exempt: (*Seen).notIdle, judge: idle, maybeBusy: mayHideAnIdleConnection, judgedWhenBusy: true,
 			rules: rules{Pass: {again}, Warn: {callFailed}, NotApplicable: {ownConnection, nothingCame}}},
 		{Name: "broken-refused", Does: "does not listen", Source: "SRE book, Addressing Cascading Failures: limit retries a request", door: doorClosed,
-			script: []answer{good}, judge: failsSafely, rules: rules{Pass: {reportedFailure}, Warn: {stillTried}, Fail: {reportedSuccess}}, reported: true},
+			script: []answer{good}, judge: failsSafely, rules: rules{Pass: {reportedFailure}, Warn: {stillTried}, Fail: {reportedSuccess}}, onlyReported: true},
 	}
 }
 
@@ -132,5 +132,5 @@ func (s *Seen) notIdle() (finding, bool) {
 // its own: the first one was not back in its pool.
 func mayHideAnIdleConnection(s *Seen) bool {
 	first, second := s.of(0), s.of(1)
-	return s.Late > punctual && len(first) > 0 && len(second) > 0 && first[0].Conn != second[0].Conn
+	return s.Late > usualLateness && len(first) > 0 && len(second) > 0 && first[0].Conn != second[0].Conn
 }

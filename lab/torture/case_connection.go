@@ -11,18 +11,18 @@ func connectionCases() []Case {
 	onOne := rules{Pass: {oneConnection}, Warn: {newConnections}, NotApplicable: {oneAttempt}} // who reads the bodies of failures can
 	return []Case{
 		{Name: "connection-retries", Does: "answers a GET twice with 503 and a small body, and then with 200", Source: source,
-			script: failing(503, 503), judge: reuse, rules: onOne, hidden: mayOnlyBeBusy, stands: true},
+			script: failing(503, 503), judge: reuse, rules: onOne, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true},
 		{Name: "connection-large", Does: "answers a GET with 503 and a body of 32 KB, and then with 200", Source: source,
-			script: []answer{{status: 503, body: 32 << 10}, good}, judge: reuse, rules: onOne, hidden: mayOnlyBeBusy, stands: true},
+			script: []answer{{status: 503, body: 32 << 10}, good}, judge: reuse, rules: onOne, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true},
 		{Name: "connection-calls", Does: "takes ten calls of one process, one after the other", Source: source,
 			plan: plan{calls: 10}, script: []answer{good}, judge: reuseByCalls, rules: rules{Pass: {fewForCalls}, Warn: {manyForCalls}}},
 		{Name: "connection-close", Does: "answers with 200 and Connection: close", Source: "RFC 9112, 9.6",
-			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works, rules: mustWork, reported: true},
+			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works, rules: mustWork, onlyReported: true},
 		{Name: "connection-storm", Does: "answers twenty calls of one process over TLS, all at once, twice with 503", Source: source,
 			door: doorTLS, plan: plan{calls: 20, together: true}, limit: 40 * time.Second, script: failing(503, 503),
-			judge: handshakes, rules: rules{Pass: {fewHandshakes}, Warn: {manyHandshakes}, NotApplicable: {nothingCame}}, hidden: mayOnlyBeBusy, stands: true},
+			judge: handshakes, rules: rules{Pass: {fewHandshakes}, Warn: {manyHandshakes}, NotApplicable: {nothingCame}}, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true},
 		{Name: "connection-tls", Does: "answers with 200, over TLS", Source: "RFC 9110, 4.3.4",
-			door: doorTLS, script: []answer{good}, judge: overTLS, rules: mustWork.and(rules{NotApplicable: {unknownCA}}), reported: true},
+			door: doorTLS, script: []answer{good}, judge: overTLS, rules: mustWork.and(rules{NotApplicable: {unknownCA}}), onlyReported: true},
 	}
 }
 

@@ -12,7 +12,7 @@ func deadlineCases() []Case {
 	const source = "SRE book, Addressing Cascading Failures: deadlines; gRFC A6: the deadline covers all attempts"
 	within := func(timeout time.Duration, name, does string, plays answer, judge func(*Seen) finding, r rules) Case {
 		return Case{Name: "deadline-" + name, Does: does, Source: source, timeout: timeout,
-			script: []answer{plays}, judge: judge, rules: r, hidden: mayHideThatItIsInTime, stands: true, longer: true}
+			script: []answer{plays}, judge: judge, rules: r, maybeBusy: mayHideThatItIsInTime, judgedWhenBusy: true, retriedLonger: true}
 	}
 	share := func(name, does string, plays answer) Case {
 		c := within(5*time.Second, name, does, plays, inAShare, rules{Pass: {endedInAShare}, Warn: {endedOverAShare}, Fail: {reportedSuccess, didNotEnd}, NotApplicable: {nothingCame}})
@@ -31,7 +31,7 @@ func deadlineCases() []Case {
 		share("share-503", "answers every GET with 503 after a second; the call has five seconds", answer{status: 503, delay: time.Second}),
 		within(2*time.Second, "body", "sends a body without an end, a byte at a time; the call has two seconds", answer{status: 200, fault: faultTrickle}, inTime, inItsTime),
 		{Name: "deadline-hint", Does: "answers with 503 and Retry-After: 30; the call has four seconds", Source: "AWS SDKs, retry behaviour; gRFC A6", timeout: 4 * time.Second,
-			script: []answer{{status: 503, header: []string{"Retry-After: 30"}, wait: 30 * time.Second}, good}, judge: noSleep, hidden: mayHideWhetherItSleeps, stands: true, longer: true,
+			script: []answer{{status: 503, header: []string{"Retry-After: 30"}, wait: 30 * time.Second}, good}, judge: noSleep, maybeBusy: mayHideWhetherItSleeps, judgedWhenBusy: true, retriedLonger: true,
 			rules: rules{Pass: {gaveUpAtOnce}, Warn: {slept, endedLate}, Fail: {cameTooEarly, didNotEnd}, NotApplicable: {ignoredHint, noRetries, nothingCame}}},
 		{Name: "deadline-none", Does: "does not answer; the caller has set no timeout", Source: "AWS Builders' Library: set a timeout on any remote call",
 			script: []answer{silent}, judge: ownTimeout, rules: rules{Pass: {gaveUp}, Warn: {stillWaited}}},
@@ -56,7 +56,7 @@ func (s *site) trickle(w http.ResponseWriter) {
 		}
 		select {
 		case <-ticker.C:
-		case <-s.over:
+		case <-s.ended:
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -87,12 +87,12 @@ func mayHideThatItIsInTime(s *Seen) bool {
 	if s.call().Ended != "" {
 		return false
 	}
-	return len(s.first()) == 0 || s.Late > punctual && s.graded().Grade == Warn
+	return len(s.first()) == 0 || s.Late > usualLateness && s.graded().Grade == Warn
 }
 
 // inTime is the judge of a timeout that the caller has set.
 func inTime(s *Seen) finding {
-	return endsBy(s, s.Case.timeout+s.Case.generous(patience), endedInTime, endedLate)
+	return endsBy(s, s.Case.timeout+s.Case.slackFor(slack), endedInTime, endedLate)
 }
 
 // inAShare is inTime for a timeout that is so long that a share of it is more than what a busy machine adds.
@@ -122,7 +122,7 @@ func endsBy(s *Seen, most time.Duration, punctually, tooLate outcome) finding {
 func late(s *Seen) (Attempt, bool) {
 	list := s.first()
 	for _, a := range list[1:] {
-		if a.Arrived > list[0].Arrived+s.Case.timeout+s.Case.generous(500*time.Millisecond) {
+		if a.Arrived > list[0].Arrived+s.Case.timeout+s.Case.slackFor(500*time.Millisecond) {
 			return a, true
 		}
 	}
@@ -159,7 +159,7 @@ func noSleep(s *Seen) finding {
 	}
 	took := s.sleptAfterTheAnswer()
 	switch {
-	case took > s.Case.timeout+s.Case.generous(patience):
+	case took > s.Case.timeout+s.Case.slackFor(slack):
 		return did(endedLate, "the call had %s, and ended %s after the answer", words.Rounded(s.Case.timeout), words.Rounded(took))
 	case took >= s.Case.timeout*3/4:
 		return did(slept, "it ended %s after the answer: it waited until its %s were over, for a retry that could only come later", words.Rounded(took), words.Rounded(s.Case.timeout))
@@ -177,7 +177,7 @@ func mayHideWhetherItSleeps(s *Seen) bool {
 	if mayHideThatItIsInTime(s) {
 		return true
 	}
-	return s.Late > punctual && noSleep(s).outcome == gaveUpAtOnce && s.sleptAfterTheAnswer() > s.Case.timeout/4
+	return s.Late > usualLateness && noSleep(s).outcome == gaveUpAtOnce && s.sleptAfterTheAnswer() > s.Case.timeout/4
 }
 
 // cancelled is the judge of attempts that nobody waits for.

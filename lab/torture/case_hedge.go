@@ -14,13 +14,13 @@ func hedgeCases() []Case {
 	p := plan{calls: hedgedCall + 1}
 	return []Case{
 		{Name: "hedge-get", Does: "answers a hundred and twenty GETs after 20 ms each; then the first attempt of a GET after three seconds, and others at once", Source: source,
-			plan: p, usual: usual, script: []answer{slow, good},
-			judge: hedge, rules: rules{Pass: {hedgedWell}, Fail: {leftOpen, callFailed}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
+			plan: p, usualDelay: usual, script: []answer{slow, good},
+			judge: hedge, rules: rules{Pass: {hedgedWell}, Fail: {leftOpen, callFailed}, NotApplicable: {noHedge}}, maybeBusy: mayHideAHedge, judgedWhenBusy: true, retriedLonger: true},
 		{Name: "hedge-post", Does: "the same with POST", Source: source,
-			method: "POST", body: 100, plan: p, usual: usual, script: []answer{slow, good},
-			judge: hedgedPost, rules: rules{Pass: {sentOnce}, Fail: {hedgedPOST}, NotApplicable: {noHedge}}, hidden: mayHideAHedge, stands: true, longer: true},
+			method: "POST", body: 100, plan: p, usualDelay: usual, script: []answer{slow, good},
+			judge: hedgedPost, rules: rules{Pass: {sentOnce}, Fail: {hedgedPOST}, NotApplicable: {noHedge}}, maybeBusy: mayHideAHedge, judgedWhenBusy: true, retriedLonger: true},
 		{Name: "hedge-slow", Does: "takes fifty calls a second, and from the third second on answers all attempts after two seconds", Source: source,
-			plan: plan{calls: 220, every: 20 * time.Millisecond}, usual: usual, script: []answer{{status: 200, delay: 2 * time.Second, from: 2500 * time.Millisecond, until: time.Minute}},
+			plan: plan{calls: 220, every: 20 * time.Millisecond}, usualDelay: usual, script: []answer{{status: 200, delay: 2 * time.Second, from: 2500 * time.Millisecond, until: time.Minute}},
 			judge: hedgedSlow, rules: rules{Pass: {didNotDouble}, Warn: {doubled}, NotApplicable: {noHedge, tooFewCalls}}},
 	}
 }

@@ -14,7 +14,7 @@ func hintCases() []Case {
 	// A busy machine can be why a client seems to have waited.
 	hinted := func(name, does string, status int, wait time.Duration, source string, r rules, header ...string) Case {
 		return Case{Name: "hint-" + name, Does: does, Source: source,
-			script: []answer{{status: status, header: header, wait: wait}, good}, judge: hint, rules: r, hidden: mayHideThatItReadsNoHint, stands: true}
+			script: []answer{{status: status, header: header, wait: wait}, good}, judge: hint, rules: r, maybeBusy: mayHideThatItReadsNoHint, judgedWhenBusy: true}
 	}
 	// heeds are the rules of a Retry-After; early is the grade of a client that reads it and comes back earlier.
 	// Who reads none is warned once, by the first case.
@@ -47,7 +47,7 @@ func hintCases() []Case {
 		odd("day", "86400", hugeHint, rules{Pass: {stayedAway}, Warn: {stillWaited}, Fail: {cameTooEarly}, NotApplicable: {ignoredHint, noRetries}}),
 		{Name: "hint-overflow", Does: "answers with 503 and Retry-After: 99999999999999999999; forty clients", Source: field, plan: fortyClients,
 			script: []answer{{status: 503, header: []string{"Retry-After: 99999999999999999999"}}, good}, judge: overflowHint,
-			rules: rules{Pass: {stayedAway, cameBack}, Warn: {stillWaited}, Fail: {overflowed}, NotApplicable: {noRetries}}, hidden: mayHideAnOverflow, stands: true},
+			rules: rules{Pass: {stayedAway, cameBack}, Warn: {stillWaited}, Fail: {overflowed}, NotApplicable: {noRetries}}, maybeBusy: mayHideAnOverflow, judgedWhenBusy: true},
 		hinted("twice", "answers with 503 and two fields, Retry-After: 1 and Retry-After: 2", 503, time.Second, "RFC 9110, 5.3: the field is not a list; waiting for either will do", heeds(Warn),
 			"Retry-After: 1", "Retry-After: 2"),
 		hinted("both", "answers with 429, Retry-After: 2 and a RateLimit field that would allow it at once", 429, 2*time.Second, limits+": Retry-After takes precedence", heeds(Fail),
@@ -101,7 +101,7 @@ func obeyed(s *Seen) bool {
 // mayHideThatItReadsNoHint reports whether a busy machine can be why the client waited for as long as the
 // server had asked: its own wait was shorter, and came late. Whoever comes too early in one of the tries
 // reads no hint; who is late in each of them does.
-func mayHideThatItReadsNoHint(s *Seen) bool { return s.Late > punctual && obeyed(s) }
+func mayHideThatItReadsNoHint(s *Seen) bool { return s.Late > usualLateness && obeyed(s) }
 
 // hint is the judge of what the server asks for.
 func hint(s *Seen) finding {

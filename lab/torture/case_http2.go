@@ -13,7 +13,7 @@ func http2Cases() []Case {
 	processed := notApplicable.and(rules{Pass: {again, single}, Warn: {againInVain}, Fail: oughtToRepeat[Fail]})
 	frames := func(name, does, method string, body int, f *fault, r rules, source string) Case {
 		return Case{Name: "h2-" + name, Does: does, Source: source, method: method, body: body, door: doorFrames,
-			script: []answer{{fault: f}, good}, unless: (*Seen).notHTTP2, judge: repetitionHTTP2, rules: r, hidden: mayOnlyBeBusy, stands: true}
+			script: []answer{{fault: f}, good}, exempt: (*Seen).notHTTP2, judge: repetitionHTTP2, rules: r, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true}
 	}
 	return []Case{
 		frames("refused", "refuses the stream of a GET (REFUSED_STREAM), and takes the next", "GET", 0, frameRefuse, unprocessed, safe),
@@ -28,9 +28,9 @@ func http2Cases() []Case {
 func http2OnceCases() []Case {
 	return []Case{
 		{Name: "once-h2-internal-post", Does: "reads a POST and resets its stream (INTERNAL_ERROR)", Source: sourceNotAgain, method: "POST", body: 100, door: doorFrames,
-			script: []answer{{fault: frameInternal}, good}, unless: (*Seen).notHTTP2, judge: once, rules: onlyOnce(Fail).and(notOver2)},
+			script: []answer{{fault: frameInternal}, good}, exempt: (*Seen).notHTTP2, judge: once, rules: onlyOnce(Fail).and(notOver2)},
 		{Name: "once-h2-goaway-post", Does: "reads a POST, and closes the connection with a GOAWAY that counts it among the processed", Source: "RFC 9113, 6.8: such a request may have been processed",
-			method: "POST", body: 100, door: doorFrames, script: []answer{{fault: frameProcessed}, good}, unless: (*Seen).notHTTP2, judge: once, rules: onlyOnce(Fail).and(notOver2)},
+			method: "POST", body: 100, door: doorFrames, script: []answer{{fault: frameProcessed}, good}, exempt: (*Seen).notHTTP2, judge: once, rules: onlyOnce(Fail).and(notOver2)},
 	}
 }
 

@@ -12,10 +12,10 @@ func recoveryCases() []Case {
 	return []Case{
 		{Name: "recovery-back", Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Source: "Nygard, Release It!, Circuit Breaker: the half-open state",
 			plan: p, limit: 30 * time.Second, script: []answer{outage},
-			judge: back, rules: rules{Pass: {isBack}, Fail: {staysDown}, NotApplicable: {tooFewCalls}}, hidden: mayHideThatItIsBack, reported: true},
+			judge: back, rules: rules{Pass: {isBack}, Fail: {staysDown}, NotApplicable: {tooFewCalls}}, maybeBusy: mayHideThatItIsBack, onlyReported: true},
 		{Name: "recovery-herd", Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)",
 			plan: p, limit: 30 * time.Second, script: []answer{outage},
-			unless: (*Seen).noRetry, judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, hidden: mayOnlyBeBusy, stands: true},
+			exempt: (*Seen).noRetry, judge: afterwards, rules: rules{Pass: {noCrowd}, Warn: {crowd}, NotApplicable: {noRetries}}, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true},
 	}
 }
 
@@ -59,7 +59,7 @@ func back(s *Seen) finding {
 
 // mayHideThatItIsBack reports whether a busy machine can be why calls fail after the outage: it has no time for them,
 // and its clients and their callers do not wait.
-func mayHideThatItIsBack(s *Seen) bool { return s.Late > punctual && back(s).outcome == staysDown }
+func mayHideThatItIsBack(s *Seen) bool { return s.Late > usualLateness && back(s).outcome == staysDown }
 
 // afterwards is the judge of the retries that come when the outage is over. A client for which the machine
 // has no time catches up later, with retries and with the first attempts of its calls alike: where those

@@ -21,7 +21,7 @@ var (
 func statusCases() []Case {
 	get := func(status int, r rules, source string) Case {
 		return Case{Name: "status-" + strconv.Itoa(status), Does: fmt.Sprintf("answers a GET with %d, and then with 200", status), Source: source,
-			script: failing(status), judge: repetition, rules: r, hidden: mayOnlyBeBusy, stands: true}
+			script: failing(status), judge: repetition, rules: r, maybeBusy: mayOnlyBeBusy, judgedWhenBusy: true}
 	}
 	other := func(method string, body int) Case {
 		return Case{Name: "status-503-" + strings.ToLower(method), Does: "answers a " + method + " with 503, and then with 200", Source: sourceMethods,
@@ -32,7 +32,7 @@ func statusCases() []Case {
 		get(502, oughtToRepeat, "RFC 9110, 15.6.3; GEP-1731 lists 500, 502, 503 and 504"),
 		get(504, oughtToRepeat, "RFC 9110, 15.6.5; GEP-1731"),
 		{Name: "status-429", Does: "answers a GET with 429, and then with 200; forty clients", Source: "RFC 6585, 4; AWS Builders' Library, Timeouts, retries and backoff with jitter",
-			plan: fortyClients, script: failing(429), judge: repetitionAfterAWait, hidden: mayHideThatThereWasNoWait, stands: true,
+			plan: fortyClients, script: failing(429), judge: repetitionAfterAWait, maybeBusy: mayHideThatThereWasNoWait, judgedWhenBusy: true,
 			rules: rules{Pass: {again, againInVain, single}, Warn: {noWait}, Fail: mayRepeat[Fail], NotApplicable: {noRetries, couldNotUseIt, tooFew}}},
 		get(500, mayRepeat, "RFC 9110, 15.6.1 with 9.2.2"),
 		get(408, mayRepeat, "RFC 9110, 15.5.9: the client may repeat the request"),
@@ -46,7 +46,7 @@ func statusCases() []Case {
 		{Name: "status-always", Does: "answers every GET with 503", Source: "RFC 9110, 9.2.2; SRE book, Handling Overload: three attempts a request",
 			script: []answer{{status: 503}}, judge: bounded, rules: rules{Pass: {fewAttempts}, Warn: {manyAttempts, stillTried}, Fail: {reportedSuccess}}},
 		{Name: "status-early-hints", Does: "sends 103 before its 200", Source: "RFC 9110, 15.2: a client must be able to parse 1xx",
-			script: []answer{{status: 200, fault: faultHints}}, judge: works, rules: mustWork, reported: true},
+			script: []answer{{status: 200, fault: faultHints}}, judge: works, rules: mustWork, onlyReported: true},
 	}
 }
 

@@ -7,16 +7,16 @@ func volumeCases() []Case {
 	return []Case{
 		{Name: "volume-outage", Does: "answers a thousand calls of one process with 503", Source: budget,
 			plan: plan{calls: 1000, every: 5 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503}},
-			unless: (*Seen).noRetry, judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}},
+			exempt: (*Seen).noRetry, judge: volume, rules: rules{Pass: {fewMore}, Warn: {manyMore}, NotApplicable: {noRetries}}},
 		{Name: "volume-brown-out", Does: "answers a third of all requests with 503", Source: budget,
 			plan: plan{calls: 300, every: 10 * time.Millisecond}, limit: 45 * time.Second, script: []answer{{status: 503, share: 1. / 3}},
-			unless: (*Seen).noRetry, judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}},
+			exempt: (*Seen).noRetry, judge: brownOut, rules: rules{Pass: {atMostTwice}, Warn: {moreThanTwice}, NotApplicable: {noRetries}}},
 		{Name: "volume-layers", Does: "is the last of three services that call each other with the client, and answers with 503", Source: "SRE book, Addressing Cascading Failures: retry at one level",
 			plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, limit: 45 * time.Second, script: []answer{{status: 503}},
-			unless: (*Seen).noRetry, judge: layered, rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, reported: true},
+			exempt: (*Seen).noRetry, judge: layered, rules: rules{Pass: {didNotMultiply}, Warn: {multiplied}, NotApplicable: {noRetries, oneAtATime}}, onlyReported: true},
 		{Name: "volume-breaker", Does: "answers all requests with 503, after 300 ms each, for six seconds", Source: "Nygard, Release It!, Circuit Breaker",
 			plan: plan{calls: 120, every: 50 * time.Millisecond}, limit: 30 * time.Second, script: []answer{{status: 503, delay: 300 * time.Millisecond}},
-			judge: sheds, rules: rules{Pass: {breaks}, NotApplicable: {noBreaker, tooFewCalls}}, hidden: mayHideABreaker, reported: true},
+			judge: sheds, rules: rules{Pass: {breaks}, NotApplicable: {noBreaker, tooFewCalls}}, maybeBusy: mayHideABreaker, onlyReported: true},
 	}
 }
 

@@ -13,22 +13,22 @@ func waitCases() []Case {
 	return []Case{
 		{Name: "wait-first", Does: "answers a GET with 503, and then with 200; sixty clients, one every 25 ms", Source: backoff,
 			plan: plan{calls: 60, fresh: true, every: 25 * time.Millisecond}, alone: true, limit: 60 * time.Second, script: failing(503),
-			judge: firstWait, rules: rules{Pass: {waited}, Fail: {noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatThereWasNoWait},
+			judge: firstWait, rules: rules{Pass: {waited}, Fail: {noWait}, NotApplicable: {tooFew, hedges}}, maybeBusy: mayHideThatThereWasNoWait},
 		{Name: "wait-broken", Does: "reads each GET and resets the connection; sixty clients, one every 25 ms", Source: backoff + "; RFC 9112, 9.3.1: connections can be closed at any time",
 			plan: plan{calls: 60, fresh: true, every: 25 * time.Millisecond}, alone: true, limit: 60 * time.Second, script: []answer{{fault: faultReset}},
-			judge: brokenWait, rules: rules{Pass: {waited}, Warn: {onlyFirstAtOnce}, Fail: {noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNoRetryWaits},
+			judge: brokenWait, rules: rules{Pass: {waited}, Warn: {onlyFirstAtOnce}, Fail: {noWait}, NotApplicable: {tooFew, hedges}}, maybeBusy: mayHideThatNoRetryWaits},
 		{Name: "wait-growth", Does: "answers every GET of a hundred clients with 503", Source: backoff + "; gRFC A6",
 			plan: plan{calls: 100, fresh: true, every: 20 * time.Millisecond}, limit: 40 * time.Second, script: []answer{{status: 503}},
-			unless: (*Seen).noWaits, judge: growth, rules: rules{Pass: {grew}, Warn: {didNotGrow, noWait}, NotApplicable: {tooFew, oneRetry, hedges}}, hidden: mayHideThatTheyGrow},
+			exempt: (*Seen).noWaits, judge: growth, rules: rules{Pass: {grew}, Warn: {didNotGrow, noWait}, NotApplicable: {tooFew, oneRetry, hedges}}, maybeBusy: mayHideThatTheyGrow},
 		{Name: "wait-cap", Does: "answers every GET of two hundred clients with 503, for forty seconds", Source: backoff + ": the cap must not end the jitter",
 			plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, limit: 40 * time.Second, script: []answer{{status: 503}},
-			unless: (*Seen).noWaits, judge: capped, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, stillGrows, didNotGrow, hedges}}, hidden: mayHideThatTheLongestAreConstant, stands: true},
+			exempt: (*Seen).noWaits, judge: capped, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, stillGrows, didNotGrow, hedges}}, maybeBusy: mayHideThatTheLongestAreConstant, judgedWhenBusy: true},
 		{Name: "wait-jitter", Does: "answers a GET with 503, and then with 200; two hundred clients", Source: backoff + "; gRFC A6: ±20 %",
 			plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, alone: true, script: failing(503),
-			unless: (*Seen).noWaits, judge: jitter, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, hedges}}, hidden: mayHideThatNothingIsRandom},
+			exempt: (*Seen).noWaits, judge: jitter, rules: rules{Pass: {random}, Warn: {notRandom, noWait}, NotApplicable: {tooFew, hedges}}, maybeBusy: mayHideThatNothingIsRandom},
 		{Name: "wait-herd", Does: "fails twenty clients at the same moment with 503, six times", Source: backoff,
 			plan: plan{calls: 6 * herdSize, fresh: true, rounds: 6}, alone: true, limit: 60 * time.Second, script: []answer{{status: 503, gather: herdSize}, good},
-			unless: (*Seen).noWaits, judge: herd, rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, hidden: mayDriveAHerdApart},
+			exempt: (*Seen).noWaits, judge: herd, rules: rules{Pass: {spread}, Warn: {together, noWait}, NotApplicable: {tooFew, sometimesTogether, hedges}}, maybeBusy: mayDriveAHerdApart},
 		{Name: "wait-refused", Does: "resets twenty connections as soon as they are accepted", Source: "SRE book, Addressing Cascading Failures",
 			doors: slices.Repeat([]arrival{arriveReset}, 20), script: []answer{good}, judge: fewConnections, rules: rules{Pass: {fewConnectionsMade}, Warn: {manyConnections, stillTried}}},
 	}
@@ -130,7 +130,7 @@ func (s *Seen) mayHideNoWait(waits []time.Duration) bool {
 	if len(waits) < fewest || areInstant(waits) {
 		return false
 	}
-	return waits[len(waits)/2] < 10*instant || s.Late > punctual && waits[len(waits)/20] < instant
+	return waits[len(waits)/2] < 10*instant || s.Late > usualLateness && waits[len(waits)/20] < instant
 }
 
 // firstWait is the judge of the wait before the first retry.
@@ -252,7 +252,7 @@ func constant(waits []time.Duration) bool {
 // mayHideThatTheLongestAreConstant reports whether a busy machine can be why the longest waits seem to be
 // random.
 func mayHideThatTheLongestAreConstant(s *Seen) bool {
-	if s.Late <= punctual || s.finding().outcome != random {
+	if s.Late <= usualLateness || s.finding().outcome != random {
 		return false
 	}
 	lists := s.waitsOfMost()

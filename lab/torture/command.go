@@ -35,7 +35,7 @@ func Command(name string, args []string) (Client, error) {
 	case name == "":
 		return nil, errors.New("the client has no name")
 	}
-	return &command{name: name, args: slices.Clone(args), exit: exitWithin}, nil
+	return &command{name: name, args: slices.Clone(args), exit: exitTimeout}, nil
 }
 
 type command struct {
@@ -52,7 +52,7 @@ func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
 		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
 		"NO_PROXY=*", "no_proxy=*")
 	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") }) {
-		return &processes{args: c.args, env: environment}, nil
+		return &processPerCall{args: c.args, env: environment}, nil
 	}
 	return startResident(ctx, c.args, environment, c.exit)
 }
@@ -66,31 +66,29 @@ func withoutProxies(environment []string) []string {
 	})
 }
 
-// lastLine returns the last line of what a program has written.
 func lastLine(t *tail.Tail) string {
 	text := strings.ToValidUTF8(t.String(), "?")
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// processes makes each call by a process of its own.
-type processes struct {
-	args []string
-	env  []string
-	end  atomic.Pointer[string] // of the first that did not run to its end
+type processPerCall struct {
+	args       []string
+	env        []string
+	firstDeath atomic.Pointer[string] // of the first that did not run to its end
 }
 
-func (p *processes) single() bool  { return true }
-func (p *processes) Close() string { return "" }
+func (p *processPerCall) single() bool  { return true }
+func (p *processPerCall) Close() string { return "" }
 
 // died returns why a process did not start, or which signal ended it. Empty: each ended by itself.
-func (p *processes) died() string {
-	if why := p.end.Load(); why != nil {
+func (p *processPerCall) died() string {
+	if why := p.firstDeath.Load(); why != nil {
 		return *why
 	}
 	return ""
 }
 
-func (p *processes) Call(ctx context.Context, c Call) Outcome {
+func (p *processPerCall) Call(ctx context.Context, c Call) Outcome {
 	fill := strings.NewReplacer("{url}", c.URL, "{method}", c.Method, "{body-file}", c.File,
 		"{timeout-ms}", strconv.FormatInt(c.Timeout.Milliseconds(), 10), "{key}", c.Key)
 	args := make([]string, len(p.args))
@@ -103,7 +101,7 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	cmd.SysProcAttr = child.OwnGroup()
 	if err := cmd.Start(); err != nil {
 		why := "the client does not start: " + err.Error()
-		p.end.CompareAndSwap(nil, &why)
+		p.firstDeath.CompareAndSwap(nil, &why)
 		return Outcome{Text: err.Error()}
 	}
 	stop := context.AfterFunc(ctx, func() { child.KillGroup(cmd.Process) })
@@ -116,7 +114,7 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	}
 	if err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() < 0 {
 		why := "the client died: " + err.Error()
-		p.end.CompareAndSwap(nil, &why)
+		p.firstDeath.CompareAndSwap(nil, &why)
 	}
 	if ctx.Err() != nil {
 		o.Ended = fmt.Sprintf("%v; process %d was ended", context.Cause(ctx), cmd.Process.Pid)
@@ -124,7 +122,6 @@ func (p *processes) Call(ctx context.Context, c Call) Outcome {
 	return o
 }
 
-// A resident is a process that stays up.
 type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -136,9 +133,9 @@ type resident struct {
 	waiting map[int]chan Outcome
 }
 
-// readyWithin is how long a process may take to begin: a machine that starts thirty of them
+// readyTimeout is how long a process may take to begin: a machine that starts thirty of them
 // is busy.
-const readyWithin = time.Minute
+const readyTimeout = time.Minute
 
 func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
@@ -173,7 +170,7 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 		case <-time.After(time.Second):
 		}
 	}()
-	timer := time.NewTimer(readyWithin)
+	timer := time.NewTimer(readyTimeout)
 	defer timer.Stop()
 	select {
 	case <-ready:
@@ -181,7 +178,7 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 	case <-r.exited:
 		err = fmt.Errorf("it ended before it was ready: %s", lastLine(&r.errs))
 	case <-timer.C:
-		err = fmt.Errorf("it was not ready after %v: it has to print the line \"ready\"", readyWithin)
+		err = fmt.Errorf("it was not ready after %v: it has to print the line \"ready\"", readyTimeout)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -189,7 +186,6 @@ func startResident(ctx context.Context, args, env []string, exit time.Duration) 
 	return nil, err
 }
 
-// read reads the answers.
 func (r *resident) read(out io.Reader, ready chan struct{}) {
 	scanner := bufio.NewScanner(out)
 	for scanner.Scan() {
@@ -268,8 +264,8 @@ func (r *resident) died() string {
 	}
 }
 
-// exitWithin is how long a process may take to end when its input has ended.
-const exitWithin = 10 * time.Second
+// exitTimeout is how long a process may take to end when its input has ended.
+const exitTimeout = 10 * time.Second
 
 // Close ends the process. The result names what was wrong with how it ended.
 func (r *resident) Close() string {

@@ -113,7 +113,7 @@ func ExampleWriteJSON() {
 func ExampleReadJSON() {
 	_, err := torture.ReadJSON(bytes.NewReader([]byte(`{"cards": [{"name": "a", "results": [{"verdict": {"grade": "good"}}]}]}`)))
 	fmt.Println(err)
-	// Output: cards: cards[0].results[0].verdict.grade is "good", want pass, warn, fail or n/a
+	// Output: cards[0].results[0].verdict.grade is "good", want pass, warn, fail or n/a
 }
 
 func ExampleWritePage() {

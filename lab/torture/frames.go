@@ -36,10 +36,10 @@ type framedConn struct {
 // Read makes the handshake first.
 func (c *framedConn) Read(p []byte) (int, error) {
 	if err := c.tls.Handshake(); err != nil {
-		c.site.log.note(0, "TLS is not agreed on connection %d", under(c.tls).(*counted).number)
+		c.site.log.note(0, "TLS is not agreed on connection %d", withoutTLS(c.tls).(*countedConn).number)
 		return 0, err
 	}
-	c.site.greeted(c.tls)
+	c.site.noteHandshake(c.tls)
 	return c.Conn.Read(p)
 }
 

@@ -44,9 +44,9 @@ func FuzzAddress(f *testing.F) {
 	f.Add("/t/status-503/r1/7", "{imf+3}")
 	f.Add("/t///-1/99999999999999999999", "a{epoch-3}b")
 	f.Fuzz(func(t *testing.T, path, value string) {
-		if call, depth := place(path); call < 0 || depth < 0 {
+		if call, depth := callAndLayer(path); call < 0 || depth < 0 {
 			t.Errorf("%q is call %d at depth %d", path, call, depth)
 		}
-		dated(value, time.Unix(1_000_000_000, 0))
+		withDates(value, time.Unix(1_000_000_000, 0))
 	})
 }

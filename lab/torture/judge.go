@@ -8,13 +8,12 @@ import (
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
-// Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
-// whatever machine. An upper bound is generous, since the machine may be busy. A fail is for
-// what breaks a specification or does harm (a request carried out twice, an answer lost, a
-// server that is not left alone); a warning for what is allowed but not recommended.
+// The judges. A lower bound is exact: a busy machine makes no client come early. An upper bound has slack. A fail is for what
+// breaks a specification or does harm: a request carried out twice, a lost answer, a server that is not left alone. A warning is for
+// what is allowed but not recommended.
 
-// patience is what an upper bound is generous by.
-const patience = 4 * time.Second
+// slack is added to each upper bound: the machine may be busy.
+const slack = 4 * time.Second
 
 // A finding is what a client did in a case. The rules of the case give it a grade.
 type finding struct {
@@ -33,12 +32,11 @@ func either(is bool, then, otherwise outcome) outcome {
 	return otherwise
 }
 
-// verdict judges what was seen.
 func (s *Seen) verdict(t traits) Verdict {
 	s.traits = t
 	switch {
-	case s.Without != "":
-		return NotApplicable.Because("%s", s.Without)
+	case s.NoVerdict != "":
+		return NotApplicable.Because("%s", s.NoVerdict)
 	case s.Flood:
 		return Fail.Because("it was ended after %s: it flooded the server", words.Plural(len(s.Attempts), "attempt"))
 	case s.died != "":
@@ -53,16 +51,14 @@ func (s *Seen) verdict(t traits) Verdict {
 	return s.graded()
 }
 
-// graded is the verdict by the rules of the case.
 func (s *Seen) graded() Verdict {
 	f := s.finding()
 	return Verdict{s.Case.rules.grade(f.outcome), f.why}
 }
 
-// finding is what the client did.
 func (s *Seen) finding() finding {
-	if s.Case.unless != nil {
-		if f, ok := s.Case.unless(s); ok {
+	if s.Case.exempt != nil {
+		if f, ok := s.Case.exempt(s); ok {
 			return f
 		}
 	}
@@ -88,11 +84,10 @@ func (s *Seen) call() Finished {
 }
 
 // mayOnlyBeBusy reports whether a busy machine can be why a client is warned.
-func mayOnlyBeBusy(s *Seen) bool { return s.Late > punctual && s.graded().Grade == Warn }
+func mayOnlyBeBusy(s *Seen) bool { return s.Late > usualLateness && s.graded().Grade == Warn }
 
 var mustWork = rules{Pass: {tookTheAnswer}, Fail: {callFailed}}
 
-// works is the judge of what must simply work.
 func works(s *Seen) finding {
 	if call := s.call(); !call.OK {
 		return did(callFailed, "the call failed: %s", call.why())

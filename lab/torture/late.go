@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// punctual is what a timer may be late by on a machine that has time.
-const punctual = 5 * time.Millisecond
+// usualLateness is how late a timer may be on an idle machine.
+const usualLateness = 5 * time.Millisecond
 
-// A watch measures how late timers are.
-type watch struct {
+// A timerWatch measures how late timers are.
+type timerWatch struct {
 	began time.Time
 	stop  chan struct{}
 	over  sync.WaitGroup
@@ -21,10 +21,10 @@ type watch struct {
 
 type tick struct{ at, late time.Duration }
 
-// newWatch returns a watch that runs until its close.
-func newWatch() *watch {
+// newWatch returns a timerWatch that runs until its close.
+func newWatch() *timerWatch {
 	const every = 10 * time.Millisecond
-	w := &watch{began: time.Now(), stop: make(chan struct{})}
+	w := &timerWatch{began: time.Now(), stop: make(chan struct{})}
 	w.over.Go(func() {
 		timer := time.NewTimer(every)
 		defer timer.Stop()
@@ -45,13 +45,13 @@ func newWatch() *watch {
 	return w
 }
 
-func (w *watch) close() {
+func (w *timerWatch) close() {
 	close(w.stop)
 	w.over.Wait()
 }
 
 // late returns what nine of ten timers were less late than since a time.
-func (w *watch) late(since time.Time) time.Duration {
+func (w *timerWatch) late(since time.Time) time.Duration {
 	from := since.Sub(w.began)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -63,11 +63,11 @@ func TestLongerTimes(t *testing.T) {
 	if want := "try 3: "; r.Grade != Pass || !strings.HasPrefix(r.Events[0].Text, want) || !strings.HasSuffix(r.Events[0].Text, "times are 4 times as long") {
 		t.Errorf("%s (%s), and %q is first, want a pass and %q", r.Grade, r.Why, r.Events[0].Text, want)
 	}
-	if c := cases[0].longerTimes(4); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
+	if c := cases[0].withLongerTimes(4); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
 		t.Errorf("four times as long are %v of %v, and the first %v of %v", c.timeout, c.limit, cases[0].timeout, cases[0].limit)
 	}
 	hedged := caseNamed("hedge-get")
-	if c := hedged.longerTimes(2); c.script[0].delay != 6*time.Second || hedged.script[0].delay != 3*time.Second {
+	if c := hedged.withLongerTimes(2); c.script[0].delay != 6*time.Second || hedged.script[0].delay != 3*time.Second {
 		t.Errorf("the slow answer takes %v in the second try, and %v in the first", c.script[0].delay, hedged.script[0].delay)
 	}
 }

@@ -47,7 +47,7 @@ func caseNamed(name string) Case { return must.Have(Select([]string{name}))[0] }
 
 // What a busy machine may have done is seen again, and what it cannot have done is not.
 func TestWhatABusyMachineMayHide(t *testing.T) {
-	const quiet, busy = punctual, punctual + 1
+	const quiet, busy = usualLateness, usualLateness + 1
 	for _, c := range []struct {
 		name, of string
 		seen     Seen
@@ -177,7 +177,7 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 	} {
 		s := c.seen
 		s.Case, s.Late = caseNamed(c.of), c.late
-		if got := s.Case.hidden(&s); got != c.again {
+		if got := s.Case.maybeBusy(&s); got != c.again {
 			t.Errorf("%s: %s: seen again is %v, want %v", c.of, c.name, got, c.again)
 		}
 		if got := s.graded(); c.grade != "" && got.Grade != c.grade {
@@ -254,17 +254,17 @@ func TestAClientThatComesLate(t *testing.T) {
 		comes time.Duration // zero: never
 		want  time.Duration
 	}{
-		{name: "a machine that has time", late: punctual, want: limit},
-		{name: "a busy one", late: punctual + 1, want: 3 * limit},
-		{name: "a busy one, and it comes", late: punctual + 1, comes: limit + 5*time.Second, want: 2*limit + 5*time.Second},
-		{name: "it comes in time", late: punctual + 1, comes: 5 * time.Second, want: limit + 5*time.Second},
-		{name: "nobody listens", door: doorClosed, late: punctual + 1, want: limit},
+		{name: "a machine that has time", late: usualLateness, want: limit},
+		{name: "a busy one", late: usualLateness + 1, want: 3 * limit},
+		{name: "a busy one, and it comes", late: usualLateness + 1, comes: limit + 5*time.Second, want: 2*limit + 5*time.Second},
+		{name: "it comes in time", late: usualLateness + 1, comes: 5 * time.Second, want: limit + 5*time.Second},
+		{name: "nobody listens", door: doorClosed, late: usualLateness + 1, want: limit},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := &grader{watch: &watch{began: time.Now(), list: []tick{{at: time.Second, late: x.late}}}}
+			g := &grader{timers: &timerWatch{began: time.Now(), list: []tick{{at: time.Second, late: x.late}}}}
 			l := newLog(1, func() {})
 			ended := make(chan time.Duration, 1)
-			timer := g.limited(Case{door: x.door}, l, limit, func() { ended <- time.Since(l.began) })
+			timer := g.startTimer(Case{door: x.door}, l, limit, func() { ended <- time.Since(l.began) })
 			defer timer.Stop()
 			if x.comes > 0 {
 				time.AfterFunc(x.comes, func() { l.arrive(Attempt{}) })
@@ -310,7 +310,7 @@ func TestTheSameTimes(t *testing.T) {
 	c := caseNamed("deadline-retries")
 	c.timeout = 100 * ms
 	tries := 0
-	c.hidden = func(s *Seen) bool {
+	c.maybeBusy = func(s *Seen) bool {
 		tries++
 		if len(s.Attempts) == 0 || s.Case.timeout != c.timeout {
 			t.Errorf("try %d: %d attempts within %v", tries, len(s.Attempts), s.Case.timeout)
@@ -319,8 +319,8 @@ func TestTheSameTimes(t *testing.T) {
 	}
 	g := must.Have(newGrader(unhurried(NetHTTP())))
 	defer g.close()
-	if s := g.surely(t.Context(), c).seen; tries != mostTries || s.Without != "" {
-		t.Errorf("%d tries, %q", tries, s.Without)
+	if s := g.runCase(t.Context(), c).seen; tries != mostTries || s.NoVerdict != "" {
+		t.Errorf("%d tries, %q", tries, s.NoVerdict)
 	}
 }
 
@@ -331,15 +331,15 @@ func TestStands(t *testing.T) {
 		t.Run(fmt.Sprint(stands), func(t *testing.T) {
 			t.Parallel()
 			c := caseNamed("once-400")
-			c.stands = stands
-			c.hidden = func(s *Seen) bool {
+			c.judgedWhenBusy = stands
+			c.maybeBusy = func(s *Seen) bool {
 				s.Late = time.Second
 				return true
 			}
 			g := must.Have(newGrader(NetHTTP()))
 			defer g.close()
-			if s := g.surely(t.Context(), c).seen; strings.HasPrefix(s.Without, tooBusy) == stands {
-				t.Errorf("it is without a verdict because %q", s.Without)
+			if s := g.runCase(t.Context(), c).seen; strings.HasPrefix(s.NoVerdict, tooBusy) == stands {
+				t.Errorf("it is without a verdict because %q", s.NoVerdict)
 			}
 		})
 	}

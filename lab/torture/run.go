@@ -49,28 +49,28 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	g.limit = o.Limit
 	card := &Card{Name: client.Name(), Began: time.Now()}
 
-	// Some cases come first: what does this client do at all? Only what the others need is asked.
-	first, err := Select(basics(o.Cases))
+	// The cases that show the client's traits come first.
+	first, err := Select(traitCaseNames(o.Cases))
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*tried{}
-	for i, t := range g.all(ctx, first, len(first), g.surely, nil) {
+	known := map[string]*triedCase{}
+	for i, t := range g.runCases(ctx, first, len(first), g.runCase, nil) {
 		if t != nil {
 			known[first[i].Name] = t
-			g.traits = g.traits.learn(t.seen)
+			g.traits = g.traits.withShown(t.seen)
 		}
 	}
-	again := func(ctx context.Context, c Case) *tried {
+	again := func(ctx context.Context, c Case) *triedCase {
 		t := known[c.Name]
 		if t == nil {
-			t = g.surely(ctx, c)
+			t = g.runCase(ctx, c)
 		}
 		t.Verdict = t.seen.verdict(g.traits)
 		return t
 	}
 	done := 0
-	for _, t := range g.all(ctx, o.Cases, o.Together, again, func(t *tried) {
+	for _, t := range g.runCases(ctx, o.Cases, o.Together, again, func(t *triedCase) {
 		if done++; o.Progress != nil {
 			o.Progress(done, len(o.Cases), t.Result)
 		}
@@ -79,27 +79,26 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 			continue
 		}
 		card.Results = append(card.Results, t.Result)
-		if t.seen.cut && err == nil {
+		if t.seen.notGraded && err == nil {
 			err = fmt.Errorf("cases were not graded, the first is %s: %s", t.Case, t.Why)
 		}
 	}
 	card.Took = time.Since(card.Began)
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return card, err
 }
 
-// tried is a case that is over.
-type tried struct {
+type triedCase struct {
 	Result
 	seen *Seen
 }
 
-// all runs cases, so many at a time, and those that must run alone one after the other. It calls over with each, one call at a time.
-// If ctx ends, those that were not over are nil.
-func (g *grader) all(ctx context.Context, cases []Case, together int, run func(context.Context, Case) *tried, over func(*tried)) []*tried {
-	results := make([]*tried, len(cases))
+// runCases runs cases, so many at a time, and those that must run alone one after the other. It calls over with each, one call at a
+// time. If ctx ends, the results of the other cases are nil.
+func (g *grader) runCases(ctx context.Context, cases []Case, together int, run func(context.Context, Case) *triedCase, over func(*triedCase)) []*triedCase {
+	results := make([]*triedCase, len(cases))
 	var mu sync.Mutex
 	for _, alone := range []bool{false, true} {
 		room := make(chan struct{}, together)
@@ -133,11 +132,10 @@ func (g *grader) all(ctx context.Context, cases []Case, together int, run func(c
 	return results
 }
 
-// basics returns the names of the cases that show what a client does at all, as far as others
-// need to know.
-func basics(cases []Case) []string {
+// traitCaseNames returns the names of the traitCases that the verdicts of cases depend on.
+func traitCaseNames(cases []Case) []string {
 	var names []string
-	for _, b := range basic {
+	for _, b := range traitCases {
 		if b.asked == nil || slices.ContainsFunc(cases, b.asked) {
 			names = append(names, b.name)
 		}
@@ -151,16 +149,16 @@ var (
 )
 
 type grader struct {
-	client    Client
-	name      string // of its own among all that run on this machine
-	authority *authority
-	folder    string
-	env       Env
-	most      int // mostOf
-	limit     time.Duration
-	traits    traits
-	watch     *watch
-	runs      atomic.Int64
+	client     Client
+	name       string // of its own among all that run on this machine
+	authority  *authority
+	folder     string
+	env        Env
+	floodLimit int // defaultFloodLimit
+	limit      time.Duration
+	traits     traits
+	timers     *timerWatch
+	runs       atomic.Int64
 }
 
 func newGrader(client Client) (*grader, error) {
@@ -172,30 +170,29 @@ func newGrader(client Client) (*grader, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grader{client: client, name: strings.ToLower(rand.Text()[:8]), most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+	g := &grader{client: client, name: strings.ToLower(rand.Text()[:8]), floodLimit: defaultFloodLimit, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
 	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
 	}
-	g.watch = newWatch()
+	g.timers = newWatch()
 	return g, nil
 }
 
 func (g *grader) close() {
-	g.watch.close()
+	g.timers.close()
 	os.RemoveAll(g.folder)
 }
 
-// mostOf is how many attempts a case may see before its client is ended.
-const mostOf = 5_000
+// defaultFloodLimit is how many attempts a case may see before its client is ended.
+const defaultFloodLimit = 5_000
 
-// settle listens for a while after the last call has ended, and longer while an attempt is
-// open: that it was cancelled may arrive late.
+// settle listens for a while after the last call has ended, and longer while an attempt is open: its cancellation may arrive late.
 func (g *grader) settle(ctx context.Context, l *log) {
 	const least, poll = 150 * time.Millisecond, 20 * time.Millisecond
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
-	for waited := time.Duration(0); waited < least || waited < patience && l.open(); waited += poll {
+	for waited := time.Duration(0); waited < least || waited < slack && l.hasOpenAttempt(); waited += poll {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -207,22 +204,22 @@ func (g *grader) settle(ctx context.Context, l *log) {
 // tooBusy begins the reason why there is no verdict.
 const tooBusy = "the machine was too busy"
 
-// surely runs one case, and again if what was seen may be the doing of a busy machine.
-func (g *grader) surely(ctx context.Context, c Case) *tried {
+// runCase runs a case, and again if a busy machine may be the cause of what was seen.
+func (g *grader) runCase(ctx context.Context, c Case) *triedCase {
 	times := 1
 	for try := 1; ; try++ {
-		t := g.one(ctx, c.longerTimes(times))
+		t := g.runOnce(ctx, c.withLongerTimes(times))
 		seen := t.seen
 		seen.traits = g.traits
-		if c.hidden != nil && seen.Without == "" && seen.died == "" && ctx.Err() == nil && c.hidden(seen) {
+		if c.maybeBusy != nil && seen.NoVerdict == "" && seen.died == "" && ctx.Err() == nil && c.maybeBusy(seen) {
 			if try < mostTries {
-				if c.longer && (len(seen.Attempts) == 0 || c.usual > 0) {
+				if c.retriedLonger && (len(seen.Attempts) == 0 || c.usualDelay > 0) {
 					times *= 2
 				}
 				continue
 			}
-			if seen.Late > punctual && !c.stands {
-				seen.Without = fmt.Sprintf("%s to show it, in %d tries: one of ten timers was more than %s late", tooBusy, try, words.Rounded(seen.Late))
+			if seen.Late > usualLateness && !c.judgedWhenBusy {
+				seen.NoVerdict = fmt.Sprintf("%s to show it, in %d tries: one of ten timers was more than %s late", tooBusy, try, words.Rounded(seen.Late))
 			}
 		}
 		if try > 1 {
@@ -236,18 +233,18 @@ func (g *grader) surely(ctx context.Context, c Case) *tried {
 	}
 }
 
-// one runs one case. The result is without its verdict.
-func (g *grader) one(ctx context.Context, c Case) *tried {
+// runOnce runs a case once. The result has no verdict yet.
+func (g *grader) runOnce(ctx context.Context, c Case) *triedCase {
 	limit := cmp.Or(c.limit, defaultLimit)
 	if g.limit > 0 {
 		limit = min(limit, g.limit)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := newLog(g.most+20*c.plan.count(), func() { cancel(errFlood) })
-	t := &tried{Result: c.result(), seen: &Seen{Case: c}}
-	without := func(cut bool, format string, args ...any) *tried {
-		t.seen.Without, t.seen.cut = fmt.Sprintf(format, args...), cut
+	l := newLog(g.floodLimit+20*c.plan.count(), func() { cancel(errFlood) })
+	t := &triedCase{Result: c.result(), seen: &Seen{Case: c}}
+	without := func(cut bool, format string, args ...any) *triedCase {
+		t.seen.NoVerdict, t.seen.notGraded = fmt.Sprintf(format, args...), cut
 		return t
 	}
 	s, err := openSite(c, g.authority, l)
@@ -270,15 +267,15 @@ func (g *grader) one(ctx context.Context, c Case) *tried {
 		return without(false, "each call is a process of its own, and they share nothing")
 	}
 	l.began = time.Now()
-	timer := g.limited(c, l, limit, func() { cancel(errLimit) })
-	finished := g.calls(ctx, c, s, session, single)
+	timer := g.startTimer(c, l, limit, func() { cancel(errLimit) })
+	finished := g.makeCalls(ctx, c, s, session, single)
 	l.mu.Lock()
 	timer.Stop()
-	l.came = nil
+	l.onFirstContact = nil
 	l.mu.Unlock()
 	g.settle(ctx, l)
 	t.seen, t.Events = l.seen(c)
-	t.seen.Late = g.watch.late(l.began)
+	t.seen.Late = g.timers.late(l.began)
 	if one, ok := session.(interface{ died() string }); ok {
 		t.seen.died = one.died()
 	}
@@ -291,34 +288,34 @@ func (g *grader) one(ctx context.Context, c Case) *tried {
 	return t
 }
 
-// limited returns a timer that ends a case. The time of the case begins when the client comes. A client
+// startTimer returns a timer that ends a case. The time of the case begins when the client comes. A client
 // that has not come yet has three times as long on a busy machine.
-func (g *grader) limited(c Case, l *log, limit time.Duration, end func()) *time.Timer {
+func (g *grader) startTimer(c Case, l *log, limit time.Duration, end func()) *time.Timer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	longer := c.door != doorClosed // there nobody is seen to come
+	longer := c.door != doorClosed // a closed port shows no client
 	var timer *time.Timer
 	timer = time.AfterFunc(limit, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if longer && l.came != nil && g.watch.late(l.began) > punctual {
+		if longer && l.onFirstContact != nil && g.timers.late(l.began) > usualLateness {
 			longer = false
 			timer.Reset(2 * limit)
 			return
 		}
 		end()
 	})
-	l.came = func() { timer.Reset(limit) }
+	l.onFirstContact = func() { timer.Reset(limit) }
 	return timer
 }
 
-// calls makes the calls of a case, and returns how they ended.
-func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
+// makeCalls makes the calls of a case, and returns how they ended.
+func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
 	n := c.plan.count()
 	if single && c.plan.rounds == 0 {
 		n = min(n, mostProcesses)
 	}
-	body, file := g.body(c)
+	body, file := g.bodyOf(c)
 	finished := make([]Finished, n)
 	var ids atomic.Int64
 	makeCall := func(call, depth int) Outcome {
@@ -331,7 +328,7 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 		}
 		return session.Call(ctx, k)
 	}
-	s.deeper = func(call, depth int) bool { return makeCall(call, depth).OK }
+	s.callLayer = func(call, depth int) bool { return makeCall(call, depth).OK }
 	call := func(i int) {
 		began := s.log.now()
 		s.log.note(i, "the call begins")
@@ -391,8 +388,8 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 // mostProcesses is how many processes stand for many calls, where each is one.
 const mostProcesses = 100
 
-// body returns the body of a case, and a file with it.
-func (g *grader) body(c Case) ([]byte, string) {
+// bodyOf returns the body of a case, and a file with it.
+func (g *grader) bodyOf(c Case) ([]byte, string) {
 	if c.body == 0 {
 		return nil, ""
 	}

@@ -64,8 +64,7 @@ func (f Finished) why() string {
 	return words.Short(f.Text)
 }
 
-// traits are what a client does at all. They are found out before the cases: a client is not
-// failed for what it does not claim.
+// traits are what a client claims to do. They are found out first: a client does not fail a case about what it does not claim.
 type traits struct {
 	retries bool // it repeats a GET that got 503
 	hints   bool // it obeys a Retry-After in seconds
@@ -73,8 +72,8 @@ type traits struct {
 	hedges  bool // it sends a second request beside one that is slow
 }
 
-// basic are the cases that show what a client does at all, and of which others that is asked.
-var basic = []struct {
+// traitCases show the traits. The verdicts of the cases that asked returns depend on the trait.
+var traitCases = []struct {
 	name  string
 	trait func(*traits) *bool
 	shows func(*Seen) bool
@@ -88,9 +87,9 @@ var basic = []struct {
 	}},
 }
 
-// learn returns t with what a basic case shows.
-func (t traits) learn(s *Seen) traits {
-	for _, b := range basic {
+// withShown returns t with the trait of the case that was seen, if the case shows it.
+func (t traits) withShown(s *Seen) traits {
+	for _, b := range traitCases {
 		if b.name == s.Case.Name && b.shows(s) {
 			*b.trait(&t) = true
 		}
@@ -98,9 +97,9 @@ func (t traits) learn(s *Seen) traits {
 	return t
 }
 
-// with returns t with the trait that a basic case is for.
+// with returns t with the trait that the case of that name is for.
 func (t traits) with(name string) traits {
-	for _, b := range basic {
+	for _, b := range traitCases {
 		if b.name == name {
 			*b.trait(&t) = true
 		}
@@ -117,10 +116,10 @@ type Seen struct {
 	Flood    bool
 	Took     time.Duration
 	// Late shows how busy the machine was: nine of ten timers were less late than this.
-	Late    time.Duration
-	Without string // why there is no verdict; empty if there is one
-	cut     bool   // that is no fact about the client: the case was not graded
-	died    string // how the client ended by itself in the midst of the case; empty if it did not
+	Late      time.Duration
+	NoVerdict string // why there is no verdict; empty if there is one
+	notGraded bool   // the reason is not the client
+	died      string // how the client ended by itself in the midst of the case; empty if it did not
 	traits
 	Proto2 bool // a request came by HTTP/2
 }
@@ -141,19 +140,19 @@ func (s *Seen) first() []Attempt { return s.of(0) }
 type log struct {
 	began time.Time
 
-	mu       sync.Mutex
-	events   []Event
-	dropped  int
-	attempts []Attempt
-	numbers  map[int]int
-	carried  map[int]bool // connections that an attempt came on
-	arrived  int
-	accepted int
-	proto2   bool
-	came     func() // called when the first connection or request comes; may be nil
-	flood    func() // called once there are more than most attempts
-	most     int
-	flooded  bool
+	mu             sync.Mutex
+	events         []Event
+	dropped        int
+	attempts       []Attempt
+	numbers        map[int]int
+	carried        map[int]bool // connections that an attempt came on
+	arrived        int
+	accepted       int
+	proto2         bool
+	onFirstContact func() // called when the first connection or request comes; may be nil
+	onFlood        func() // called once there are more than most attempts
+	floodLimit     int
+	flooded        bool
 }
 
 const (
@@ -162,7 +161,7 @@ const (
 )
 
 func newLog(most int, flood func()) *log {
-	return &log{began: time.Now(), numbers: map[int]int{}, carried: map[int]bool{}, most: most, flood: flood}
+	return &log{began: time.Now(), numbers: map[int]int{}, carried: map[int]bool{}, floodLimit: most, onFlood: flood}
 }
 
 func (l *log) now() time.Duration { return time.Since(l.began) }
@@ -186,11 +185,11 @@ func (l *log) noteLocked(call int, format string, args ...any) {
 func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.meet()
+	l.firstContact()
 	l.arrived++
-	if l.arrived > l.most && !l.flooded {
+	if l.arrived > l.floodLimit && !l.flooded {
 		l.flooded = true
-		l.flood()
+		l.onFlood()
 	}
 	reused = l.carried[a.Conn]
 	a.Number = l.numbers[a.Call] + 1
@@ -208,15 +207,14 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 }
 
 // meet is called with each connection and request, with l.mu held.
-func (l *log) meet() {
-	if l.came != nil {
-		l.came()
-		l.came = nil
+func (l *log) firstContact() {
+	if l.onFirstContact != nil {
+		l.onFirstContact()
+		l.onFirstContact = nil
 	}
 }
 
-// change changes a recorded attempt.
-func (l *log) change(index int, by func(*Attempt)) {
+func (l *log) update(index int, by func(*Attempt)) {
 	if index < 0 {
 		return
 	}
@@ -226,13 +224,12 @@ func (l *log) change(index int, by func(*Attempt)) {
 }
 
 // open reports whether an attempt has neither been answered nor left.
-func (l *log) open() bool {
+func (l *log) hasOpenAttempt() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.attempts, Attempt.open)
 }
 
-// seen returns what there is until now.
 func (l *log) seen(c Case) (*Seen, []Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

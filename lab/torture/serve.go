@@ -24,12 +24,11 @@ type Server struct {
 
 	mu     sync.Mutex
 	names  []string // of the runs, in their order
-	runs   map[string]*standing
+	runs   map[string]*waitingRun
 	closed bool
 }
 
-// standing is a run.
-type standing struct {
+type waitingRun struct {
 	began time.Time
 	sites map[string]*site // by the case
 }
@@ -37,15 +36,15 @@ type standing struct {
 // mostRuns bounds what a server keeps.
 const mostRuns = 64
 
-// reported is why a case is not judged without the client's own report.
-const reported = "only the client's own report shows it: give lull torture a command that makes the calls"
+// onlyReportedWhy is the text of NoVerdict for a case that needs the client's own report.
+const onlyReportedWhy = "only the client's own report shows it: give lull torture a command that makes the calls"
 
 // Listen returns a server at an address of this machine, such as 127.0.0.1:8555. Nil cases means
 // all cases.
 func Listen(address string, cases []Case) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("the address is %q: want one of this machine alone, such as 127.0.0.1:8555", address)
+		return nil, fmt.Errorf("the address is %q: want a loopback address with a port, such as 127.0.0.1:8555", address)
 	}
 	a, err := newAuthority()
 	if err != nil {
@@ -58,7 +57,7 @@ func Listen(address string, cases []Case) (*Server, error) {
 	if cases == nil {
 		cases = Cases()
 	}
-	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*standing{}}
+	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*waitingRun{}}
 	s.http = newServer(s)
 	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
 	go s.http.Serve(s.gate)
@@ -85,7 +84,7 @@ func (s *Server) Close() error {
 			if site.listener != nil {
 				site.close()
 			} else {
-				close(site.over)
+				close(site.ended)
 			}
 		}
 	}
@@ -106,45 +105,45 @@ func (s *Server) Cards() []*Card {
 }
 
 // card judges what a run has met.
-func (r *standing) card(name string, cases []Case) *Card {
+func (r *waitingRun) card(name string, cases []Case) *Card {
 	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
-	var met []tried
+	var met []triedCase
 	all := map[string]*Seen{}
 	for _, c := range cases {
 		site := r.sites[c.Name]
 		if site == nil {
 			continue
 		}
-		t := tried{Result: c.result()}
+		t := triedCase{Result: c.result()}
 		t.seen, t.Events = site.log.seen(c)
 		if len(t.seen.Attempts) > 0 || t.seen.Accepted > 0 {
-			t.seen.Finished = assumed(t.seen)
+			t.seen.Finished = assumedReports(t.seen)
 			met, all[c.Name] = append(met, t), t.seen
 		}
 	}
 	for _, t := range met {
 		switch {
-		case t.seen.Case.reported:
-			t.seen.Without = reported
+		case t.seen.Case.onlyReported:
+			t.seen.NoVerdict = onlyReportedWhy
 		case slices.ContainsFunc(t.seen.Attempts, Attempt.open):
-			t.seen.Without = "an attempt is under way"
+			t.seen.NoVerdict = "an attempt is under way"
 		}
-		t.Verdict, t.Calls, t.Attempts, t.Took = soFar(t.seen, all), len(t.seen.Finished), len(t.seen.Attempts), t.seen.Took
+		t.Verdict, t.Calls, t.Attempts, t.Took = verdictSoFar(t.seen, all), len(t.seen.Finished), len(t.seen.Attempts), t.seen.Took
 		card.Results = append(card.Results, t.Result)
 	}
 	return card
 }
 
-// soFar is the verdict on a case where it may not be known what the client does at all. It is
+// verdictSoFar is the verdict on a case where it may not be known what the client does at all. It is
 // whatever would follow from all that is possible, if that has one grade.
-func soFar(seen *Seen, all map[string]*Seen) Verdict {
+func verdictSoFar(seen *Seen, all map[string]*Seen) Verdict {
 	possible, missing := []traits{{}}, []string(nil)
-	for _, basic := range basics([]Case{seen.Case}) {
+	for _, basic := range traitCaseNames([]Case{seen.Case}) {
 		b := all[basic]
 		var both []traits
 		for _, t := range possible {
 			if b != nil {
-				both = append(both, t.learn(b))
+				both = append(both, t.withShown(b))
 				continue
 			}
 			both = append(both, t, t.with(basic))
@@ -163,8 +162,8 @@ func soFar(seen *Seen, all map[string]*Seen) Verdict {
 	return verdict
 }
 
-// assumed is what a client reports that takes the last answer for the result of its call.
-func assumed(s *Seen) []Finished {
+// assumedReports is what a client reports that takes the last answer for the result of its call.
+func assumedReports(s *Seen) []Finished {
 	if len(s.Attempts) == 0 {
 		return []Finished{{End: s.Took}}
 	}
@@ -193,7 +192,7 @@ func (s *Server) site(c Case, name string) (*site, error) {
 		if len(s.runs) >= mostRuns {
 			return nil, fmt.Errorf("there are %d runs already, and room for no more: start lull torture anew", mostRuns)
 		}
-		run = &standing{time.Now(), map[string]*site{}}
+		run = &waitingRun{time.Now(), map[string]*site{}}
 		s.runs[name] = run
 		s.names = append(s.names, name)
 	}
@@ -204,7 +203,7 @@ func (s *Server) site(c Case, name string) (*site, error) {
 		return site, nil
 	}
 	l := newLog(mostAttempts, func() {})
-	created := &site{c: c, log: l, over: make(chan struct{}), base: strings.TrimSuffix(s.URL(), "/")}
+	created := &site{c: c, log: l, ended: make(chan struct{}), base: strings.TrimSuffix(s.URL(), "/")}
 	if !c.plain() {
 		var err error
 		if created, err = openSite(c, s.authority, l); err != nil {
@@ -224,7 +223,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case parts[0] == "t" && len(parts) >= 3:
 		i := slices.IndexFunc(s.cases, func(c Case) bool { return c.Name == parts[1] })
-		if i < 0 || !s.cases[i].plain() || s.cases[i].plan.layers > 0 || !runName(parts[2]) {
+		if i < 0 || !s.cases[i].plain() || s.cases[i].plan.layers > 0 || !isRunName(parts[2]) {
 			http.Error(w, "no such case, or one that is not at this port, or a run whose name is not made of 1 to 64 letters, digits, dots and dashes: see /cases/"+safeRun(parts[2]), http.StatusNotFound)
 			return
 		}
@@ -234,7 +233,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		site.ServeHTTP(w, r)
-	case parts[0] == "cases" && len(parts) == 2 && runName(parts[1]):
+	case parts[0] == "cases" && len(parts) == 2 && isRunName(parts[1]):
 		s.list(w, parts[1])
 	case r.URL.Path == "/cards.json":
 		w.Header().Set("Content-Type", "application/json")
@@ -283,13 +282,12 @@ func (s *Server) page(w http.ResponseWriter) {
 	w.Write(b.Bytes())
 }
 
-// runName reports whether a name can be that of a run.
-func runName(s string) bool {
+func isRunName(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
 }
 
 func safeRun(s string) string {
-	if runName(s) {
+	if isRunName(s) {
 		return s
 	}
 	return "RUN"

@@ -37,7 +37,7 @@ func (s *Server) settled(t *testing.T, run string) {
 		open := false
 		s.mu.Lock()
 		for _, site := range s.runs[run].sites {
-			open = open || site.log.open()
+			open = open || site.log.hasOpenAttempt()
 		}
 		s.mu.Unlock()
 		if !open {
@@ -84,7 +84,7 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 			calls.Go(func() {
 				room <- struct{}{}
 				defer func() { <-room }()
-				body, file := g.body(c)
+				body, file := g.bodyOf(c)
 				key := ""
 				if c.key {
 					key = newKey()
@@ -111,7 +111,7 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 			switch {
 			case !ok:
 				differ = append(differ, w.Case+" is missing")
-			case r.Why == reported:
+			case r.Why == onlyReportedWhy:
 			case r.Grade != w.Grade:
 				differ = append(differ, fmt.Sprintf("%s is %s (%s), and %s (%s) if lull torture makes the call\n%s", w.Case, r.Grade, r.Why, w.Grade, w.Why, timeline(r)))
 			default:
@@ -206,7 +206,7 @@ func TestAStandingServerIsBounded(t *testing.T) {
 		t.Errorf("%d cards", n)
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "nothing"} {
-		if _, err := Listen(address, nil); err == nil || !strings.Contains(err.Error(), "want one of this machine alone") {
+		if _, err := Listen(address, nil); err == nil || !strings.Contains(err.Error(), "want a loopback address") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -30,11 +30,11 @@ type site struct {
 	listener net.Listener
 	held     net.Conn // it holds the port at which nobody listens
 	server   *http.Server
-	over     chan struct{} // closed when the case ends
-	meeting  meeting
+	ended    chan struct{} // closed when the case ends
+	round    roundBarrier
 	// deeper makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
-	deeper func(call, depth int) bool
+	callLayer func(call, depth int) bool
 }
 
 // openSite listens for a case.
@@ -43,7 +43,7 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{c: c, log: l, over: make(chan struct{}), listener: listener}
+	s := &site{c: c, log: l, ended: make(chan struct{}), listener: listener}
 	address := listener.Addr().String()
 	if c.door == doorClosed {
 		// Nobody listens at the near end of a connection, and nobody else can be given its port.
@@ -77,7 +77,7 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	s.server.Protocols.SetHTTP2(true)
 	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
 		if t, ok := conn.(*tls.Conn); ok && state == http.StateActive && t.ConnectionState().HandshakeComplete {
-			s.greeted(conn)
+			s.noteHandshake(conn)
 		}
 	}
 	go s.server.ServeTLS(gate, "", "")
@@ -89,7 +89,7 @@ func newServer(h http.Handler) *http.Server {
 	s := &http.Server{
 		Handler:     h,
 		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
-		ConnContext: numbered,
+		ConnContext: withConnection,
 		Protocols:   new(http.Protocols),
 	}
 	s.Protocols.SetHTTP1(true)
@@ -98,8 +98,8 @@ func newServer(h http.Handler) *http.Server {
 }
 
 // greeted notes a completed handshake, once for each connection.
-func (s *site) greeted(conn net.Conn) {
-	if n, ok := under(conn).(*counted); ok && n.greeted.CompareAndSwap(false, true) {
+func (s *site) noteHandshake(conn net.Conn) {
+	if n, ok := withoutTLS(conn).(*countedConn); ok && n.greeted.CompareAndSwap(false, true) {
 		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
@@ -115,7 +115,7 @@ func (s *site) url(call, depth int) string {
 
 // close ends the case: what hangs is let go.
 func (s *site) close() {
-	close(s.over)
+	close(s.ended)
 	if s.server != nil {
 		s.server.Close()
 	}
@@ -132,7 +132,7 @@ type gate struct {
 	log *log
 }
 
-type counted struct {
+type countedConn struct {
 	*net.TCPConn
 	number  int
 	greeted atomic.Bool
@@ -149,9 +149,9 @@ func (g *gate) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		g.log.mu.Lock()
-		g.log.meet()
+		g.log.firstContact()
 		g.log.accepted++
-		c := &counted{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
+		c := &countedConn{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
 		fate := arriveGood
 		if c.number <= len(g.c.doors) {
 			fate = g.c.doors[c.number-1]
@@ -177,7 +177,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // reset ends a connection with RST instead of FIN.
 func reset(conn net.Conn) {
-	conn = under(conn)
+	conn = withoutTLS(conn)
 	if c, ok := conn.(interface{ SetLinger(int) error }); ok {
 		c.SetLinger(0)
 	}
@@ -186,12 +186,12 @@ func reset(conn net.Conn) {
 
 type connKey struct{}
 
-func numbered(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, under(conn))
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, withoutTLS(conn))
 }
 
-// under returns the connection under TLS.
-func under(conn net.Conn) net.Conn {
+// withoutTLS returns the connection under TLS.
+func withoutTLS(conn net.Conn) net.Conn {
 	switch c := conn.(type) {
 	case *framedConn:
 		return c.tls.NetConn()
@@ -208,19 +208,19 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	call, depth := place(r.URL.Path)
-	conn, _ := r.Context().Value(connKey{}).(*counted)
+	call, depth := callAndLayer(r.URL.Path)
+	conn, _ := r.Context().Value(connKey{}).(*countedConn)
 	a := Attempt{Call: call, Method: r.Method, Proto: r.Proto, Header: r.Header.Clone()}
 	if conn != nil {
 		a.Conn = conn.number
 	}
 	if depth < s.c.plan.layers {
-		s.layer(w, r, call, depth)
+		s.serveLayer(w, r, call, depth)
 		return
 	}
 	index, number, reused := s.log.arrive(a)
 	if r.ProtoMajor == 2 {
-		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
+		s.log.update(index, func(*Attempt) { s.log.proto2 = true })
 	}
 	ans := s.answer(call, number)
 	if s.c.door == doorFrames && r.ProtoMajor != 2 {
@@ -230,15 +230,15 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch ans.fault {
 	case faultEarly:
 	case faultMidBody:
-		s.read(io.LimitReader(r.Body, int64(s.c.body/2)), index, false)
+		s.readBody(io.LimitReader(r.Body, int64(s.c.body/2)), index, false)
 	default:
-		s.read(r.Body, index, true)
+		s.readBody(r.Body, index, true)
 	}
 	if ans.gather > 0 {
-		s.gather(r.Context(), ans.gather)
+		s.waitForRound(r.Context(), ans.gather)
 	}
 	if ans.fault == faultSilent || ans.delay > 0 {
-		if s.wait(r.Context(), ans, index, call, number) {
+		if s.holdBack(r.Context(), ans, index, call, number) {
 			return
 		}
 	}
@@ -247,13 +247,13 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "application/json")
 	for _, line := range ans.header {
 		name, value, _ := strings.Cut(line, ": ")
-		value, at := dated(value, time.Now())
+		value, at := withDates(value, time.Now())
 		if !at.IsZero() {
 			until = at.Sub(s.log.began) // at has no monotonic reading: neither may be stepped meanwhile
 		}
 		header.Add(name, value)
 	}
-	s.log.change(index, func(a *Attempt) {
+	s.log.update(index, func(a *Attempt) {
 		a.Answered, a.Status = s.log.now(), ans.status
 		a.Good = ans.status/100 == 2 && (ans.fault == nil || ans.fault == faultHints || ans.fault == faultIdle && !reused)
 		switch {
@@ -286,7 +286,7 @@ func (a answer) describe(header http.Header) string {
 }
 
 // wait holds an answer back. It reports whether the client, or the case, is gone.
-func (s *site) wait(ctx context.Context, ans answer, index, call, number int) bool {
+func (s *site) holdBack(ctx context.Context, ans answer, index, call, number int) bool {
 	var due <-chan time.Time
 	if ans.fault != faultSilent {
 		timer := time.NewTimer(ans.delay)
@@ -296,73 +296,72 @@ func (s *site) wait(ctx context.Context, ans answer, index, call, number int) bo
 	select {
 	case <-due:
 		return false
-	case <-s.over:
+	case <-s.ended:
 		panic(http.ErrAbortHandler)
 	case <-ctx.Done():
 	}
-	s.log.change(index, func(a *Attempt) {
+	s.log.update(index, func(a *Attempt) {
 		a.Gone = s.log.now()
 		s.log.noteLocked(call, "the client leaves attempt %d before it is answered", number)
 	})
 	return true
 }
 
-// A meeting is where answers wait until all of a round have come.
-type meeting struct {
-	mu   sync.Mutex
-	here int
-	all  chan struct{}
+// A roundBarrier is where answers wait until all of a round have come.
+type roundBarrier struct {
+	mu       sync.Mutex
+	arrived  int
+	complete chan struct{}
 }
 
-// longestMeeting is how long a round waits for those that do not come.
-const longestMeeting = 5 * time.Second
+// longestRound is how long a round waits for those that do not come.
+const longestRound = 5 * time.Second
 
-func (s *site) gather(ctx context.Context, size int) {
-	m := &s.meeting
+func (s *site) waitForRound(ctx context.Context, size int) {
+	m := &s.round
 	m.mu.Lock()
-	if m.all == nil {
-		m.all = make(chan struct{})
+	if m.complete == nil {
+		m.complete = make(chan struct{})
 	}
-	all := m.all
-	m.here++
-	if m.here == size {
+	all := m.complete
+	m.arrived++
+	if m.arrived == size {
 		close(all)
-		m.here, m.all = 0, nil
+		m.arrived, m.complete = 0, nil
 	}
 	m.mu.Unlock()
-	timer := time.NewTimer(longestMeeting)
+	timer := time.NewTimer(longestRound)
 	defer timer.Stop()
 	select {
 	case <-all:
 	case <-timer.C:
-	case <-s.over:
+	case <-s.ended:
 	case <-ctx.Done():
 	}
 }
 
 // read reads a body and records it.
-func (s *site) read(body io.Reader, index int, whole bool) {
+func (s *site) readBody(body io.Reader, index int, whole bool) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, body)
-	s.log.change(index, func(a *Attempt) {
+	s.log.update(index, func(a *Attempt) {
 		a.Length, a.Sum, a.Whole = n, hex.EncodeToString(sum.Sum(nil)), whole && err == nil
 	})
 }
 
-// answer returns what becomes of an attempt.
 func (s *site) answer(call, number int) answer {
 	ans := s.c.script[min(number, len(s.c.script))-1]
 	switch now := s.log.now(); {
 	case ans.until > 0 && (now < ans.from || now >= ans.until),
 		ans.only > 0 && call != ans.only-1,
-		ans.share > 0 && drawn(call, number) >= ans.share:
-		return answer{status: 200, delay: s.c.usual}
+		ans.share > 0 && fixedDraw(call, number) >= ans.share:
+		return answer{status: 200, delay: s.c.usualDelay}
 	}
 	return ans
 }
 
-// drawn returns a number from 0 to 1 that is always the same for an attempt.
-func drawn(call, number int) float64 {
+// fixedDraw returns a number from 0 to 1 that is always the same for an attempt.
+func fixedDraw(call, number int) float64 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d/%d", call, number)
 	return float64(h.Sum32()%1000) / 1000
@@ -418,17 +417,17 @@ func pause() { time.Sleep(20 * time.Millisecond) }
 
 // layer answers as a service between the caller and the last one: it makes a call with the
 // client that is graded, and fails if that fails.
-func (s *site) layer(w http.ResponseWriter, r *http.Request, call, depth int) {
+func (s *site) serveLayer(w http.ResponseWriter, r *http.Request, call, depth int) {
 	s.log.note(call, "a request arrives at layer %d", depth+1)
 	io.Copy(io.Discard, r.Body)
-	if !s.deeper(call, depth+1) {
+	if !s.callLayer(call, depth+1) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	io.WriteString(w, "{}\n")
 }
 
-// place returns the number of the call and the layer that are in a path. What is missing is 0.
-func place(path string) (call, depth int) {
+// callAndLayer returns the number of the call and the layer in a path. A missing number is 0.
+func callAndLayer(path string) (call, depth int) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, to := range []*int{3: &call, 4: &depth} {
 		if to == nil || i >= len(parts) {
@@ -441,13 +440,13 @@ func place(path string) (call, depth int) {
 	return call, depth
 }
 
-var relative = regexp.MustCompile(`\{(imf|rfc850|asctime|epoch)([+-]\d{1,9})\}`)
+var datePlaceholder = regexp.MustCompile(`\{(imf|rfc850|asctime|epoch)([+-]\d{1,9})\}`)
 
-// dated replaces {imf+3} in the value of a header by a date in three seconds, likewise
+// withDates replaces {imf+3} in the value of a header by a date in three seconds, likewise
 // {rfc850+3}, {asctime+3} and {epoch+3}. It returns the time that the value now names, and
 // the zero time if it names none.
-func dated(value string, now time.Time) (string, time.Time) {
-	m := relative.FindStringSubmatch(value)
+func withDates(value string, now time.Time) (string, time.Time) {
+	m := datePlaceholder.FindStringSubmatch(value)
 	if m == nil {
 		return value, time.Time{}
 	}

@@ -230,7 +230,7 @@ func TestTries(t *testing.T) {
 	for _, c := range []struct{ spoilt, asked, tries int }{{0, 1, 1}, {1, 2, 2}, {9, mostTries, mostTries}} {
 		cases := must.Have(Select([]string{"once-400"}))
 		asked := 0
-		cases[0].hidden = func(s *Seen) bool {
+		cases[0].maybeBusy = func(s *Seen) bool {
 			asked++
 			return asked <= c.spoilt
 		}
@@ -356,8 +356,8 @@ func TestProgramsThatMisbehave(t *testing.T) {
 			cases[0].limit = c.limit
 			g := must.Have(newGrader(client))
 			defer g.close()
-			g.most = 10 // and soon
-			r := g.one(t.Context(), cases[0])
+			g.floodLimit = 10 // and soon
+			r := g.runOnce(t.Context(), cases[0])
 			if v := r.seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
 				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r.Result))
 			}

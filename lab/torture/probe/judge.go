@@ -19,11 +19,11 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// replayed are the fields by which servers mark an answer that was given before.
-var replayed = []string{"Idempotency-Replayed", "Idempotent-Replayed", "X-Idempotency-Replayed", "X-Idempotent-Replayed"}
+// replayFields are the fields by which servers mark an answer that was given before.
+var replayFields = []string{"Idempotency-Replayed", "Idempotent-Replayed", "X-Idempotency-Replayed", "X-Idempotent-Replayed"}
 
 func isReplayed(x *exchange) bool {
-	return slices.ContainsFunc(replayed, func(name string) bool {
+	return slices.ContainsFunc(replayFields, func(name string) bool {
 		return strings.EqualFold(x.header.Get(name), "true") || x.header.Get(name) == "?1"
 	})
 }
@@ -280,12 +280,12 @@ func refusalHint(s *seen) torture.Verdict {
 	return torture.Pass.Because("%s, each with a Retry-After", words.Plural(len(list), "refusal"))
 }
 
-// fewest is how many refusals a statement about them needs. The chance that values which are
+// fewestRefusals is how many refusals a statement about them needs. The chance that values which are
 // drawn evenly from two are all the same is below 1 in 500,000.
-const fewest = 20
+const fewestRefusals = 20
 
-// finer returns the time to wait that an answer names more finely than in seconds.
-func finer(x *exchange) string {
+// milliseconds returns the wait that an answer names in milliseconds; empty if it names none.
+func milliseconds(x *exchange) string {
 	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms", "Grpc-Retry-Pushback-Ms"} {
 		if v := x.header.Get(name); v != "" {
 			return v
@@ -310,14 +310,14 @@ func refusalSpread(s *seen) torture.Verdict {
 		}
 		seconds[v]++
 		n++
-		if ms := finer(&x); ms != "" {
+		if ms := milliseconds(&x); ms != "" {
 			fine[ms]++
 			nFine++
 		}
 	}
 	switch {
-	case n < fewest:
-		return torture.NotApplicable.Because("not seen: %s with a Retry-After that can be read, and %d are needed", words.Plural(n, "refusal"), fewest)
+	case n < fewestRefusals:
+		return torture.NotApplicable.Because("not seen: %s with a Retry-After that can be read, and %d are needed", words.Plural(n, "refusal"), fewestRefusals)
 	case len(seconds) > 1:
 		return torture.Pass.Because("%s, %d different values", words.Plural(n, "refusal"), len(seconds))
 	case nFine == n && len(fine) > 1:
@@ -327,8 +327,8 @@ func refusalSpread(s *seen) torture.Verdict {
 	return torture.Warn.Because("%s, all with Retry-After: %s: those who obey come back as a herd", words.Plural(n, "refusal"), words.Short(v))
 }
 
-// older are the names of rate limits before the field RateLimit was one.
-var older = []string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
+// olderFields are the names of rate limits before the field RateLimit was one.
+var olderFields = []string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 
 func refusalRateLimit(s *seen) torture.Verdict {
 	list := s.refusals()
@@ -336,7 +336,7 @@ func refusalRateLimit(s *seen) torture.Verdict {
 	for _, x := range list {
 		values := x.header.Values("Ratelimit")
 		if len(values) == 0 {
-			if slices.ContainsFunc(older, func(name string) bool { return x.header.Get(name) != "" }) {
+			if slices.ContainsFunc(olderFields, func(name string) bool { return x.header.Get(name) != "" }) {
 				old++
 			}
 			continue
@@ -409,8 +409,8 @@ func refusalConnection(s *seen) torture.Verdict {
 	return torture.Pass.Because("after %d of %s the connection was kept", kept, words.Plural(next, "refusal"))
 }
 
-// surely is how many standard deviations are no chance: 1 in 10,000, on one side.
-const surely = 3.72
+// noChance is a number of standard deviations that chance exceeds once in 10,000 cases, on one side.
+const noChance = 3.72
 
 func loadAttempt(s *seen) torture.Verdict {
 	var n, refused [2]float64 // first attempts, retries
@@ -435,9 +435,9 @@ func loadAttempt(s *seen) torture.Verdict {
 		z = (refused[1]/n[1] - refused[0]/n[0]) / deviation
 	}
 	switch {
-	case z > surely:
+	case z > noChance:
 		return torture.Pass.Because("%s", of)
-	case z < -surely:
+	case z < -noChance:
 		return torture.Warn.Because("%s: it refuses first attempts before retries", of)
 	case share == 1:
 		return torture.NotApplicable.Because("not seen: all was refused, %s", of)

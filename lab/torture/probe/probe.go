@@ -31,7 +31,7 @@ type Case struct {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	return words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull probe", "key-*")
+	return words.Select(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group }, "lull probe", "key-*")
 }
 
 // A survey makes requests for several cases.
@@ -60,10 +60,10 @@ var surveys = []survey{
 
 // seen is what was seen of a server.
 type seen struct {
-	target Target
-	by     map[string][]exchange
-	not    map[string]string // why a survey saw nothing
-	took   map[string]time.Duration
+	target  Target
+	by      map[string][]exchange
+	notSeen map[string]string // why a survey saw nothing
+	took    map[string]time.Duration
 }
 
 // all returns the exchanges of all surveys.
@@ -113,7 +113,7 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		return nil, err
 	}
 	p := &prober{wire: newWire(t, u, o), together: o.Together, requests: o.Requests,
-		seen: seen{target: t, by: map[string][]exchange{}, not: map[string]string{}, took: map[string]time.Duration{}}}
+		seen: seen{target: t, by: map[string][]exchange{}, notSeen: map[string]string{}, took: map[string]time.Duration{}}}
 	defer p.close()
 	card := &torture.Card{Name: u.Host, Server: true, Began: time.Now()}
 	made := map[string]bool{}
@@ -127,8 +127,8 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		if err := make(s.after); err != nil {
 			return err
 		}
-		if why := p.not[s.after]; s.needs && why != "" {
-			p.not[name] = why
+		if why := p.notSeen[s.after]; s.needs && why != "" {
+			p.notSeen[name] = why
 			return nil
 		}
 		p.survey, p.start = name, time.Now()
@@ -139,11 +139,11 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.As(err, &not):
-			p.not[name] = string(not)
+			p.notSeen[name] = string(not)
 		case errors.Is(err, errBound):
-			p.not[name] = fmt.Sprintf("not seen: %v, which is %d", err, o.Requests)
+			p.notSeen[name] = fmt.Sprintf("not seen: %v, which is %d", err, o.Requests)
 		}
-		return p.gone(ctx, name)
+		return p.checkGone(ctx, name)
 	}
 	if err := make("calls"); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 			return nil, err
 		}
 		r := torture.Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Calls: 1, Attempts: len(p.by[c.survey]), Took: p.took[c.survey]}
-		if why := p.not[c.survey]; why != "" {
+		if why := p.notSeen[c.survey]; why != "" {
 			r.Verdict = torture.NotApplicable.Because("%s", why)
 		} else {
 			r.Verdict = c.judge(&p.seen)
@@ -183,7 +183,7 @@ func (g goneError) Error() string { return string(g) }
 
 // gone returns an error if the server has not answered the last request of a survey, and does not answer at all. A server
 // that is gone gives no verdict on how it answers.
-func (p *prober) gone(ctx context.Context, survey string) error {
+func (p *prober) checkGone(ctx context.Context, survey string) error {
 	done := p.by[survey]
 	if survey == "calls" || len(done) == 0 || done[len(done)-1].status > 0 || done[len(done)-1].cancelled {
 		return nil
@@ -191,7 +191,7 @@ func (p *prober) gone(ctx context.Context, survey string) error {
 	why := ""
 	for range 3 {
 		if p.take(ctx, 1) != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		x := p.send(ctx, p.start, p.get(""), nil)
 		if x.status > 0 {
@@ -204,17 +204,17 @@ func (p *prober) gone(ctx context.Context, survey string) error {
 }
 
 // one makes a request and records it.
-func (p *prober) one(ctx context.Context, x exchange, body []byte, header ...string) (*exchange, error) {
+func (p *prober) sendOne(ctx context.Context, x exchange, body []byte, header ...string) (*exchange, error) {
 	if err := p.take(ctx, 1); err != nil {
 		return nil, err
 	}
 	y := p.send(ctx, p.start, x, body, header...)
 	p.by[p.survey] = append(p.by[p.survey], y)
-	return &p.by[p.survey][len(p.by[p.survey])-1], ctx.Err()
+	return &p.by[p.survey][len(p.by[p.survey])-1], context.Cause(ctx)
 }
 
 // round makes requests at once, each over a lane of its own, and records them.
-func (p *prober) round(ctx context.Context, list []exchange, body []byte) error {
+func (p *prober) sendRound(ctx context.Context, list []exchange, body []byte) error {
 	if err := p.take(ctx, len(list)); err != nil {
 		return err
 	}
@@ -226,13 +226,13 @@ func (p *prober) round(ctx context.Context, list []exchange, body []byte) error 
 	}
 	all.Wait()
 	p.by[p.survey] = append(p.by[p.survey], got...)
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // calls is what the server does at peace.
 func (p *prober) calls(ctx context.Context) error {
 	for range 10 {
-		x, err := p.one(ctx, p.get(""), nil)
+		x, err := p.sendOne(ctx, p.get(""), nil)
 		if err != nil || x.status == 0 {
 			return err
 		}
@@ -257,7 +257,7 @@ func (p *prober) keys(ctx context.Context) error {
 		return notSeen("not seen: no POST was allowed")
 	}
 	key := newKey()
-	first, err := p.one(ctx, p.post("the first", key), p.target.Body)
+	first, err := p.sendOne(ctx, p.post("the first", key), p.target.Body)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (p *prober) keys(ctx context.Context) error {
 		if x.body == nil {
 			continue
 		}
-		if _, err := p.one(ctx, p.post(x.what, x.key), x.body); err != nil {
+		if _, err := p.sendOne(ctx, p.post(x.what, x.key), x.body); err != nil {
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ const (
 func (p *prober) atOnce(ctx context.Context) error {
 	for range rounds {
 		list := slices.Repeat([]exchange{p.post("", newKey())}, min(atOnce, p.together))
-		if err := p.round(ctx, list, p.target.Body); err != nil {
+		if err := p.sendRound(ctx, list, p.target.Body); err != nil {
 			return err
 		}
 	}
@@ -315,7 +315,7 @@ func (p *prober) afterError(ctx context.Context) error {
 	for _, what := range []string{"the first", "the same again"} {
 		x := p.post(what, key)
 		x.path = p.target.Fail
-		if _, err := p.one(ctx, x, p.target.Body); err != nil {
+		if _, err := p.sendOne(ctx, x, p.target.Body); err != nil {
 			return err
 		}
 	}
@@ -329,7 +329,7 @@ func (p *prober) expect(ctx context.Context) error {
 	if p.target.NoPost {
 		return notSeen("not seen: no POST was allowed")
 	}
-	_, err := p.one(ctx, p.post("", newKey()), p.target.Body, "Expect: 100-continue")
+	_, err := p.sendOne(ctx, p.post("", newKey()), p.target.Body, "Expect: 100-continue")
 	return err
 }
 
@@ -348,14 +348,14 @@ func (p *prober) old(ctx context.Context) error {
 }
 
 func (p *prober) late(ctx context.Context) error {
-	x, err := p.one(ctx, p.get("at peace"), nil)
+	x, err := p.sendOne(ctx, p.get("at peace"), nil)
 	if err != nil {
 		return err
 	}
 	if !x.ok() {
 		return notSeen(fmt.Sprintf("not seen: a GET at peace gets %s", x.short()))
 	}
-	_, err = p.one(ctx, p.get("no time left"), nil, "Lull-Timeout: 0")
+	_, err = p.sendOne(ctx, p.get("no time left"), nil, "Lull-Timeout: 0")
 	return err
 }
 
@@ -368,7 +368,7 @@ func (p *prober) slow(ctx context.Context, x exchange, header ...string) (*excha
 		return nil, notSeen("not seen: no path is known that takes a second or longer")
 	}
 	x.method, x.path = "GET", p.target.Slow
-	return p.one(ctx, x, nil, header...)
+	return p.sendOne(ctx, x, nil, header...)
 }
 
 func (p *prober) baseline(ctx context.Context) (*exchange, error) {
@@ -393,10 +393,10 @@ func (p *prober) short(ctx context.Context) error {
 	return err
 }
 
-// enough is how many refusals are looked for, and mostRounds bounds how often.
+// wantedRefusals is how many refusals are looked for, and mostRounds bounds how often.
 const (
-	enough     = 50
-	mostRounds = 12
+	wantedRefusals = 50
+	mostRounds     = 12
 )
 
 func (p *prober) busy(ctx context.Context) error {
@@ -405,11 +405,11 @@ func (p *prober) busy(ctx context.Context) error {
 		if n > 0 && int(p.left.Load()) < len(list)+p.requests/3 { // the rest is for others
 			break
 		}
-		if err := p.round(ctx, list, nil); err != nil {
+		if err := p.sendRound(ctx, list, nil); err != nil {
 			return err
 		}
 		refused := len(p.refusals())
-		if n > 0 && refused >= enough || n == 3 && refused == 0 {
+		if n > 0 && refused >= wantedRefusals || n == 3 && refused == 0 {
 			break
 		}
 	}
@@ -439,7 +439,7 @@ func (p *prober) attempts(ctx context.Context) error {
 		if n > 1 && int(p.left.Load()) < 2*len(list) {
 			break
 		}
-		if err := p.round(ctx, list, nil); err != nil {
+		if err := p.sendRound(ctx, list, nil); err != nil {
 			return err
 		}
 	}

@@ -58,6 +58,6 @@ func FuzzProblem(f *testing.F) {
 		if why := malformed(&x); why == "" && !strings.HasPrefix(strings.TrimSpace(body), "{") {
 			t.Errorf("%q is taken for problem details", body)
 		}
-		finer(&x)
+		milliseconds(&x)
 	})
 }

@@ -30,6 +30,15 @@ type Output struct {
 	Quiet    bool      `help:"Show no progress."`
 }
 
+// Check adds a mistake for each file that could not be written: the cases take long.
+func (o Output) Check(wrong *cli.Mistakes) {
+	for flag, name := range map[string]cli.Text{"--junit": o.JUnit, "--report": o.Report} {
+		if name != "" {
+			wrong.In(flag, cli.CanWrite(string(name)))
+		}
+	}
+}
+
 // Earlier returns the cards of --from: of servers, or of clients.
 func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
 	var cards []*torture.Card
@@ -51,10 +60,10 @@ func Read(name string, servers bool) ([]*torture.Card, error) {
 	}
 	cards, err := torture.ReadJSON(bytes.NewReader(text))
 	if err == nil && !json.Valid(text) {
-		err = errors.New("something stands after the cards: want the output of one run")
+		err = errors.New("something stands after the cards")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w: want the output of one run with --json", name, err)
 	}
 	if len(cards) > 0 && cards[0].Server != servers {
 		return nil, fmt.Errorf("%s: the cards are those of %s", name, map[bool]string{true: "servers: lull probe --from", false: "clients: lull torture --from"}[cards[0].Server])
@@ -177,7 +186,6 @@ func (o Output) card(out io.Writer, c *torture.Card) {
 
 func sameVerdict(a, b torture.Result) bool { return a.Group == b.Group && a.Verdict == b.Verdict }
 
-// counts returns how many cases of a line have which grade.
 func counts(l torture.Line) string {
 	var parts []string
 	for _, p := range []struct {

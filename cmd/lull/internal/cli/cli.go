@@ -39,21 +39,27 @@ func Fail(code int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return failure{err, code}
+	return coded{err, code}
 }
 
-type failure struct {
+type coded struct {
 	error
 	code int
 }
 
-func (f failure) Unwrap() error { return f.error }
+func (f coded) Unwrap() error { return f.error }
 
 // Main calls run with the real process and its arguments, and exits with the code that
 // run returns. The first interrupt ends Env.Context, the second ends the process.
 func Main(run func(Env, []string) int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, interrupt := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		interrupt(errors.New("interrupted"))
+	}()
 	os.Exit(run(Env{Context: ctx, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
 }
 
@@ -81,6 +87,7 @@ func Run(env Env, commands any, args []string) int {
 	if err != nil {
 		return Exit(env, err)
 	}
+	parser.Model.HelpFlag.Help = "Show this help."
 	parsed, err := parser.Parse(args)
 	switch {
 	case helped:
@@ -104,7 +111,7 @@ func Exit(env Env, err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		fmt.Fprintln(env.Stderr, allowed(parse.Context))
 	}
-	var failed failure
+	var failed coded
 	switch {
 	case errors.As(err, &failed):
 		return failed.code
@@ -125,20 +132,24 @@ func misused(err error) int {
 	return Misused
 }
 
-// allowed lists the commands, or the flags of the command that was named.
-func allowed(ctx *kong.Context) string {
-	node := ctx.Selected()
-	if node == nil {
-		for _, p := range ctx.Path { // a command whose subcommand was not named
-			if p.Command != nil {
-				node = p.Command
-			}
+// namedCommand returns the command that the arguments name, without its last part if that is wrong: at least the program itself.
+func namedCommand(ctx *kong.Context) *kong.Node {
+	node := ctx.Model.Node
+	for _, p := range ctx.Path {
+		if p.Command != nil {
+			node = p.Command
 		}
 	}
+	return node
+}
+
+// allowed lists the commands, or the flags of the command that was named.
+func allowed(ctx *kong.Context) string {
+	node := namedCommand(ctx)
 	var names []string
 	switch {
-	case node == nil:
-		return fmt.Sprintf("Commands: %s. More: lull help", strings.Join(children(ctx.Model.Node), ", "))
+	case node == ctx.Model.Node:
+		return fmt.Sprintf("Commands: %s.\nMore: lull help", strings.Join(children(node), ", "))
 	case len(node.Children) > 0:
 		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(children(node), ", "))
 	}

@@ -35,12 +35,12 @@ func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err erro
 		names, found := []string{name}, true
 		switch info, err := os.Stat(name); {
 		case argument != "-" && err == nil && info.IsDir():
-			if names, err = below(name, "**"); err == nil && len(names) == 0 {
+			if names, err = filesBelow(name, "**"); err == nil && len(names) == 0 {
 				err = fmt.Errorf("%s has no file of YAML or JSON", name)
 			}
 			failed = append(failed, err)
 		case argument != "-" && err != nil && strings.ContainsAny(name, "*?["):
-			names, err = matching(name)
+			names, err = filesMatching(name)
 			failed = append(failed, err)
 		default:
 			found = false
@@ -69,8 +69,8 @@ func isData(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name)))
 }
 
-// matching returns the files that a pattern is for, in which ** stands for any folders.
-func matching(pattern string) ([]string, error) {
+// filesMatching returns the files that a pattern is for, in which ** stands for any folders.
+func filesMatching(pattern string) ([]string, error) {
 	if _, err := slash.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("%s is no pattern: write one such as policies/**/*.yaml", pattern)
 	}
@@ -90,17 +90,17 @@ func matching(pattern string) ([]string, error) {
 		}
 		rest = after
 	}
-	names, err := below(root, rest)
+	names, err := filesBelow(root, rest)
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("%s matches no file", pattern)
 	}
 	return names, err
 }
 
-// below returns the files below a folder that a pattern is for, in order. Folders that begin with a
+// filesBelow returns the files below a folder that a pattern is for, in order. Folders that begin with a
 // dot, and those of other people's code, are left out unless the pattern names them. Links to folders
 // are followed, unless they lead back into a folder that is read. The error names all that cannot be read.
-func below(root, pattern string) (names []string, err error) {
+func filesBelow(root, pattern string) (names []string, err error) {
 	parts := strings.Split(pattern, "/")
 	var failed []error
 	var read []string // folders, by their real names
@@ -135,7 +135,7 @@ func below(root, pattern string) (names []string, err error) {
 				base := slash.Base(name)
 				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)
 			}
-			wanted := match(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
+			wanted := matchPath(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
 			switch info, err := os.Stat(name); {
 			case d.IsDir() && leftOut():
 				return fs.SkipDir
@@ -157,14 +157,14 @@ func below(root, pattern string) (names []string, err error) {
 	return names, errors.Join(failed...)
 }
 
-// match reports whether the parts of a pattern match those of a path.
-func match(pattern, name []string) bool {
+// matchPath reports whether the parts of a pattern match those of a path.
+func matchPath(pattern, name []string) bool {
 	if len(pattern) == 0 {
 		return len(name) == 0
 	}
 	if pattern[0] == "**" {
 		for i := range len(name) + 1 {
-			if match(pattern[1:], name[i:]) {
+			if matchPath(pattern[1:], name[i:]) {
 				return true
 			}
 		}
@@ -174,5 +174,5 @@ func match(pattern, name []string) bool {
 		return false
 	}
 	ok, _ := slash.Match(pattern[0], name[0])
-	return ok && match(pattern[1:], name[1:])
+	return ok && matchPath(pattern[1:], name[1:])
 }

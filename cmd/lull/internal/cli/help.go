@@ -27,13 +27,13 @@ func printHelp(env Env) kong.HelpPrinter {
 		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 			return err
 		}
-		_, err := io.WriteString(env.Stdout, headed(style, plain.String()))
+		_, err := io.WriteString(env.Stdout, withBoldHeadings(style, plain.String()))
 		return err
 	}
 }
 
-// headed marks the headings of help: lines such as "Flags:", and the first word of "Usage: ...".
-func headed(style term.Style, text string) string {
+// withBoldHeadings marks the headings of help: lines such as "Flags:", and the first word of "Usage: ...".
+func withBoldHeadings(style term.Style, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		bare := strings.TrimRight(line, "\n")

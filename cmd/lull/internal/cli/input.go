@@ -54,12 +54,12 @@ func (e Env) ReadFile(name string, limit int64) ([]byte, error) {
 // has a line. Other errors, and nil, stay as they are.
 func CannotRead(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
-		return unread{of}
+		return readError{of}
 	}
 	return err
 }
 
-type unread struct{ *fs.PathError }
+type readError struct{ *fs.PathError }
 
-func (u unread) Error() string { return u.Path + " cannot be read: " + u.Err.Error() }
-func (u unread) Unwrap() error { return u.PathError }
+func (u readError) Error() string { return u.Path + " cannot be read: " + u.Err.Error() }
+func (u readError) Unwrap() error { return u.PathError }

@@ -36,7 +36,6 @@ func (f Command) Check() error {
 	return l.Err()
 }
 
-// Run prints the script.
 func (f Command) Run(env cli.Env) error {
 	if err := f.Check(); err != nil {
 		return err

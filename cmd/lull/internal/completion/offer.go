@@ -23,25 +23,25 @@ func Offer(out io.Writer, root *kong.Node, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	o := offer{out: bufio.NewWriter(out), node: root, before: words[:len(words)-1], word: words[len(words)-1]}
-	if start, ok := o.command(); ok {
+	o := offering{out: bufio.NewWriter(out), node: root, wordsBefore: words[:len(words)-1], word: words[len(words)-1]}
+	if start, ok := o.findCommand(); ok {
 		o.offer(start)
 	}
 	return o.out.Flush()
 }
 
-// An offer is one for a word, in place of which another may stand.
-type offer struct {
-	out    *bufio.Writer
-	node   *kong.Node // the command
-	before []string   // words
-	prefix string     // a part of the word that stays, with the comma or the equals sign at its end
-	word   string     // the rest of it
+// An offering is one for a word, in place of which another may stand.
+type offering struct {
+	out         *bufio.Writer
+	node        *kong.Node // the command
+	wordsBefore []string   // words
+	prefix      string     // a part of the word that stays, with the comma or the equals sign at its end
+	word        string     // the rest of it
 }
 
 // command finds the command, and returns the index of the word after it.
-func (o *offer) command() (start int, ok bool) {
-	for i, w := range o.before {
+func (o *offering) findCommand() (start int, ok bool) {
+	for i, w := range o.wordsBefore {
 		if strings.HasPrefix(w, "-") || len(o.node.Children) == 0 {
 			continue
 		}
@@ -54,17 +54,17 @@ func (o *offer) command() (start int, ok bool) {
 	return start, true
 }
 
-func (o *offer) offer(start int) {
+func (o *offering) offer(start int) {
 	previous := ""
-	if len(o.before) > 0 {
-		previous = o.before[len(o.before)-1]
+	if len(o.wordsBefore) > 0 {
+		previous = o.wordsBefore[len(o.wordsBefore)-1]
 	}
 	name, value, joined := strings.Cut(o.word, "=")
 	switch { // Bash takes --flag=value apart into three words
 	case o.word == "=":
 		o.word = ""
 	case previous == "=":
-		previous = o.before[max(0, len(o.before)-2)]
+		previous = o.wordsBefore[max(0, len(o.wordsBefore)-2)]
 	case joined && strings.HasPrefix(o.word, "-"):
 		previous, o.prefix, o.word = name, name+"=", value
 	}
@@ -72,40 +72,40 @@ func (o *offer) offer(start int) {
 	if c, ok := o.node.Target.Interface().(completer); ok {
 		values = c.Complete()
 	}
-	if f := o.flag(previous); f != nil && !f.IsBool() {
+	if f := o.flagTyped(previous); f != nil && !f.IsBool() {
 		cut := strings.LastIndexByte(o.word, ',') + 1 // several values stand between commas
 		o.prefix, o.word = o.prefix+o.word[:cut], o.word[cut:]
-		o.values(values[f.Name], f.PlaceHolder == "FILE" || f.Name == "policy")
+		o.printValues(values[f.Name], f.PlaceHolder == "FILE" || f.Name == "policy")
 		return
 	}
-	if at := o.program(start); at >= 0 {
+	if at := o.programIndex(start); at >= 0 {
 		fmt.Fprintf(o.out, ":program%d\n", at+1)
 		return
 	}
 	if strings.HasPrefix(o.word, "-") {
 		for _, f := range o.flags() {
 			if o.word == "-" && f.Short != 0 {
-				o.line("-"+string(f.Short), f.Help)
+				o.printIfPrefixed("-"+string(f.Short), f.Help)
 			}
-			o.line("--"+f.Name, f.Help)
+			o.printIfPrefixed("--"+f.Name, f.Help)
 		}
 		if o.node.Type == kong.ApplicationNode {
-			o.line("--version", "Print the version.")
+			o.printIfPrefixed("--version", "Print the version.")
 		}
 		return
 	}
 	for _, n := range o.node.Children {
-		o.line(n.Name, n.Help)
+		o.printIfPrefixed(n.Name, n.Help)
 	}
 	for _, p := range o.node.Positional {
-		o.values(values[p.Name], p.Name == "file" || p.Name == "scenario")
+		o.printValues(values[p.Name], p.Name == "file" || p.Name == "scenario")
 	}
 }
 
-func (o *offer) flags() []*kong.Flag { return slices.Concat(o.node.AllFlags(true)...) }
+func (o *offering) flags() []*kong.Flag { return slices.Concat(o.node.AllFlags(true)...) }
 
 // flag returns the flag that is typed so, nil if there is none.
-func (o *offer) flag(typed string) *kong.Flag {
+func (o *offering) flagTyped(typed string) *kong.Flag {
 	for _, f := range o.flags() {
 		if typed == "--"+f.Name || f.Short != 0 && typed == "-"+string(f.Short) {
 			return f
@@ -115,13 +115,13 @@ func (o *offer) flag(typed string) *kong.Flag {
 }
 
 // program returns the index of the word that is another program, if that one or its arguments are typed, else -1.
-func (o *offer) program(start int) int {
+func (o *offering) programIndex(start int) int {
 	if !slices.ContainsFunc(o.node.Positional, func(p *kong.Positional) bool { return p.Passthrough }) {
 		return -1
 	}
-	words := append(slices.Clip(o.before), o.word)
+	words := append(slices.Clip(o.wordsBefore), o.word)
 	for i := start; i < len(words); i++ {
-		f := o.flag(words[i])
+		f := o.flagTyped(words[i])
 		switch {
 		case words[i] == "--" && i+1 < len(words):
 			return i + 1
@@ -135,10 +135,10 @@ func (o *offer) program(start int) int {
 }
 
 // values prints values, without those with blanks: nobody types them without quotes.
-func (o *offer) values(all []string, files bool) {
+func (o *offering) printValues(all []string, files bool) {
 	for _, v := range all {
 		if !strings.Contains(v, " ") {
-			o.line(v, "")
+			o.printIfPrefixed(v, "")
 		}
 	}
 	if files {
@@ -147,7 +147,7 @@ func (o *offer) values(all []string, files bool) {
 }
 
 // line prints a word, if it begins as the one that is being typed.
-func (o *offer) line(word, help string) {
+func (o *offering) printIfPrefixed(word, help string) {
 	if strings.HasPrefix(word, o.word) {
 		fmt.Fprintln(o.out, strings.TrimSuffix(o.prefix+word+"\t"+help, "\t"))
 	}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A backend is a real HTTP server on a loopback port of its own, with a finite capacity: a
@@ -28,19 +31,18 @@ type backend struct {
 	queue  chan *job
 	gate   gate
 	server *http.Server
-	stop   chan struct{}
+	ctx    context.Context // ends with the backend
+	stop   context.CancelFunc
 	done   sync.WaitGroup
 
 	counts buckets // of the client, too
 }
 
-// A job is a request in the queue.
 type job struct {
 	at   time.Duration
 	done chan struct{}
 }
 
-// startBackend listens and serves until close.
 func startBackend(s setting, clock func() time.Duration) (*backend, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,9 +65,9 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 		clock: clock,
 		kind:  s.Kind,
 		queue: make(chan *job, s.Queue),
-		stop:  make(chan struct{}),
 		gate:  gate{make(chan struct{}), make(chan struct{})},
 	}
+	b.ctx, b.stop = context.WithCancel(context.Background())
 	for i := range s.workers() {
 		// The same service times at every backend: only their callers differ.
 		random := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
@@ -74,7 +76,6 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 	return b
 }
 
-// ServeHTTP queues the request and waits until it is served.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := b.clock()
 	b.counts.add(seen, now)
@@ -93,7 +94,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-j.done:
 		_, _ = io.WriteString(w, "ok\n")
 	case <-r.Context().Done(): // it stays in the queue, and will be served
-	case <-b.stop:
+	case <-b.ctx.Done():
 	}
 }
 
@@ -106,51 +107,35 @@ func (b *backend) work(service func() time.Duration) {
 		var j *job
 		select {
 		case j = <-b.queue:
-		case <-b.stop:
+		case <-b.ctx.Done():
 			return
 		}
-		if stalls && b.gate.wait(b.stop) {
+		if stalls && b.gate.wait(b.ctx) {
 			free = b.clock()
 		}
 		free = max(free, j.at) + service()
-		if !sleepUntil(b.clock, free, b.stop) {
+		if !sleepUntil(b.ctx, b.clock, free) {
 			return
 		}
 		// Nothing leaves a backend that is frozen.
-		if stalls && b.gate.wait(b.stop) {
+		if stalls && b.gate.wait(b.ctx) {
 			free = b.clock()
 		}
 		close(j.done)
 	}
 }
 
-// close stops the server and its workers at once.
 func (b *backend) close() {
-	close(b.stop)
+	b.stop()
 	if b.server != nil {
 		_ = b.server.Close()
 	}
 	b.done.Wait()
 }
 
-// sleepUntil waits until the clock reads t. False means that stop came first.
-func sleepUntil(clock func() time.Duration, t time.Duration, stop <-chan struct{}) bool {
-	return sleep(t-clock(), stop)
-}
-
-// sleep waits for d. False means that stop came first.
-func sleep(d time.Duration, stop <-chan struct{}) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-stop:
-		return false
-	}
+// sleepUntil waits until the clock reads t, and reports whether that came before the end of ctx.
+func sleepUntil(ctx context.Context, clock func() time.Duration, t time.Duration) bool {
+	return sleep.For(ctx, t-clock()) == nil
 }
 
 // A gate is shut during the outage, of which there is one: the channels are closed when it shuts, and when it opens again.
@@ -174,13 +159,13 @@ func (g gate) isShut() bool {
 }
 
 // wait returns when the gate is open, and reports whether it had to wait.
-func (g gate) wait(stop <-chan struct{}) bool {
+func (g gate) wait(ctx context.Context) bool {
 	if !g.isShut() {
 		return false
 	}
 	select {
 	case <-g.opened:
-	case <-stop:
+	case <-ctx.Done():
 	}
 	return true
 }

@@ -41,7 +41,6 @@ func (b *buckets) add(what kind, at time.Duration) {
 	b.of[what][i]++
 }
 
-// copy returns a copy of the counts.
 func (b *buckets) copy() (c counts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +50,6 @@ func (b *buckets) copy() (c counts) {
 	return c
 }
 
-// total adds up all counts.
 func total(counts []int) int { return sum(counts, 0, time.Duration(len(counts))*tick) }
 
 // sum adds up the counts between two times, both rounded down to ticks.

@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -27,10 +28,8 @@ type client struct {
 // flagName is the name without spaces, so that a shell needs no quotes.
 func (c client) flagName() string { return strings.ReplaceAll(c.name, " ", "-") }
 
-// flagNames are the names of clients for --clients.
 func flagNames(all []client) []string { return cli.Names(all, client.flagName) }
 
-// once makes a client of one attempt.
 func once(s setting, base http.RoundTripper, url string) (caller, error) {
 	s.Attempts = 1
 	return retries(nil)(s, base, url)
@@ -47,7 +46,7 @@ func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, st
 				if attempt(ctx, httpClient, url, s.Timeout) {
 					return true
 				}
-				if n >= s.Attempts || ctx.Err() != nil || !sleep(wait(n), ctx.Done()) {
+				if n >= s.Attempts || sleep.For(ctx, wait(n)) != nil {
 					return false
 				}
 			}
@@ -69,11 +68,10 @@ func newLull(policy func(setting) lull.Policy) func(setting, http.RoundTripper, 
 // hedgeCounter counts the hedges that lull's policy did not send.
 type hedgeCounter struct{}
 
-// Observe implements lull.Observer.
 func (hedgeCounter) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.HedgeRefused {
 		if t := tallyOf(ctx); t != nil {
-			t.hold()
+			t.countHeld()
 		}
 	}
 }

@@ -72,7 +72,6 @@ func (Command) Complete() map[string][]string {
 	}
 }
 
-// Run runs the demo and prints the result.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
 	if err != nil {

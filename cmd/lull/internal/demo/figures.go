@@ -53,8 +53,8 @@ func round(v float64, digits int) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// known returns a time in milliseconds, nil if it is not known.
-func known(d time.Duration, ok bool) *float64 {
+// knownMilliseconds returns a time in milliseconds, nil if it is not known.
+func knownMilliseconds(d time.Duration, ok bool) *float64 {
 	if !ok {
 		return nil
 	}

@@ -41,7 +41,7 @@ func newLane(s setting, c client, clock func() time.Duration) (*lane, error) {
 
 // connect has the client send its requests through base.
 func (l *lane) connect(s setting, c client, base http.RoundTripper) (err error) {
-	l.call, err = c.make(s, watch{base: base, dialErrors: &l.dialErrors}, l.backend.url)
+	l.call, err = c.make(s, countingTransport{base: base, dialErrors: &l.dialErrors}, l.backend.url)
 	return err
 }
 
@@ -49,7 +49,7 @@ func (l *lane) connect(s setting, c client, base http.RoundTripper) (err error) 
 func (l *lane) begin(ctx context.Context) {
 	start := l.clock()
 	l.count(begun, start)
-	tally := &callTally{lane: l}
+	tally := &requestTally{lane: l}
 	ctx = context.WithValue(ctx, tallyKey{}, tally)
 	l.calls.Go(func() {
 		ok := l.call(ctx)

@@ -34,11 +34,11 @@ func (l lateness) p99() time.Duration {
 	return percentile(sorted, 99)
 }
 
-// drive calls begin at each of the times, until the last one or until ctx ends.
-func drive(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
+// beginCalls calls begin at each of the times. It ends after the last one, or when ctx ends. It returns how late each call was.
+func beginCalls(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
 	late := make(lateness, 0, len(times))
 	for _, at := range times {
-		if !sleepUntil(clock, at, ctx.Done()) || ctx.Err() != nil {
+		if !sleepUntil(ctx, clock, at) {
 			break
 		}
 		late = append(late, max(0, clock()-at))

@@ -56,7 +56,7 @@ func TestDrive(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.end)
 			defer cancel()
 			var began lateness
-			late := drive(ctx, clock, c.times, func() { began = append(began, max(0, clock()-c.times[len(began)])) })
+			late := beginCalls(ctx, clock, c.times, func() { began = append(began, max(0, clock()-c.times[len(began)])) })
 			if !slices.Equal(late, c.late) || !slices.Equal(began, c.late) || clock() > max(time.Second, c.times[len(c.late)-1]) {
 				t.Errorf("%s: late by %v, begun by %v, over after %v; want %v", what, late, began, clock(), c.late)
 			}

@@ -68,7 +68,6 @@ func warnings(r result) (texts []string) {
 	return texts
 }
 
-// printJSON prints the setting, the run and the figures of the table.
 func printJSON(out io.Writer, r result) error {
 	setting, clients := r.setting.Scenario.json(r)
 	enc := json.NewEncoder(out)
@@ -92,7 +91,6 @@ type object []struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var fields [][]byte
 	for _, f := range o {

@@ -342,35 +342,6 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-func TestTailHeadings(t *testing.T) {
-	shot := fixedTailSnapshot()
-	for now, want := range map[time.Duration]string{
-		time.Second: "2 % of the requests are slow; all will be in 4.0 s", 6 * time.Second: "EVERYTHING TAKES 50 TIMES AS LONG",
-		9 * time.Second: "everything was slow until 1.0 s ago", 15 * time.Second: "waiting for the last calls",
-	} {
-		shot.now = now
-		if got := draw(shot, 80, 24)[0]; !strings.Contains(got, want) {
-			t.Errorf("at %v: %q, want %q", now, got, want)
-		}
-	}
-	shot.now, shot.setting.Outage, shot.setting.Tail = time.Second, 0, 0.015
-	if got := draw(shot, 80, 24)[0]; !strings.Contains(got, "1.5 % of the requests are slow\x1b") {
-		t.Errorf("without a slow time: %q", got)
-	}
-}
-
-// The definitions have the figures of the code.
-func TestTailDefinitionsAreThoseOfTheCode(t *testing.T) {
-	for _, part := range []string{"50, 99 and 99.9 %", fmt.Sprintf("%d ms before", slowest/ms), "three seconds"} {
-		if !strings.Contains(tailDefinitions, part) {
-			t.Errorf("no %q", part)
-		}
-	}
-	if recentP99 != 3*time.Second || slowest != 650*ms || quickestSlow != 350*ms {
-		t.Errorf("%v, %v, %v", recentP99, slowest, quickestSlow)
-	}
-}
-
 func TestPercentIsAllOrNothingOnlyIfItIs(t *testing.T) {
 	for _, c := range []struct {
 		part, whole int

@@ -39,7 +39,7 @@ func recentAt(ended []callRecord, at time.Duration) recent {
 		case end > at:
 			continue
 		case end <= at-recentP99-moments:
-			return recent{within(last, 500), within(lately, 990)}
+			return recent{successPercentile(last, 500), successPercentile(lately, 990)}
 		}
 		if end > at-recentP50 {
 			last = append(last, c)
@@ -48,7 +48,7 @@ func recentAt(ended []callRecord, at time.Duration) recent {
 			lately = append(lately, c)
 		}
 	}
-	return recent{within(last, 500), within(lately, 990)}
+	return recent{successPercentile(last, 500), successPercentile(lately, 990)}
 }
 
 // recentBy returns the latest recent at or before a time. False means that there is none.

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// A result holds the measurements of a run.
 type result struct {
 	setting     setting
 	measured    time.Duration // when the last call could begin: Duration, unless interrupted
@@ -45,20 +44,21 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	times := arrivals(s)
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
-	over := make(chan struct{})
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	var background sync.WaitGroup
-	background.Go(func() { outage(s, lanes, clock, over) })
-	background.Go(func() { watchRun(s, lanes, clock, over, v) })
+	background.Go(func() { outage(running, s, lanes, clock) })
+	background.Go(func() { watchRun(running, s, lanes, clock, v) })
 
-	late := drive(ctx, clock, times, func() {
+	late := beginCalls(ctx, clock, times, func() {
 		for _, l := range lanes {
 			l.begin(calls)
 		}
 	})
-	sleepUntil(clock, s.Duration, ctx.Done())
+	sleepUntil(ctx, clock, s.Duration)
 	measured := min(clock(), s.Duration)
-	rest(ctx, lanes, s.patience(), endCalls)
-	close(over)
+	awaitCalls(ctx, lanes, s.patience(), endCalls)
+	end()
 	background.Wait()
 
 	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
@@ -67,12 +67,12 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 		r.unfinished += l.unfinished()
 		r.dialErrors += int(l.dialErrors.Load())
 	}
-	v.end(snap(s, lanes, clock()))
+	v.end(takeSnapshot(s, lanes, clock()))
 	return r
 }
 
-// rest waits until every call has ended. When patience or ctx ends, it ends the calls.
-func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
+// awaitCalls waits until every call has ended. When patience or ctx ends, it ends the calls.
+func awaitCalls(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -94,27 +94,21 @@ func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls f
 
 // outage takes all backends down at the same moment, and brings them back. In the tail,
 // down means slow.
-func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}) {
-	if s.Outage == 0 || !sleepUntil(clock, s.OutageAt, over) {
+func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration) {
+	if s.Outage == 0 || !sleepUntil(ctx, clock, s.OutageAt) {
 		return
 	}
 	for _, l := range lanes {
 		l.backend.gate.close()
 	}
-	sleepUntil(clock, s.outageEnd(), over)
+	sleepUntil(ctx, clock, s.outageEnd())
 	for _, l := range lanes {
 		l.backend.gate.open()
 	}
 }
 
-// watchRun shows the run until it is over.
-func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}, v view) {
-	for next := time.Duration(0); sleepUntil(clock, next, over); next += tick {
-		select {
-		case <-over:
-			return
-		default:
-			v.show(snap(s, lanes, clock()))
-		}
+func watchRun(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration, v view) {
+	for next := time.Duration(0); sleepUntil(ctx, clock, next); next += tick {
+		v.show(takeSnapshot(s, lanes, clock()))
 	}
 }

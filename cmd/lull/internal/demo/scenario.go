@@ -40,7 +40,6 @@ type scenario interface {
 	json(result) (setting object, clients any)
 }
 
-// The scenarios by their names.
 var (
 	storm scenario = stormScenario{}
 	tail  scenario = tailScenario{}

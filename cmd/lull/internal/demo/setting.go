@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// aftermath is the least time that must be left after the outage.
-const aftermath = time.Second
+// shortestAftermath is the least time that must be left after the outage.
+const shortestAftermath = time.Second
 
 type outageKind string
 
@@ -41,10 +41,8 @@ type setting struct {
 // offered returns the calls per second.
 func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
 
-// workers returns how many workers a backend has.
 func (s setting) workers() int { return s.Scenario.workers(s) }
 
-// outageEnd returns when the backends come back.
 func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
 
 // normalEnd returns the end of the time that counts as normal: calls that begin later may
@@ -67,7 +65,7 @@ func (f Command) setting() (setting, error) {
 	if !ok {
 		return setting{}, l // what follows depends on it
 	}
-	f.foreign(&l, which)
+	f.rejectForeignFlags(&l, which)
 	if which == tail {
 		f.Attempts = nil // refused if given
 	}
@@ -97,7 +95,7 @@ func (f Command) setting() (setting, error) {
 	if which == tail {
 		s.OutageAt = s.OutageAt.Truncate(tick) // a third of the duration has too many digits
 	}
-	longest := s.Duration - s.OutageAt - aftermath
+	longest := s.Duration - s.OutageAt - shortestAftermath
 	s.Outage = min(d.outage, s.Duration/d.outagePart, longest)
 	if f.Outage != "" {
 		s.Outage = cli.Duration(&l, "--outage", f.Outage, 0, longest)
@@ -140,7 +138,7 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 }
 
 // foreign reports the flags that were given and have no effect in the scenario.
-func (f Command) foreign(l *problem.List, which scenario) {
+func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject := func(flag string, given cli.Texts, allowed string) {
 		if len(given) > 0 {
 			l.Add(flag, given.Or("").Quoted(), allowed)

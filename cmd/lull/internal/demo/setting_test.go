@@ -44,49 +44,30 @@ func TestBadFlagsSayWhatIsAllowed(t *testing.T) {
 	}{
 		{[]string{"--duration", "1s"}, []string{"--duration", `"1s"`, "from 2s to 10m0s"}},
 		{[]string{"--duration=20"}, []string{"--duration", `"20"`, "such as 500ms"}},
-		{[]string{"--duration", "-5s"}, []string{"--duration", `"-5s"`, "from 2s to 10m0s"}},
-		{[]string{"--load", "0"}, []string{"--load", `"0"`, "from 0.05 to 2"}},
 		{[]string{"--load", "NaN"}, []string{"--load", `"NaN"`, "from 0.05 to 2"}},
-		{[]string{"--load=80%"}, []string{"--load", `"80%"`, "share of the capacity"}},
-		{[]string{"--load", "-1"}, []string{"--load", `"-1"`, "from 0.05 to 2"}},
 		{[]string{"--load", "--json"}, []string{"--load", `"--json"`, "from 0.05 to 2"}},
 		{[]string{"--load"}, []string{"--load", "missing"}},
 		{[]string{"--outage", "21s"}, []string{"--outage", `"21s"`, "from 0s to 20s"}},
 		{[]string{"--outage", "3s", "--duration", "4s"}, []string{"--outage", `"3s"`, "from 0s to 2s"}},
 		{[]string{"--kind", "refuse"}, []string{"--kind", `"refuse"`, "stall", "errors"}},
-		{[]string{"--timeout", "0s"}, []string{"--timeout", `"0s"`, "from 20ms"}},
 		{[]string{"--timeout", "4s"}, []string{"--timeout", "4s", "less than the 4s before the outage"}},
 		{[]string{"--attempts", "0"}, []string{"--attempts", `"0"`, "from 1 to 10"}},
-		{[]string{"--capacity", "1e3"}, []string{"--capacity", `"1e3"`, "from 10 to 2000"}},
 		{[]string{"--queue", "0"}, []string{"--queue", `"0"`, "from 1 to 100000"}},
-		{[]string{"--seed", "-1"}, []string{"--seed", `"-1"`, "from 0 to 18446744073709551615"}},
 		{[]string{"--clients", "lull,polly"}, []string{"--clients", `"lull,polly"`, "no-retry", "fixed-interval", "full-jitter"}},
-		{[]string{"--clients", "lull,"}, []string{"--clients", `"lull,"`, "no-retry"}},
 		{[]string{"--lod", "1"}, []string{"--lod", "--load", "--duration", "--json"}},
 		{[]string{"quick"}, []string{"quick", "--load", "--duration"}},
 		{[]string{"--scenario=tial"}, []string{"--scenario", `"tial"`, `"storm"`, `"tail"`}},
-		{[]string{"--scenario="}, []string{"--scenario", `""`, `"storm"`, `"tail"`}},
-		{[]string{"--scenario"}, []string{"--scenario", "missing"}},
 		{[]string{"--scenario=tail", "--kind=errors"}, []string{"--kind", `"errors"`, "left out with --scenario tail"}},
 		{[]string{"--scenario=tail", "--attempts=3"}, []string{"--attempts", `"3"`, "left out with --scenario tail"}},
 		{[]string{"--scenario=tail", "--clients=no-retry"}, []string{"--clients", `"no-retry"`, "no-hedging,naive,lull"}},
 		{[]string{"--scenario=tail", "--tail=0.6"}, []string{"--tail", `"0.6"`, "from 0 to 0.5"}},
-		{[]string{"--scenario=tail", "--tail=NaN"}, []string{"--tail", `"NaN"`, "from 0 to 0.5"}},
-		{[]string{"--scenario=tail", "--tail=2%"}, []string{"--tail", `"2%"`, "share of requests"}},
 		{[]string{"--scenario=tail", "--hedge-delay=0s"}, []string{"--hedge-delay", `"0s"`, "from 1ms to 10s"}},
 		{[]string{"--scenario=tail", "--hedge-delay=2s"}, []string{"--hedge-delay", "2s", "less than the 2s of --timeout"}},
 		{[]string{"--scenario=tail", "--outage=19s"}, []string{"--outage", `"19s"`, "from 0s to 18s"}},
-		{[]string{"--scenario=tail", "--load=3"}, []string{"--load", `"3"`, "from 0.05 to 2"}},
-		{[]string{"--scenario=tail", "--queue=0"}, []string{"--queue", `"0"`, "from 1 to 100000"}},
-		{[]string{"--scenario=tail", "--kind="}, []string{"--kind", `""`, "left out with --scenario tail"}},
-		{[]string{"--scenario=tail", "--tail="}, []string{"--tail", `""`, "from 0 to 0.5"}},
-		{[]string{"--scenario=tail", "--load="}, []string{"--load", `""`, "from 0.05 to 2"}},
 		{[]string{"--load="}, []string{"--load", `""`, "from 0.05 to 2"}},
 		{[]string{"--kind="}, []string{"--kind", `""`, "stall", "errors"}},
 		{[]string{"--tail="}, []string{"--tail", `""`, "left out with --scenario storm"}},
-		{[]string{"--scenario=storm", "--tail=0.1"}, []string{"--tail", `"0.1"`, "left out with --scenario storm"}},
 		{[]string{"--hedge-delay=5ms"}, []string{"--hedge-delay", `"5ms"`, "left out with --scenario storm"}},
-		{[]string{"--clients=naive"}, []string{"--clients", `"naive"`, "no-retry"}},
 	} {
 		code, stdout, stderr := lullProgram(over, append([]string{"demo"}, c.args...)...)
 		if code != cli.Misused || stdout != "" {
@@ -133,7 +114,7 @@ func TestShortRunsShrinkTheOutage(t *testing.T) {
 	for _, args := range [][]string{{"--duration=2s", "--timeout=100ms"}, {"--duration=3s"}, {"--duration=10m"}} {
 		for _, scenario := range []string{"storm", "tail"} {
 			s := parse(t, append(args, "--scenario="+scenario)...)
-			if s.Scenario == storm && s.OutageAt <= s.Timeout || s.OutageAt <= 0 || s.Outage <= 0 || s.outageEnd()+aftermath > s.Duration {
+			if s.Scenario == storm && s.OutageAt <= s.Timeout || s.OutageAt <= 0 || s.Outage <= 0 || s.outageEnd()+shortestAftermath > s.Duration {
 				t.Errorf("%v: outage from %v to %v of %v", args, s.OutageAt, s.outageEnd(), s.Duration)
 			}
 		}

@@ -9,7 +9,6 @@ type snapshot struct {
 	lanes   []laneSnapshot
 }
 
-// laneSnapshot is the state of one client and its backend.
 type laneSnapshot struct {
 	name string
 	counts
@@ -17,7 +16,7 @@ type laneSnapshot struct {
 	recents []recent // tail
 }
 
-func snap(s setting, lanes []*lane, now time.Duration) snapshot {
+func takeSnapshot(s setting, lanes []*lane, now time.Duration) snapshot {
 	shot := snapshot{setting: s, now: now}
 	for _, l := range lanes {
 		one := laneSnapshot{name: l.name, counts: l.backend.counts.copy(), queue: len(l.backend.queue)}
@@ -54,7 +53,6 @@ func (s snapshot) phase() phase {
 	return after
 }
 
-// heading describes the phase.
 func (s snapshot) heading() string {
 	switch p := s.phase(); p {
 	case lastCalls:

@@ -57,7 +57,7 @@ func measure(s setting, end time.Duration, name string, ended []callRecord, n co
 		SuccessRate:   round(ratio(float64(good), float64(len(ended))), 4),
 		P50:           milliseconds(percentile(took, 50)),
 		P99:           milliseconds(percentile(took, 99)),
-		Recovery:      known(recovery(s, end, ended)),
+		Recovery:      knownMilliseconds(recovery(s, end, ended)),
 	}
 }
 

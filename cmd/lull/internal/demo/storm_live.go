@@ -24,12 +24,12 @@ func (stormScenario) heading(s setting, p phase, seconds float64) string {
 }
 
 // full returns the attempts per second if every call makes as many as it may.
-func (s setting) full() float64 { return float64(s.Attempts) * s.offered() }
+func (s setting) maxRate() float64 { return float64(s.Attempts) * s.offered() }
 
 func (stormScenario) legend(s snapshot) [2]string {
 	return [2]string{
 		fmt.Sprintf("load: attempts/s at the backend, %c is %.0f, calls are %.0f, capacity is %d",
-			term.Blocks.Highest(), s.setting.full(), s.setting.offered(), s.setting.Capacity),
+			term.Blocks.Highest(), s.setting.maxRate(), s.setting.offered(), s.setting.Capacity),
 		"ok:   share of calls that succeeded, of those that ended then",
 	}
 }
@@ -40,7 +40,6 @@ func (stormScenario) status(s snapshot, l laneSnapshot) string {
 		l.name, attempts, calls, ratio(float64(attempts), float64(calls)), l.queue, l.okBetween(s.now-time.Second, s.now))
 }
 
-// bars are load and success.
 func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	good, failed := rateIn(l.counts[succeeded], from, to), rateIn(l.counts[bad], from, to)
 	colour, ok := term.Reset, " " // nothing ended: nothing known
@@ -56,7 +55,7 @@ func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (c
 			colour = term.Red
 		}
 	}
-	return colour, [2]string{term.Blocks.Of(rateIn(l.counts[seen], from, to) / s.setting.full()), ok}
+	return colour, [2]string{term.Blocks.Of(rateIn(l.counts[seen], from, to) / s.setting.maxRate()), ok}
 }
 
 func (stormScenario) plainHead(s snapshot) string {

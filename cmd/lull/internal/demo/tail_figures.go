@@ -58,8 +58,8 @@ func measureTail(s setting, end time.Duration, name string, ended []callRecord, 
 	f.Before = period(ended, n, 0, min(s.beforeEnd(), end))
 	f.Slow = period(ended, n, s.OutageAt, min(s.outageEnd(), end))
 	f.After = period(ended, n, s.outageEnd(), end)
-	f.Stopped = known(stopped(s, end, n))
-	f.CutAgain = known(cutAgain(s, end, ended))
+	f.Stopped = knownMilliseconds(stopTime(s, end, n))
+	f.CutAgain = knownMilliseconds(tailCutTime(s, end, ended))
 	return f
 }
 
@@ -83,9 +83,9 @@ func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures
 	}
 	return &periodFigures{
 		Calls:           len(calls),
-		P50:             timeOrNever(within(calls, 500)),
-		P99:             timeOrNever(within(calls, 990)),
-		P999:            timeOrNever(within(calls, 999)),
+		P50:             timeOrNever(successPercentile(calls, 500)),
+		P99:             timeOrNever(successPercentile(calls, 990)),
+		P999:            timeOrNever(successPercentile(calls, 999)),
 		AttemptsPerCall: round(ratio(float64(sent), float64(len(calls))), 4),
 		WorstSecond:     round(worstSecond(n, from, to), 4),
 		HeldBack:        sum(n[held], from, to),
@@ -93,11 +93,11 @@ func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures
 	}
 }
 
-func timeOrNever(d time.Duration) *float64 { return known(d, d != never) }
+func timeOrNever(d time.Duration) *float64 { return knownMilliseconds(d, d != never) }
 
-// within returns the time within which so many of a thousand calls succeeded. A call that
+// successPercentile returns the time within which so many of a thousand calls succeeded. A call that
 // failed counts as one that takes for ever, so that failing makes nobody look quick.
-func within(calls []callRecord, permille int) time.Duration {
+func successPercentile(calls []callRecord, permille int) time.Duration {
 	var took []time.Duration
 	for _, c := range calls {
 		if c.ok {
@@ -130,9 +130,9 @@ func extraLoad(n counts, from, to time.Duration) float64 {
 	return ratio(float64(sum(n[extra], from, to)), float64(sum(n[begun], from, to)))
 }
 
-// stopped returns how long after everything turned slow a second began in which no extra
+// stopTime returns how long after everything turned slow a second began in which no extra
 // request was sent. False if there is none while everything is slow.
-func stopped(s setting, end time.Duration, n counts) (time.Duration, bool) {
+func stopTime(s setting, end time.Duration, n counts) (time.Duration, bool) {
 	first := (s.OutageAt + tick - 1).Truncate(tick)
 	for from := first; from+peakSecond <= min(s.outageEnd(), end); from += tick {
 		if sum(n[extra], from, from+peakSecond) == 0 {
@@ -142,9 +142,9 @@ func stopped(s setting, end time.Duration, n counts) (time.Duration, bool) {
 	return 0, false
 }
 
-// cutAgain returns the time from the end of the slow time until, of the calls that begin in
+// tailCutTime returns the time from the end of the slow time until, of the calls that begin in
 // any three seconds, 99 % succeed sooner than a slow request does.
-func cutAgain(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
+func tailCutTime(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
 	return s.recovered(end, recentP99, ended,
 		func(c callRecord) bool { return c.ok && c.took < quickestSlow },
 		func(succeeded, all int) bool { return 100*succeeded >= 99*all })

@@ -37,7 +37,7 @@ func TestWithin(t *testing.T) {
 		{990, 10, 990, 990 * ms}, {989, 11, 990, never}, {989, 11, 500, 500 * ms}, {500, 500, 500, 500 * ms}, {499, 501, 500, never},
 		{0, 1, 1, never}, {0, 0, 500, never},
 	} {
-		if got := within(callsOf(c.good, c.failed), c.permille); got != c.want {
+		if got := successPercentile(callsOf(c.good, c.failed), c.permille); got != c.want {
 			t.Errorf("%d succeed, %d fail: %d of a thousand within %v, want %v", c.good, c.failed, c.permille, got, c.want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestStopped(t *testing.T) {
 			}
 			return 0
 		})
-		got, ok := stopped(s, c.end, n)
+		got, ok := stopTime(s, c.end, n)
 		if !ok {
 			got = notAtAll
 		}
@@ -143,7 +143,7 @@ func TestCutAgain(t *testing.T) {
 					calls = append(calls, r)
 				}
 			}
-			got, ok := cutAgain(s, c.end, calls)
+			got, ok := tailCutTime(s, c.end, calls)
 			if !ok {
 				got = notAtAll
 			}
@@ -152,7 +152,7 @@ func TestCutAgain(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := cutAgain(s, s.Duration, nil); ok {
+	if _, ok := tailCutTime(s, s.Duration, nil); ok {
 		t.Error("cut without calls")
 	}
 }
@@ -259,15 +259,15 @@ func TestRecentTimes(t *testing.T) {
 
 func TestTallyCountsRequestsOfACall(t *testing.T) {
 	l := &lane{backend: &backend{}, clock: func() time.Duration { return 150 * ms }}
-	a, b := &callTally{lane: l}, &callTally{lane: l}
-	a.send()
-	b.send()
+	a, b := &requestTally{lane: l}, &requestTally{lane: l}
+	a.countSent()
+	b.countSent()
 	if n := total(l.backend.counts.copy()[extra]); n != 0 {
 		t.Errorf("two first requests: %d extra", n)
 	}
-	a.send()
-	a.send()
-	a.hold()
+	a.countSent()
+	a.countSent()
+	a.countHeld()
 	if got := l.backend.counts.copy(); len(got[extra]) != 2 || got[extra][1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(got[held]) != 1 {
 		t.Errorf("%v, %d and %d sent; want 2 extra in the second tick, 3 and 1 sent", got, a.sent.Load(), b.sent.Load())
 	}

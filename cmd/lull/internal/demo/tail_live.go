@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// muchSlow is the p99 from which on bars are yellow.
-const muchSlow = 10 * tailMedian
+// slowP99 is the p99 from which on bars are yellow.
+const slowP99 = 10 * tailMedian
 
 func (tailScenario) heading(s setting, p phase, seconds float64) string {
 	slow := fmt.Sprintf("%v %% of the requests are slow", round(100*s.Tail, 2))
@@ -28,7 +28,7 @@ func (tailScenario) heading(s setting, p phase, seconds float64) string {
 func (tailScenario) legend(s snapshot) [2]string {
 	return [2]string{
 		fmt.Sprintf("p99:   of the last 3 s, log scale %v to %v; yellow: > %v, red: calls fail",
-			tailMedian/2, max(s.setting.Timeout, slowMedian), muchSlow),
+			tailMedian/2, max(s.setting.Timeout, slowMedian), slowP99),
 		fmt.Sprintf("extra: requests beyond the first of each call; %c is one for every call", term.Blocks.Highest()),
 	}
 }
@@ -44,7 +44,6 @@ func (tailScenario) status(s snapshot, l laneSnapshot) string {
 	return text
 }
 
-// bars are p99 and extra load.
 func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	colour, p99 := term.Reset, " " // nothing known yet
 	if r, known := l.recentBy(to); known {
@@ -52,7 +51,7 @@ func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (co
 		switch {
 		case ratio(failed, good+failed) > muchFails:
 			colour = term.Red
-		case r.p99 > muchSlow:
+		case r.p99 > slowP99:
 			colour = term.Yellow
 		default:
 			colour = term.Green
@@ -92,7 +91,6 @@ func (tailScenario) plainLine(s snapshot, from, to time.Duration) (line string) 
 	return line
 }
 
-// recentCell is a recent time in milliseconds.
 func recentCell(d time.Duration, known bool) string {
 	switch {
 	case !known:

@@ -79,7 +79,6 @@ func (tailScenario) table(out io.Writer, r result) {
 	}
 }
 
-// cell is a time in milliseconds.
 func cell(ms *float64) string {
 	if ms == nil {
 		return "never"

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A callTally counts the requests of one call, for its lane. It is in the context, so that
+// A requestTally counts the requests of one call, for its lane. It is in the context, so that
 // callers need not know of it.
-type callTally struct {
+type requestTally struct {
 	lane *lane
 	sent atomic.Int32
 }
@@ -15,17 +15,16 @@ type callTally struct {
 type tallyKey struct{}
 
 // tallyOf returns the tally of the call that ctx belongs to, nil if it has none.
-func tallyOf(ctx context.Context) *callTally {
-	t, _ := ctx.Value(tallyKey{}).(*callTally)
+func tallyOf(ctx context.Context) *requestTally {
+	t, _ := ctx.Value(tallyKey{}).(*requestTally)
 	return t
 }
 
-// send counts a request that is sent.
-func (t *callTally) send() {
+func (t *requestTally) countSent() {
 	if t.sent.Add(1) > 1 {
 		t.lane.count(extra, t.lane.clock())
 	}
 }
 
 // hold counts a request that the client's policy did not send.
-func (t *callTally) hold() { t.lane.count(held, t.lane.clock()) }
+func (t *requestTally) countHeld() { t.lane.count(held, t.lane.clock()) }

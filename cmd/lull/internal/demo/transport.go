@@ -31,17 +31,17 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// watch counts requests for the call that they belong to. It also counts those that fail
+// countingTransport counts requests for the call that they belong to. It also counts those that fail
 // for want of ports or open files on this machine: they distort the figures, and are
 // reported.
-type watch struct {
+type countingTransport struct {
 	base       http.RoundTripper
 	dialErrors *atomic.Int64
 }
 
-func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w countingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t := tallyOf(req.Context()); t != nil {
-		t.send()
+		t.countSent()
 	}
 	resp, err := w.base.RoundTrip(req)
 	var op *net.OpError

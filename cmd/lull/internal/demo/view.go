@@ -35,7 +35,6 @@ type plain struct {
 	next time.Duration
 }
 
-// show prints the seconds that have passed.
 func (p *plain) show(s snapshot) {
 	set := s.setting
 	if p.next == 0 {
@@ -51,7 +50,6 @@ func (p *plain) show(s snapshot) {
 	}
 }
 
-// end prints the seconds that are left.
 func (p *plain) end(s snapshot) {
 	p.show(s)
 	fmt.Fprintf(p.out, "! %s\n\n", s.setting.Scenario.words().note)
@@ -70,7 +68,6 @@ type picture struct {
 	on   bool
 }
 
-// pictureRows returns how many rows the picture of n clients needs.
 func pictureRows(n int) int { return 3*n + 4 }
 
 func (p *picture) show(s snapshot) {
@@ -102,19 +99,19 @@ func draw(s snapshot, columns, rows int) []string {
 	bars := max(1, min(columns-labelWidth-1, mostBars, int(set.Duration/tick)))
 	slice := set.Duration / time.Duration(bars)
 
-	heading := clip(fmt.Sprintf("lull demo  %.1f of %v s  %s", min(s.now, set.Duration).Seconds(), set.Duration.Seconds(), s.heading()), columns)
+	heading := truncate(fmt.Sprintf("lull demo  %.1f of %v s  %s", min(s.now, set.Duration).Seconds(), set.Duration.Seconds(), s.heading()), columns)
 	if s.phase() == during {
 		heading = term.Inverse + heading + term.Reset
 	} else {
 		heading = term.Bold + heading + term.Reset
 	}
 	legend := of.legend(s)
-	lines := []string{heading, clip(legend[0], columns), clip(legend[1], columns)}
+	lines := []string{heading, truncate(legend[0], columns), truncate(legend[1], columns)}
 	for _, l := range s.lanes {
 		if rows > pictureRows(len(s.lanes))+len(s.lanes) {
 			lines = append(lines, "")
 		}
-		status := clip(of.status(s, l), columns)
+		status := truncate(of.status(s, l), columns)
 		name := min(len(l.name), len(status))
 		lines = append(lines, term.Bold+status[:name]+term.Reset+status[name:])
 		drawn := [2]string{label(words.bars[0]), label(words.bars[1])}
@@ -134,8 +131,8 @@ func draw(s snapshot, columns, rows int) []string {
 
 func label(text string) string { return fmt.Sprintf("  %-*s", labelWidth-2, text) }
 
-// clip cuts a line without escape sequences to size.
-func clip(line string, columns int) string {
+// truncate cuts a line without escape sequences to size.
+func truncate(line string, columns int) string {
 	runes := []rune(line)
 	return string(runes[:min(len(runes), max(columns, 0))])
 }

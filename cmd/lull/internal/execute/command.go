@@ -84,7 +84,7 @@ func (f Command) setting() (setting, error) {
 	if len(s.argv) > 0 && s.argv[0] == "--" {
 		s.argv = s.argv[1:]
 	}
-	l.Check(len(s.argv) > 0, "the command", "missing", "one after the flags, as in lull exec -- true")
+	l.Check(len(s.argv) > 0 && s.argv[0] != "", "COMMAND", "missing", "one after the flags, as in lull exec -- true")
 	s.policy = preset.BackgroundWorker()
 	s.policy.Attempts = cli.Whole(&l, "--attempts", f.Attempts, 1, 1000)
 	s.policy.Deadline = orNone(&l, "--deadline", f.Deadline)
@@ -123,7 +123,6 @@ func (f Command) Check() error {
 	return err
 }
 
-// Run runs the command.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
 	if err != nil {
@@ -131,11 +130,11 @@ func (f Command) Run(env cli.Env) error {
 	}
 	path, err := exec.LookPath(s.argv[0])
 	if err != nil {
-		return cli.Fail(startCode(err), err)
+		return cli.Fail(startCode(err), cli.CannotRun(s.argv[0], err))
 	}
 	_, onScreen := term.Terminal(env.Stdout, env.Getenv)
 	keyboard, _ := env.Stdin.(*os.File)
 	_, atKeyboard := term.Terminal(keyboard, env.Getenv)
-	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, own: !atKeyboard}
+	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, ownGroup: !atKeyboard}
 	return r.run()
 }

@@ -57,7 +57,7 @@ func (in *input) close() {
 
 // give makes the input that of c, which is not started yet. If it cannot be read to its end, cut gets the reason, and
 // the command does not see an end. The function that give returns ends that, and returns when it has ended.
-func (in *input) give(c *exec.Cmd, cut chan<- error) (func(), error) {
+func (in *input) connect(c *exec.Cmd, cut chan<- error) (func(), error) {
 	switch {
 	case in.device != nil:
 		c.Stdin = in.device

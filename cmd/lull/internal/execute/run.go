@@ -21,15 +21,15 @@ import (
 // runner runs one command to its end.
 type runner struct {
 	setting
-	env     cli.Env
-	path    string // of the program
-	quiet   bool
-	stream  bool // standard output is passed through
-	own     bool // the command gets a process group of its own
-	input   *input
-	signals *signals
-	number  int      // of the attempt
-	out     *os.File // what the last attempt printed on standard output; nil if it is passed through
+	env      cli.Env
+	path     string // of the program
+	quiet    bool
+	stream   bool // standard output is passed through
+	ownGroup bool // the command gets a process group of its own
+	input    *input
+	signals  *signals
+	number   int      // of the attempt
+	out      *os.File // what the last attempt printed on standard output; nil if it is passed through
 }
 
 // run makes the call, and returns an error with an exit code.
@@ -50,7 +50,7 @@ func (r *runner) run() error {
 	defer r.signals.stop()
 	defer r.dropOutput()
 
-	err = lull.Run(ctx, d, r.once)
+	err = lull.Run(ctx, d, r.attempt)
 	if r.out != nil {
 		if copied := copyOutput(r.env.Stdout, r.out); copied != nil {
 			return cli.Fail(exitOwn, fmt.Errorf("standard output: %w", copied))
@@ -59,7 +59,7 @@ func (r *runner) run() error {
 	if err == nil {
 		return nil
 	}
-	return r.failed(err)
+	return r.exitError(err)
 }
 
 // classify returns the verdict on the end of an attempt.
@@ -71,7 +71,7 @@ func (r *runner) classify(err error) lull.Verdict {
 }
 
 // once makes one attempt.
-func (r *runner) once(ctx context.Context) error {
+func (r *runner) attempt(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -86,13 +86,13 @@ func (r *runner) once(ctx context.Context) error {
 		}
 		c.Stdout = r.out
 	}
-	setGroup(c, r.own)
+	setGroup(c, r.ownGroup)
 	cut := make(chan error, 1)
-	fed, err := r.input.give(c, cut)
+	fed, err := r.input.connect(c, cut)
 	if err != nil {
 		return startError{err}
 	}
-	if err := r.signals.start(c, r.own); err != nil {
+	if err := r.signals.start(c, r.ownGroup); err != nil {
 		fed()
 		return startError{err}
 	}
@@ -130,13 +130,13 @@ func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, o
 			return nil
 		}
 	}
-	terminate(c, r.own)
+	terminate(c, r.ownGroup)
 	grace := time.NewTimer(r.killAfter)
 	defer grace.Stop()
 	select {
 	case <-over:
 	case <-grace.C:
-		kill(c, r.own)
+		kill(c, r.ownGroup)
 	}
 	return unread
 }
@@ -241,16 +241,16 @@ func (e inputError) Unwrap() error { return e.error }
 
 // failed returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
 // command was not repeated.
-func (r *runner) failed(err error) error {
+func (r *runner) exitError(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
-		return cli.Fail(startCode(e), fmt.Errorf("%s cannot be run: %w", r.argv[0], e.error))
+		return cli.Fail(startCode(e), cli.CannotRun(r.argv[0], e.error))
 	}
 	if e, ok := errors.AsType[inputError](err); ok {
 		return cli.Fail(exitOwn, e)
 	}
 	call, _ := errors.AsType[*lull.Error](err)
 	e, ended := errors.AsType[attemptError](err)
-	killedBy := r.signals.last()
+	killedBy := r.signals.endingSignal()
 	code := exitTimeout
 	switch {
 	case ended && e.signal > 0 && !e.timedOut:

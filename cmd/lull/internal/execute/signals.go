@@ -13,10 +13,10 @@ type signals struct {
 	received chan os.Signal
 	done     chan struct{}
 
-	mu      sync.Mutex // guards the rest
-	running *exec.Cmd  // nil between attempts
-	own     bool       // it has a process group of its own
-	ending  os.Signal  // the first that ends the call, or nil
+	mu       sync.Mutex // guards the rest
+	running  *exec.Cmd  // nil between attempts
+	ownGroup bool       // it has a process group of its own
+	ending   os.Signal  // the first that ends the call, or nil
 }
 
 // catchSignals starts to pass signals on. Cancel is called after one that ends the call.
@@ -43,7 +43,7 @@ func (s *signals) pass(got os.Signal) bool {
 		s.ending = got
 	}
 	if s.running != nil {
-		send(s.running, s.own, got)
+		send(s.running, s.ownGroup, got)
 	}
 	return ends
 }
@@ -55,7 +55,7 @@ func (s *signals) start(c *exec.Cmd, own bool) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	s.running, s.own = c, own
+	s.running, s.ownGroup = c, own
 	if s.ending != nil {
 		send(c, own, s.ending)
 	}
@@ -70,7 +70,7 @@ func (s *signals) ended() {
 }
 
 // last is the number of the signal that ended the call, or 0.
-func (s *signals) last() int {
+func (s *signals) endingSignal() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return number(s.ending)

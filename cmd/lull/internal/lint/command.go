@@ -192,7 +192,7 @@ func (f Command) linting() (linting, error) {
 	var wrong problem.List
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
 	wrong.Check(!f.Fix || !slices.Contains(f.Files, "-"), "--fix", "given for standard input", "files")
-	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one file or directory")
+	wrong.Check(len(f.Files) > 0, "FILE", "missing", "at least one file or directory")
 	wrong.Check(slices.Contains(formats, l.format), "--format", f.Format.Quoted(), "text, json, sarif, github, gitlab or junit")
 	if l.never = f.Threshold == "never"; l.never {
 		l.threshold = lint.Error

@@ -19,7 +19,6 @@ func (Command) Help() string {
   lull man > ~/.local/share/man/man1/lull.1`
 }
 
-// Run prints the page.
 func (Command) Run(env cli.Env, ctx *kong.Context) error {
 	_, err := io.WriteString(env.Stdout, page(ctx.Model.Node, cli.ModuleVersion()))
 	return err

@@ -5,6 +5,7 @@ package probe
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
@@ -54,7 +55,6 @@ Requests go only to the host and port of the URL. Redirects are not followed, an
 no proxy is used. The requests are limited in total, per second, and at once.`
 }
 
-// mostBody bounds the files of bodies.
 const mostBody = 16 << 20
 
 func (f Command) Check() error {
@@ -74,28 +74,30 @@ func (f Command) task() (probe.Target, probe.Options, error) {
 		Requests: cli.Whole(&l, "--requests", f.Requests, 1, probe.MostRequests),
 		Rate:     cli.Number(&l, "--rate", f.Rate, 0.001, probe.MostRate, "requests a second"),
 	}
-	patterns := f.Case.Split()
+	var wrong cli.Mistakes
 	var err error
-	if o.Cases, err = probe.Select(patterns); err != nil {
-		l.Add("--case", strings.Join(patterns, ","), err.Error())
-	}
+	o.Cases, err = probe.Select(f.Case.Split())
+	wrong.In("--case", err)
+	f.Output.Check(&wrong)
 	t := probe.Target{URL: string(f.URL), Post: string(f.Post), NoPost: f.NoPost, Type: string(f.Type),
 		Busy: string(f.Busy), Slow: string(f.Slow), Fail: string(f.Fail), Header: f.headers(&l)}
 	l.Check(f.URL != "" || len(f.From) > 0, "URL", "missing", "the address of a server, or --from FILE")
 	l.Check(f.URL == "" || f.IOwnThis, "--i-own-this", "missing", "it, which confirms that the server is yours: it is put under load, and POSTs are carried out")
-	var wrong problem.List
-	if len(l) == 0 && f.URL != "" && errors.As(probe.Check(t, o), &wrong) {
-		for _, p := range wrong { // the fields have the names of flags
+	var ofTarget problem.List
+	if f.URL != "" && errors.As(probe.Check(t, o), &ofTarget) {
+		for _, p := range ofTarget { // the fields have the names of flags
 			if p.Field != "URL" {
 				p.Field = "--" + strings.ToLower(p.Field)
 			}
-			l = append(l, p)
+			if !slices.ContainsFunc(l, func(known problem.Problem) bool { return known.Field == p.Field }) {
+				l = append(l, p)
+			}
 		}
 	}
-	return t, o, l.Err()
+	wrong.Add(l.Err())
+	return t, o, wrong.Err()
 }
 
-// Run grades the server.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
 		return cards.List(env.Stdout, probe.Cases(), func(c probe.Case) cards.Case {
@@ -139,7 +141,6 @@ func (f Command) Run(env cli.Env) error {
 	return errors.Join(f.Print(env, all), gone)
 }
 
-// headers returns those of --header.
 func (f Command) headers(l *problem.List) http.Header {
 	h := http.Header{}
 	for _, line := range f.Header {

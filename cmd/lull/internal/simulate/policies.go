@@ -69,7 +69,7 @@ func contendersNamed(v string) ([]contender, error) {
 	if !isPath(v) {
 		c, err := presetContender(v)
 		if err != nil {
-			return nil, fmt.Errorf("--policy: %w; or give the path of a file that ends in .yaml", err)
+			return nil, fmt.Errorf("--policy: %w", noName(v, err))
 		}
 		return []contender{{Contender: c, preset: c.Name != lullName}}, nil
 	}

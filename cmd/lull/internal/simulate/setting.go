@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/lullgo/lull/lab/scenario"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,9 +234,21 @@ func scenarioNamed(v string) (sim.Scenario, error) {
 	}
 	s, err := scenario.Find(v)
 	if err != nil {
-		return s, fmt.Errorf("SCENARIO: %w; or give the path of a file that ends in .yaml", err)
+		return s, fmt.Errorf("SCENARIO: %w", noName(v, err))
 	}
 	return s, nil
+}
+
+// noName returns the error for v, which is no known name and does not look like a path: err, or what is wrong with the file that it names.
+func noName(v string, err error) error {
+	info, failed := os.Stat(v)
+	switch {
+	case failed != nil:
+		return fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: want a file that ends in .yaml", v)
+	}
+	return fmt.Errorf("%s is a file whose name does not end in .yaml: write ./%[1]s to read it", v)
 }
 
 // isPath reports whether v is the path of a file, and not a name.

@@ -28,7 +28,6 @@ func BarsFor(getenv func(string) string) Bars {
 	return Blocks
 }
 
-// Highest returns the highest bar.
 func (b Bars) Highest() rune { return b[len(b)-1] }
 
 // Of returns the bar of a share, 0 to 1.

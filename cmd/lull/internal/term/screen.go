@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 )
 
-// Escape sequences.
 const (
 	EnterScreen = "\x1b[?1049h\x1b[?25l" // a screen of our own, without a cursor
 	LeaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -44,7 +43,6 @@ func StyleOf(out io.Writer, getenv func(string) string) Style {
 	return Style{ok && getenv("NO_COLOR") == ""}
 }
 
-// Colours reports whether the style has any.
 func (s Style) Colours() bool { return s.colours }
 
 // In returns text in the colours of escape sequences, such as Bold+Red.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -28,7 +29,6 @@ type Command struct {
 	Client   cli.Texts `placeholder:"NAME,..." help:"Grade clients that are built in: lullhttp (the zero policy), lullhttp-hedging, net/http."`
 	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists. Each line has NAME, VERSION and the command, separated by tabs. Lines that begin with # are skipped."`
 	Keep     cli.Text  `placeholder:"FILE" help:"Write each card into this file, as JSON, as soon as it is finished. A client whose card is already in the file is not run again, so an interrupted run can be continued."`
-	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
 	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases or groups of cases. hint-* matches all names that begin with hint-. Default: all."`
 	Name     cli.Text  `default:"client" placeholder:"client" help:"The name of the adapter's client in the card."`
 	Listen   cli.Text  `default:"127.0.0.1:8555" placeholder:"127.0.0.1:8555" help:"Without a client: the address where the server waits for clients. It must be an address of this machine."`
@@ -64,38 +64,35 @@ var builtIn = map[string]func() torture.Client{
 	"net/http": torture.NetHTTP,
 }
 
-// Check returns what is wrong with the flags and the file of --adapters.
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
 }
 
-// Complete returns the clients that are built in, and the cases.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
 }
 
-// task reads the flags.
 func (f Command) task() ([]chosen, torture.Options, error) {
 	var l problem.List
+	var wrong cli.Mistakes
 	o := torture.Options{Together: cli.Whole(&l, "--together", f.Together, 1, 64)}
-	clients := f.clients(&l)
+	clients := f.clients(&l, &wrong)
 	for i, c := range clients {
 		name := c.client.Name()
 		twice := slices.ContainsFunc(clients[:i], func(other chosen) bool { return other.client.Name() == name })
 		l.Check(f.Keep == "" || !twice, "--keep", f.Keep.Quoted(), fmt.Sprintf("clients of different names, by which it knows their cards; two are named %q", name))
 	}
-	patterns := f.Case.Split()
+	wrong.Add(l.Err())
 	var err error
-	if o.Cases, err = torture.Select(patterns); err != nil {
-		l.Add("--case", strings.Join(patterns, ","), err.Error())
-	}
-	return clients, o, l.Err()
+	o.Cases, err = torture.Select(f.Case.Split())
+	wrong.In("--case", err)
+	f.Output.Check(&wrong)
+	return clients, o, wrong.Err()
 }
 
-// Run grades the clients.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
 		return cards.List(env.Stdout, torture.Cases(), func(c torture.Case) cards.Case {
@@ -175,7 +172,6 @@ func finished(card *torture.Card, c chosen, cases []torture.Case) bool {
 	})
 }
 
-// keep writes the file of --keep.
 func keep(name string, cards []*torture.Card) error {
 	var b bytes.Buffer
 	if err := torture.WriteJSON(&b, cards); err != nil {
@@ -188,7 +184,7 @@ func keep(name string, cards []*torture.Card) error {
 func (f Command) wait(env cli.Env, cases []torture.Case) ([]*torture.Card, error) {
 	s, err := torture.Listen(string(f.Listen), cases)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	defer s.Close()
 	authority, err := os.CreateTemp("", "lull-torture-*.pem")
@@ -232,8 +228,7 @@ type chosen struct {
 	version string
 }
 
-// clients returns those that the flags name.
-func (f Command) clients(l *problem.List) []chosen {
+func (f Command) clients(l *problem.List, wrong *cli.Mistakes) []chosen {
 	var list []chosen
 	for _, name := range f.Client.Split() {
 		make, ok := builtIn[name]
@@ -243,11 +238,19 @@ func (f Command) clients(l *problem.List) []chosen {
 		}
 	}
 	if f.Adapters != "" {
-		list = append(list, readAdapters(l, string(f.Adapters), f.Only.Split())...)
+		text, err := cli.Env{}.ReadWhole(string(f.Adapters), mostAdapters)
+		wrong.In("--adapters", err)
+		if err == nil {
+			list = append(list, readAdapters(l, string(f.Adapters), string(text))...)
+		}
 	}
 	if len(f.Adapter) > 0 {
 		c, err := torture.Command(string(f.Name), f.Adapter)
-		l.Check(err == nil, "--name", f.Name.Quoted(), fmt.Sprint(err))
+		if err == nil {
+			_, err = exec.LookPath(f.Adapter[0])
+			err = cli.CannotRun(f.Adapter[0], err)
+		}
+		wrong.Add(err)
 		if err == nil {
 			list = append(list, chosen{c, ""})
 		}
@@ -255,18 +258,11 @@ func (f Command) clients(l *problem.List) []chosen {
 	return list
 }
 
-// mostAdapters bounds the file that is read.
 const mostAdapters = 1 << 20
 
-// readAdapters reads the file of --adapters.
-func readAdapters(l *problem.List, name string, only []string) []chosen {
-	text, err := cli.Env{}.ReadWhole(name, mostAdapters)
-	if err != nil {
-		l.Add("--adapters", name, err.Error())
-		return nil
-	}
+func readAdapters(l *problem.List, name, text string) []chosen {
 	var list []chosen
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -277,18 +273,12 @@ func readAdapters(l *problem.List, name string, only []string) []chosen {
 			l.Add(where, strconv.Quote(line), "NAME, VERSION and the command, between tabs")
 			continue
 		}
-		if only != nil && !slices.Contains(only, fields[0]) {
-			continue
-		}
 		c, err := torture.Command(fields[0], strings.Fields(fields[2]))
 		l.Check(err == nil, where, strconv.Quote(line), fmt.Sprint(err))
 		if err == nil {
 			list = append(list, chosen{c, fields[1]})
 		}
 	}
-	for _, want := range only {
-		found := slices.ContainsFunc(list, func(c chosen) bool { return c.client.Name() == want })
-		l.Check(found || len(*l) > 0, "--only", strconv.Quote(want), "a name in "+name)
-	}
+	l.Check(len(list) > 0 || len(*l) > 0, "--adapters", strconv.Quote(name)+", which has no client", "lines with NAME, VERSION and the command, between tabs")
 	return list
 }

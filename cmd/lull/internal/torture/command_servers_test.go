@@ -136,8 +136,6 @@ func TestRule24WhatCouldNotBeGraded(t *testing.T) {
 	}{
 		{[]string{"--", dies}, "once-422: the client ended in the midst of the case: out of memory", "2 cases failed"},
 		{[]string{"--", ends}, "0 fail, 2 do not apply", "client: cases were not graded, the first is once-422: the client does not start: it ended before it was ready: no library"},
-		{[]string{"--", "/there/is/none"}, "0 fail, 2 do not apply", "client: cases were not graded, the first is once-422: the client does not start"},
-		{[]string{"--", "/there/is/none", "{url}"}, "once-422: the client does not start", "2 cases failed"},
 		{[]string{"--", "sh", "-c", "kill -9 $$", "{url}"}, "once-422: the client died: signal: killed", "2 cases failed"},
 		{[]string{"--from", file("two.json", card+card)}, "", "something stands after the cards"},
 		{[]string{"--from", file("cut.json", card[:len(card)-3])}, "", "unexpected EOF"},

@@ -41,9 +41,9 @@ func Short(text string) string {
 	return text
 }
 
-// Pick returns the cases that the patterns name, in their order: by their name, by their group, or by the beginning of a name followed by
+// Select returns the cases that the patterns name, in their order: by their name, by their group, or by the beginning of a name followed by
 // "*". Without patterns it returns all. A pattern that names none is an error, which has the command with the list, and an example of a pattern.
-func Pick[T any](all []T, patterns []string, called func(T) (name, group string), command, example string) (picked []T, err error) {
+func Select[T any](all []T, patterns []string, called func(T) (name, group string), command, example string) (picked []T, err error) {
 	if len(patterns) == 0 {
 		return all, nil
 	}
