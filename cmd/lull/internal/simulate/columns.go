@@ -16,6 +16,14 @@ type column struct {
 	name, meaning string // meaning is empty if that of another column includes it
 }
 
+// text returns the cell of a summary, "-" if no run had begun.
+func (c column) text(m sim.Summary) string {
+	if len(m.Results) == 0 {
+		return "-"
+	}
+	return c.cell(m)
+}
+
 // columnsFor returns the columns that have something to show for the scenario.
 func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	add := func(ok bool, some ...column) {
@@ -160,7 +168,7 @@ func recoveryCell(m sim.Summary) string {
 			}
 		}
 	}
-	took := inWords(time.Duration(m.Recovery.Mean * float64(time.Second)))
+	took := inWords(seconds(m.Recovery.Mean))
 	switch {
 	case measured == 0 && cut > 0:
 		return "?"
@@ -216,7 +224,7 @@ func latencyCell(m sim.Summary) string {
 	if m.P99.Mean == 0 {
 		return "-"
 	}
-	text := inWords(time.Duration(m.P99.Mean * float64(time.Second)))
+	text := inWords(seconds(m.P99.Mean))
 	if len(m.Results) > 1 {
 		text += fmt.Sprintf(" ±%.0f %%", 100*m.P99.Half/m.P99.Mean)
 	}

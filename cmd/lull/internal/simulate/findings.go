@@ -31,7 +31,7 @@ func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 		})
 	} else {
 		back := list("Back to normal, the soonest first: ", func(m sim.Summary) (float64, string, bool) {
-			return m.Recovery.Mean, inWords(time.Duration(m.Recovery.Mean * float64(time.Second))), fateOf(m) == isBack
+			return m.Recovery.Mean, inWords(seconds(m.Recovery.Mean)), fateOf(m) == isBack
 		})
 		not := list("Not back when the run ended: ", func(m sim.Summary) (float64, string, bool) {
 			return 0, atTheEnd(m), fateOf(m) == notBack

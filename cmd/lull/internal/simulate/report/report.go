@@ -39,8 +39,10 @@ type Page struct {
 	Interrupted bool
 	// Notes are sentences for the reader, above everything else.
 	Notes []string
-	// Sweep over parameters. Nil: there was none.
-	Sweep *Sweep
+	// Verdict is the table at the top, with a row for each of the Summaries. OfFleets and OfSeeds are tables at the end.
+	Verdict, OfFleets, OfSeeds Figures
+	// Maps of a sweep, or of stability. Nil: there are none.
+	Maps *Maps
 }
 
 var (
@@ -57,7 +59,7 @@ var (
 // shown is how many contenders are visible at first.
 const shown = 6
 
-// Write writes the page. All its errors are those of w.
+// Write writes the page. Its errors are those of w.
 func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
 
 // A view is the page as its template reads it.
@@ -70,8 +72,6 @@ type view struct {
 	Facts       []string
 	Contenders  []contender
 	Windows     []window
-	Verdict     *verdict
-	Heat        *heat
 	Charts      []chart
 	Absent      []string
 	Numbers     *numbers
@@ -101,14 +101,8 @@ func newView(p Page) view {
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	v.Contenders = contenders(p)
-	n := len(v.Contenders)
-	if p.Sweep != nil {
-		n = max(n, len(p.Sweep.Grids))
-	}
-	v.Facts = Facts(p, n)
+	v.Facts = facts(p)
 	v.Windows = windows(p.Scenario)
-	v.Verdict = newVerdict(p, v.Contenders)
-	v.Heat = newHeat(p.Sweep)
 	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
 	v.Numbers = newNumbers(p, v.Contenders)
 	if len(v.Charts) > 0 {
@@ -168,14 +162,14 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// Facts returns the parts of the line below the title.
-func Facts(p Page, contenders int) []string {
+// facts returns the parts of the line below the title.
+func facts(p Page) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
 		fs = append(fs, "scenario "+p.Scenario.Name)
 	}
-	if contenders > 0 {
-		fs = append(fs, term.Counted(contenders, "contender"))
+	if n := len(p.Summaries); n > 0 {
+		fs = append(fs, term.Counted(n, "contender"))
 	}
 	if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
