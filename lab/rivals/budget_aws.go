@@ -6,7 +6,6 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // AWSConfig is the retry quota of an AWS SDK. Take AWSLegacy or AWSStandard21
@@ -33,17 +32,6 @@ func AWSLegacy() AWSConfig {
 // costs 14, or 5 after a rate-limited failure; a timeout is no longer special.
 func AWSStandard21() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}
-}
-
-// Validate reports every field that is out of its limits.
-func (c AWSConfig) Validate() error {
-	var l problem.List
-	l.Check(c.Capacity >= 0, "Capacity", c.Capacity, "zero (no retries) or a positive number")
-	l.Check(c.RetryCost >= 1, "RetryCost", c.RetryCost, "a positive number")
-	l.Check(c.TimeoutCost >= 1, "TimeoutCost", c.TimeoutCost, "a positive number")
-	l.Check(c.RateLimitedCost >= 1, "RateLimitedCost", c.RateLimitedCost, "a positive number")
-	l.Check(c.NoRetryIncrement >= 0, "NoRetryIncrement", c.NoRetryIncrement, "zero or a positive number")
-	return l.Err()
 }
 
 // awsQuota is the retry quota of the AWS SDKs. A retry costs tokens; a call

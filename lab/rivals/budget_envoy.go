@@ -6,7 +6,6 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // EnvoyConfig is the retry_budget of an Envoy cluster's circuit breakers. Take
@@ -21,14 +20,6 @@ type EnvoyConfig struct {
 
 // EnvoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
 func EnvoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
-
-// Validate reports every field that is out of its limits.
-func (c EnvoyConfig) Validate() error {
-	var l problem.List
-	l.Check(c.Percent >= 0 && c.Percent <= 100, "Percent", c.Percent, "a number from 0 to 100")
-	l.Check(c.MinConcurrency >= 0, "MinConcurrency", c.MinConcurrency, "zero or a positive number")
-	return l.Err()
-}
 
 // envoyConcurrency is the retry budget of Envoy's circuit breakers
 // (resource_manager_impl.h). It limits retries under way, not retries made:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -36,17 +35,6 @@ const finagleScale = 1000
 // 10 seconds. Linkerd's service profiles have the same.
 func FinagleDefault() FinagleConfig {
 	return FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}
-}
-
-// Validate reports every field that is out of its limits.
-func (c FinagleConfig) Validate() error {
-	var l problem.List
-	ttl := c.TTL / time.Second
-	l.Check(ttl >= 1 && ttl <= 60, "TTL", c.TTL, "a duration from 1s to 60s")
-	l.Check(c.MinPerSecond >= 0, "MinPerSecond", c.MinPerSecond, "zero or a positive number")
-	l.Check(c.Percent >= 0 && c.Percent <= finagleScale, "Percent", c.Percent,
-		"a fraction from 0 to 1000")
-	return l.Err()
 }
 
 // finagleBucket is the retry budget of Finagle (RetryBudget.scala over

@@ -53,10 +53,6 @@ func ExamplePreset_Options() {
 	}
 	p.Policy.Attempts = 3
 	p.Budget.GRPC.MaxTokens = 50
-	if err := p.Validate(); err != nil {
-		fmt.Println(err)
-		return
-	}
 	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
 	if err != nil {
 		fmt.Println(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -26,15 +25,6 @@ type Running struct {
 	// Backoff.Base. failsafe-go asks its budget after the wait. The engine asks
 	// before it, so the retry is held to run from Delay after that on.
 	Delay time.Duration
-}
-
-// Validate reports every field that is out of its limits.
-func (c Running) Validate() error {
-	var l problem.List
-	l.Check(c.Ratio >= 0 && c.Ratio <= 1, "Ratio", c.Ratio, "a share from 0 to 1")
-	l.Check(c.Min >= 0, "Min", c.Min, "zero or a positive number")
-	l.Check(c.Delay >= 0, "Delay", c.Delay, "zero or a positive duration")
-	return l.Err()
 }
 
 // running is a Running of one process.
