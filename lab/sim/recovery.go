@@ -126,31 +126,14 @@ func (s *Scenario) capacity(v *Service, depth int) float64 {
 	return most
 }
 
-// normal is the share of calls that succeed before the disturbance; 1 if there
-// are none.
-func (r *recorder) normal() float64 {
-	var calls, succeeded int64
-	for i := range r.bins {
-		at := time.Duration(i) * r.window
-		if at >= r.warm && at+r.window <= r.from {
-			calls += r.bins[i].calls
-			succeeded += r.bins[i].succeeded
-		}
-	}
-	if calls == 0 {
-		return 1
-	}
-	return float64(succeeded) / float64(calls)
-}
-
 // A standard is what is normal, as far as is known from before the disturbance.
 type standard struct {
-	normal float64 // share of calls that succeed
+	normal float64 // share of calls that succeed; 1 if there were none
 	spread float64 // standard deviation of the successes of a group is its square root × that of its calls
 }
 
 func (r *recorder) standard() standard {
-	s := standard{normal: r.normal()}
+	s := standard{normal: 1}
 	first := int((r.warm + r.window - 1) / r.window)
 	last := min(int(r.from/r.window), len(r.bins))
 	var all bin
@@ -160,6 +143,7 @@ func (r *recorder) standard() standard {
 	if all.calls == 0 {
 		return s
 	}
+	s.normal = float64(all.succeeded) / float64(all.calls)
 	// By the rule of succession: that no call has failed so far does not mean that none ever does.
 	p := float64(all.succeeded+1) / float64(all.calls+2)
 	variance := float64(p * (1 - p))

@@ -190,29 +190,17 @@ func (f *flying) away(ctx context.Context) error {
 	return f.Where.away(ctx, f.url, cells, func(i int, text json.RawMessage) error { return f.read(f.left[i], text) })
 }
 
-// here flies the cells in this process, in their order, several side by side.
+// here runs the cells in this process, in their order, several at the same time.
 func (f *flying) here(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan int)
-	var pool sync.WaitGroup
-	for range min(f.side, len(f.left)) {
-		pool.Go(func() {
-			for i := range next {
-				if err := f.fly(ctx, i); err != nil {
-					stop(err)
-				}
+	sim.Each(len(f.left), f.side, func(n int) {
+		if ctx.Err() == nil {
+			if err := f.fly(ctx, f.left[n]); err != nil {
+				stop(err)
 			}
-		})
-	}
-	for _, i := range f.left {
-		if ctx.Err() != nil {
-			break
 		}
-		next <- i
-	}
-	close(next)
-	pool.Wait()
+	})
 	return context.Cause(ctx) // the first error
 }
 
