@@ -26,14 +26,14 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		made += int(f.reloads) // each dial is the first attempt of a call
 	}
 	w.rec.attempt(w.now, made, o.target.index, o.tally)
-	if o.still && o.target.plain && !o.pooled && !o.chooses {
+	if o.instant && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
 	src := draw.From(draw.Mix(f.key, uint64(n)))
 	var there, home time.Duration
 	lost := false
-	if !o.still {
+	if !o.instant {
 		there, home = o.forward.draw(&src), o.forward.draw(&src)
 		lost = o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss
 		if !lost && o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
@@ -51,7 +51,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
-	if o.target.plain && o.target.interval == 0 && !o.chooses {
+	if o.target.plain && o.target.rateInterval == 0 && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
 		return
 	}
@@ -76,12 +76,12 @@ func (w *world) newJob(i uint32, f *flight, o *origin, n int, src *draw.Source, 
 		host = w.chooseHost(i, f, o, n, src)
 	}
 	k, j := w.jobs.take()
-	*j = job{gen: j.gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, math.MaxUint16))}
+	*j = job{gen: j.gen, flight: i, flightGen: f.gen, host: host, operation: f.operation, call: f.key, origin: o.index, key: src.Uint64(), until: until, responseTime: home, service: uint16(o.target.index), attempt: uint16(min(n, math.MaxUint16))}
 	f.job = k
 	if o.target.def.Admission.On { // whose gate looks at these
 		j.hedge = f.slot > 0 && f.beside
 		if o.hop != nil {
-			j.attempt = uint16(min(n+int(f.above), math.MaxUint16))
+			j.attempt = uint16(min(n+int(f.retriesAbove), math.MaxUint16))
 		}
 	}
 	return k, j
@@ -101,9 +101,9 @@ type attemptRandom struct{ key, n uint64 }
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
 	verdict, at := s.servePlain(w, w.now+there, l)
-	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
-		if o.counted {
-			w.countEffect(s, o, f.op, f.key)
+	if verdict == verdictOK && at <= w.scenario.Horizon && (at <= until || !s.def.CancelWork) {
+		if o.countsEffects {
+			w.countEffect(s, o, f.operation, f.key)
 		}
 		if at > until {
 			w.rec.wasted(at)
@@ -139,10 +139,10 @@ func (w *world) responseArrives(i uint32, j *job) {
 	}
 }
 
-// visit is where an attempt has gone.
-type visit struct {
-	set *outlier.Set
-	at  outlier.Endpoint
+// hostChoice is the host that an attempt has gone to.
+type hostChoice struct {
+	set      *outlier.Set
+	endpoint outlier.Endpoint
 }
 
 func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Source) uint32 {
@@ -153,18 +153,18 @@ func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Sour
 	if f.slot > 0 && f.slot != ofMessage {
 		call = f.parent
 	}
-	tried := w.itinerary[call]
+	tried := w.hostsTried[call]
 	if tried == nil {
 		tried = &outlier.Tried{}
-		w.itinerary[call] = tried
+		w.hostsTried[call] = tried
 	}
 	set := w.setOf(o, f.process)
-	w.pickKey, w.picked = draw.Mix(f.key, uint64(n)), 1<<35
+	w.pickKey, w.pickAsked = draw.Mix(f.key, uint64(n)), 1<<35
 	at, ok := set.Pick(w.now, w.pick64, tried)
 	if !ok {
 		return 0 // never: there is a host
 	}
-	w.visits[i] = visit{set, at}
+	w.hostChoices[i] = hostChoice{set, at}
 	host, _ := strconv.Atoi(at.Key())
 	return uint32(host)
 }
@@ -190,8 +190,8 @@ func (w *world) setOf(o *origin, process uint32) *outlier.Set {
 
 // pick64 is the randomness of the choice among hosts.
 func (w *world) pick64() uint64 {
-	w.picked++
-	return draw.Mix(w.pickKey, w.picked)
+	w.pickAsked++
+	return draw.Mix(w.pickKey, w.pickAsked)
 }
 
 func (w *world) ejected(c outlier.Change) {
@@ -201,12 +201,12 @@ func (w *world) ejected(c outlier.Change) {
 }
 
 func (w *world) reportOutcome(i uint32, outcome outlier.Evidence) {
-	v, ok := w.visits[i]
+	v, ok := w.hostChoices[i]
 	if !ok {
 		return
 	}
-	delete(w.visits, i)
-	v.set.Done(w.now, v.at, outcome, w.pick64)
+	delete(w.hostChoices, i)
+	v.set.Done(w.now, v.endpoint, outcome, w.pick64)
 }
 
 // outcome is what lullhttp makes of an attempt that ended with a verdict.

@@ -134,8 +134,8 @@ type standard struct {
 
 func (r *recorder) standard() standard {
 	s := standard{normal: 1}
-	first := int((r.warm + r.window - 1) / r.window)
-	last := min(int(r.from/r.window), len(r.bins))
+	first := int((r.warmupEnd + r.window - 1) / r.window)
+	last := min(int(r.disturbedFrom/r.window), len(r.bins))
 	var all bin
 	for i := first; i < last; i++ {
 		all.add(r.bins[i])
@@ -199,7 +199,7 @@ type course struct {
 
 // course looks at the windows that ended by now.
 func (r *recorder) course(s standard, now time.Duration) course {
-	start := int((r.to + r.window - 1) / r.window)
+	start := int((r.disturbedTo + r.window - 1) / r.window)
 	c := course{first: -1, settled: start}
 	bad := true
 	for i := start; i+recoveredFor <= len(r.bins) && time.Duration(i+recoveredFor)*r.window <= now; i++ {
@@ -235,19 +235,19 @@ func (r *recorder) failed(a, b int) bool {
 
 // since is when a window begins, but not before the end of the disturbance.
 func (r *recorder) since(window int) time.Duration {
-	return max(time.Duration(window)*r.window, r.to)
+	return max(time.Duration(window)*r.window, r.disturbedTo)
 }
 
 func (r *recorder) recovery(end time.Duration) Recovery {
-	if r.to == 0 || end <= r.to {
+	if r.disturbedTo == 0 || end <= r.disturbedTo {
 		return Recovery{}
 	}
 	s := r.standard()
-	v := Recovery{From: r.to, Normal: s.normal}
+	v := Recovery{From: r.disturbedTo, Normal: s.normal}
 	// The last tenth; calls that have not ended count as they stand, but the last
 	// windows of a run are left out until most of their calls have ended.
 	last := min(int(end/r.window), len(r.bins)) - 1
-	back := int((r.to + r.window - 1) / r.window)
+	back := int((r.disturbedTo + r.window - 1) / r.window)
 	var after bin
 	lastCall := back
 	for i := back; i <= last; i++ {
@@ -257,7 +257,7 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 		}
 	}
 	if after.calls < fewCalls {
-		return Recovery{From: r.to, Few: true, Normal: s.normal, Final: s.normal}
+		return Recovery{From: r.disturbedTo, Few: true, Normal: s.normal, Final: s.normal}
 	}
 	v.Measured = true
 	v.Within = recoveredFor * r.window
@@ -267,7 +267,7 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	for last > back && r.bins[last].ended < r.bins[last].calls {
 		last--
 	}
-	n := max(int((end-r.to)/r.window)/10, 1)
+	n := max(int((end-r.disturbedTo)/r.window)/10, 1)
 	c := r.course(s, end)
 	first := max(last-n+1, min(back, last), 0)
 	if c.ok { // a run that was stopped early has not much to look at
@@ -283,10 +283,10 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	}
 	v.Relapses = c.relapses
 	if c.first >= 0 {
-		v.First = r.since(c.first) - r.to
+		v.First = r.since(c.first) - r.disturbedTo
 	}
 	if c.ok {
-		v.Recovered, v.Time = true, r.since(c.settled)-r.to
+		v.Recovered, v.Time = true, r.since(c.settled)-r.disturbedTo
 	}
 	return v
 }

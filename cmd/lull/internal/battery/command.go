@@ -126,7 +126,7 @@ func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f
 	fly := make([]cells.Cell, len(all))
 	for i, n := range all {
 		preset := n.Of
-		if preset == t.plan.Ours.Name {
+		if preset == t.plan.Judged.Name {
 			preset = t.preset
 		}
 		fly[i] = cells.Cell{Wanted: cells.Figures, Scenario: n.Scenario, Contender: cells.ContenderOf(n.Contender, preset), Seed: n.Seed}
@@ -182,16 +182,16 @@ func (f Command) task() (task, error) {
 		wrong.In("--rivals", err)
 		t.plan.Rivals = append(t.plan.Rivals, c)
 	}
-	t.plan.Ours, t.preset, err = judged(string(f.Policy))
+	t.plan.Judged, t.preset, err = judged(string(f.Policy))
 	wrong.In("--policy", err)
 	if f.Against != "" {
 		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
 		wrong.In("--against", err)
 	}
-	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
+	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Judged.Name })
 	wrong.Add(l.Err())
 	if len(wrong) == 0 { // what is flown in a world depends on nothing outside of it
-		t.plan.Worlds, _ = cells.Mine(t.where, t.plan.Worlds)
+		t.plan.Worlds, _ = cells.OfPart(t.where, t.plan.Worlds)
 	}
 	return t, wrong.Err()
 }

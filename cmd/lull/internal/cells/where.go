@@ -35,13 +35,13 @@ const mostWorkers = 1024
 type Where struct {
 	Env cli.Env // where parts are printed, and notes
 
-	side    int // side by side, here
-	url     string
-	away    Away
-	part, n int // --cells
-	prints  bool
-	known   results // of --merge; nil without it
-	quiet   bool
+	parallel int // side by side, here
+	url      string
+	away     Away
+	part, n  int // --cells
+	prints   bool
+	known    results // of --merge; nil without it
+	quiet    bool
 }
 
 // Read reads the flags. Errors of files are returned; mistakes in flags are added to the list.
@@ -51,10 +51,10 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 	case f.Remote():
 		w.url = string(f.Workers)
 	case f.Workers != "":
-		w.side = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
+		w.parallel = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
 	}
-	if w.side == 0 {
-		w.side = runtime.GOMAXPROCS(0)
+	if w.parallel == 0 {
+		w.parallel = runtime.GOMAXPROCS(0)
 	}
 	if f.Cells != "" {
 		i, n, _ := strings.Cut(string(f.Cells), "/")
@@ -86,8 +86,8 @@ func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://")
 // Part reports whether only a part is flown, of which the results are printed.
 func (w *Where) Part() bool { return w.prints }
 
-// Mine returns those that belong to the part, of all that can be flown independently, and their indices.
-func Mine[T any](w *Where, all []T) (mine []T, at []int) {
+// OfPart returns those that belong to the part, of all that can be flown independently, and their indices.
+func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	for i := w.part; i < len(all); i += w.n {
 		mine, at = append(mine, all[i]), append(at, i)
 	}
@@ -95,7 +95,7 @@ func Mine[T any](w *Where, all []T) (mine []T, at []int) {
 }
 
 // Side is how many are flown side by side here.
-func (w *Where) Side() int { return w.side }
+func (w *Where) Parallel() int { return w.parallel }
 
 // A Watcher is called with what becomes of cells. Calls do not overlap.
 type Watcher struct {
@@ -194,7 +194,7 @@ func (f *flying) away(ctx context.Context) error {
 func (f *flying) here(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	sim.Each(len(f.left), f.side, func(n int) {
+	sim.Each(len(f.left), f.parallel, func(n int) {
 		if ctx.Err() == nil {
 			if err := f.fly(ctx, f.left[n]); err != nil {
 				stop(err)

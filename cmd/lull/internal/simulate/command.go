@@ -74,8 +74,8 @@ func (Command) Complete() map[string][]string {
 // errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
-// A shown is what comes of a simulation: an outcome, or a stabilityMap.
-type shown interface {
+// A result is what comes of a simulation: an outcome, or a stabilityMap.
+type result interface {
 	// print prints it in the form that the flags name.
 	print(f Command, env cli.Env) error
 	// writePage writes it as a page of HTML.
@@ -108,7 +108,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		return err
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
-	var result shown
+	var result result
 	interrupted := false
 	if f.Map {
 		result, err = mapOf(env.Context, s, p)

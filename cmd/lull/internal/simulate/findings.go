@@ -64,10 +64,10 @@ func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 type fate int
 
 const (
-	nothing   fate = iota // there is nothing to recover from
-	isBack                // with every seed
-	notBack               // with some seed
-	undecided             // a run was stopped before that
+	undisturbed fate = iota // there is nothing to recover from
+	isBack                  // with every seed
+	notBack                 // with some seed
+	undecided               // a run was stopped before that
 )
 
 func fateOf(m sim.Summary) fate {
@@ -82,7 +82,7 @@ func fateOf(m sim.Summary) fate {
 	}
 	switch measured {
 	case 0:
-		return nothing
+		return undisturbed
 	case m.Recovered:
 		return isBack
 	}

@@ -49,7 +49,7 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := outcome{simulation: s, results: make([][]sim.Summary, len(s.cells))}
 	all := s.flights()
-	fly, at := cells.Mine(s.where, all)
+	fly, at := cells.OfPart(s.where, all)
 	sum := tally{of: make([]sim.Progress, len(fly))}
 	set := func(i int, now sim.Progress) {
 		sum.set(i, now)

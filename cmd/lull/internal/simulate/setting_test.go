@@ -161,7 +161,7 @@ func TestCellsGoRowByRow(t *testing.T) {
 
 func TestEstimatesAreChecked(t *testing.T) {
 	const gib = 1 << 30
-	ok := estimate{memory: gib, time: time.Minute, runs: 4, side: 2, processes: 25_000_000, horizon: time.Minute}
+	ok := estimate{memory: gib, time: time.Minute, runs: 4, parallel: 2, processes: 25_000_000, horizon: time.Minute}
 	if err := ok.check(2 * gib); err != nil {
 		t.Errorf("refused: %v", err)
 	}

@@ -40,7 +40,7 @@ func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, e
 			})
 		}
 	}
-	fly, at := cells.Mine(s.where, all)
+	fly, at := cells.OfPart(s.where, all)
 	done := 0
 	return m, s.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
 		m.of[at[i]/len(m.sizes)][at[i]%len(m.sizes)] = *r.Map

@@ -100,8 +100,8 @@ func shares() scale { return linear(1, false, percent) }
 // quarters are the steps of longer axes in seconds or minutes.
 var quarters = []float64{10, 15, 20, 30, 60, 120, 300, 600}
 
-// through returns a horizontal axis of time with at most six labels, in a unit that fits.
-func through(horizon time.Duration) []tick {
+// timeTicks returns a horizontal axis of time with at most six labels, in a unit that fits.
+func timeTicks(horizon time.Duration) []tick {
 	if horizon <= 0 {
 		return nil
 	}
