@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/edge"
 )
 
-// AWSConfig is the retry quota of an AWS SDK. Take AWSLegacy or AWSStandard21
+// AWSConfig is the retry quota of an AWS SDK. Take awsLegacyQuota or awsQuota21
 // and change what differs; nothing in it has a default.
 type AWSConfig struct {
 	// Capacity is the size of the bucket in tokens, zero or more. It starts
@@ -22,15 +22,15 @@ type AWSConfig struct {
 	NoRetryIncrement int
 }
 
-// AWSLegacy is the quota of the SDKs' standard mode up to version 2.0: 500
+// awsLegacyQuota is the quota of the SDKs' standard mode up to version 2.0: 500
 // tokens, a retry costs 5, after a timeout 10.
-func AWSLegacy() AWSConfig {
+func awsLegacyQuota() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}
 }
 
-// AWSStandard21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
+// awsQuota21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
 // costs 14, or 5 after a rate-limited failure; a timeout is no longer special.
-func AWSStandard21() AWSConfig {
+func awsQuota21() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}
 }
 

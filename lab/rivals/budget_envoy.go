@@ -9,7 +9,7 @@ import (
 )
 
 // EnvoyConfig is the retry_budget of an Envoy cluster's circuit breakers. Take
-// EnvoyDefault and change what differs; zeros are taken literally.
+// envoyDefault and change what differs; zeros are taken literally.
 type EnvoyConfig struct {
 	// Percent of the active calls that may be retries, 0 to 100.
 	Percent float64
@@ -18,8 +18,8 @@ type EnvoyConfig struct {
 	MinConcurrency int
 }
 
-// EnvoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
-func EnvoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
+// envoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
+func envoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
 
 // envoyConcurrency is the retry budget of Envoy's circuit breakers
 // (resource_manager_impl.h). It limits retries under way, not retries made:

@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// FinagleConfig holds the parameters of Finagle's RetryBudget.apply. Take FinagleDefault
+// FinagleConfig holds the parameters of Finagle's RetryBudget.apply. Take finagleDefault
 // and change what differs; zeros are taken literally.
 type FinagleConfig struct {
 	// TTL is how long a deposit lasts, 1 s to 60 s. As in Finagle the limits and
@@ -31,9 +31,9 @@ type FinagleConfig struct {
 // no fractions (ScaleFactor in the source).
 const finagleScale = 1000
 
-// FinagleDefault is RetryBudget.apply(): 20 % and 10 retries per second, over
+// finagleDefault is RetryBudget.apply(): 20 % and 10 retries per second, over
 // 10 seconds. Linkerd's service profiles have the same.
-func FinagleDefault() FinagleConfig {
+func finagleDefault() FinagleConfig {
 	return FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}
 }
 

@@ -85,7 +85,7 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 // The reserve, and whatever was deposited, return and leave by the TTL; a
 // caller that is late or a very long rest changes nothing of that.
 func TestFinagleExpiry(t *testing.T) {
-	b := newFinagleBucket(FinagleDefault())
+	b := newFinagleBucket(finagleDefault())
 	if got := b.Balance(0); got != 100 {
 		t.Errorf("balance %v, want the reserve of 100", got)
 	}

@@ -262,3 +262,35 @@ func oldestCell(m sim.Summary) string {
 func endCell(m sim.Summary) string {
 	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
 }
+
+// pooled reports whether connections are simulated in s.
+func pooled(s sim.Scenario) bool {
+	on := func(n sim.Network) bool { return n.Pool.On }
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return on(f.Network) }) ||
+		slices.ContainsFunc(s.Topics, func(t sim.Topic) bool { return on(t.Consumers.Network) }) ||
+		slices.ContainsFunc(s.Services, func(v sim.Service) bool {
+			return slices.ContainsFunc(v.Calls, func(h sim.Hop) bool { return on(h.Network) })
+		})
+}
+
+// linked reports whether a fleet of s keeps connections.
+func linked(s sim.Scenario) bool {
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Link.On })
+}
+
+// Columns of connections.
+var (
+	dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
+		calls := total(m, func(r sim.Result) int64 { return r.Totals.Calls })
+		if calls == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", float64(total(m, func(r sim.Result) int64 { return r.Connections.Dials }))/float64(calls))
+	}, "dials", "connections that were dialled, for each call"}
+	lostColumn = column{"conns", "lost", func(m sim.Summary) string {
+		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Disconnects) })))
+	}, "conns lost", "connections that were lost"}
+	memoryColumn = column{"out of", "memory", func(m sim.Summary) string {
+		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.OutOfMemory) })))
+	}, "out of memory", "hosts that crashed because their memory was full"}
+)

@@ -244,6 +244,13 @@ func hopInWords(h sim.Hop) string {
 }
 
 func faultInWords(f sim.Fault, s sim.Service) string {
+	when := parts{fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))}
+	when.add(f.Every > 0, "again every %s", inWords(f.Every))
+	return strings.Join(when, ", ") + ": " + faultEffect(f, s)
+}
+
+// faultEffect describes what a fault does to the service.
+func faultEffect(f sim.Fault, s sim.Service) string {
 	left := cmp.Or(f.Share, 0.1)
 	var text string
 	switch f.Kind {
@@ -278,9 +285,7 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 	if f.Hosts > 0 && f.Hosts < max(s.Hosts, 1) {
 		text = fmt.Sprintf("on %d of %d hosts, %s", f.Hosts, s.Hosts, text)
 	}
-	when := parts{fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))}
-	when.add(f.Every > 0, "again every %s", inWords(f.Every))
-	return strings.Join(when, ", ") + ": " + text
+	return text
 }
 
 func distributionInWords(d sim.Distribution) string {

@@ -84,7 +84,7 @@ func (o outcome) page(command string) (report.Page, error) {
 		return p, nil
 	}
 	all := o.results[0]
-	p.Summaries = all
+	p.Summaries, p.Windows = all, pageWindows(o.scenario)
 	columns := columnsFor(o.scenario, all)
 	if !slices.ContainsFunc(columns, func(c column) bool { return c.head == medianColumn.head }) {
 		columns = append(columns, medianColumn) // the page has room

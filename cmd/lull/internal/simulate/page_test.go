@@ -1,9 +1,11 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/lab/sim"
@@ -78,5 +80,43 @@ func TestCellsOfASweep(t *testing.T) {
 		if got := c.Text + "/" + c.More + "/" + c.Class; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+func TestWindows(t *testing.T) {
+	second := time.Second
+	s := sim.Scenario{
+		Horizon: 100 * second,
+		Services: []sim.Service{
+			{Name: "db", Hosts: 10, Faults: []sim.Fault{
+				{Kind: sim.Stall, At: 20 * second, For: 5 * second},
+				{Kind: sim.SlowDown, At: 90 * second, For: 60 * second, Hosts: 1},
+				{Kind: sim.Crash, At: 500 * second, For: second},
+			}},
+			{Name: "web", Faults: []sim.Fault{
+				{Kind: sim.Errors, At: 10 * second, For: 2 * second, Every: 30 * second, Share: 0.25},
+			}},
+		},
+		Fleets: []sim.Fleet{
+			{Name: "apps", Arrivals: sim.Arrivals{Rate: 10, Ramp: []sim.RampPoint{{At: 0, Factor: 0.5}, {At: 50 * second, Factor: 0.5}, {At: 60 * second, Factor: 2}, {At: 70 * second, Factor: 0.5}}}},
+			{Name: "slow", Arrivals: sim.Arrivals{Rate: 10, Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: 100 * second, Factor: 3}}}}, // no surge: the load stays high
+			{Name: "herd", Processes: 1000, Arrivals: sim.Arrivals{Kind: sim.AtOnce, At: 5 * second, Each: 3}},
+		},
+	}
+	var got []string
+	for _, w := range pageWindows(s) {
+		got = append(got, fmt.Sprintf("%v to %v; %s; %s; %s", w.From, w.To, w.Kind, w.Mark, w.What))
+	}
+	want := []string{
+		"5s to 5s; surge; at once; herd: 3,000 calls begin together",
+		"10s to 12s; fault; web: errors; web: 25 % of attempts fail, every 30 s",
+		"20s to 25s; fault; db: stall; db: workers stand still, attempts wait",
+		"40s to 42s; fault; ; ",
+		"50s to 1m10s; surge; load × 4; apps: up to 4 times as many calls",
+		"1m10s to 1m12s; fault; ; ",
+		"1m30s to 1m40s; fault; db: slow-down; db: on 1 of 10 hosts, work goes on at 10 % of its speed",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -91,15 +91,6 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-func FuzzProcesses(f *testing.F) {
-	f.Add("25M")
-	f.Fuzz(func(t *testing.T, v string) {
-		if n, err := processes(v); err == nil && (n < 1 || n > 1e12) {
-			t.Errorf("processes(%q) = %d", v, n)
-		}
-	})
-}
-
 func TestValuesOfASweep(t *testing.T) {
 	for list, want := range map[string]string{
 		"1,2,3":              "1 2 3",
@@ -129,18 +120,6 @@ func TestValuesOfASweep(t *testing.T) {
 			t.Errorf("valuesOf(%q) = %q, %v; want %q", list, got, err, want)
 		}
 	}
-}
-
-func FuzzValuesOf(f *testing.F) {
-	for _, s := range []string{"1,2", "1s..10s/3s", "0.1..0.5/0.1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, list string) {
-		values, err := valuesOf(list)
-		if (err == nil) != (len(values) > 0) || !strings.Contains(list, "..") && len(values) > len(list)+1 || strings.Contains(list, "..") && len(values) > mostValues {
-			t.Errorf("valuesOf(%q) = %d values, %v", list, len(values), err)
-		}
-	})
 }
 
 func TestCellsGoRowByRow(t *testing.T) {

@@ -49,6 +49,7 @@ func fabricate(clients []sim.Contender, seeds int) Page {
 		ScenarioYAML: "name: metastable-stall\nhorizon: 120s\n", PoliciesYAML: "policies:\n  naive: {attempts: 4}\n",
 		Command: "lull simulate metastable-stall --policy lull,none,naive --seed 7 --seeds 5 --report stall.html",
 	}
+	p.Windows = []Window{{From: 20 * time.Second, To: 25 * time.Second, Kind: "fault", Mark: "stall 5 s", What: "backend: workers stand still"}}
 	var err error
 	if p.Summaries, err = sim.Compare(context.Background(), s, clients, sim.CompareOptions{Seed: p.Seed, Seeds: seeds}); err != nil {
 		panic(err)

@@ -37,6 +37,8 @@ type Page struct {
 	Seeds int
 	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
+	// Windows are the times in which something is wrong, in the order of their beginning.
+	Windows []Window
 	// Notes are sentences for the reader, above everything else.
 	Notes []string
 	// Verdict is the table at the top, with a row for each of the Summaries. OfFleets and OfSeeds are tables at the end.
@@ -71,7 +73,7 @@ type view struct {
 	Script      template.JS
 	Facts       []string
 	Contenders  []contender
-	Windows     []window
+	Placed      []placedWindow
 	Charts      []chart
 	Absent      []string
 	Numbers     *numbers
@@ -102,7 +104,7 @@ func newView(p Page) view {
 	v.Head = v.Title + " · lull simulate"
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
-	v.Windows = windows(p.Scenario)
+	v.Placed = arranged(p.Windows, p.Scenario.Horizon)
 	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
 	v.Numbers = newNumbers(p, v.Contenders)
 	if len(v.Charts) > 0 {
@@ -114,7 +116,7 @@ func newView(p Page) view {
 	if len(v.Contenders) > shown {
 		v.More = shown
 	}
-	for _, w := range v.Windows {
+	for _, w := range v.Placed {
 		if w.Mark != "" {
 			v.Marks = max(v.Marks, rowHeight*(w.Row+1))
 		}

@@ -38,6 +38,7 @@ func deface(p *Page) {
 	}
 	p.ScenarioYAML, p.PoliciesYAML, p.Command, p.Version = hostile, hostile, hostile, hostile
 	p.Notes = []string{hostile}
+	p.Windows[0].Mark, p.Windows[0].What = hostile, hostile
 	for i := range p.Summaries {
 		c := &p.Summaries[i]
 		c.Contender.Name, c.Contender.Title = hostile, hostile
