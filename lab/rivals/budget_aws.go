@@ -45,7 +45,6 @@ type awsQuota struct {
 	edge   edge.Edge
 }
 
-// newAWSQuota returns a full bucket.
 func newAWSQuota(c AWSConfig) *awsQuota {
 	q := &awsQuota{cfg: c}
 	q.tokens.Store(int64(c.Capacity))

@@ -6,24 +6,6 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// In the legacy mode a timeout costs 10; since 2.1 it costs what others do.
-func TestAWSCostsByClass(t *testing.T) {
-	for _, c := range []struct {
-		cfg  AWSConfig
-		want map[budget.Class]budget.Receipt
-	}{
-		{awsLegacyQuota(), map[budget.Class]budget.Receipt{budget.Transient: 5, budget.Timeout: 10, budget.RateLimited: 5, 9: 5}},
-		{awsQuota21(), map[budget.Class]budget.Receipt{budget.Transient: 14, budget.Timeout: 14, budget.RateLimited: 5, 9: 14}},
-	} {
-		for class, want := range c.want {
-			q := newAWSQuota(c.cfg)
-			if g := q.Withdraw(0, class, never); !g.OK || g.Receipt != want || q.tokens.Load() != 500-int64(want) {
-				t.Errorf("%v: %+v leaves %d, want to pay %d", class, g, q.tokens.Load(), want)
-			}
-		}
-	}
-}
-
 func TestAWSNeverExceedsItsCapacity(t *testing.T) {
 	q := newAWSQuota(awsLegacyQuota())
 	q.Withdraw(0, budget.Timeout, never)

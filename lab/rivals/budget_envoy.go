@@ -76,7 +76,6 @@ func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
 	}
 }
 
-// End counts a call as over.
 func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt, int) { e.calls.Add(-1) }
 
 // Balance is the number of retries that may still be started.

@@ -62,7 +62,6 @@ type finagleBucket struct {
 	sum   int64  // of all slots
 }
 
-// newFinagleBucket returns a budget that holds its reserve.
 func newFinagleBucket(c FinagleConfig) *finagleBucket {
 	b := &finagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {

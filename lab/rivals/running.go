@@ -53,7 +53,6 @@ func (b *running) advance(now time.Duration) {
 	}
 }
 
-// Begin counts a call.
 func (b *running) Begin(time.Duration) {
 	b.mu.Lock()
 	b.calls++
@@ -95,7 +94,6 @@ func (b *running) Settle(now time.Duration, r budget.Receipt) {
 	}
 }
 
-// End counts a call as over.
 func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	b.calls--

@@ -107,8 +107,8 @@ func (s *stream) nextOfRound() {
 	s.left--
 }
 
-// lookahead is how many arrivals of a round are found at a time. Found one after the other, those of many
-// clients take half the time that they take between the events.
+// mostAhead is how many arrivals of a round are found at a time. That takes half the time of finding each of them between two
+// events.
 const mostAhead = 256
 
 // fillAhead finds the next arrivals of a round. With k to come in what is left of
@@ -141,7 +141,7 @@ func (s *stream) fillAhead() {
 	s.phase = phase
 }
 
-// timeAfter is when the integral of the rate, from t on, has reached mass.
+// timeAfter returns when the integral of the rate, from t on, has reached mass.
 func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
 	rate := s.arrivals.Rate / float64(time.Second) // per nanosecond
 	if len(s.ramp) == 0 {
@@ -177,8 +177,8 @@ func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
 	return s.addRounded(t, mass/last)
 }
 
-// addRounded is t and so many nanoseconds, saturating. What is rounded off goes into the
-// next step: at millions of calls a second it would make them more, or fewer.
+// addRounded adds nanoseconds to t. What is rounded off goes into the next step. Otherwise a rate of millions of calls a second
+// would be wrong.
 func (s *stream) addRounded(t time.Duration, ns float64) time.Duration {
 	ns += s.rounding
 	if !(ns < math.MaxInt64/2) {

@@ -8,7 +8,6 @@ import (
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
-// cache is a Cache at work.
 type cache struct {
 	def   *Cache
 	until []time.Duration // by key: the end of its time; zero: it is not there

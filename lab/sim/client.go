@@ -45,7 +45,7 @@ type origin struct {
 	tally          *callTally                      // nil unless the fleet is counted apart
 }
 
-// home is the number under which dependency knows process p.
+// stateIndex returns the number under which dependency knows process p.
 func (o *origin) stateIndex(p uint32) uint32 {
 	if o.links == nil {
 		return p
@@ -152,7 +152,7 @@ func (w *world) askForAttempt(i uint32, f *flight) {
 	}
 }
 
-// followStep does what the engine has decided: the attempt has begun, or the call is over.
+// followStep carries out a decision of the engine: the attempt begins, or the call is over.
 func (w *world) followStep(i uint32, f *flight, step engine.Step) {
 	if step.Done {
 		w.endCall(i, f, step.Reason)
@@ -350,7 +350,7 @@ func (w *world) comesBack(i uint32, f *flight, o *origin) bool {
 	return true
 }
 
-// userBegan is when the user began to call whose last call is f, and forgets it.
+// userBegan returns when the user of f made the first call, and forgets that time.
 func (w *world) userBegan(i uint32, f *flight) time.Duration {
 	began, came := w.rec.firstCalls[i]
 	if !came {

@@ -39,7 +39,6 @@ type timeline struct {
 	current   int // the stretch that was looked at last
 }
 
-// newTimeline is the timeline under the given of the service's faults.
 func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
 	workers := s.Workers
 	if workers == 0 {
@@ -127,8 +126,7 @@ func (t *timeline) now(now time.Duration) *stretch {
 	return &t.stretches[t.current]
 }
 
-// finish is when work that begins at now is done: never, if the host stands
-// still for good.
+// finish returns when work that begins at now is done. It is never if the host does not work again.
 func (t *timeline) finish(now, work time.Duration) time.Duration {
 	t.now(now)
 	i := t.current
@@ -224,7 +222,7 @@ func (w *world) hostUp(s *service, host uint32) bool {
 	return !h.now(w.now).down && h.heap.down <= w.now
 }
 
-// upAt is when a host that is down will work again; never: not before the end.
+// upAt returns when a host that is down will work again. Never: not before the end.
 func (s *service) upAt(host uint32, now time.Duration) time.Duration {
 	h := &s.hosts[host]
 	at := max(now, h.heap.down)

@@ -7,7 +7,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// memory is that of a host at work.
 type memory struct {
 	used   int           // bytes, garbage included
 	pauses time.Duration // all pauses until now, the present one included

@@ -105,8 +105,8 @@ func (w *world) endRacer(r *racer, g *flight) {
 	w.flights.release(r.flight)
 }
 
-// endRace ends a call, of which attempts may be in flight: they have lost. What is
-// done for them is done in vain, unless the service learns of it in time.
+// endRace ends a call. Attempts that are still in flight have lost. The work on them is wasted, unless the service learns of
+// that in time.
 func (w *world) endRace(i uint32, f *flight, c *race, step engine.Step) {
 	o := w.origins[f.origin]
 	for _, r := range c.racers {

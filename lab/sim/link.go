@@ -9,7 +9,6 @@ import (
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
-// links are the connections of a fleet with a Link.
 type links struct {
 	def   *Link
 	from  *service // nil: none
@@ -17,7 +16,6 @@ type links struct {
 	links []link   // by process
 }
 
-// link is the connection of one process.
 type link struct {
 	since      time.Duration // its messages wait
 	host       uint32        // to which it is connected, plus one; 0: to none
@@ -55,7 +53,7 @@ func (w *world) newLinks(o *origin, from *service, key uint64) *links {
 	return l
 }
 
-// home is the process whose Dependency process p uses: the host that it runs on, or itself.
+// stateIndex returns the process whose Dependency process p uses: the host that it runs on, or itself.
 func (l *links) stateIndex(p uint32) uint32 {
 	if l.from == nil {
 		return p
@@ -79,14 +77,12 @@ func (w *world) disturbLink(o *origin, p uint32) {
 	}
 }
 
-// loseLink ends the connection of process p, which dials again.
 func (w *world) loseLink(o *origin, p uint32) {
 	w.unlink(o, p)
 	w.fillBuffer(o, p)
 	w.dialLink(o, p, false)
 }
 
-// unlink is the end of the connection of process p for the service.
 func (w *world) unlink(o *origin, p uint32) {
 	if k := &o.links.links[p]; k.host != 0 {
 		o.target.hosts[k.host-1].links--

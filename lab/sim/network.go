@@ -10,15 +10,14 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// sendAttempt carries the request of an attempt that has begun to the service.
 func (w *world) sendAttempt(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.timeoutAt(f)) }
 
 func (w *world) timeoutAt(f *flight) time.Duration {
 	return saturating.Add(w.now, f.call.Timeout(w.now))
 }
 
-// sendNth sends attempt n of a call, which times out at until. It is the network's loss and latency that decide
-// whether and when the request arrives.
+// sendNth sends attempt n of a call, which times out at until. The loss and the latency of the network decide whether and when
+// the request arrives.
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	made := n
@@ -96,8 +95,8 @@ func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
 // attemptRandom is the randomness of one attempt, which many services have no use for.
 type attemptRandom struct{ key, n uint64 }
 
-// sendPlain sends an attempt to a service that has as many workers as it takes: when it
-// will answer is known at once, and no job is needed.
+// sendPlain sends an attempt to a service without a limit of workers. The time of its answer is known at once, so no job is
+// needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
 	verdict, at := s.servePlain(w, w.now+there, l)
@@ -188,7 +187,6 @@ func (w *world) setOf(o *origin, process uint32) *outlier.Set {
 	return o.sets[process]
 }
 
-// pick64 is the randomness of the choice among hosts.
 func (w *world) pick64() uint64 {
 	w.pickAsked++
 	return draw.Mix(w.pickKey, w.pickAsked)
@@ -209,7 +207,6 @@ func (w *world) reportOutcome(i uint32, outcome outlier.Evidence) {
 	v.set.Done(w.now, v.endpoint, outcome, w.pick64)
 }
 
-// outcome is what lullhttp makes of an attempt that ended with a verdict.
 func (w *world) outcome(verdict int) outlier.Evidence {
 	switch verdict {
 	case verdictOK, verdictConflict:

@@ -99,7 +99,6 @@ func (w *world) openPools(o *origin) {
 	}
 }
 
-// poolOf returns the pool of a process and a host, made when it is first needed.
 func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	i := int(process)*len(o.target.hosts) + int(host)
 	for len(o.pools) <= i {
@@ -114,7 +113,6 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
-// getConnection gives j a connection, or has it wait for one.
 func (w *world) getConnection(k uint32, j *job, p *pool, l leg) {
 	j.state = jobConnecting
 	for uint32(len(w.legs)) < w.jobs.used {
@@ -440,7 +438,6 @@ func (w *world) keepPort(p *pool) {
 	}
 }
 
-// endConn gives back the place of a connection that nobody knows any more.
 func (w *world) endConn(ci uint32, c *conn) {
 	c.state = connNone
 	c.gen++
@@ -528,7 +525,6 @@ func (p *pool) idleFor() (d time.Duration, process bool) {
 	return d, process
 }
 
-// expireIdle closes connections that have had no work for too long.
 func (w *world) expireIdle(p *pool) {
 	d, process := p.idleFor()
 	if process && p.def.Kind == SQL {

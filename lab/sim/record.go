@@ -33,7 +33,6 @@ type recorder struct {
 	stopAfter                  time.Duration // end the run once things have been normal for so long
 }
 
-// counts of one step.
 type counts struct {
 	calls, goodput, succeeded, failed, wasted int64
 	queue, busy, open                         int
@@ -139,7 +138,6 @@ func (t *callTally) begin(r *recorder, now time.Duration) {
 	r.count(now, &t.totals.Calls)
 }
 
-// attempt counts the nth attempt of a call.
 func (r *recorder) attempt(now time.Duration, n int, service uint32, fleet *callTally) {
 	l := &r.loads[service]
 	i := r.inStep.at(now)

@@ -20,9 +20,8 @@ const (
 	fewCalls = 20
 )
 
-// disturbance is when the first fault begins, or the first time in which more arrives than a
-// service can do (the horizon if there is none); and when the last ends: to is 0 if there is
-// none, or if it lasts to the end. Other changes of the arrival rate disturb nothing.
+// disturbance returns when the first fault begins and when the last one ends. A time in which more arrives than a service can do
+// counts as a fault. Without a fault from is the horizon. to is 0 without a fault, and if the last one lasts to the end.
 func (s *Scenario) disturbance() (from, to time.Duration) {
 	from = s.Horizon
 	during := func(a, b time.Duration) { from, to = min(from, a), max(to, b) }
@@ -184,7 +183,6 @@ func (s standard) bad(g bin) bool {
 	return good+float64(byChance*s.spread*math.Sqrt(calls)) < float64(recoveredShare*s.normal*calls)
 }
 
-// good reports whether calls were made, and enough of them have succeeded.
 func (s standard) good(g bin) bool {
 	return g.calls > 0 && float64(g.succeeded) >= float64(recoveredShare*s.normal*float64(g.calls))
 }

@@ -262,8 +262,8 @@ func (t *Totals) ends(why *[reasons]int64) {
 	}
 }
 
-// oldestWait is how long the oldest of the users has waited who are still there at the end: those
-// whose calls have not ended, and those who are about to come back.
+// oldestWait returns the longest time that a user has waited who is still there at the end: the call has not ended, or the
+// user is about to come back.
 func (r *recorder) oldestWait(end time.Duration) time.Duration {
 	began := end
 	for _, at := range r.firstCalls {
@@ -283,7 +283,6 @@ func (r *recorder) oldestWait(end time.Duration) time.Duration {
 	return end - began
 }
 
-// rates finds the peak, the normal rate and the worst minute.
 func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
 	normalTo := min(end, r.disturbedFrom)
 	var normal int64

@@ -61,8 +61,8 @@ type Progress struct {
 	Events       int64
 }
 
-// Run flies one contender through a scenario. If ctx ends, what was computed until
-// then is returned, marked as Interrupted, with the context's error.
+// Run simulates a scenario under the policy of one contender. If ctx ends, it returns what it has, marked as
+// Interrupted, with the context's error.
 func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err
@@ -129,11 +129,9 @@ func (w *world) run(ctx context.Context, o Options) error {
 // batch is for how many events lookAhead asks at a time.
 const batch = 16
 
-// lookAhead asks for the memory of the events that come next but so many: the
-// flights, and, if processes have memories of their own, those of the events
-// before them, whose flights were asked for the last time. With millions of
-// clients each lies where no cache has it, and to wait for one after the other
-// would be most of the work. It returns for how many events it did so.
+// lookAhead prefetches memory, and returns for how many events it did. For the second batch of the next events it prefetches
+// their flights or jobs. For the first batch, whose flights came with the last call, it prefetches what the processes remember.
+// With millions of clients none of this is in a cache, and waiting for it would be most of the work.
 func (w *world) lookAhead() int {
 	if w.flights.used < 1<<13 {
 		return batch
@@ -205,7 +203,7 @@ func (w *world) at(t time.Duration, kind int, gen, i uint32) {
 	w.events.Push(int64(t), uint64(kind)<<kindShift|uint64(gen&genMask)<<32|uint64(i))
 }
 
-// handle works off one event. It reports whether to continue.
+// handle handles one event. It reports whether the run continues.
 func (w *world) handle(d uint64) bool {
 	gen, i := uint32(d>>32)&genMask, uint32(d)
 	same := func(now uint32) bool { return now&genMask == gen }

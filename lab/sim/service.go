@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull/server/admission"
 )
 
-// service is a Service at work.
 type service struct {
 	def           *Service
 	index         uint32
@@ -183,7 +182,6 @@ func (s *service) overRate(w *world, now time.Duration) bool {
 	return false
 }
 
-// placeJob gives j a worker or a place in the queue, or turns it away.
 func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
 	h := &s.hosts[j.host]
@@ -239,7 +237,6 @@ func (w *world) dropCancelled(h *host) {
 	}
 }
 
-// makeRoom turns the attempt away that has waited longest.
 func (w *world) makeRoom(s *service, h *host) {
 	for {
 		oldest := h.queue.popFront()
@@ -298,7 +295,6 @@ func (w *world) continueJob(i uint32, j *job) time.Duration {
 	return w.doWork(s, &s.work, i, j)
 }
 
-// doWork does work that takes so long.
 func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Duration {
 	src := draw.From(j.key)
 	h := &s.hosts[j.host]
@@ -321,7 +317,6 @@ func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Durati
 	return at
 }
 
-// hopEnded continues a job whose call to another service has ended.
 func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	j := w.jobs.at(i)
 	if j.gen != gen || j.state != jobInService {
@@ -439,7 +434,6 @@ func (w *world) fillWorkers(s *service, i uint32) {
 	h.filling = false
 }
 
-// sendResponse sends the answer to j at the given time.
 func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), jobAnswering
 	if j.visitor != 0 {
@@ -460,14 +454,14 @@ func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) ti
 	return max(at, 1)
 }
 
-// refused counts the work of a refusal, which the workers have to do beside the other.
+// addRefusalWork adds the work of one refusal. The workers do it beside the other work.
 func (h *host) addRefusalWork(s *service) {
 	if s.def.RefusalTime > 0 {
 		h.acceptor.refusalWork = saturating.Add(h.acceptor.refusalWork, s.def.RefusalTime)
 	}
 }
 
-// owed is the part of that work which falls to the attempt that begins now.
+// takeRefusalWork returns the part of that work that the attempt does that begins now, and takes it off.
 func (h *host) takeRefusalWork(workers int) time.Duration {
 	part := h.acceptor.refusalWork
 	if workers > 1 {

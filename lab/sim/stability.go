@@ -91,7 +91,6 @@ func FindStability(ctx context.Context, s Scenario, c Contender, o StabilityOpti
 	return m, nil
 }
 
-// A finder looks for boundaries.
 type finder struct {
 	s      Scenario
 	c      Contender
@@ -224,7 +223,7 @@ func (s Scenario) scaled(load, stretch float64) Scenario {
 	return s
 }
 
-// away has all callers stay away for some time. It returns when they are back.
+// stayAway keeps all callers away for some time. It returns the time at which they are back.
 func (s *Scenario) stayAway(from, relief time.Duration) time.Duration {
 	to := saturating.Add(from, relief)
 	for i := range s.Fleets {

@@ -58,7 +58,6 @@ type message struct {
 	poison     bool
 }
 
-// scheduleProduce makes the event of the next message.
 func (w *world) scheduleProduce(t *topic) {
 	if at := t.arrivals.at; at != never {
 		w.at(at, eventProduce, 0, t.index)

@@ -23,9 +23,8 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// A world is one run under way: a driver of the engine on virtual time. Whatever
-// is decided about retries is decided by engine.Call; the world only keeps time,
-// carries requests and counts.
+// A world is one run under way: a driver of the engine in virtual time. engine.Call makes every decision about
+// retries. The world keeps the time, delivers requests and counts.
 type world struct {
 	scenario     *Scenario
 	now          time.Duration
@@ -62,7 +61,7 @@ type world struct {
 	races           map[uint32]*race            // calls in flight whose attempts may run beside one another
 	timesCarriedOut map[uint64]int              // how often an operation was carried out
 	rec             *recorder
-	handled         int64                     // events worked off
+	handled         int64                     // events so far
 	prefetched      [2 * batch]unsafe.Pointer // of lookAhead
 	openBreakers    int                       // processes whose breaker is not closed
 	// remembers: some processes have memories of their own.
@@ -73,7 +72,7 @@ type world struct {
 	key, asked uint64
 	random     func() uint64
 
-	// That which is handed to admission control, in the same way.
+	// The randomness of admission control, made in the same way.
 	gateKey, gateAsked uint64
 	retryAfter         []int // the verdict of a refusal with a Retry-After of 1 s, 2 s, ...
 }
@@ -128,9 +127,8 @@ func (w *world) engineRandom() uint64 {
 	return draw.Mix(w.key, w.asked)
 }
 
-// seedFor makes ready the randomness for what the engine decides next, so that it
-// depends on the call, its attempt, and whether that is still to begin, not on the
-// order of events.
+// seedFor sets the randomness of the engine's next decision. It depends on the call, its attempt and whether that has begun. It
+// does not depend on the order of events.
 func (w *world) seedFor(f *flight, before bool) {
 	w.key, w.asked = f.key, uint64(f.call.Attempts())<<8
 	if before {
@@ -240,7 +238,6 @@ func (b *builder) service(i uint32, def *Service) *service {
 	return s
 }
 
-// gates puts admission control before each host of s.
 func (b *builder) gates(s *service) {
 	for h := range s.hosts {
 		s.hosts[h].gate = b.w.newGate(s)

@@ -28,10 +28,10 @@ type Flags struct {
 // An Away has cells flown by the workers of a URL, and calls done with the result of each, one call at a time.
 type Away func(ctx context.Context, url string, cells []Cell, done func(i int, r json.RawMessage) error) error
 
-// mostWorkers is the largest number of cells side by side.
+// mostWorkers is the largest number of cells that run at the same time.
 const mostWorkers = 1024
 
-// A Where is where cells are flown.
+// A Where is where cells run.
 type Where struct {
 	Env cli.Env // where parts are printed, and notes
 
@@ -83,10 +83,10 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 // Remote reports whether the flags name workers on other machines.
 func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://") }
 
-// Part reports whether only a part is flown, of which the results are printed.
+// Part reports whether only a part of the cells runs, and its results are printed.
 func (w *Where) Part() bool { return w.prints }
 
-// OfPart returns those that belong to the part, of all that can be flown independently, and their indices.
+// OfPart returns the elements that belong to the part, and their indices.
 func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	for i := w.part; i < len(all); i += w.n {
 		mine, at = append(mine, all[i]), append(at, i)
@@ -94,7 +94,7 @@ func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	return mine, at
 }
 
-// Side is how many are flown side by side here.
+// Parallel returns how many cells run at the same time here.
 func (w *Where) Parallel() int { return w.parallel }
 
 // A Watcher is called with what becomes of cells. Calls do not overlap.
@@ -142,7 +142,6 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	return f.here(ctx)
 }
 
-// flying is one call of Fly.
 type flying struct {
 	*Where
 	cells []Cell
@@ -153,7 +152,7 @@ type flying struct {
 	mu sync.Mutex // guards the calls of watch
 }
 
-// read takes the result of a cell that was flown elsewhere.
+// read takes the result of a cell that ran elsewhere.
 func (f *flying) read(i int, text json.RawMessage) error {
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -165,7 +164,6 @@ func (f *flying) read(i int, text json.RawMessage) error {
 	return f.done(i, r, true)
 }
 
-// done hands a result on.
 func (f *flying) done(i int, r Result, whole bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,7 +176,7 @@ func (f *flying) done(i int, r Result, whole bool) error {
 	return nil
 }
 
-// away has the cells flown by workers.
+// away sends the cells to workers.
 func (f *flying) away(ctx context.Context) error {
 	var cells []Cell
 	for _, i := range f.left {

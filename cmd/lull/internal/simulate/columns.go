@@ -90,7 +90,6 @@ var (
 // onlyMessages reports whether nobody but producers of messages does anything.
 func onlyMessages(s sim.Scenario) bool { return len(s.Fleets) == 0 && len(s.Topics) > 0 }
 
-// total adds up a figure over the seeds.
 func total[N int | int64 | float64](m sim.Summary, of func(sim.Result) N) (sum N) {
 	for _, r := range m.Results {
 		sum += of(r)
@@ -112,7 +111,6 @@ func ofTopics(of func(sim.TopicResult) int64) func(sim.Summary) int64 {
 
 var dead = ofTopics(func(t sim.TopicResult) int64 { return t.Dead })
 
-// countCell is the cell of a number.
 func countCell(of func(sim.Summary) int64) func(sim.Summary) string {
 	return func(m sim.Summary) string { return grouped(float64(of(m))) }
 }
@@ -138,7 +136,6 @@ func caughtUpCell(m sim.Summary) string {
 	return inWords(sum)
 }
 
-// mustNotRepeat reports whether some operations must not be carried out twice.
 func mustNotRepeat(s sim.Scenario) bool {
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.NotIdempotent })
 }
@@ -240,7 +237,6 @@ func estimated(m sim.Summary, e sim.Estimate, digits int) string {
 	return text
 }
 
-// meanOf is the mean duration over the seeds.
 func meanOf(m sim.Summary, of func(sim.Result) float64) time.Duration {
 	return time.Duration(total(m, of) / float64(max(1, len(m.Results))))
 }
@@ -250,7 +246,6 @@ func duplicates(m sim.Summary) int64 {
 	return total(m, func(r sim.Result) int64 { return r.Totals.Duplicates })
 }
 
-// oldestCell is the longest wait of a user.
 func oldestCell(m sim.Summary) string {
 	var longest time.Duration
 	for _, r := range m.Results {
@@ -263,7 +258,6 @@ func endCell(m sim.Summary) string {
 	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
 }
 
-// pooled reports whether connections are simulated in s.
 func pooled(s sim.Scenario) bool {
 	on := func(n sim.Network) bool { return n.Pool.On }
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return on(f.Network) }) ||
@@ -273,7 +267,6 @@ func pooled(s sim.Scenario) bool {
 		})
 }
 
-// linked reports whether a fleet of s keeps connections.
 func linked(s sim.Scenario) bool {
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Link.On })
 }

@@ -57,13 +57,11 @@ simulate the code that you ship. Presets describe other libraries as policies.
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }
 
-// Check returns what is wrong with the flags and the files that they name.
 func (f Command) Check() error {
 	_, err := f.simulation()
 	return err
 }
 
-// Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),

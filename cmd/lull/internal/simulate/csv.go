@@ -97,7 +97,6 @@ func meanAndHalf(e sim.Estimate) []string {
 	return []string{figure(e.Mean).String(), figure(e.Half).String()}
 }
 
-// valuesAt returns the values of the axes in a cell.
 func (o outcome) valuesAt(cell int) []string {
 	values := make([]string, len(o.axes))
 	for i := len(o.axes) - 1; i >= 0; i-- {

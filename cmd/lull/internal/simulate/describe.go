@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// scenarioText describes a scenario, so that readers can judge its results.
 func scenarioText(s sim.Scenario) string {
 	var b strings.Builder
 	title := s.Name
@@ -97,7 +96,6 @@ func killInWords(k sim.Kill) string {
 	return strings.Join(phrases, ", ")
 }
 
-// parts are the parts of a description, in order.
 type parts []string
 
 func (p *parts) add(ok bool, format string, args ...any) {
@@ -140,7 +138,6 @@ func arrivalsInWords(a sim.Arrivals) string {
 	return text
 }
 
-// calls describes a rate.
 func calls(rate float64) string {
 	if rate == 1 {
 		return "one call a second"
@@ -249,7 +246,6 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 	return strings.Join(when, ", ") + ": " + faultEffect(f, s)
 }
 
-// faultEffect describes what a fault does to the service.
 func faultEffect(f sim.Fault, s sim.Service) string {
 	left := cmp.Or(f.Share, 0.1)
 	var text string

@@ -64,7 +64,6 @@ func (o outcome) writePage(w io.Writer, command string) error {
 	return report.Write(w, page)
 }
 
-// page returns all that the report shows.
 func (o outcome) page(command string) (report.Page, error) {
 	scenario, err := scenario.Format(o.scenario)
 	if err != nil {
@@ -151,7 +150,6 @@ func (f Command) command() string {
 	return strings.Join(words, " ")
 }
 
-// shellQuoted returns v as a word of a shell.
 func shellQuoted(v string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=,:+%@", r)

@@ -22,7 +22,7 @@ type outcome struct {
 
 func (o outcome) swept() bool { return len(o.axes) > 0 }
 
-// flights returns all runs as package cells flies them, in the order of the results.
+// flights returns all runs as cells, in the order of the results.
 func (s simulation) flights() (all []cells.Cell) {
 	wanted := cells.Run
 	if len(s.axes) > 0 {

@@ -45,7 +45,6 @@ func round(k int) float64 {
 	return v
 }
 
-// smallest and largest are the bounds of k.
 const smallest, largest = -36, 45
 
 // atLeast returns the k of the least round number that is not below v.
@@ -94,7 +93,6 @@ func logarithmic(low, high float64, text func(float64) string) scale {
 	return s
 }
 
-// shares returns an axis from nothing to all.
 func shares() scale { return linear(1, false, percent) }
 
 // quarters are the steps of longer axes in seconds or minutes.

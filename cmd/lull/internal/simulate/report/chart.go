@@ -289,7 +289,6 @@ func (c chart) fit(q quantity) scale {
 	return logarithmic(low, high, seconds)
 }
 
-// matrix returns the transformation of steps and values into a square of 1000.
 func (c chart) matrix() string {
 	x := 1000 / float64(c.Steps)
 	y := 1000 / (c.Scale.Hi - c.Scale.Lo)

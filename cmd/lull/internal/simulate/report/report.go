@@ -135,7 +135,6 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// hiding returns the style by which a contender's checkbox hides its lines.
 func hiding(n int) string {
 	var b strings.Builder
 	for i := range n {

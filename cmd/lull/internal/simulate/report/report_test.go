@@ -229,16 +229,3 @@ func ExampleWrite() {
 	fmt.Println(strings.Contains(string(text), "<title>A blip of 200 ms · lull simulate</title>"))
 	// Output: true
 }
-
-func TestReasonsAreSaidInWords(t *testing.T) {
-	for name, want := range map[string]string{
-		"budget_exhausted": ": retry budget exhausted",
-		"unanswered":       ": timed out while the dependency answered nobody else quickly",
-		"success":          " for this reason",
-		"something else":   " for this reason",
-	} {
-		if got := meaning(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}

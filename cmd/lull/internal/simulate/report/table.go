@@ -128,7 +128,6 @@ func newNumbers(p Page, cs []contender) *numbers {
 	return n
 }
 
-// over returns the mean over the seeds.
 func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
 	values := make([]float64, 0, len(s.Results))
 	for _, r := range s.Results {

@@ -142,7 +142,6 @@ func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 	return fmt.Sprintf("never in %d of %d", p.seeds-back, p.seeds), nil
 }
 
-// success is the share of calls that succeed in peace, in percent.
 func (p *printer) success(c sim.Contender, peace quiet) (string, error) {
 	var sum battery.Figures
 	for seed := range uint64(p.seeds) {
@@ -168,7 +167,6 @@ func percent(share float64) string {
 	return s
 }
 
-// count is 100,000 for 100000.
 func count(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
