@@ -118,7 +118,7 @@ func TestFlyIsDeterministic(t *testing.T) {
 	}
 	p := Plan{
 		Worlds: worldsNamed(t, Quick, "bh60-at10s-p1-r5-cancel", "peace-err0.2-r50-p1"),
-		Ours:   sim.Contender{Name: "lull", Policy: lull.Policy{}}, Rivals: []sim.Contender{rival}, Seeds: 2, Workers: 1,
+		Judged: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Rivals: []sim.Contender{rival}, Seeds: 2, Workers: 1,
 	}
 	one, err := Fly(context.Background(), p)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	few   = []int{1, 100}
-	twice = []time.Duration{60 * s, 300 * s}
+	fleetSizes  = []int{1, 100}
+	longOutages = []time.Duration{60 * s, 300 * s}
 )
 
 // Families are all of them.
@@ -32,7 +32,7 @@ var Families = []Family{
 				long = 30 * s
 			}
 			for _, load := range []float64{0.8, 0.95} {
-				for _, p := range few {
+				for _, p := range fleetSizes {
 					add(fmt.Sprintf("to%s-p%d-l%v-stall%s", span(d), p, load, digits(long)),
 						api(1000*load, p), timeout(d), queue(100_000), fault(sim.Stall, long))
 				}
@@ -45,7 +45,7 @@ var Families = []Family{
 			if n == 1 {
 				rate = 5 // at 8, one call in seven would time out in peace
 			}
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				add(fmt.Sprintf("w%d-p%d-stall10", n, p), api(rate, p), workers(n), queue(100*n), fault(sim.Stall, 10*s))
 				add(fmt.Sprintf("w%d-p%d-slow10", n, p), api(rate, p), workers(n), queue(100*n), faulty(sim.Fault{Kind: sim.SlowDown, For: 10 * s, Share: 0.3}))
 				if n > 1 {
@@ -56,7 +56,7 @@ var Families = []Family{
 	}},
 	{"tails", "service times with a heavy tail", func(z Size, add func(string, ...part)) {
 		for _, d := range tails {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				add(fmt.Sprintf("%s-p%d-stall10", d.name, p), api(800, p), takes(d.Distribution), fault(sim.Stall, 10*s))
 				add(fmt.Sprintf("%s-p%d-brown20", d.name, p), api(800, p), takes(d.Distribution), faulty(sim.Fault{Kind: sim.BrownOut, For: 20 * s, Share: 0.3}))
 				add(fmt.Sprintf("%s-p%d-peace", d.name, p), api(500, p), takes(d.Distribution))
@@ -64,7 +64,7 @@ var Families = []Family{
 		}
 	}},
 	{"queues", "lines of 100 to a million, the last first, the expired dropped, the work of those who left cancelled", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, n := range []int{100, 1100, 1_000_000} {
 				add(fmt.Sprintf("q%d-p%d-stall10", n, p), api(800, p), queue(n), fault(sim.Stall, 10*s))
 			}
@@ -75,8 +75,8 @@ var Families = []Family{
 		}
 	}},
 	{"hangs", "a dependency that hangs and leaves no line", func(z Size, add func(string, ...part)) {
-		for _, long := range twice {
-			for _, p := range few {
+		for _, long := range longOutages {
+			for _, p := range fleetSizes {
 				at := fmt.Sprintf("bh%s-at", digits(long))
 				for _, d := range []time.Duration{1 * s, 10 * s} {
 					add(fmt.Sprintf("%s%v-p%d-cancel", at, d, p), api(800, p), timeout(d), cancels, fault(sim.Stall, long))
@@ -89,7 +89,7 @@ var Families = []Family{
 	}},
 	{"gateways", "a gateway that answers 504, late", func(z Size, add func(string, ...part)) {
 		for _, long := range []time.Duration{30 * s, 60 * s, 300 * s} {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				for _, rate := range []float64{50, 800} {
 					add(fmt.Sprintf("gw%s-p%d-r%v-504in5s", digits(long), p, rate), api(rate, p), timeout(10*s),
 						faulty(sim.Fault{Kind: sim.Errors, For: long, After: 5 * s}))
@@ -98,8 +98,8 @@ var Families = []Family{
 		}
 	}},
 	{"outages", "nothing works for a minute to five", func(z Size, add func(string, ...part)) {
-		for _, long := range twice {
-			for _, p := range few {
+		for _, long := range longOutages {
+			for _, p := range fleetSizes {
 				for _, k := range []sim.FaultKind{sim.Stall, sim.Crash, sim.Errors} {
 					add(fmt.Sprintf("%v%s-p%d", k, digits(long), p), api(800, p), fault(k, long))
 				}
@@ -109,7 +109,7 @@ var Families = []Family{
 	}},
 	{"brown-outs", "a part of the workers, or of the speed, is left", func(z Size, add func(string, ...part)) {
 		for _, share := range []float64{0.3, 0.6, 0.75} {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				for _, long := range []time.Duration{30 * s, 120 * s} {
 					add(fmt.Sprintf("brown%v-%v-p%d", 100*share, span(long), p), api(800, p), faulty(sim.Fault{Kind: sim.BrownOut, For: long, Share: share}))
 				}
@@ -118,7 +118,7 @@ var Families = []Family{
 		}
 	}},
 	{"cold caches", "a restart after which work takes longer", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, c := range []struct {
 				cold float64
 				warm time.Duration
@@ -128,7 +128,7 @@ var Families = []Family{
 		}
 	}},
 	{"flapping", "up and down again and again", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, f := range []struct{ long, every time.Duration }{{2 * s, 10 * s}, {5 * s, 20 * s}} {
 				for _, k := range []sim.FaultKind{sim.Errors, sim.Crash, sim.Stall} {
 					add(fmt.Sprintf("flap-%v%sof%s-p%d", k, digits(f.long), digits(f.every), p), api(500, p), flapping(k, f.long, f.every))
@@ -138,7 +138,7 @@ var Families = []Family{
 		}
 	}},
 	{"sick hosts", "one host of several hangs or fails", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, n := range []int{3, 20} {
 				least := 0.99
 				if n == 20 {
@@ -159,7 +159,7 @@ var Families = []Family{
 	}},
 	{"lost", "a share of requests is lost", func(z Size, add func(string, ...part)) {
 		for _, loss := range []float64{0.001, 0.01, 0.05} {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				least := 0.0
 				if loss <= 0.01 && p <= 50 { // one call a second or more
 					least = 0.999
@@ -169,7 +169,7 @@ var Families = []Family{
 			add(fmt.Sprintf("peace-loss%v-r800-p100", loss), api(800, 100), lossy(loss), floor(map[bool]float64{true: 0.999}[loss <= 0.01]))
 		}
 		add("seq-loss0.01", api(0, 1), sequential(10*ms), timeout(2*s), lossy(0.01), floor(0.999))
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			add(fmt.Sprintf("tight-timeout-p%d", p), api(300, p), timeout(400*ms))
 		}
 	}},
@@ -193,7 +193,7 @@ var Families = []Family{
 			add(fmt.Sprintf("seq-err%v", share), api(0, 1), sequential(10*ms), errors(share), floor(peaceFloor[share]))
 		}
 		for _, share := range []float64{0.2, 0.5, 0.8} {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				add(fmt.Sprintf("err%v-180s-p%d", 100*share, p), api(800, p), faulty(sim.Fault{Kind: sim.Errors, For: 180 * s, Share: share}))
 				add(fmt.Sprintf("err%v-slow500ms-p%d", 100*share, p), api(800, p), faulty(sim.Fault{Kind: sim.Errors, For: 180 * s, Share: share, After: 500 * ms}))
 			}
@@ -223,7 +223,7 @@ var Families = []Family{
 	}},
 	{"rate limits", "more calls than a rate limit lets through", func(z Size, add func(string, ...part)) {
 		for _, hint := range []time.Duration{0, 2 * s, 5 * s} {
-			for _, p := range few {
+			for _, p := range fleetSizes {
 				limit := service(func(v *sim.Service) {
 					v.Workers, v.Rate = 1000, sim.Rate{PerSecond: 1000, Burst: 1000, RetryAfter: hint}
 				})
@@ -233,7 +233,7 @@ var Families = []Family{
 		}
 	}},
 	{"restarts", "a restart of 8 s that says Retry-After: 10", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, rate := range []float64{10, 100, 800} {
 				add(fmt.Sprintf("maintenance-r%v-p%d", rate, p), api(rate, p), timeout(10*s), deadline(30*s),
 					faulty(sim.Fault{Kind: sim.Errors, For: 8 * s, RetryAfter: 10 * s}), floor(0.998))
@@ -241,7 +241,7 @@ var Families = []Family{
 		}
 	}},
 	{"arrivals", "spikes, bursts, days and crons", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			add(fmt.Sprintf("spike3x60-p%d", p), api(800, p), spike(3, 60*s))
 			add(fmt.Sprintf("spike3x60-l.4-p%d", p), api(400, p), spike(3, 60*s))
 			add(fmt.Sprintf("spike3x60-q100-p%d", p), api(800, p), queue(100), spike(3, 60*s))
@@ -255,13 +255,13 @@ var Families = []Family{
 		}
 	}},
 	{"reloads", "users whose call failed call again", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			add(fmt.Sprintf("reload-p%d-stall10", p), api(600, p), reload(1, 2*s, 30), fault(sim.Stall, 10*s))
 			add(fmt.Sprintf("reload-p%d-brown30", p), api(800, p), reload(0.8, 5*s, 10), faulty(sim.Fault{Kind: sim.BrownOut, For: 30 * s, Share: 0.3}))
 		}
 	}},
 	{"layers", "a service between, which retries, too", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, n := range []int{200, 2000} {
 				for _, one := range []bool{false, true} {
 					add(fmt.Sprintf("layers2-one%d-p%d-w%d", map[bool]int{true: 1}[one], p, n), api(800, p), behind(n, one), timeout(2*s), fault(sim.Stall, 10*s))
@@ -297,12 +297,12 @@ var Families = []Family{
 		}
 	}},
 	{"mixed", "half of the load is others', who retry without a budget", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			add(fmt.Sprintf("mixed-p%d-stall10", p), api(400, p), others(200, "full-jitter"), fault(sim.Stall, 10*s))
 		}
 	}},
 	{"connections", "pools of connections, which cost work to open", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, kind := range []sim.PoolKind{sim.HTTP, sim.SQL} {
 				pool := pooled(sim.Pool{Kind: kind, Size: 800 / p, RoundTrips: 2}, 10*ms)
 				for _, k := range []sim.FaultKind{sim.Stall, sim.Crash} {
@@ -321,7 +321,7 @@ var Families = []Family{
 		}
 	}},
 	{"heaps", "collections of garbage that take longer the more waits", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, load := range []float64{0.5, 0.8} {
 				add(fmt.Sprintf("gc-l%v-p%d-spike3x10", load, p), api(1000*load, p), heap, spike(3, 10*s))
 				add(fmt.Sprintf("gc-l%v-p%d-stall10", load, p), api(1000*load, p), heap, fault(sim.Stall, 10*s))
@@ -331,18 +331,18 @@ var Families = []Family{
 		}
 	}},
 	{"caches", "a look-aside cache that is lost, before a database that is too slow to fill it", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, rate := range []float64{180, 500} {
 				for _, share := range []float64{0.2, 1} {
-					add(fmt.Sprintf("cache-r%v-p%d-flush%v", rate, p, 100*share), api(rate, p), cached(2500), first(sim.Fault{Kind: sim.Flush, For: s, Share: share}))
+					add(fmt.Sprintf("cache-r%v-p%d-flush%v", rate, p, 100*share), api(rate, p), cached(2500), faultBefore(sim.Fault{Kind: sim.Flush, For: s, Share: share}))
 				}
 			}
-			add(fmt.Sprintf("cache-p%d-q80-flush100", p), api(500, p), cached(80), first(sim.Fault{Kind: sim.Flush, For: s}))
+			add(fmt.Sprintf("cache-p%d-q80-flush100", p), api(500, p), cached(80), faultBefore(sim.Fault{Kind: sim.Flush, For: s}))
 			add(fmt.Sprintf("cache-p%d-db-stall10", p), api(500, p), cached(2500), fault(sim.Stall, 10*s))
 		}
 	}},
 	{"endpoints", "hosts that processes choose between, and leave out", func(z Size, add func(string, ...part)) {
-		for _, p := range few {
+		for _, p := range fleetSizes {
 			for _, n := range []int{3, 20} {
 				hosts := chosen(n)
 				for _, f := range []struct {
@@ -375,7 +375,7 @@ var tails = []struct {
 }
 
 // pareto is Pareto's distribution with a shape of 1.5 and a mean of about 100 ms, cut at 30 s: of the times
-// half are longer than 53 ms, and of those a third than twice as long, and so on.
+// half are longer than 53 ms, and of those a third longer than twice as long, and so on.
 var pareto = sim.Distribution{Kind: sim.Histogram, Bars: func() (bars []sim.Bar) {
 	left, at := 1.0, 33*ms
 	for bars = append(bars, sim.Bar{UpTo: at, Weight: 0}); at < 30*s; at *= 2 {

@@ -38,7 +38,7 @@ func (f Figures) Share() float64 {
 // A Plan is what is flown.
 type Plan struct {
 	Worlds []World
-	Ours   sim.Contender   // the policy that is judged
+	Judged sim.Contender   // the policy that is judged
 	Rivals []sim.Contender // those that it is held against; "none" is always among them
 	Seeds  int             // zero: 1
 	// Workers is how many flights there are side by side. Zero: GOMAXPROCS.
@@ -102,7 +102,7 @@ type Outcome struct {
 }
 
 // Ours is the policy that is judged.
-func (o *Outcome) Ours() *Flown { return &o.Flown[0] }
+func (o *Outcome) Judged() *Flown { return &o.Flown[0] }
 
 // Of returns what the contender of that name did; nil if it did not fly.
 func (o *Outcome) Of(name string) *Flown {
@@ -120,24 +120,24 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	contenders := []sim.Contender{p.Ours, none}
+	contenders := []sim.Contender{p.Judged, none}
 	for _, c := range p.Rivals {
 		if c.Name != None {
 			contenders = append(contenders, c)
 		}
 	}
 	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[key]*Figures{}}
-	f.remember(p.Known)
+	f.useKnown(p.Known)
 	var all []Outcome
 	for _, w := range p.Worlds {
 		o := Outcome{World: w}
 		for _, c := range contenders {
-			f.ask(w.Scenario, c)
+			f.want(w.Scenario, c)
 			o.Flown = append(o.Flown, Flown{Contender: c.Name})
 		}
 		for _, s := range w.Peace {
-			f.ask(s, p.Ours)
-			f.ask(s, none)
+			f.want(s, p.Judged)
+			f.want(s, none)
 		}
 		all = append(all, o)
 	}
@@ -147,18 +147,18 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	for i := range all {
 		o := &all[i]
 		for k, c := range contenders {
-			o.Flown[k].Runs = f.of(o.World.Scenario, c)
+			o.Flown[k].Runs = f.runsOf(o.World.Scenario, c)
 		}
 		// Who is quicker back must not be better in peace. Of the others it does not matter.
 		for k, c := range contenders {
-			if k > 0 && quicker(&o.Flown[k], o.Ours(), o.World.Slack()) {
+			if k > 0 && quicker(&o.Flown[k], o.Judged(), o.World.Slack()) {
 				for _, s := range o.World.Peace {
-					f.ask(s, c)
+					f.want(s, c)
 				}
-				if limited, ok := beside(p.Ours, c); ok {
-					f.ask(o.World.Scenario, limited)
+				if limited, ok := beside(p.Judged, c); ok {
+					f.want(o.World.Scenario, limited)
 					for _, s := range o.World.Peace {
-						f.ask(s, limited)
+						f.want(s, limited)
 					}
 				}
 			}
@@ -171,8 +171,8 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 		o := &all[i]
 		for k, c := range contenders {
 			o.Flown[k].Peace = f.peace(o.World, c)
-			limited, ok := beside(p.Ours, c)
-			if runs := f.of(o.World.Scenario, limited); ok && k > 0 && runs != nil {
+			limited, ok := beside(p.Judged, c)
+			if runs := f.runsOf(o.World.Scenario, limited); ok && k > 0 && runs != nil {
 				o.Flown[k].Beside = &Flown{Contender: limited.Name, Runs: runs, Peace: f.peace(o.World, limited)}
 			}
 		}
@@ -192,7 +192,7 @@ func beside(ours, rival sim.Contender) (sim.Contender, bool) {
 // peace is what a contender did in the peace of a world; nil where it was not flown.
 func (f *flights) peace(w World, c sim.Contender) (all [][]Figures) {
 	for _, s := range w.Peace {
-		if runs := f.of(s, c); runs != nil {
+		if runs := f.runsOf(s, c); runs != nil {
 			all = append(all, runs)
 		}
 	}
@@ -205,7 +205,7 @@ type flights struct {
 	seeds int
 	known map[key]Figures
 	runs  map[key]*Figures
-	next  []asked // those that have not been flown
+	next  []wantedFlight // those that have not been flown
 	flown int
 }
 
@@ -224,7 +224,7 @@ type Flight struct {
 	Of string
 }
 
-type asked struct {
+type wantedFlight struct {
 	key
 	Flight
 }
@@ -237,11 +237,11 @@ func Digest(s sim.Scenario) string {
 }
 
 // remember puts the flights of rivals aside, for those who ask for the same.
-func (f *flights) remember(known []Outcome) {
+func (f *flights) useKnown(known []Outcome) {
 	f.known = map[key]Figures{}
 	for _, o := range known {
 		for _, c := range o.Flown {
-			if c.Contender == f.plan.Ours.Name {
+			if c.Contender == f.plan.Judged.Name {
 				continue
 			}
 			keep := func(s sim.Scenario, runs []Figures) {
@@ -258,7 +258,7 @@ func (f *flights) remember(known []Outcome) {
 	}
 }
 
-func (f *flights) ask(s sim.Scenario, c sim.Contender) {
+func (f *flights) want(s sim.Scenario, c sim.Contender) {
 	digest := Digest(s)
 	for seed := range f.seeds {
 		k := key{digest, c.Name, seed + 1}
@@ -269,12 +269,12 @@ func (f *flights) ask(s sim.Scenario, c sim.Contender) {
 				continue
 			}
 			of, _, _ := strings.Cut(c.Name, withLimitOf)
-			f.next = append(f.next, asked{k, Flight{s, c, named(s), uint64(k.seed), of}})
+			f.next = append(f.next, wantedFlight{k, Flight{s, c, named(s), uint64(k.seed), of}})
 		}
 	}
 }
 
-func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
+func (f *flights) runsOf(s sim.Scenario, c sim.Contender) []Figures {
 	var all []Figures
 	digest := Digest(s)
 	for seed := range f.seeds {
@@ -291,14 +291,14 @@ func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
 func (f *flights) fly(ctx context.Context) error {
 	next := f.next
 	f.next = nil
-	slices.SortStableFunc(next, func(a, b asked) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
+	slices.SortStableFunc(next, func(a, b wantedFlight) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
 	all := make([]Flight, len(next))
 	for i, n := range next {
 		all[i] = n.Flight
 	}
 	fly := f.plan.Fly
 	if fly == nil {
-		fly = f.here
+		fly = f.flyHere
 	}
 	total := f.flown + len(next)
 	return fly(ctx, all, func(i int, got Figures) {
@@ -311,7 +311,7 @@ func (f *flights) fly(ctx context.Context) error {
 }
 
 // here flies them in this process.
-func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures)) error {
+func (f *flights) flyHere(ctx context.Context, all []Flight, done func(int, Figures)) error {
 	errs := make([]error, len(all))
 	var counts sync.Mutex
 	sim.Each(len(all), f.plan.Workers, func(i int) {

@@ -41,7 +41,7 @@ type Shortfall struct {
 // Shortfalls are the demands that the judged policy does not meet in a world.
 func (o *Outcome) Shortfalls() []Shortfall {
 	var all []Shortfall
-	w, ours := o.World, o.Ours()
+	w, ours := o.World, o.Judged()
 	fail := func(d Demand, rival, format string, args ...any) {
 		all = append(all, Shortfall{w.Name, d, rival, fmt.Sprintf(format, args...)})
 	}
@@ -216,7 +216,7 @@ func (o *Outcome) Best() *Flown {
 	var most float64
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
-		more, by := better(r.Runs, o.Ours().Runs)
+		more, by := better(r.Runs, o.Judged().Runs)
 		if !more || by < 0.001 {
 			continue
 		}
@@ -236,7 +236,7 @@ func (o *Outcome) Quickest() *Flown {
 	var first *Flown
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
-		if quicker(r, o.Ours(), o.World.Slack()) && (first == nil || quicker(r, first, 0)) {
+		if quicker(r, o.Judged(), o.World.Slack()) && (first == nil || quicker(r, first, 0)) {
 			first = r
 		}
 	}

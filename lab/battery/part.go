@@ -185,7 +185,7 @@ func cached(n int) part {
 	}
 }
 
-func first(f sim.Fault) part {
+func faultBefore(f sim.Fault) part {
 	return func(z Size, w *World) {
 		f.At = z.Before
 		w.Scenario.Services[0].Faults = append(w.Scenario.Services[0].Faults, f)

@@ -35,7 +35,7 @@ func TestPart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: hundreds of simulations, each on one goroutine")
 	}
-	p := Plan{Worlds: worldsNamed(t, Quick, some...), Ours: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Seeds: 1}
+	p := Plan{Worlds: worldsNamed(t, Quick, some...), Judged: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Seeds: 1}
 	if more != nil {
 		p.Worlds = append(p.Worlds, more(t)...)
 	}

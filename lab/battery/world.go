@@ -31,7 +31,6 @@ type World struct {
 	Peace []sim.Scenario
 }
 
-// String is the name of the world.
 func (w World) String() string { return w.Name }
 
 // Slack is how much later than another a policy may be back and still be level: two seconds,

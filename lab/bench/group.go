@@ -71,7 +71,6 @@ func (f feature) String() string {
 	return strings.Join(names, "+")
 }
 
-// groups is everything there is to measure.
 func groups() []group {
 	adapted, more := adapting(adapters())
 	return []group{

@@ -5,9 +5,6 @@
 //	go run ./lab/bench                      # everything, about six minutes
 //	go run ./lab/bench -group Composed      # the groups whose name contains that
 //	go run ./lab/bench -rounds 15 -time 500ms
-//	go run ./lab/bench -json > figures.json
-//	go run -pgo cmd/lull/default.pgo ./lab/bench -simulator     # the simulator, compiled as lull is, beside container/heap
-//	go run -pgo cmd/lull/default.pgo ./lab/bench -simulator -clients 25000000
 //
 // A group gives each subject the same work, which costs next to nothing: what is left is the library's own. (GRPCUnary is a whole call
 // through memory, both halves of it, and Adapters has clients of databases, caches and clouds: there the differences count that stand below
@@ -54,9 +51,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	rounds := flags.Int("rounds", 7, "how often everything is measured; the table has the median")
 	per := flags.Duration("time", 200*time.Millisecond, "how long each measurement of a round runs")
 	only := flags.String("group", "", "measure only the groups whose name contains this (any case)")
-	simulator := flags.Bool("simulator", false, "measure the simulator instead, beside a loop over container/heap; the table has the quickest round")
-	clients := flags.Int("clients", 10_000_000, "the most clients that -simulator flies")
-	asJSON := flags.Bool("json", false, "print JSON instead of tables")
 	subject := flags.String("subject", "", "measure this one (group/subject) once, in this process, and print JSON: for the command's own use, and for profiles")
 	cores := flags.Int("cores", 1, "on how many cores -subject is measured")
 	if err := flags.Parse(args); err != nil {
@@ -76,9 +70,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 		}
 		return measureHere(groups(), *subject, *cores, stdout)
 	}
-	if *simulator {
-		return flyStorms(stdout, stderr, min(*rounds, 5), *clients)
-	}
 	chosen, err := choose(groups(), *only)
 	if err != nil {
 		return err
@@ -86,9 +77,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	results, err := measureAll(chosen, *rounds, measureApart(*per), stderr)
 	if err != nil {
 		return err
-	}
-	if *asJSON {
-		return printJSON(stdout, results)
 	}
 	return printTables(stdout, results, *rounds)
 }

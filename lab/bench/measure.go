@@ -16,37 +16,30 @@ import (
 
 // A sample is one measurement of one subject.
 type sample struct {
-	Ns     float64 `json:"ns_op"`
-	Bytes  int64   `json:"bytes_op"`
-	Allocs int64   `json:"allocs_op"`
+	Ns            float64
+	Bytes, Allocs int64
 }
 
 // A column holds the figures of a subject on so many cores, over all rounds.
 type column struct {
-	NsMedian float64 `json:"ns_op"`
-	NsMin    float64 `json:"ns_op_min"`
-	Ratio    float64 `json:"ratio,omitempty"` // of the medians, to the group's reference
-	Bytes    int64   `json:"bytes_op"`
-	Allocs   int64   `json:"allocs_op"`
+	NsMedian, NsMin float64
+	Ratio           float64 // of the medians, to the group's reference
+	Bytes, Allocs   int64
 }
 
 // A row is the result for one subject.
 type row struct {
-	Group    string `json:"group"`
-	Subject  string `json:"subject"`
-	Does     string `json:"does"`
-	Serial   column `json:"serial"`
-	TwoCores column `json:"two_cores"`
-
-	More *difference `json:"more,omitempty"`
+	Subject          string
+	Does             feature
+	Serial, TwoCores column
+	More             *difference // nil: none is asked for
 }
 
 // A difference is how much more a subject takes than another. NsMedian is that of the differences within a round, since what disturbs one
 // of the two for a while disturbs the other; NsMin is the difference of the minimums.
 type difference struct {
-	Over     string `json:"over"` // the other
-	Serial   column `json:"serial"`
-	TwoCores column `json:"two_cores"`
+	Over             string // the other
+	Serial, TwoCores column
 }
 
 // A result is the rows of one group.
@@ -91,7 +84,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 		r := result{group: g}
 		for si, s := range g.subjects {
 			r.rows = append(r.rows, row{
-				Group: g.name, Subject: s.name, Does: s.does.String(),
+				Subject: s.name, Does: s.does,
 				Serial:   summarise(samples[[3]int{gi, si, 1}]),
 				TwoCores: summarise(samples[[3]int{gi, si, 2}]),
 			})

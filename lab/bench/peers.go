@@ -35,7 +35,6 @@ func stateless(bind bindOp) func() bindOp {
 	return func() bindOp { return bind }
 }
 
-// bare is the harness alone: what to subtract from every figure.
 func bare() caller {
 	return caller{"bare call", 0, errBlip, stateless(func(ctx context.Context, op op) func() error {
 		return func() error { return op(ctx) }

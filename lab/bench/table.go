@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -21,7 +20,7 @@ func printTables(w io.Writer, results []result, rounds int) error {
 		}
 		for _, row := range r.rows {
 			table = append(table, []string{
-				row.Subject, row.Does,
+				row.Subject, row.Does.String(),
 				nanos(row.Serial.NsMedian), nanos(row.Serial.NsMin), times(row.Serial.Ratio),
 				nanos(row.TwoCores.NsMedian), nanos(row.TwoCores.NsMin), times(row.TwoCores.Ratio),
 				fmt.Sprint(row.Serial.Bytes), fmt.Sprint(row.Serial.Allocs),
@@ -100,15 +99,4 @@ func times(ratio float64) string {
 		return fmt.Sprintf("%.2f", ratio)
 	}
 	return fmt.Sprintf("%.1f", ratio)
-}
-
-// printJSON prints one array of rows.
-func printJSON(w io.Writer, results []result) error {
-	var rows []row
-	for _, r := range results {
-		rows = append(rows, r.rows...)
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(rows)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -122,30 +120,6 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(progress.String()), "\n")
 	if want := "8/8  round 2/2  Group/peer, 2 core(s): 1.0 ns/op"; len(lines) != 8 || lines[7] != want {
 		t.Errorf("progress has %d lines, the last is %q, want %q", len(lines), lines[len(lines)-1], want)
-	}
-}
-
-func TestJSON(t *testing.T) {
-	results := must.Have(measureAll(fakes(), 3, fake(), io.Discard))
-	var b bytes.Buffer
-	must.Succeed(printJSON(&b, results))
-	var rows []map[string]any
-	must.Succeed(json.Unmarshal(b.Bytes(), &rows))
-	if len(rows) != 2 || rows[0]["subject"] != "peer" || rows[0]["does"] != "retry+breaker" {
-		t.Fatalf("rows: %v", rows)
-	}
-	serial := rows[0]["serial"].(map[string]any)
-	for key, want := range map[string]float64{"ns_op": 200, "ns_op_min": 100, "ratio": 10, "bytes_op": 48, "allocs_op": 2} {
-		if serial[key] != want {
-			t.Errorf("serial.%s is %v, want %v", key, serial[key], want)
-		}
-	}
-	more, _ := rows[0]["more"].(map[string]any)
-	if more["over"] != "lull" || more["serial"].(map[string]any)["ns_op"] != 180.0 || more["two_cores"].(map[string]any)["allocs_op"] != 2.0 {
-		t.Errorf("more: %v", more)
-	}
-	if _, ok := rows[1]["more"]; ok {
-		t.Errorf("more of what has nothing to compare with: %v", rows[1])
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // awsPolicy is three attempts with full jitter below min(base × 2^i, 20 s), and
 // below the same from another base after a rate-limited failure.
 func awsPolicy(base, rateLimited time.Duration) lull.Policy {
-	p := plain(3, backoff.Schedule{Base: base, Cap: 20 * second})
+	p := attemptsAndWaits(3, backoff.Schedule{Base: base, Cap: 20 * second})
 	p.RateLimitedBase = rateLimited
 	return p
 }
@@ -25,7 +25,7 @@ func aws() []Preset {
 		Source: "boto/botocore@0e6e2404, retries/standard.py and quota.py; cases: " + kotlin,
 		Note:   "The quota has no clock: what an outage has spent comes back one token for each call that succeeds without a retry.",
 		Policy: awsPolicy(second, second),
-		Budget: Budget{AWS: AWSLegacy()},
+		Budget: Budget{AWS: awsLegacyQuota()},
 		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-adaptive",
@@ -33,7 +33,7 @@ func aws() []Preset {
 		Source: "boto/botocore@0e6e2404, retries/adaptive.py, throttling.py and bucket.py",
 		Note:   "The SDKs hold one rate for each client, whatever it calls: calls that are not rate-limited wait with those that are. They also wait for as long as it takes; so does the preset.",
 		Policy: awsAdaptive(),
-		Budget: Budget{AWS: AWSLegacy()},
+		Budget: Budget{AWS: awsLegacyQuota()},
 		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-go-v2",
@@ -41,7 +41,7 @@ func aws() []Preset {
 		Source: "aws/aws-sdk-go-v2 v1.47.6, aws/retry/standard.go and jitter_backoff.go",
 		Note:   "The exponent counts from 1 there. With more than five attempts the SDK waits exactly 20 s, without jitter; the preset keeps the jitter.",
 		Policy: awsPolicy(2*second, 2*second),
-		Budget: Budget{AWS: AWSLegacy()},
+		Budget: Budget{AWS: awsLegacyQuota()},
 		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-standard-2.1",
@@ -50,7 +50,7 @@ func aws() []Preset {
 		Note: "The SDKs bring the server's x-amz-retry-after into [t, t + 5 s], t being the wait that was drawn; the engine waits for as long as was asked, and spreads it upwards. " +
 			"Long polls that find the quota empty wait before they fail; the engine fails at once. DynamoDB has 4 attempts from 25 ms.",
 		Policy: awsPolicy(50*ms, second),
-		Budget: Budget{AWS: AWSStandard21()},
+		Budget: Budget{AWS: awsQuota21()},
 		Reads:  Reads{Timeouts: true, RetryAfter: true, RateLimits: true},
 	}}
 }

@@ -23,9 +23,9 @@ const (
 	mostAttempts = 1000
 )
 
-// plain is a policy with nothing but attempts and waits. What timed out is a
+// attemptsAndWaits is a policy with nothing but attempts and waits. What timed out is a
 // failure like any other, unless Reads.Timeouts is set.
-func plain(attempts int, waits backoff.Schedule) lull.Policy {
+func attemptsAndWaits(attempts int, waits backoff.Schedule) lull.Policy {
 	return lull.Policy{
 		Attempts:        attempts,
 		AttemptTimeout:  lull.NoTimeout,

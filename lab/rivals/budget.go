@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // Budget is the kind of retry budget that a client has, and its configuration.
@@ -23,46 +22,12 @@ type Budget struct {
 	Warmup int
 }
 
-// Validate reports everything that is wrong, each problem naming its field.
-func (b Budget) Validate() error {
-	var l problem.List
-	set := 0
-	check := func(field string, used bool, validate func() error) {
-		if !used {
-			return
-		}
-		if set++; set == 2 {
-			l.Add(field, "set", "only one kind of budget at a time")
-		}
-		l.In(field, validate())
-	}
-	check("AWS", b.AWS != AWSConfig{}, b.AWS.Validate)
-	check("GRPC", b.GRPC != budget.GRPCConfig{}, b.GRPC.Validate)
-	check("Envoy", b.Envoy != EnvoyConfig{}, b.Envoy.Validate)
-	check("Finagle", b.Finagle != FinagleConfig{}, b.Finagle.Validate)
-	check("Bucket", b.Bucket != budget.Config{}, func() error { _, err := budget.NewBucket(b.Bucket); return err })
-	check("Running", b.Running != Running{}, b.Running.Validate)
-	l.Check(b.Warmup >= 0, "Warmup", b.Warmup, "zero or a positive number of calls")
-	l.Check(b.Warmup <= 0 || set > 0, "Warmup", b.Warmup, "zero, where no kind of budget is set")
-	return l.Err()
-}
-
-// New makes the budget of one process. Where Validate reports something it is one
-// that pays for no retry.
+// New makes the budget of one process.
 func (b Budget) New() budget.Budget {
-	if b.Validate() != nil {
-		return new(budget.Bucket)
-	}
-	return b.build()
-}
-
-// build is New for what Validate has passed: a simulator makes millions.
-func (b Budget) build() budget.Budget {
-	made := b.kind()
 	if b.Warmup > 0 {
-		return newWarmup(b.Warmup, made)
+		return newWarmup(b.Warmup, b.kind())
 	}
-	return made
+	return b.kind()
 }
 
 func (b Budget) kind() (made budget.Budget) {

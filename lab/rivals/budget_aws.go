@@ -6,10 +6,9 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 )
 
-// AWSConfig is the retry quota of an AWS SDK. Take AWSLegacy or AWSStandard21
+// AWSConfig is the retry quota of an AWS SDK. Take awsLegacyQuota or awsQuota21
 // and change what differs; nothing in it has a default.
 type AWSConfig struct {
 	// Capacity is the size of the bucket in tokens, zero or more. It starts
@@ -23,27 +22,16 @@ type AWSConfig struct {
 	NoRetryIncrement int
 }
 
-// AWSLegacy is the quota of the SDKs' standard mode up to version 2.0: 500
+// awsLegacyQuota is the quota of the SDKs' standard mode up to version 2.0: 500
 // tokens, a retry costs 5, after a timeout 10.
-func AWSLegacy() AWSConfig {
+func awsLegacyQuota() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}
 }
 
-// AWSStandard21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
+// awsQuota21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
 // costs 14, or 5 after a rate-limited failure; a timeout is no longer special.
-func AWSStandard21() AWSConfig {
+func awsQuota21() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}
-}
-
-// Validate reports every field that is out of its limits.
-func (c AWSConfig) Validate() error {
-	var l problem.List
-	l.Check(c.Capacity >= 0, "Capacity", c.Capacity, "zero (no retries) or a positive number")
-	l.Check(c.RetryCost >= 1, "RetryCost", c.RetryCost, "a positive number")
-	l.Check(c.TimeoutCost >= 1, "TimeoutCost", c.TimeoutCost, "a positive number")
-	l.Check(c.RateLimitedCost >= 1, "RateLimitedCost", c.RateLimitedCost, "a positive number")
-	l.Check(c.NoRetryIncrement >= 0, "NoRetryIncrement", c.NoRetryIncrement, "zero or a positive number")
-	return l.Err()
 }
 
 // awsQuota is the retry quota of the AWS SDKs. A retry costs tokens; a call
@@ -57,7 +45,6 @@ type awsQuota struct {
 	edge   edge.Edge
 }
 
-// newAWSQuota returns a full bucket.
 func newAWSQuota(c AWSConfig) *awsQuota {
 	q := &awsQuota{cfg: c}
 	q.tokens.Store(int64(c.Capacity))

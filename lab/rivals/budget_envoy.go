@@ -6,11 +6,10 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // EnvoyConfig is the retry_budget of an Envoy cluster's circuit breakers. Take
-// EnvoyDefault and change what differs; zeros are taken literally.
+// envoyDefault and change what differs; zeros are taken literally.
 type EnvoyConfig struct {
 	// Percent of the active calls that may be retries, 0 to 100.
 	Percent float64
@@ -19,16 +18,8 @@ type EnvoyConfig struct {
 	MinConcurrency int
 }
 
-// EnvoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
-func EnvoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
-
-// Validate reports every field that is out of its limits.
-func (c EnvoyConfig) Validate() error {
-	var l problem.List
-	l.Check(c.Percent >= 0 && c.Percent <= 100, "Percent", c.Percent, "a number from 0 to 100")
-	l.Check(c.MinConcurrency >= 0, "MinConcurrency", c.MinConcurrency, "zero or a positive number")
-	return l.Err()
-}
+// envoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
+func envoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
 
 // envoyConcurrency is the retry budget of Envoy's circuit breakers
 // (resource_manager_impl.h). It limits retries under way, not retries made:
@@ -85,7 +76,6 @@ func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
 	}
 }
 
-// End counts a call as over.
 func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt, int) { e.calls.Add(-1) }
 
 // Balance is the number of retries that may still be started.

@@ -7,11 +7,10 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/window"
 )
 
-// FinagleConfig holds the parameters of Finagle's RetryBudget.apply. Take FinagleDefault
+// FinagleConfig holds the parameters of Finagle's RetryBudget.apply. Take finagleDefault
 // and change what differs; zeros are taken literally.
 type FinagleConfig struct {
 	// TTL is how long a deposit lasts, 1 s to 60 s. As in Finagle the limits and
@@ -32,21 +31,10 @@ type FinagleConfig struct {
 // no fractions (ScaleFactor in the source).
 const finagleScale = 1000
 
-// FinagleDefault is RetryBudget.apply(): 20 % and 10 retries per second, over
+// finagleDefault is RetryBudget.apply(): 20 % and 10 retries per second, over
 // 10 seconds. Linkerd's service profiles have the same.
-func FinagleDefault() FinagleConfig {
+func finagleDefault() FinagleConfig {
 	return FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}
-}
-
-// Validate reports every field that is out of its limits.
-func (c FinagleConfig) Validate() error {
-	var l problem.List
-	ttl := c.TTL / time.Second
-	l.Check(ttl >= 1 && ttl <= 60, "TTL", c.TTL, "a duration from 1s to 60s")
-	l.Check(c.MinPerSecond >= 0, "MinPerSecond", c.MinPerSecond, "zero or a positive number")
-	l.Check(c.Percent >= 0 && c.Percent <= finagleScale, "Percent", c.Percent,
-		"a fraction from 0 to 1000")
-	return l.Err()
 }
 
 // finagleBucket is the retry budget of Finagle (RetryBudget.scala over
@@ -74,7 +62,6 @@ type finagleBucket struct {
 	sum   int64  // of all slots
 }
 
-// newFinagleBucket returns a budget that holds its reserve.
 func newFinagleBucket(c FinagleConfig) *finagleBucket {
 	b := &finagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {

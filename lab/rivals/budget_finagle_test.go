@@ -85,7 +85,7 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 // The reserve, and whatever was deposited, return and leave by the TTL; a
 // caller that is late or a very long rest changes nothing of that.
 func TestFinagleExpiry(t *testing.T) {
-	b := newFinagleBucket(FinagleDefault())
+	b := newFinagleBucket(finagleDefault())
 	if got := b.Balance(0); got != 100 {
 		t.Errorf("balance %v, want the reserve of 100", got)
 	}
@@ -126,25 +126,6 @@ func TestFinagleExtremes(t *testing.T) {
 			if b.Withdraw(0, budget.Transient, never).OK != (c.perSecond > 0) {
 				t.Fatalf("%+v: wrong, within an enormous reserve or none", c)
 			}
-		}
-	}
-}
-
-// A call deposits once: when it begins or, OnSuccess, when it succeeds.
-func TestFinagleOnSuccess(t *testing.T) {
-	for onSuccess, begun := range map[bool]float64{false: 10, true: 0} {
-		b := newFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: onSuccess})
-		for range 10 {
-			b.Begin(0)
-			b.Failed(0)
-			b.End(0, false, 0, 0)
-		}
-		failed := b.Balance(0)
-		for range 10 {
-			b.End(0, true, 0, 0)
-		}
-		if succeeded := b.Balance(0); failed != begun || succeeded != 10 {
-			t.Errorf("on success %v: balance %v after ten failures, want %v, and %v after ten successes, want 10", onSuccess, failed, begun, succeeded)
 		}
 	}
 }

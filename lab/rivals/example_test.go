@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lab/rivals"
 )
@@ -53,10 +52,6 @@ func ExamplePreset_Options() {
 	}
 	p.Policy.Attempts = 3
 	p.Budget.GRPC.MaxTokens = 50
-	if err := p.Validate(); err != nil {
-		fmt.Println(err)
-		return
-	}
 	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
 	if err != nil {
 		fmt.Println(err)
@@ -64,54 +59,4 @@ func ExamplePreset_Options() {
 	}
 	fmt.Println(d.Budget().Balance(0), "retries if everything fails")
 	// Output: 25 retries if everything fails
-}
-
-// The AWS SDKs charge by the kind of the failure, and give back the last cost only.
-func ExampleAWSLegacy() {
-	fmt.Printf("%+v\n", rivals.AWSLegacy())
-	b := rivals.Budget{AWS: rivals.AWSLegacy()}.New()
-	b.Withdraw(0, budget.Timeout, nil)
-	g := b.Withdraw(0, budget.Transient, nil)
-	fmt.Println("paid", g.Receipt, "retries left", b.Balance(0))
-	b.End(0, true, g.Receipt, 1)
-	fmt.Println("retries left", b.Balance(0))
-	// Output:
-	// {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
-	// paid 5 retries left 97
-	// retries left 98
-}
-
-// Envoy limits the retries under way to a share of the calls under way.
-func ExampleEnvoyDefault() {
-	fmt.Printf("%+v\n", rivals.EnvoyDefault())
-	b := rivals.Budget{Envoy: rivals.EnvoyDefault()}.New()
-	for range 20 {
-		b.Begin(0)
-	}
-	fmt.Println("at once:", b.Balance(0))
-	g := b.Withdraw(0, budget.Transient, nil)
-	fmt.Println("with one under way:", b.Balance(0))
-	b.Settle(0, g.Receipt)
-	fmt.Println("when it is over:", b.Balance(0))
-	// Output:
-	// {Percent:20 MinConcurrency:3}
-	// at once: 4
-	// with one under way: 3
-	// when it is over: 4
-}
-
-// Finagle's default: a fifth of the calls, and ten retries a second for each
-// process besides.
-func ExampleFinagleDefault() {
-	fmt.Printf("%+v\n", rivals.FinagleDefault())
-	b := rivals.Budget{Finagle: rivals.FinagleDefault()}.New()
-	fmt.Println("before the first call:", b.Balance(0))
-	for range 50 {
-		b.Begin(0)
-	}
-	fmt.Println("after 50 calls:", b.Balance(0))
-	// Output:
-	// {TTL:10s MinPerSecond:10 Percent:0.2 OnSuccess:false}
-	// before the first call: 100
-	// after 50 calls: 110
 }

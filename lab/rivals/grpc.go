@@ -10,7 +10,7 @@ import (
 // maxBackoff 1s, backoffMultiplier 2, each wait times 0.8 to 1.2. The schedule's
 // Cap holds after jitter, gRPC's maxBackoff before it: hence a fifth more.
 func grpcPolicy(attempts int) lull.Policy {
-	return plain(attempts, backoff.Schedule{Jitter: backoff.Proportional, Base: 100 * ms, Cap: 1200 * ms, Factor: 2})
+	return attemptsAndWaits(attempts, backoff.Schedule{Jitter: backoff.Proportional, Base: 100 * ms, Cap: 1200 * ms, Factor: 2})
 }
 
 func grpc() []Preset {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/internal/chance"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // Jitter is a client's own, where none of package backoff's is the same. The zero
@@ -20,19 +19,10 @@ type Jitter struct {
 	Smooth bool
 }
 
-// Validate reports every field that is out of its limits.
-func (j Jitter) Validate() error {
-	var l problem.List
-	l.Check(j.Low >= 0 && j.Low <= j.High, "Low", j.Low, "zero or a positive number, not above High")
-	l.Check(j.High >= 0 && j.High <= 10, "High", j.High, "a number from 0 to 10")
-	l.Check(!j.Smooth || j.Low == 0 && j.High == 0, "Smooth", j.Smooth, "false, where Low and High are set")
-	return l.Err()
-}
-
 // wait is the schedule with this jitter; nil if it keeps its own.
 func (j Jitter) wait(s backoff.Schedule) backoff.Func {
 	switch {
-	case j.Validate() != nil || j == Jitter{}:
+	case j == Jitter{}:
 		return nil
 	case j.Smooth:
 		return smooth(s)

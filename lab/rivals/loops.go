@@ -27,20 +27,20 @@ func loops() []Preset {
 		Title:  "one attempt, no circuit breaker",
 		Source: "a call without a retry",
 		Note:   "The measure of recovery: what takes longer than this to come back is kept down by its own clients.",
-		Policy: plain(1, atOnce),
+		Policy: attemptsAndWaits(1, atOnce),
 	}, {
 		Name:   "naive-3",
 		Title:  "three retries at once",
 		Source: "for range 4 { if err = call(); err == nil { break } }",
 		Note:   "In a total outage the load is four times the normal one, and nothing spreads it.",
-		Policy: plain(4, atOnce),
+		Policy: attemptsAndWaits(4, atOnce),
 		Reads:  Reads{Timeouts: true},
 	}, {
 		Name:   "fixed-100ms",
 		Title:  "three retries, one every 100 ms",
 		Source: "for range 4 { if err = call(); err == nil { break }; time.Sleep(100 * time.Millisecond) }",
 		Note:   "Callers that failed together return together. Keeps an overloaded service down above a quarter of its capacity, as any policy with three retries and no budget does.",
-		Policy: plain(4, every(100*ms)),
+		Policy: attemptsAndWaits(4, every(100*ms)),
 		Reads:  Reads{Timeouts: true},
 	}, {
 		Name:   "full-jitter",
@@ -55,5 +55,5 @@ func loops() []Preset {
 // fullJitter is three retries with full jitter below base, twice that and four
 // times that.
 func fullJitter(base time.Duration) lull.Policy {
-	return plain(4, backoff.Schedule{Base: base, Cap: 10 * second})
+	return attemptsAndWaits(4, backoff.Schedule{Base: base, Cap: 10 * second})
 }

@@ -47,38 +47,38 @@ func mechanisms() []Preset {
 		Title:  "full-jitter with the retry quota of the AWS SDKs (500 tokens, 5 a retry, 10 after a timeout)",
 		Source: "as aws-legacy-standard",
 		Note:   "The quota alone. For the SDK's own attempts and waits see aws-legacy-standard.",
-		Budget: Budget{AWS: AWSLegacy()},
+		Budget: Budget{AWS: awsLegacyQuota()},
 	}, {
 		Name:   "budget-aws-2.1",
 		Title:  "full jitter from 50 ms with the retry quota of AWS retry behavior 2.1 (500 tokens, 14 a retry)",
 		Source: "as aws-standard-2.1",
 		Note:   "The quota alone, with the 50 ms of that behaviour. For the SDK's own attempts see aws-standard-2.1.",
 		Policy: fullJitter(50 * ms),
-		Budget: Budget{AWS: AWSStandard21()},
+		Budget: Budget{AWS: awsQuota21()},
 	}, {
 		Name:   "budget-finagle",
 		Title:  "full-jitter with Finagle's default budget: 20 % of calls and 10 retries a second",
 		Source: "as finagle",
 		Note:   "The floor is per process: M processes may send 10 M retries a second, whatever the service can bear.",
-		Budget: Budget{Finagle: FinagleDefault()},
+		Budget: Budget{Finagle: finagleDefault()},
 	}, {
 		Name:   "breaker-5s",
 		Title:  "full-jitter, a circuit breaker that opens for 5 s when half of at least 20 calls in 10 s fail",
 		Source: "this module's simulations; window, rate and number as in Hystrix and cep21/circuit",
 		Note:   "No budget. The open time neither grows nor has jitter. Needs 20 calls in 10 s in each process; a large fleet of quiet processes is never cut off.",
-		Policy: cut(5 * second),
+		Policy: breakerFor(5 * second),
 	}, {
 		Name:   "breaker-30s",
 		Title:  "breaker-5s, but open for 30 s",
 		Source: "as breaker-5s",
 		Note:   "The last opening goes on after the service is well again: slower to recover than breaker-5s.",
-		Policy: cut(30 * second),
+		Policy: breakerFor(30 * second),
 	}, {
 		Name:   "budget10+breaker5s",
 		Title:  "ratio-10 and breaker-5s together",
 		Source: "as ratio-10 and breaker-5s",
 		Note:   "The budget holds the volume down until the breaker has seen enough.",
-		Policy: cut(5 * second),
+		Policy: breakerFor(5 * second),
 		Budget: strict,
 	}}
 	for i := range all {
@@ -90,8 +90,8 @@ func mechanisms() []Preset {
 	return all
 }
 
-// cut is full jitter with a breaker that opens for the given time.
-func cut(open time.Duration) lull.Policy {
+// breakerFor is full jitter with a breaker that opens for the given time.
+func breakerFor(open time.Duration) lull.Policy {
 	p := fullJitter(100 * ms)
 	p.Breaker = fixedBreaker(10*second, 0.5, 20, open)
 	return p

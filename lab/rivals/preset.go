@@ -2,7 +2,6 @@ package rivals
 
 import (
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // A Preset is the retry policy of one client. Its fields may be changed; what is
@@ -31,27 +30,12 @@ type Preset struct {
 	Messages, Holds bool
 }
 
-// Validate returns all mistakes in p as one error, each naming its field; nil if there
-// are none.
-func (p Preset) Validate() error {
-	var l problem.List
-	l.In("Policy", p.Policy.Validate())
-	l.In("Budget", p.Budget.Validate())
-	l.In("Jitter", p.Jitter.Validate())
-	return l.Err()
-}
-
 // Options returns the wiring for a [lull.NewDependency] with p.Policy. It may serve
-// any number of dependencies, and each of them gets a budget of its own. A Budget
-// that does not validate pays for no retry.
+// any number of dependencies, and each of them gets a budget of its own.
 func (p Preset) Options() []lull.Option {
 	var opts []lull.Option
 	if p.Budget != (Budget{}) {
-		open := p.Budget.New
-		if p.Budget.Validate() == nil {
-			open = p.Budget.build
-		}
-		opts = append(opts, lull.WithBudget(open))
+		opts = append(opts, lull.WithBudget(p.Budget.New))
 	}
 	if wait := p.Jitter.wait(p.Policy.Backoff); wait != nil {
 		opts = append(opts, lull.WithBackoff(wait))

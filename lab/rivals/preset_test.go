@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 func lowest() uint64  { return 0 }
@@ -29,9 +28,6 @@ func find(t testing.TB, name string) Preset {
 // dependency is one under p, as a user would make it.
 func dependency(t testing.TB, p Preset) *lull.Dependency {
 	t.Helper()
-	if err := p.Validate(); err != nil {
-		t.Fatalf("%s: %v", p.Name, err)
-	}
 	d, err := lull.NewDependency(p.Name, p.Policy, p.Options()...)
 	if err != nil {
 		t.Fatal(err)
@@ -133,45 +129,6 @@ func TestBudgetsArePerDependency(t *testing.T) {
 		}
 		if got := second.Budget().Balance(0); got != want {
 			t.Errorf("%s: balance %v became %v through another's retries", p.Name, want, got)
-		}
-	}
-}
-
-func TestValidateNamesTheField(t *testing.T) {
-	base := find(t, "full-jitter")
-	for _, c := range []struct {
-		change func(*Preset)
-		want   string
-	}{
-		{func(p *Preset) { p.Policy.Attempts = -1 }, "Policy.Attempts"},
-		{func(p *Preset) { p.Budget.AWS.Capacity = 1 }, "Budget.AWS.RetryCost"},
-		{func(p *Preset) { p.Budget.GRPC.TokenRatio = 1 }, "Budget.GRPC.MaxTokens"},
-		{func(p *Preset) { p.Budget.Envoy.Percent = 101 }, "Budget.Envoy.Percent"},
-		{func(p *Preset) { p.Budget.Finagle.Percent = 1 }, "Budget.Finagle.TTL"},
-		{func(p *Preset) { p.Budget.Bucket.Ratio = 11 }, "Budget.Bucket.Ratio"},
-		{func(p *Preset) { p.Budget.Bucket = budget.Config{Stock: math.NaN()} }, "Budget.Bucket.Stock"},
-		{func(p *Preset) { p.Budget.Bucket.Window = second }, "Budget.Bucket.Window"},
-		{func(p *Preset) { p.Budget.Running.Ratio = 2 }, "Budget.Running.Ratio"},
-		{func(p *Preset) { p.Budget.Running.Min = -1 }, "Budget.Running.Min"},
-		{func(p *Preset) { p.Budget.Running.Delay = -1 }, "Budget.Running.Delay"},
-		{func(p *Preset) { p.Budget.Warmup = 1 }, "Budget.Warmup"},
-		{func(p *Preset) { p.Budget.Bucket.Stock = 1; p.Budget.Warmup = -1 }, "Budget.Warmup"},
-		{func(p *Preset) { p.Budget.Bucket.Stock = 1; p.Budget.Running.Min = 1 }, "Budget.Running"},
-		{func(p *Preset) { p.Jitter.Low = 1 }, "Jitter.Low"},
-		{func(p *Preset) { p.Jitter.High = 11 }, "Jitter.High"},
-		{func(p *Preset) { p.Jitter = Jitter{Low: math.NaN(), High: 1} }, "Jitter.Low"},
-		{func(p *Preset) { p.Jitter = Jitter{High: 1, Smooth: true} }, "Jitter.Smooth"},
-	} {
-		p := base
-		c.change(&p)
-		fields := problem.Fields(p.Validate())
-		if len(fields) == 0 || fields[0] != c.want {
-			t.Errorf("complains of %v, want %s", fields, c.want)
-		}
-		if strings.HasPrefix(c.want, "Budget.") {
-			if b := p.Budget.New(); b.Balance(0) != 0 || b.Withdraw(0, budget.Transient, nil).OK {
-				t.Errorf("%s: what does not validate pays for retries", c.want)
-			}
 		}
 	}
 }

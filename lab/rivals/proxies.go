@@ -13,10 +13,10 @@ func proxies() []Preset {
 	)
 	all := Reads{Timeouts: true}
 	waits := backoff.Schedule{Base: 25 * ms, Cap: 250 * ms} // full jitter below 25, 50, 100, 200, 250 ms
-	route := plain(2, waits)
+	route := attemptsAndWaits(2, waits)
 	route.Deadline = 15 * second // the route's timeout, retries included
 	// The budget of Rust's tower and of Linkerd's proxy is Finagle's, but deposits are made by calls that succeed.
-	tower := FinagleDefault()
+	tower := finagleDefault()
 	tower.OnSuccess = true
 	return []Preset{{
 		Name:   "envoy",
@@ -32,7 +32,7 @@ func proxies() []Preset {
 		Source: envoy,
 		Note:   envoyNote + " It bounds retries under way, not retries made: fast failures with short waits pass as many as they can make. Here a call that waits for its retry is active, in Envoy it is not, so that Envoy's limit is a little lower.",
 		Policy: route,
-		Budget: Budget{Envoy: EnvoyDefault()},
+		Budget: Budget{Envoy: envoyDefault()},
 		Reads:  all,
 	}, {
 		Name:   "istio",
@@ -40,21 +40,21 @@ func proxies() []Preset {
 		Source: "istio/istio@86c9f01f, pilot/pkg/networking/core/route/retry/retry.go; api destination_rule.proto for maxRetries",
 		Note: "By default it retries connect-failure, refused-stream, unavailable and cancelled: neither 503 nor timeouts. A retryOn that covers more makes it retry those as well. " +
 			"Istio sets max_retries to 2^32-1, which takes away Envoy's limit of 3. Retries go to other hosts than before; the scenario chooses hosts at random.",
-		Policy: plain(3, waits),
+		Policy: attemptsAndWaits(3, waits),
 	}, {
 		Name:   "linkerd",
 		Title:  "Linkerd's service profile: retries at once, 20 % of successes and 10 a second over 10 s",
 		Source: "linkerd/linkerd2-proxy@29637b64, app/outbound/src/http/retry.rs; tower-rs/tower@8358ee71, retry/budget/tps_budget.rs",
 		Note: "No limit on the retries of one call but the budget; the engine allows 999. The floor is per proxy: M proxies may send 10 M retries a second. " +
 			"A request that gets no response at all is not retried, and even earns.",
-		Policy: plain(mostAttempts, atOnce),
+		Policy: attemptsAndWaits(mostAttempts, atOnce),
 		Budget: Budget{Finagle: tower},
 	}, {
 		Name:   "linkerd-route",
 		Title:  "Linkerd's retry annotations: 1 retry after 25 to 50 ms, no budget",
 		Source: "linkerd/website 2-edge/reference/retries.md; linkerd/linkerd2@b24cd405, policy-controller/grpc/src/outbound/http.rs",
 		Note:   "With retry.linkerd.io/timeout an attempt that takes too long is cancelled and tried again. A service profile takes the place of the annotations.",
-		Policy: plain(2, backoff.Schedule{Jitter: backoff.Equal, Base: 50 * ms, Cap: 250 * ms}),
+		Policy: attemptsAndWaits(2, backoff.Schedule{Jitter: backoff.Equal, Base: 50 * ms, Cap: 250 * ms}),
 		Reads:  all,
 	}}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/edge"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -26,15 +25,6 @@ type Running struct {
 	// Backoff.Base. failsafe-go asks its budget after the wait. The engine asks
 	// before it, so the retry is held to run from Delay after that on.
 	Delay time.Duration
-}
-
-// Validate reports every field that is out of its limits.
-func (c Running) Validate() error {
-	var l problem.List
-	l.Check(c.Ratio >= 0 && c.Ratio <= 1, "Ratio", c.Ratio, "a share from 0 to 1")
-	l.Check(c.Min >= 0, "Min", c.Min, "zero or a positive number")
-	l.Check(c.Delay >= 0, "Delay", c.Delay, "zero or a positive duration")
-	return l.Err()
 }
 
 // running is a Running of one process.
@@ -63,7 +53,6 @@ func (b *running) advance(now time.Duration) {
 	}
 }
 
-// Begin counts a call.
 func (b *running) Begin(time.Duration) {
 	b.mu.Lock()
 	b.calls++
@@ -105,7 +94,6 @@ func (b *running) Settle(now time.Duration, r budget.Receipt) {
 	}
 }
 
-// End counts a call as over.
 func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	b.calls--

@@ -19,7 +19,6 @@ func newWarmup(calls int, b budget.Budget) *warmup {
 	return w
 }
 
-// Begin counts a call.
 func (w *warmup) Begin(now time.Duration) {
 	if w.left.Load() > 0 {
 		w.left.Add(-1)

@@ -21,7 +21,7 @@ func FuzzParse(f *testing.F) {
 	for _, name := range must(library.ReadDir("scenarios")) {
 		f.Add(must(library.ReadFile("scenarios/" + name.Name())))
 	}
-	f.Add([]byte(everything))
+	f.Add(everything)
 	f.Add(must(os.ReadFile("testdata/scenario-mistakes.yaml")))
 	files := fstest.MapFS{"l.csv": {Data: []byte("10ms,700\n20ms,250\n")}, "bad.csv": {Data: []byte("1;2\nx,y\n")}}
 	f.Fuzz(func(t *testing.T, data []byte) {

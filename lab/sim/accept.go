@@ -9,11 +9,11 @@ import (
 
 // acceptor is what a host knows of its callers' connections.
 type acceptor struct {
-	open    int  // accepted, those whose handshake is under way included
-	backlog ring // connections that wait for one of these to close, and those that have gone meanwhile
-	waiting int  // of these, the ones that wait
-	shakes  int  // handshakes that wait for a worker
-	debt    time.Duration
+	open        int  // accepted, those whose handshake is under way included
+	backlog     ring // connections that wait for one of these to close, and those that have gone meanwhile
+	waiting     int  // of these, the ones that wait
+	handshakes  int  // handshakes that wait for a worker
+	refusalWork time.Duration
 }
 
 func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
@@ -25,19 +25,19 @@ func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
 	case x.down && x.silent:
 		w.requestConnectionAgain(ci, c, p)
 	case x.down || h.heap.down > w.now:
-		w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
-	case d.Limit > 0 && h.accepts.open >= d.Limit:
+		w.at(saturating.Add(w.now, c.answerTime), eventDialRefused, c.gen, ci)
+	case d.Limit > 0 && h.acceptor.open >= d.Limit:
 		if d.Refuse {
 			w.refuseConn(s, h, ci, c)
 			return
 		}
-		if h.accepts.waiting+h.accepts.shakes >= d.backlog() {
+		if h.acceptor.waiting+h.acceptor.handshakes >= d.backlog() {
 			w.overflowBacklog(s, h, ci, c, p)
 			return
 		}
-		h.accepts.waiting++
+		h.acceptor.waiting++
 		c.state = connInBacklog
-		h.accepts.backlog.push(ci)
+		h.acceptor.backlog.push(ci)
 	default:
 		w.accept(s, h, ci, c, p)
 	}
@@ -55,19 +55,19 @@ func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool
 
 func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
 	w.rec.count(w.now, &w.rec.conns.Refused)
-	h.refused(s)
-	w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
+	h.addRefusalWork(s)
+	w.at(saturating.Add(w.now, c.answerTime), eventDialRefused, c.gen, ci)
 }
 
 func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
-	if s.shake.never {
+	if s.handshakeTime.never {
 		w.accepted(h, c)
 		w.established(ci, c, p)
 		return
 	}
 	limit := h.now(w.now).workers
 	free := limit < 0 || h.busy < limit
-	if !free && h.accepts.waiting+h.accepts.shakes >= s.def.Connections.backlog() {
+	if !free && h.acceptor.waiting+h.acceptor.handshakes >= s.def.Connections.backlog() {
 		w.overflowBacklog(s, h, ci, c, p)
 		return
 	}
@@ -79,27 +79,27 @@ func (w *world) accept(s *service, h *host, ci uint32, c *conn, p *pool) {
 		return
 	}
 	w.dropCancelled(h)
-	h.accepts.shakes++
+	h.acceptor.handshakes++
 	j.state = jobQueued
 	h.queue.push(k)
-	h.queue.shakes++
+	h.queue.handshakes++
 }
 
 func (w *world) accepted(h *host, c *conn) {
-	c.served = true
-	h.accepts.open++
-	w.rec.conns.Most = max(w.rec.conns.Most, h.accepts.open)
+	c.accepted = true
+	h.acceptor.open++
+	w.rec.conns.Most = max(w.rec.conns.Most, h.acceptor.open)
 }
 
 // established sends the process word that its connection is there.
 func (w *world) established(ci uint32, c *conn, p *pool) {
 	src := draw.From(draw.Mix(c.key, 1<<33))
-	at := saturating.Add(w.now, c.back)
+	at := saturating.Add(w.now, c.answerTime)
 	for range p.def.RoundTrips - 1 {
 		at = saturating.Add(at, p.o.forward.draw(&src))
 		at = saturating.Add(at, p.o.forward.draw(&src))
 	}
-	w.at(saturating.Add(at, p.o.shake.draw(&src)), eventDialled, c.gen, ci)
+	w.at(saturating.Add(at, p.o.handshakeTime.draw(&src)), eventDialled, c.gen, ci)
 }
 
 // dialerGone reports whether the process has given up on the connection whose handshake j is.
@@ -121,8 +121,8 @@ func (w *world) serverCloses(ci uint32, c *conn) {
 	p := w.pools[c.pool]
 	s := p.o.target
 	h := &s.hosts[p.host]
-	c.served = false
-	h.accepts.open--
+	c.accepted = false
+	h.acceptor.open--
 	if c.state == connLeft && c.job == 0 {
 		w.endConn(ci, c)
 	}
@@ -131,7 +131,7 @@ func (w *world) serverCloses(ci uint32, c *conn) {
 
 // acceptNext accepts connections that wait in the backlog, as far as there is room.
 func (w *world) acceptNext(s *service, h *host) {
-	a := &h.accepts
+	a := &h.acceptor
 	for a.backlog.n > 0 && a.open < s.def.Connections.Limit {
 		ci := a.backlog.popFront()
 		c := w.conns.at(ci)
@@ -150,8 +150,8 @@ func (w *world) acceptNext(s *service, h *host) {
 func (w *world) closeConnections(s *service, i int, silent bool) {
 	h := &s.hosts[i]
 	var gone []uint32 // those being dialled
-	for h.accepts.backlog.n > 0 {
-		ci := h.accepts.backlog.popFront()
+	for h.acceptor.backlog.n > 0 {
+		ci := h.acceptor.backlog.popFront()
 		if c := w.conns.at(ci); c.state == connLeft {
 			w.endConn(ci, c)
 		} else {
@@ -159,13 +159,13 @@ func (w *world) closeConnections(s *service, i int, silent bool) {
 			gone = append(gone, ci)
 		}
 	}
-	h.accepts = acceptor{debt: h.accepts.debt}
+	h.acceptor = acceptor{refusalWork: h.acceptor.refusalWork}
 	for ci := range w.conns.used {
 		c := w.conns.at(ci)
-		if p := w.pools[c.pool]; !c.served || p.o.target != s || int(p.host) != i {
+		if p := w.pools[c.pool]; !c.accepted || p.o.target != s || int(p.host) != i {
 			continue
 		}
-		c.served, c.mute = false, silent
+		c.accepted, c.hostDied = false, silent
 		switch {
 		case c.state == connDialing:
 			gone = append(gone, ci)
@@ -178,7 +178,7 @@ func (w *world) closeConnections(s *service, i int, silent bool) {
 	}
 	for _, ci := range gone {
 		c := w.conns.at(ci)
-		w.at(saturating.Add(w.now, c.back), eventDialRefused, c.gen, ci)
+		w.at(saturating.Add(w.now, c.answerTime), eventDialRefused, c.gen, ci)
 	}
 	for _, p := range w.pools {
 		if p.o.target != s || int(p.host) != i {

@@ -57,8 +57,8 @@ func (w *world) arriveAtGate(i uint32, j *job) (answer time.Duration) {
 	if h.now(w.now).down {
 		return w.sendResponse(i, j, verdictRefused, w.now)
 	}
-	if s.interval > 0 && s.overRate(w, w.now) {
-		h.refused(s)
+	if s.rateInterval > 0 && s.overRate(w, w.now) {
+		h.addRefusalWork(s)
 		return w.sendResponse(i, j, s.rateLimited, w.now)
 	}
 	k, v := w.visitors.take()
@@ -82,7 +82,7 @@ func (w *world) arriveAtGate(i uint32, j *job) (answer time.Duration) {
 		return w.shedJob(i, j, d)
 	}
 	j.state = jobAtGate
-	h.stand++
+	h.atGate++
 	if v.Until != never {
 		w.at(v.Until, eventGateOverdue, j.gen, i)
 	}
@@ -107,7 +107,7 @@ func (w *world) passGate(i uint32, j *job) (answer time.Duration) {
 }
 
 func (w *world) gateDecided(i uint32, j *job) {
-	w.services[j.service].hosts[j.host].stand--
+	w.services[j.service].hosts[j.host].atGate--
 	if d := w.visitors.at(j.visitor - 1).decision; d.Outcome == admission.Refused {
 		w.shedJob(i, j, d)
 		return
@@ -122,7 +122,7 @@ func (w *world) gateOverdue(i uint32, j *job) {
 	}
 	gate, v := w.gate(j, gateLeave)
 	if d, left := gate.Leave(w.now, &v.Ticket); left {
-		w.services[j.service].hosts[j.host].stand--
+		w.services[j.service].hosts[j.host].atGate--
 		w.shedJob(i, j, d)
 	}
 }
@@ -130,7 +130,7 @@ func (w *world) gateOverdue(i uint32, j *job) {
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]
-	s.hosts[j.host].refused(s)
+	s.hosts[j.host].addRefusalWork(s)
 	w.releaseVisitor(j)
 	return w.sendResponse(i, j, w.refusal(d), w.now)
 }
@@ -150,7 +150,7 @@ func (w *world) leaveGate(j *job) {
 	if _, left := gate.Leave(w.now, &v.Ticket); !left {
 		gate.Depart(w.now, &v.Ticket, admission.Unmeasured) // let in at this moment; or refused, and then it is nothing
 	}
-	w.services[j.service].hosts[j.host].stand--
+	w.services[j.service].hosts[j.host].atGate--
 	w.releaseVisitor(j)
 }
 

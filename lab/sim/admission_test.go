@@ -215,7 +215,7 @@ func TestAdmissionKnowsDeadlines(t *testing.T) {
 	want(t, "gone", gateOf(w).Refused(admission.Gone), 1)
 	want(t, "shed", r.Totals.Shed, 0)
 	want(t, "visitors left", w.visitors.inUse(), 0)
-	want(t, "standing", w.services[0].hosts[0].stand, 0)
+	want(t, "standing", w.services[0].hosts[0].atGate, 0)
 
 	// The one that goes in the moment in which it is let in has not come in.
 	s = patient(gated1(admission.Config{}, 1000, 1010, 1150), 1000, 90, 1000)
@@ -395,8 +395,8 @@ func (g *gated) agrees(t testing.TB, w *world, h *host) {
 	for _, r := range []admission.WorkResult{admission.Done, admission.Failed, admission.Unmeasured} {
 		departed += s.Departed(r)
 	}
-	if s.InFlight != g.admitted || s.Waiting != g.waiting || h.stand != g.standing {
-		t.Fatalf("at %v the gate has %d in flight and %d waiting, %d of the world's stand there: want %+v", w.now, s.InFlight, s.Waiting, h.stand, *g)
+	if s.InFlight != g.admitted || s.Waiting != g.waiting || h.atGate != g.standing {
+		t.Fatalf("at %v the gate has %d in flight and %d waiting, %d of the world's stand there: want %+v", w.now, s.InFlight, s.Waiting, h.atGate, *g)
 	}
 	if arrived != admitted+refused+uint64(s.Waiting) || admitted != departed+uint64(s.InFlight) {
 		t.Fatalf("at %v %d arrived, %d were admitted, %d refused, %d departed; %d in flight, %d waiting", w.now, arrived, admitted, refused, departed, s.InFlight, s.Waiting)

@@ -11,12 +11,12 @@ import (
 // A stream is the arrivals of one fleet, in the order of time. It holds no event
 // for each, so that 25 million clients cost nothing while they do not call.
 type stream struct {
-	o   *origin
-	a   *Arrivals
-	key uint64
-	n   uint64 // arrivals so far
-	at  time.Duration
-	cut float64 // the fraction of a nanosecond by which at was rounded
+	origin   *origin
+	arrivals *Arrivals
+	key      uint64
+	made     uint64 // arrivals so far
+	at       time.Duration
+	rounding float64 // the fraction of a nanosecond by which at was rounded
 
 	// Of AtOnce and Periodic: the arrivals of this round that are left, its beginning, where in it the
 	// last of those ahead comes, and the next ones, in the opposite order.
@@ -29,48 +29,48 @@ type stream struct {
 }
 
 func (s *stream) findFirst() {
-	switch s.a.Kind {
+	switch s.arrivals.Kind {
 	case Poisson, Constant:
-		s.findNext(s.a.At)
+		s.findNext(s.arrivals.At)
 	case AtOnce, Periodic:
-		s.beginRound(s.a.At)
+		s.beginRound(s.arrivals.At)
 	case Closed:
 		s.at = never // its callers have events of their own
 	}
 }
 
 func (s *stream) arrive(w *world) {
-	key := draw.Mix(s.key, s.n)
+	key := draw.Mix(s.key, s.made)
 	var p uint32
-	switch n := uint64(s.o.processes); {
+	switch n := uint64(s.origin.processes); {
 	case n == 1:
-	case s.a.Kind == Poisson:
+	case s.arrivals.Kind == Poisson:
 		src := draw.From(^key)
 		p = uint32(src.Below(n))
 	default:
-		p = uint32(s.n % n)
+		p = uint32(s.made % n)
 	}
-	s.n++
+	s.made++
 	at := w.now
 	s.findNext(at)
 	w.pickStream()
-	w.newCall(s.o, p, key, w.patience(s.o))
+	w.newCall(s.origin, p, key, w.patience(s.origin))
 }
 
 // pickStream finds the stream whose arrival comes first.
 func (w *world) pickStream() {
-	w.next = nil
+	w.nextStream = nil
 	for _, s := range w.streams {
-		if s.at != never && (w.next == nil || s.at < w.next.at) {
-			w.next = s
+		if s.at != never && (w.nextStream == nil || s.at < w.nextStream.at) {
+			w.nextStream = s
 		}
 	}
 }
 
 func (s *stream) findNext(at time.Duration) {
-	switch s.a.Kind {
+	switch s.arrivals.Kind {
 	case Poisson:
-		s.at = s.timeAfter(at, draw.Exponential(draw.Mix(s.key, ^s.n)))
+		s.at = s.timeAfter(at, draw.Exponential(draw.Mix(s.key, ^s.made)))
 	case Constant:
 		s.at = s.timeAfter(at, 1)
 	default:
@@ -79,17 +79,17 @@ func (s *stream) findNext(at time.Duration) {
 			return
 		}
 		s.at = never
-		if s.a.Kind == Periodic {
-			s.beginRound(saturating.Add(s.round, s.a.Every))
+		if s.arrivals.Kind == Periodic {
+			s.beginRound(saturating.Add(s.round, s.arrivals.Every))
 		}
 	}
 }
 
 func (s *stream) beginRound(at time.Duration) {
 	s.round, s.phase = at, 0
-	s.left = uint64(s.o.processes)
-	if s.a.Kind == AtOnce {
-		s.left *= uint64(max(s.a.Each, 1))
+	s.left = uint64(s.origin.processes)
+	if s.arrivals.Kind == AtOnce {
+		s.left *= uint64(max(s.arrivals.Each, 1))
 	}
 	if s.left == 0 { // of a fleet whose policy has a mistake
 		s.at = never
@@ -107,8 +107,8 @@ func (s *stream) nextOfRound() {
 	s.left--
 }
 
-// lookahead is how many arrivals of a round are found at a time. Found one after the other, those of many
-// clients take half the time that they take between the events.
+// mostAhead is how many arrivals of a round are found at a time. That takes half the time of finding each of them between two
+// events.
 const mostAhead = 256
 
 // fillAhead finds the next arrivals of a round. With k to come in what is left of
@@ -121,9 +121,9 @@ func (s *stream) fillAhead() {
 		s.ahead = make([]time.Duration, n)
 	}
 	s.ahead = s.ahead[:n]
-	within := float64(s.a.Within)
-	if s.a.Kind == Periodic && within == 0 {
-		within = float64(s.a.Every)
+	within := float64(s.arrivals.Within)
+	if s.arrivals.Kind == Periodic && within == 0 {
+		within = float64(s.arrivals.Every)
 	}
 	phase, left := s.phase, s.left
 	for i := n - 1; i >= 0; i-- {
@@ -141,9 +141,9 @@ func (s *stream) fillAhead() {
 	s.phase = phase
 }
 
-// timeAfter is when the integral of the rate, from t on, has reached mass.
+// timeAfter returns when the integral of the rate, from t on, has reached mass.
 func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
-	rate := s.a.Rate / float64(time.Second) // per nanosecond
+	rate := s.arrivals.Rate / float64(time.Second) // per nanosecond
 	if len(s.ramp) == 0 {
 		return s.addRounded(t, mass/rate)
 	}
@@ -177,14 +177,14 @@ func (s *stream) timeAfter(t time.Duration, mass float64) time.Duration {
 	return s.addRounded(t, mass/last)
 }
 
-// addRounded is t and so many nanoseconds, saturating. What is rounded off goes into the
-// next step: at millions of calls a second it would make them more, or fewer.
+// addRounded adds nanoseconds to t. What is rounded off goes into the next step. Otherwise a rate of millions of calls a second
+// would be wrong.
 func (s *stream) addRounded(t time.Duration, ns float64) time.Duration {
-	ns += s.cut
+	ns += s.rounding
 	if !(ns < math.MaxInt64/2) {
 		return never
 	}
 	whole := math.Floor(ns + 0.5)
-	s.cut = ns - whole
+	s.rounding = ns - whole
 	return saturating.Add(t, time.Duration(whole))
 }

@@ -9,11 +9,11 @@ import (
 
 // arrivals are the times of the first n calls, up to the given time.
 func arrivals(a Arrivals, processes int, until time.Duration, n int) (times []time.Duration) {
-	s := stream{o: &origin{processes: processes}, a: &a, key: 42, ramp: a.Ramp}
+	s := stream{origin: &origin{processes: processes}, arrivals: &a, key: 42, ramp: a.Ramp}
 	s.findFirst()
 	for len(times) < n && s.at <= until && s.at != never {
 		times = append(times, s.at)
-		s.n++
+		s.made++
 		s.findNext(s.at)
 	}
 	return times

@@ -24,7 +24,7 @@ func TestOpenBreakersAreCounted(t *testing.T) {
 	want(t, "open before", slices.Max(open[:20]), 0)
 	want(t, "open at most", slices.Max(open), 3)
 	want(t, "open at the end", open[len(open)-1], 0)
-	want(t, "open now", w.open, 0)
+	want(t, "open now", w.openBreakers, 0)
 	if n := r.reason(engine.CircuitOpen); n < 60 || n != r.Totals.Refused {
 		t.Errorf("%d refused by the breaker, %d refused", n, r.Totals.Refused)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
-// cache is a Cache at work.
 type cache struct {
 	def   *Cache
 	until []time.Duration // by key: the end of its time; zero: it is not there
@@ -71,19 +70,19 @@ func (c *cache) lose(share float64, now time.Duration) {
 	var kept ring
 	for c.order.n > 0 {
 		k := c.order.popFront()
-		if share < 1 && lucky(k, now) >= share {
+		if share < 1 && flushDraw(k, now) >= share {
 			kept.push(k)
 		}
 	}
 	c.order = kept
 	for k := range c.until {
-		if share >= 1 || lucky(uint32(k), now) < share {
+		if share >= 1 || flushDraw(uint32(k), now) < share {
 			c.until[k] = 0
 		}
 	}
 }
 
-func lucky(key uint32, now time.Duration) float64 {
+func flushDraw(key uint32, now time.Duration) float64 {
 	return draw.Unit(draw.Mix(uint64(now), uint64(key)))
 }
 

@@ -16,49 +16,49 @@ const never = time.Duration(math.MaxInt64)
 
 // An origin is where calls come from: a fleet, a topic, or a service that calls another.
 type origin struct {
-	deps      []engine.State // one for each process, or one for all if they remember nothing
+	states    []engine.State // one for each process, or one for all if they remember nothing
 	processes int
 	target    *service
 	forward   sampler // one way
 	network   Network
-	still     bool // no latency and no loss
+	instant   bool // no latency and no loss
 
-	fleet    *Fleet // nil for a hop
-	index    uint16
-	again    bool           // a place of a flight is used for several calls of one process
-	pooled   bool           // attempts need connections
-	chooses  bool           // hosts are chosen by a set
-	sets     []*outlier.Set // by process
-	shake    sampler
-	pools    []uint32 // by process and host: indices of world.pools, plus one
-	reload   sampler
-	redials  []engine.Redial // by process; nil: calls are made
-	links    *links          // nil: connections are not kept
-	think    sampler
-	spec     engine.Spec
-	patient  time.Duration                   // the callers' own deadline
-	hop      *Hop                            // nil for a fleet and for a topic
-	hedges   bool                            // race is asked: attempts of a call may run beside one another, or are of messages
-	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
-	verdicts []lull.Verdict                  // by index
-	counted  bool                            // effects are: the operation should be carried out once
-	tally    *callTally                      // nil unless the fleet is counted apart
+	fleet          *Fleet // nil for a hop
+	index          uint16
+	reusesFlights  bool           // a place of a flight is used for several calls of one process
+	pooled         bool           // attempts need connections
+	chooses        bool           // hosts are chosen by a set
+	sets           []*outlier.Set // by process
+	handshakeTime  sampler
+	pools          []uint32 // by process and host: indices of world.pools, plus one
+	reload         sampler
+	redials        []engine.Redial // by process; nil: calls are made
+	links          *links          // nil: connections are not kept
+	think          sampler
+	spec           engine.Spec
+	callerDeadline time.Duration                   // the callers' own deadline
+	hop            *Hop                            // nil for a fleet and for a topic
+	hedges         bool                            // attempts of a call may run beside one another, or are of messages
+	reads          func(lull.Verdict) lull.Verdict // nil: as lull does
+	verdicts       []lull.Verdict                  // by index
+	countsEffects  bool                            // effects are: the operation should be carried out once
+	tally          *callTally                      // nil unless the fleet is counted apart
 }
 
-// home is the number under which dependency knows process p.
-func (o *origin) home(p uint32) uint32 {
+// stateIndex returns the number under which dependency knows process p.
+func (o *origin) stateIndex(p uint32) uint32 {
 	if o.links == nil {
 		return p
 	}
-	return o.links.home(p)
+	return o.links.stateIndex(p)
 }
 
 // dependency is what one process remembers of it.
 func (o *origin) dependency(process uint32) *engine.State {
-	if len(o.deps) == 1 {
-		return &o.deps[0]
+	if len(o.states) == 1 {
+		return &o.states[0]
 	}
-	return &o.deps[process]
+	return &o.states[process]
 }
 
 // A flight is one logical call, from its beginning to its end. With millions of
@@ -73,19 +73,16 @@ type flight struct {
 	began   time.Duration
 	call    engine.Call
 
-	op                uint64 // what the user wants done; stays the same when they come back
+	operation         uint64 // what the user wants done; stays the same when they come back
 	process           uint32
 	job               uint32 // the latest attempt's
 	parent, parentGen uint32 // hop: the job that it is made for
 	reloads           uint8  // how often the user has come back
 	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1; or ofMessage
-	above             uint16 // Hop.OneLayer: retries of the request that the call is made for
+	retriesAbove      uint16 // Hop.OneLayer: retries of the request that the call is made for
 	beside            bool   // with a slot: another attempt was under way when this one began
 	_                 [3]byte
 }
-
-// place is a call's place in line for room under a concurrency limit.
-type place struct{ waiter bulkhead.Waiter }
 
 // newCall starts a call of process p of o, with its own key of randomness.
 func (w *world) newCall(o *origin, p uint32, key uint64, deadline time.Duration) {
@@ -95,10 +92,10 @@ func (w *world) newCall(o *origin, p uint32, key uint64, deadline time.Duration)
 	}
 	i, f := w.flights.take()
 	f.origin, f.key = o.index, key
-	if o.counted {
-		f.op = key
+	if o.countsEffects {
+		f.operation = key
 	}
-	if o.again {
+	if o.reusesFlights {
 		f.process, f.reloads = p, 0
 	}
 	if o.redials != nil {
@@ -124,7 +121,7 @@ func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadli
 		return
 	}
 	if o.hop != nil {
-		f.call.NestedIn(int(f.above) + 1)
+		f.call.NestedIn(int(f.retriesAbove) + 1)
 	}
 	if !o.hedges && f.call.FirstAttempt(w.now) {
 		w.sendAttempt(i, f)
@@ -135,10 +132,10 @@ func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadli
 
 // patience is the callers' own deadline for a call that begins now.
 func (w *world) patience(o *origin) time.Duration {
-	if o.patient == 0 {
+	if o.callerDeadline == 0 {
 		return 0
 	}
-	return saturating.Add(w.now, o.patient)
+	return saturating.Add(w.now, o.callerDeadline)
 }
 
 // askForAttempt asks the engine whether the next attempt may begin.
@@ -155,7 +152,7 @@ func (w *world) askForAttempt(i uint32, f *flight) {
 	}
 }
 
-// followStep does what the engine has decided: the attempt has begun, or the call is over.
+// followStep carries out a decision of the engine: the attempt begins, or the call is over.
 func (w *world) followStep(i uint32, f *flight, step engine.Step) {
 	if step.Done {
 		w.endCall(i, f, step.Reason)
@@ -169,22 +166,22 @@ func (w *world) followStep(i uint32, f *flight, step engine.Step) {
 }
 
 func (w *world) waitForRoom(i uint32, f *flight) {
-	p := &place{}
+	waiter := &bulkhead.Waiter{}
 	gen := f.gen
-	p.waiter.Admit = func() { w.at(w.now, eventAdmitted, gen, i) }
-	step := f.call.JoinQueue(w.now, &p.waiter, w.random)
+	waiter.Admit = func() { w.at(w.now, eventAdmitted, gen, i) }
+	step := f.call.JoinQueue(w.now, waiter, w.random)
 	if !step.Full {
 		w.followStep(i, f, step)
 		return
 	}
-	w.waiting[i] = p
+	w.waitingForRoom[i] = waiter
 	w.at(saturating.Add(w.now, step.Wait), eventLeaveLine, gen, i)
 }
 
 func (w *world) continueFlight(kind int, i uint32, f *flight) {
 	f.gen++
 	if kind == eventWake {
-		if c := w.contests[i]; c != nil {
+		if c := w.races[i]; c != nil {
 			w.askForHedge(i, f, c)
 			return
 		}
@@ -212,12 +209,12 @@ func (w *world) continueFlight(kind int, i uint32, f *flight) {
 	case eventAnswer:
 		w.answerArrived(i, f, int(f.verdict))
 	case eventAdmitted:
-		delete(w.waiting, i)
+		delete(w.waitingForRoom, i)
 		w.followStep(i, f, f.call.Admitted(w.now, w.random))
 	case eventLeaveLine:
-		p := w.waiting[i]
-		delete(w.waiting, i)
-		w.followStep(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
+		waiter := w.waitingForRoom[i]
+		delete(w.waitingForRoom, i)
+		w.followStep(i, f, f.call.LeaveQueue(w.now, waiter, engine.Limited, w.random))
 	case eventCallAgain:
 		o := w.origins[f.origin]
 		if o.hostCrashed(f) {
@@ -228,7 +225,7 @@ func (w *world) continueFlight(kind int, i uint32, f *flight) {
 			w.dialOnce(i, f, o)
 			return
 		}
-		w.startCall(i, f, o, o.home(f.process), w.patience(o))
+		w.startCall(i, f, o, o.stateIndex(f.process), w.patience(o))
 	}
 }
 
@@ -300,7 +297,7 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		w.linkConnected(o, f)
 	}
 	if o.chooses {
-		delete(w.itinerary, i)
+		delete(w.hostsTried, i)
 	}
 	f.gen++
 	switch {
@@ -315,21 +312,21 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		w.tryRefused(i, f, why)
 		return
 	}
-	if why != engine.Success && o.again && int(f.reloads) < o.fleet.Reload.Times && w.comesBack(i, f, o) {
+	if why != engine.Success && o.reusesFlights && int(f.reloads) < o.fleet.Reload.Times && w.comesBack(i, f, o) {
 		return
 	}
 	began := f.began
-	if o.again {
+	if o.reusesFlights {
 		began = w.userBegan(i, f)
 	}
 	w.rec.userLeft(w.now, began)
 	if o.links != nil && why != engine.Success {
-		o.links.each[f.process].dials = false
+		o.links.links[f.process].dialling = false
 	}
 	if o.fleet.Arrivals.Kind == Closed {
 		src := draw.From(draw.Mix(f.key, 1<<33))
 		f.key, f.reloads = src.Uint64(), 0
-		f.op = f.key
+		f.operation = f.key
 		pause := max(o.think.draw(&src), 1) // for time to pass
 		w.at(saturating.Add(w.now, pause), eventCallAgain, f.gen, i)
 		return
@@ -346,19 +343,19 @@ func (w *world) comesBack(i uint32, f *flight, o *origin) bool {
 	f.reloads++
 	f.key = src.Uint64()
 	w.rec.count(w.now, &w.rec.totals.Reloads)
-	if _, came := w.rec.users[i]; !came {
-		w.rec.users[i] = f.began
+	if _, came := w.rec.firstCalls[i]; !came {
+		w.rec.firstCalls[i] = f.began
 	}
 	w.at(saturating.Add(w.now, o.reload.draw(&src)), eventCallAgain, f.gen, i)
 	return true
 }
 
-// userBegan is when the user began to call whose last call is f, and forgets it.
+// userBegan returns when the user of f made the first call, and forgets that time.
 func (w *world) userBegan(i uint32, f *flight) time.Duration {
-	began, came := w.rec.users[i]
+	began, came := w.rec.firstCalls[i]
 	if !came {
 		return f.began
 	}
-	delete(w.rec.users, i)
+	delete(w.rec.firstCalls, i)
 	return began
 }

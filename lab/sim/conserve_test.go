@@ -206,20 +206,20 @@ func linksAgree(t testing.TB, w *world) {
 		for h := range s.hosts {
 			kept, buffers := 0, 0
 			for _, o := range s.links {
-				for p, k := range o.links.each {
+				for p, k := range o.links.links {
 					if o.target == s && k.host == uint32(h)+1 {
 						kept++
 					}
-					if o.links.from == s && o.links.home(uint32(p)) == uint32(h) && k.filled {
+					if o.links.from == s && o.links.stateIndex(uint32(p)) == uint32(h) && k.buffering {
 						buffers++
 					}
-					if k.host != 0 && (k.dials || k.filled) || k.full && !k.filled {
+					if k.host != 0 && (k.dialling || k.buffering) || k.bufferFull && !k.buffering {
 						t.Fatalf("at %v process %d: %+v", w.now, p, k)
 					}
 				}
 			}
-			if host := &s.hosts[h]; host.kept != kept || host.box.buffers != buffers || host.box.bytes < 0 || host.box.perSecond < 0 || host.box.dropping < 0 {
-				t.Fatalf("at %v %s keeps %d connections and has %d buffers: %d, %+v", w.now, s.def.Name, kept, buffers, host.kept, host.box)
+			if host := &s.hosts[h]; host.links != kept || host.outbox.buffers != buffers || host.outbox.bytes < 0 || host.outbox.perSecond < 0 || host.outbox.dropping < 0 {
+				t.Fatalf("at %v %s keeps %d connections and has %d buffers: %d, %+v", w.now, s.def.Name, kept, buffers, host.links, host.outbox)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 				t.Fatal("no end")
 			}
 			at, any := w.events.Next()
-			if n := w.next; n != nil && (!any || int64(n.at) <= at) && n.at < horizon {
+			if n := w.nextStream; n != nil && (!any || int64(n.at) <= at) && n.at < horizon {
 				if n.at < w.now {
 					t.Fatalf("a call at %v, and it is %v", n.at, w.now)
 				}
@@ -311,7 +311,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	}
 
 	// Nobody calls any more, and what is under way ends.
-	w.next, w.streams = nil, nil
+	w.nextStream, w.streams = nil, nil
 	for _, o := range w.origins {
 		if o.fleet != nil {
 			f := *o.fleet
@@ -328,33 +328,33 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	want("flights", w.flights.inUse())
 	want("jobs", w.jobs.inUse())
 	want("visitors", w.visitors.inUse())
-	want("calls in line", len(w.waiting))
+	want("calls in line", len(w.waitingForRoom))
 	connectionsAgree(t, w)
 	for _, p := range w.pools {
-		want("dials that are to begin", p.opens)
+		want("dials that are to begin", p.toDial)
 		_, waits := w.nextWaiter(p)
-		if waits || p.opening {
+		if waits || p.dialling {
 			t.Errorf("attempts wait for a connection when all has ended, or one is being dialled: %+v", p)
 		}
 		want("connections with work", p.open-p.idle.n)
 	}
-	want("hedged calls", len(w.contests))
-	want("attempts at hosts that were chosen", len(w.visits))
-	want("calls that know where they were", len(w.itinerary))
+	want("hedged calls", len(w.races))
+	want("attempts at hosts that were chosen", len(w.hostChoices))
+	want("calls that know where they were", len(w.hostsTried))
 	for _, v := range w.services {
 		for h := range v.hosts {
 			want("busy", v.hosts[h].busy)
 			want("queued", v.hosts[h].queue.n)
 			want("cancelled", v.hosts[h].queue.cancelled)
-			want("standing", v.hosts[h].stand)
+			want("standing", v.hosts[h].atGate)
 			if g := v.hosts[h].gate; g != nil {
 				want("let in", g.Snapshot(w.now).InFlight)
 			}
 		}
 	}
 	for _, o := range w.origins {
-		for i := range o.deps {
-			if l := o.deps[i].Limiter(); l != nil {
+		for i := range o.states {
+			if l := o.states[i].Limiter(); l != nil {
 				want("places under the limit", l.InFlight()+l.Waiting())
 			}
 		}
@@ -365,7 +365,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	if hops := len(w.origins) > len(s.Fleets); !hops && s.Warmup == 0 {
 		var attempts int64
 		for i := range w.rec.loads {
-			attempts += w.rec.loads[i].all
+			attempts += w.rec.loads[i].counted
 		}
 		if sum := tot.Succeeded + tot.AttemptsTimedOut + tot.AttemptsFailed + tot.Lost; sum != attempts {
 			t.Errorf("%d attempts: %d succeeded, %d timed out, %d failed, %d lost", attempts, tot.Succeeded, tot.AttemptsTimedOut, tot.AttemptsFailed, tot.Lost)
@@ -382,8 +382,8 @@ func within(t testing.TB, w *world) {
 	for _, o := range w.origins {
 		processes += o.processes
 	}
-	if w.open < 0 || w.open > processes {
-		t.Fatalf("at %v %d of %d processes have an open breaker", w.now, w.open, processes)
+	if w.openBreakers < 0 || w.openBreakers > processes {
+		t.Fatalf("at %v %d of %d processes have an open breaker", w.now, w.openBreakers, processes)
 	}
 	for _, s := range w.services {
 		for i := range s.hosts {
@@ -391,8 +391,8 @@ func within(t testing.TB, w *world) {
 			if h.busy < 0 || s.def.Workers > 0 && h.busy > s.def.Workers {
 				t.Fatalf("at %v %d of %d workers of %s are busy", w.now, h.busy, s.def.Workers, s.def.Name)
 			}
-			if h.accepts.debt < 0 {
-				t.Fatalf("at %v %s owes %v", w.now, s.def.Name, h.accepts.debt)
+			if h.acceptor.refusalWork < 0 {
+				t.Fatalf("at %v %s owes %v", w.now, s.def.Name, h.acceptor.refusalWork)
 			}
 			if n := h.queue.len(); n < 0 || n > s.def.Queue.Limit {
 				t.Fatalf("at %v %d wait at %s, where there is room for %d", w.now, n, s.def.Name, s.def.Queue.Limit)
@@ -421,12 +421,12 @@ func connectionsAgree(t testing.TB, w *world) {
 		if c.state != connLeft {
 			held[c.pool]++
 		}
-		if c.served {
+		if c.accepted {
 			open[place{p.o.target, p.host}]++
 		}
 	}
 	for i, p := range w.pools {
-		if held[uint32(i)] != p.open-p.opens || p.open > p.def.Size && p.def.Size > 0 || p.idle.n > p.open || p.opens > 0 && !p.opening {
+		if held[uint32(i)] != p.open-p.toDial || p.open > p.def.Size && p.def.Size > 0 || p.idle.n > p.open || p.toDial > 0 && !p.dialling {
 			t.Fatalf("at %v a pool of %d has %d connections: %+v", w.now, p.def.Size, held[uint32(i)], p)
 		}
 	}
@@ -437,13 +437,13 @@ func connectionsAgree(t testing.TB, w *world) {
 	}
 	for _, s := range w.services {
 		for i := range s.hosts {
-			a, at := &s.hosts[i].accepts, place{s, uint32(i)}
-			if d := &s.def.Connections; a.open != open[at] || d.Limit > 0 && a.open > d.Limit || a.waiting < 0 || a.waiting+a.shakes > d.backlog() || a.shakes != shakes[at] {
+			a, at := &s.hosts[i].acceptor, place{s, uint32(i)}
+			if d := &s.def.Connections; a.open != open[at] || d.Limit > 0 && a.open > d.Limit || a.waiting < 0 || a.waiting+a.handshakes > d.backlog() || a.handshakes != shakes[at] {
 				t.Fatalf("at %v %s has %d connections, %d handshakes, limit %d: %+v", w.now, s.def.Name, open[at], shakes[at], d.Limit, a)
 			}
 		}
 	}
-	for i, ci := range w.held {
+	for i, ci := range w.connOfFlight {
 		if ci != 0 && w.conns.at(ci-1).state != connCarrying {
 			t.Fatalf("at %v flight %d has a connection that is not its own", w.now, i)
 		}

@@ -30,13 +30,13 @@ type consumer struct {
 	asks   bool // it waits for up to want messages
 	want   int
 
-	crowd  engine.Crowd
-	line   []uint32 // deliveries that wait for their turn
-	coming bool     // some are being handed out to it
+	crowd     engine.Crowd
+	line      []uint32 // deliveries that wait for their turn
+	beginning bool     // some are being handed out to it
 
-	hands   []uint32 // its deliveries
-	probing int      // of these, what was fetched as a probe
-	held    int      // of these, what waits for the breaker here
+	deliveries []uint32 // its deliveries
+	probing    int      // of these, what was fetched as a probe
+	held       int      // of these, what waits for the breaker here
 }
 
 // maxBatch is the most messages that are fetched at a time.
@@ -44,22 +44,22 @@ const maxBatch = 10
 
 // delivery is one delivery in the hands of a consumer.
 type delivery struct {
-	gen     uint32 // goes up with each wait that ends, and when the place is given back
-	message uint32
-	receipt uint32
-	flight  uint32 // of the try under way, or none
-	c       *consumer
-	began   time.Duration
-	first   time.Duration // when the message was first handed out
-	attempt int
-	crashes int
-	tries   int
-	begun   bool // it has a place in the crowd
-	lined   bool // it waits for its turn
-	place   int  // in consumer.hands
-	verdict lull.Verdict
-	probe   bool
-	held    bool // it waits until it may be tried
+	gen      uint32 // goes up with each wait that ends, and when the place is given back
+	message  uint32
+	receipt  uint32
+	flight   uint32 // of the try under way, or none
+	consumer *consumer
+	began    time.Duration
+	first    time.Duration // when the message was first handed out
+	attempt  int
+	crashes  int
+	tries    int
+	begun    bool // it has a place in the crowd
+	inLine   bool // it waits for its turn
+	place    int  // in consumer.deliveries
+	verdict  lull.Verdict
+	probe    bool
+	held     bool // it waits until it may be tried
 }
 
 // none is no flight.
@@ -104,7 +104,7 @@ func (w *world) learnOutage(c *consumer) {
 
 // fetchMessages asks the broker for what the engine allows, if there is room for it.
 func (w *world) fetchMessages(c *consumer) {
-	if c.down || c.asks || c.coming {
+	if c.down || c.asks || c.beginning {
 		return
 	}
 	w.startLined(c)
@@ -154,16 +154,16 @@ func (w *world) beginDeliveries(c *consumer, got []uint32) {
 		x.attempt, x.crashes = d.Attempt, d.Crashes
 	}
 	slices.SortStableFunc(got, func(a, b uint32) int { return w.deliveries.at(a).crashes - w.deliveries.at(b).crashes })
-	c.coming = true
+	c.beginning = true
 	for _, i := range got {
 		w.beginDelivery(i, w.deliveries.at(i))
 	}
-	c.coming = false
+	c.beginning = false
 	w.fetchMessages(c)
 }
 
 func (w *world) beginDelivery(i uint32, x *delivery) {
-	c, m := x.c, w.messages.at(x.message)
+	c, m := x.consumer, w.messages.at(x.message)
 	if c.topic.holds {
 		w.tryMessage(i, x)
 		return
@@ -183,7 +183,7 @@ func (w *world) beginDelivery(i uint32, x *delivery) {
 	case !wait && c.crowd.FreeDefer:
 		w.giveBack(i, x)
 	default:
-		x.lined = true
+		x.inLine = true
 		c.line = append(c.line, i)
 		if !c.topic.extends() {
 			w.at(w.leaseEnds(x), eventResume, x.gen, i)
@@ -195,7 +195,7 @@ func (w *world) beginDelivery(i uint32, x *delivery) {
 func (w *world) giveBack(i uint32, x *delivery) {
 	d := w.describe(x)
 	d.Ending = true
-	w.conclude(i, x, x.c.state.Refused(w.now, engine.Limited, x.verdict, d, w.random))
+	w.conclude(i, x, x.consumer.state.Refused(w.now, engine.Limited, x.verdict, d, w.random))
 }
 
 // startLined lets those begin whose turn it is.
@@ -205,7 +205,7 @@ func (w *world) startLined(c *consumer) {
 		w.shiftLine(c)
 		x := w.deliveries.at(i)
 		x.gen++
-		x.lined, x.begun = false, true
+		x.inLine, x.begun = false, true
 		w.tryMessage(i, x)
 	}
 }
@@ -220,21 +220,21 @@ func (w *world) shiftLine(c *consumer) {
 
 // tryMessage asks the engine whether the handler may run.
 func (w *world) tryMessage(i uint32, x *delivery) {
-	o := x.c.topic.o
-	if x.c.topic.holds {
+	o := x.consumer.topic.o
+	if x.consumer.topic.holds {
 		x.attempt = x.tries + 1
 	}
 	m := w.messages.at(x.message)
 	k, f := w.flights.take()
 	f.origin, f.parent, f.slot, f.process, f.beside = o.index, i, ofMessage, 0, false
 	f.key = draw.Mix(draw.Mix(m.key, uint64(x.receipt)), uint64(x.tries))
-	f.op, f.began = m.key, w.now
+	f.operation, f.began = m.key, w.now
 	if o.pooled || o.chooses {
-		f.process = x.c.index - x.c.topic.consumers[0].index
+		f.process = x.consumer.index - x.consumer.topic.consumers[0].index
 	}
 	x.flight = k
 	var step engine.Step
-	f.call, step = x.c.state.ResumeDelivery(w.now, o.spec, w.describe(x))
+	f.call, step = x.consumer.state.ResumeDelivery(w.now, o.spec, w.describe(x))
 	if step.Done {
 		w.tryRefused(k, f, step.Reason)
 		return
@@ -245,7 +245,7 @@ func (w *world) tryMessage(i uint32, x *delivery) {
 // runHandler runs the handler of a try that has begun: it makes one attempt of the service.
 func (w *world) runHandler(k uint32, f *flight) {
 	x := w.deliveries.at(f.parent)
-	t := x.c.topic
+	t := x.consumer.topic
 	x.tries++
 	t.tally.ran(w.now)
 	if !w.messages.at(x.message).poison {
@@ -254,8 +254,8 @@ func (w *world) runHandler(k uint32, f *flight) {
 	}
 	if p := &t.def.Poison; p.Kills {
 		// At once, but after whatever led here: that may still hold flights of this process.
-		w.at(w.now, eventKill, 0, x.c.index)
-		w.at(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.c.index)
+		w.at(w.now, eventKill, 0, x.consumer.index)
+		w.at(saturating.Add(w.now, p.down()), eventStartConsumer, 0, x.consumer.index)
 		return
 	}
 	w.handlerEnded(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
@@ -272,7 +272,7 @@ func (w *world) handlerAnswered(k uint32, f *flight, verdict int) {
 func (w *world) handlerEnded(k uint32, f *flight, h engine.Handled) {
 	i := f.parent
 	x := w.deliveries.at(i)
-	c, m := x.c, w.messages.at(x.message)
+	c, m := x.consumer, w.messages.at(x.message)
 	w.seedFor(f, false)
 	free := func(most int) bool { return c.probes.Free(m.seq, most) }
 	r := f.call.Handled(w.now, h, w.describe(x), free, w.random)
@@ -292,14 +292,14 @@ func (w *world) tryRefused(k uint32, f *flight, why engine.Reason) {
 	i := f.parent
 	x := w.deliveries.at(i)
 	w.seedFor(f, true)
-	r := x.c.state.Refused(w.now, why, x.verdict, w.describe(x), w.random)
+	r := x.consumer.state.Refused(w.now, why, x.verdict, w.describe(x), w.random)
 	w.endTry(k, f, x)
 	if !r.Here {
 		w.conclude(i, x, r)
 		return
 	}
 	x.held = true
-	x.c.held++
+	x.consumer.held++
 	w.at(min(saturating.Add(w.now, r.Wait), max(w.leaseEnds(x), w.now)), eventResume, x.gen, i)
 }
 
@@ -308,37 +308,37 @@ func (w *world) endTry(k uint32, f *flight, x *delivery) {
 	f.gen++
 	f.slot = 0
 	w.flights.release(k)
-	delete(w.itinerary, k)
+	delete(w.hostsTried, k)
 	x.flight = noFlight
 }
 
 // resumeDelivery continues with a message that was kept.
 func (w *world) resumeDelivery(i uint32, x *delivery) {
 	x.gen++
-	if x.lined { // its lease ends
-		if c := x.c; c.line[0] == i {
+	if x.inLine { // its lease ends
+		if c := x.consumer; c.line[0] == i {
 			c.crowd.DropNext()
 			w.shiftLine(c)
 		} else {
 			c.line = slices.DeleteFunc(c.line, func(o uint32) bool { return o == i })
 		}
-		x.lined = false
+		x.inLine = false
 		w.giveBack(i, x)
 		return
 	}
 	if x.held {
 		x.held = false
-		x.c.held--
+		x.consumer.held--
 	}
 	switch {
 	case w.now < w.leaseEnds(x):
 		w.tryMessage(i, x)
-	case x.c.topic.holds: // it sleeps no longer, and gives up
+	case x.consumer.topic.holds: // it sleeps no longer, and gives up
 		w.conclude(i, x, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline})
 	default: // the consumer must let go of it
 		d := w.describe(x)
 		d.Stopping = true
-		w.conclude(i, x, x.c.state.Refused(w.now, engine.CircuitOpen, x.verdict, d, w.random))
+		w.conclude(i, x, x.consumer.state.Refused(w.now, engine.CircuitOpen, x.verdict, d, w.random))
 	}
 }
 
@@ -355,8 +355,8 @@ func (w *world) killConsumer(c *consumer) {
 		t.asking = slices.DeleteFunc(t.asking, func(x *consumer) bool { return x == c })
 		c.asks = false
 	}
-	for len(c.hands) > 0 {
-		i := c.hands[0]
+	for len(c.deliveries) > 0 {
+		i := c.deliveries[0]
 		x := w.deliveries.at(i)
 		if x.flight != noFlight {
 			f := w.flights.at(x.flight)
@@ -368,10 +368,10 @@ func (w *world) killConsumer(c *consumer) {
 				w.abandonConnection(x.flight, f)
 			}
 			w.reportOutcome(x.flight, outlier.Neutral)
-			delete(w.waiting, x.flight)
+			delete(w.waitingForRoom, x.flight)
 			w.endTry(x.flight, f, x)
 		}
-		if m := w.messages.at(x.message); m.out && m.handed == x.receipt && t.extends() {
+		if m := w.messages.at(x.message); m.delivered && m.deliveries == x.receipt && t.extends() {
 			beat := t.lease.AfterExtension(false) // it was extended so often
 			m.at = saturating.Add(x.began, (w.now-x.began)/beat*beat+t.lease.First)
 			w.scheduleMessage(t, x.message, m)
@@ -379,7 +379,7 @@ func (w *world) killConsumer(c *consumer) {
 		w.endDelivery(i, x)
 	}
 	if b := c.state.Breaker(); b != nil && b.State(w.now) != breaker.Closed {
-		w.open--
+		w.openBreakers--
 	}
 	c.state = nil
 	c.line, c.crowd = nil, t.crowd()
@@ -387,7 +387,7 @@ func (w *world) killConsumer(c *consumer) {
 }
 
 func (w *world) describe(x *delivery) engine.Delivery {
-	t := x.c.topic
+	t := x.consumer.topic
 	d := engine.Delivery{
 		BrokerCapabilities: t.broker, QuickRetries: t.quick, Attempt: x.attempt, Runs: x.tries,
 		RetryLeft: engine.Never, KeepLeft: engine.Never, Lease: t.lease.First,
@@ -403,7 +403,7 @@ func (w *world) describe(x *delivery) engine.Delivery {
 
 // leaseEnds is when a handler must end because its lease does.
 func (w *world) leaseEnds(x *delivery) time.Duration {
-	t := x.c.topic
+	t := x.consumer.topic
 	if !t.lease.Final {
 		return never
 	}

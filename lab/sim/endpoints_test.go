@@ -75,5 +75,5 @@ func TestRetryGoesToAnotherHost(t *testing.T) {
 		t.Error("no retries")
 	}
 	inFlight := w.flights.inUse()
-	want(t, "visits", len(w.visits), inFlight)
+	want(t, "visits", len(w.hostChoices), inFlight)
 }

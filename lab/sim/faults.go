@@ -36,10 +36,9 @@ func (t *timelines) of(host int) timeline {
 // stretches in which nothing changes.
 type timeline struct {
 	stretches []stretch
-	at        int // the stretch that was looked at last
+	current   int // the stretch that was looked at last
 }
 
-// newTimeline is the timeline under the given of the service's faults.
 func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
 	workers := s.Workers
 	if workers == 0 {
@@ -118,20 +117,19 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 }
 
 func (t *timeline) now(now time.Duration) *stretch {
-	for t.at > 0 && t.stretches[t.at].from > now {
-		t.at--
+	for t.current > 0 && t.stretches[t.current].from > now {
+		t.current--
 	}
-	for t.at+1 < len(t.stretches) && t.stretches[t.at+1].from <= now {
-		t.at++
+	for t.current+1 < len(t.stretches) && t.stretches[t.current+1].from <= now {
+		t.current++
 	}
-	return &t.stretches[t.at]
+	return &t.stretches[t.current]
 }
 
-// finish is when work that begins at now is done: never, if the host stands
-// still for good.
+// finish returns when work that begins at now is done. It is never if the host does not work again.
 func (t *timeline) finish(now, work time.Duration) time.Duration {
 	t.now(now)
-	i := t.at
+	i := t.current
 	if x := &t.stretches[i]; x.cold > 1 {
 		left := 1 - float64(now-x.coldFrom)/float64(x.warm)
 		work = duration(float64(work) * (1 + float64((x.cold-1)*max(left, 0))))
@@ -196,7 +194,7 @@ func (s *service) crashHost(w *world, i int, silent bool) {
 			lost = append(lost, k)
 		}
 	}
-	h.queue, h.busy, h.stand = line{}, 0, 0
+	h.queue, h.busy, h.atGate = line{}, 0, 0
 	if h.gate != nil {
 		h.gate = w.newGate(s)
 	}
@@ -224,12 +222,12 @@ func (w *world) hostUp(s *service, host uint32) bool {
 	return !h.now(w.now).down && h.heap.down <= w.now
 }
 
-// upAt is when a host that is down will work again; never: not before the end.
+// upAt returns when a host that is down will work again. Never: not before the end.
 func (s *service) upAt(host uint32, now time.Duration) time.Duration {
 	h := &s.hosts[host]
 	at := max(now, h.heap.down)
 	h.now(at)
-	for _, x := range h.stretches[h.timeline.at:] {
+	for _, x := range h.stretches[h.timeline.current:] {
 		if !x.down {
 			return max(at, x.from)
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// memory is that of a host at work.
 type memory struct {
 	used   int           // bytes, garbage included
 	pauses time.Duration // all pauses until now, the present one included
@@ -43,8 +42,8 @@ func (w *world) allocateMemory(s *service, i uint32) bool {
 
 // live is how many bytes h has in use, without the messages that wait.
 func (h *host) live(d *Heap) int {
-	inHand := h.busy + h.queue.len() + h.stand
-	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.accepts.open+h.kept)
+	inHand := h.busy + h.queue.len() + h.atGate
+	return d.Live + d.PerAttempt*inHand + d.PerConnection*(h.acceptor.open+h.links)
 }
 
 // stillPaused reports whether the work on j, which should be done, is not, because of pauses since it

@@ -8,18 +8,18 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// A contest is a call in flight whose attempts may run beside one another. Each of
+// A race is a call in flight whose attempts may run beside one another. Each of
 // them has a flight of its own, for its events; that of the call waits meanwhile for
 // when another is to be asked for.
-type contest struct {
+type race struct {
 	call   engine.HedgedCall
 	racers []*racer
 }
 
 type racer struct {
 	engine.HedgedAttempt
-	flight uint32
-	flies  bool
+	flight   uint32
+	inFlight bool
 }
 
 // startRace sends the first attempt of a call that may be hedged.
@@ -28,8 +28,8 @@ func (w *world) startRace(i uint32, f *flight) {
 		w.runHandler(i, f)
 		return
 	}
-	c := &contest{call: engine.HedgedCall{Call: &f.call}}
-	w.contests[i] = c
+	c := &race{call: engine.HedgedCall{Call: &f.call}}
+	w.races[i] = c
 	r := &racer{}
 	w.scheduleWake(i, f, c.call.First(w.now, &r.HedgedAttempt))
 	w.sendRacer(i, f, c, r, false)
@@ -37,13 +37,13 @@ func (w *world) startRace(i uint32, f *flight) {
 
 // sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
 // done about a call: the answer may come at once.
-func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool) {
+func (w *world) sendRacer(i uint32, f *flight, c *race, r *racer, beside bool) {
 	c.racers = append(c.racers, r)
 	k, g := w.flights.take()
-	g.origin, g.key, g.op, g.process = f.origin, f.key, f.op, f.process
+	g.origin, g.key, g.operation, g.process = f.origin, f.key, f.operation, f.process
 	g.parent, g.slot = i, uint8(len(c.racers))
-	g.above, g.beside = f.above, beside
-	r.flight, r.flies = k, true
+	g.retriesAbove, g.beside = f.retriesAbove, beside
+	r.flight, r.inFlight = k, true
 	n := f.call.Attempts()
 	w.sendNth(k, g, n, w.timeoutAt(f))
 }
@@ -57,14 +57,14 @@ func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
 	}
 }
 
-func (w *world) askForHedge(i uint32, f *flight, c *contest) {
+func (w *world) askForHedge(i uint32, f *flight, c *race) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {
 		w.endRace(i, f, c, c.call.Stop(w.now, engine.Canceled, w.random))
 		return
 	}
 	r := &racer{}
-	beside := slices.ContainsFunc(c.racers, func(r *racer) bool { return r.flies })
+	beside := slices.ContainsFunc(c.racers, func(r *racer) bool { return r.inFlight })
 	step := c.call.Hedge(w.now, &r.HedgedAttempt, w.random)
 	if step.Done {
 		w.endRace(i, f, c, step)
@@ -84,7 +84,7 @@ func (w *world) askForHedge(i uint32, f *flight, c *contest) {
 func (w *world) racerEnded(g *flight, verdict int) {
 	i := g.parent
 	f := w.flights.at(i)
-	c := w.contests[i]
+	c := w.races[i]
 	r := c.racers[g.slot-1]
 	w.seedFor(f, false)
 	w.asked |= uint64(g.slot) << 4 // several may end after as many attempts
@@ -99,18 +99,18 @@ func (w *world) racerEnded(g *flight, verdict int) {
 
 // endRacer gives back the flight of an attempt that is no longer in flight.
 func (w *world) endRacer(r *racer, g *flight) {
-	r.flies = false
+	r.inFlight = false
 	g.gen++
 	g.slot = 0
 	w.flights.release(r.flight)
 }
 
-// endRace ends a call, of which attempts may be in flight: they have lost. What is
-// done for them is done in vain, unless the service learns of it in time.
-func (w *world) endRace(i uint32, f *flight, c *contest, step engine.Step) {
+// endRace ends a call. Attempts that are still in flight have lost. The work on them is wasted, unless the service learns of
+// that in time.
+func (w *world) endRace(i uint32, f *flight, c *race, step engine.Step) {
 	o := w.origins[f.origin]
 	for _, r := range c.racers {
-		if !r.flies {
+		if !r.inFlight {
 			continue
 		}
 		g := w.flights.at(r.flight)
@@ -130,6 +130,6 @@ func (w *world) endRace(i uint32, f *flight, c *contest, step engine.Step) {
 			w.reportOutcome(r.flight, outlier.Neutral)
 		}
 	}
-	delete(w.contests, i)
+	delete(w.races, i)
 	w.endCall(i, f, step.Reason)
 }

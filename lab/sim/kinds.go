@@ -106,14 +106,12 @@ func (k PoolKind) String() string { return choice.Name("unknown", poolKinds, k) 
 
 func (k DistributionKind) String() string { return choice.Name("unknown", distributionKinds, k) }
 
-// MarshalText is String.
 func (k ArrivalKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// MarshalText is String.
 func (k PoolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -26,8 +26,8 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 		want(t, "limited", r.reason(engine.Limited), 2)
 		want(t, "refused", r.Totals.Refused, 2)
 		want(t, "attempts", r.Totals.Attempts, 2)
-		want(t, "in flight", w.origins[0].deps[0].Limiter().InFlight(), 0)
-		want(t, "in line", len(w.waiting), 0)
+		want(t, "in flight", w.origins[0].states[0].Limiter().InFlight(), 0)
+		want(t, "in line", len(w.waitingForRoom), 0)
 
 		// A deadline that is nearer than MaxWait ends the wait.
 		s.Fleets[0].Deadline = 120 * millisecond

@@ -9,23 +9,21 @@ import (
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
-// links are the connections of a fleet with a Link.
 type links struct {
-	def  *Link
-	from *service // nil: none
-	key  uint64   // of their randomness
-	each []link   // by process
+	def   *Link
+	from  *service // nil: none
+	key   uint64   // of their randomness
+	links []link   // by process
 }
 
-// link is the connection of one process.
 type link struct {
-	since  time.Duration // its messages wait
-	host   uint32        // to which it is connected, plus one; 0: to none
-	epoch  uint32        // goes up when its own host crashes; a call of an earlier one is nobody's
-	losses uint32
-	dials  bool // a call is under way
-	filled bool // its messages wait
-	full   bool // and no more can
+	since      time.Duration // its messages wait
+	host       uint32        // to which it is connected, plus one; 0: to none
+	epoch      uint32        // goes up when its own host crashes; a call of an earlier one is nobody's
+	losses     uint32
+	dialling   bool // a call is under way
+	buffering  bool // its messages wait
+	bufferFull bool // and no more can
 }
 
 // outbox is the messages that wait in the memory of a host, as a volume that grows steadily.
@@ -40,12 +38,12 @@ type outbox struct {
 }
 
 func (w *world) newLinks(o *origin, from *service, key uint64) *links {
-	l := &links{def: &o.fleet.Link, from: from, key: draw.Mix(key, 1<<41+uint64(o.index)), each: make([]link, o.processes)}
-	for p := range l.each {
+	l := &links{def: &o.fleet.Link, from: from, key: draw.Mix(key, 1<<41+uint64(o.index)), links: make([]link, o.processes)}
+	for p := range l.links {
 		src := draw.From(draw.Mix(l.key, uint64(p)))
 		host := uint32(src.Below(uint64(len(o.target.hosts))))
-		l.each[p].host = host + 1
-		o.target.hosts[host].kept++
+		l.links[p].host = host + 1
+		o.target.hosts[host].links++
 	}
 	o.target.plain = false // it matters which host has answered
 	o.target.links = append(o.target.links, o)
@@ -55,8 +53,8 @@ func (w *world) newLinks(o *origin, from *service, key uint64) *links {
 	return l
 }
 
-// home is the process whose Dependency process p uses: the host that it runs on, or itself.
-func (l *links) home(p uint32) uint32 {
+// stateIndex returns the process whose Dependency process p uses: the host that it runs on, or itself.
+func (l *links) stateIndex(p uint32) uint32 {
 	if l.from == nil {
 		return p
 	}
@@ -64,30 +62,30 @@ func (l *links) home(p uint32) uint32 {
 }
 
 // hostUp reports whether the host works that process p runs on.
-func (l *links) hostUp(w *world, p uint32) bool { return l.from == nil || w.hostUp(l.from, l.home(p)) }
+func (l *links) hostUp(w *world, p uint32) bool {
+	return l.from == nil || w.hostUp(l.from, l.stateIndex(p))
+}
 
 // disturbLink is an arrival of a fleet with a Link: process p loses its connection. If it has given up,
 // it dials again.
 func (w *world) disturbLink(o *origin, p uint32) {
-	switch k := &o.links.each[p]; {
+	switch k := &o.links.links[p]; {
 	case k.host != 0:
 		w.loseLink(o, p)
-	case !k.dials && o.links.hostUp(w, p):
+	case !k.dialling && o.links.hostUp(w, p):
 		w.dialLink(o, p, false)
 	}
 }
 
-// loseLink ends the connection of process p, which dials again.
 func (w *world) loseLink(o *origin, p uint32) {
 	w.unlink(o, p)
 	w.fillBuffer(o, p)
 	w.dialLink(o, p, false)
 }
 
-// unlink is the end of the connection of process p for the service.
 func (w *world) unlink(o *origin, p uint32) {
-	if k := &o.links.each[p]; k.host != 0 {
-		o.target.hosts[k.host-1].kept--
+	if k := &o.links.links[p]; k.host != 0 {
+		o.target.hosts[k.host-1].links--
 		k.host = 0
 		w.rec.count(w.now, &w.rec.totals.Disconnects)
 		if o.tally != nil {
@@ -99,8 +97,8 @@ func (w *world) unlink(o *origin, p uint32) {
 // dialLink begins the call that connects process p again. It is fresh if the process has just begun.
 // The first dial is an event, since many processes may lose their connections at once.
 func (w *world) dialLink(o *origin, p uint32, fresh bool) {
-	k := &o.links.each[p]
-	k.dials = true
+	k := &o.links.links[p]
+	k.dialling = true
 	k.losses++
 	i, f := w.flights.take()
 	f.origin, f.process, f.reloads, f.parentGen, f.began = o.index, p, 0, k.epoch, w.now
@@ -118,20 +116,20 @@ func (w *world) dialLink(o *origin, p uint32, fresh bool) {
 
 // linkConnected is the success of a dial, at host f.parent. That may have crashed meanwhile.
 func (w *world) linkConnected(o *origin, f *flight) {
-	k := &o.links.each[f.process]
-	k.dials = false
+	k := &o.links.links[f.process]
+	k.dialling = false
 	if !w.hostUp(o.target, f.parent) {
 		w.dialLink(o, f.process, false)
 		return
 	}
 	w.emptyBuffer(o, f.process)
 	k.host = f.parent + 1
-	o.target.hosts[f.parent].kept++
+	o.target.hosts[f.parent].links++
 }
 
 // hostCrashed reports whether the host on which the process of f runs has crashed since the call began.
 func (o *origin) hostCrashed(f *flight) bool {
-	return o.links != nil && o.links.each[f.process].epoch != f.parentGen
+	return o.links != nil && o.links.links[f.process].epoch != f.parentGen
 }
 
 // retireFlight gives up the place of a process that is gone. A call of it may be under way, which ends.
@@ -150,25 +148,25 @@ func (w *world) loseLinks(s *service, host uint32) {
 	for _, o := range s.links {
 		l := o.links
 		if l.from != s {
-			for p := range l.each {
-				if l.each[p].host == host+1 {
+			for p := range l.links {
+				if l.links[p].host == host+1 {
 					w.loseLink(o, uint32(p))
 				}
 			}
 			continue
 		}
 		from = true
-		for p := int(host); p < len(l.each); p += len(s.hosts) {
-			k := &l.each[p]
+		for p := int(host); p < len(l.links); p += len(s.hosts) {
+			k := &l.links[p]
 			w.unlink(o, uint32(p))
 			k.epoch++
-			k.dials, k.filled, k.full = false, false, false
+			k.dialling, k.buffering, k.bufferFull = false, false, false
 		}
 	}
 	if !from {
 		return
 	}
-	b := &s.hosts[host].box
+	b := &s.hosts[host].outbox
 	b.settle(w)
 	w.rec.links.Lost += int64(b.bytes)
 	*b = outbox{at: w.now, restart: s.upAt(host, w.now)}
@@ -179,7 +177,7 @@ func (w *world) loseLinks(s *service, host uint32) {
 
 // restartHost has the processes dial that run on a host, which is up again.
 func (w *world) restartHost(s *service, host uint32) {
-	b := &s.hosts[host].box
+	b := &s.hosts[host].outbox
 	if b.restart != w.now {
 		return // it has crashed again, or it is the second event of crashes that overlap
 	}
@@ -188,7 +186,7 @@ func (w *world) restartHost(s *service, host uint32) {
 		if o.links.from != s {
 			continue
 		}
-		for p := int(host); p < len(o.links.each); p += len(s.hosts) {
+		for p := int(host); p < len(o.links.links); p += len(s.hosts) {
 			w.fillBuffer(o, uint32(p))
 			w.dialLink(o, uint32(p), true)
 		}
@@ -234,7 +232,7 @@ func (w *world) dialOnce(i uint32, f *flight, o *origin) {
 	f.key = draw.Mix(f.key, 1<<34) // each has its own randomness
 	spec := o.spec
 	spec.Once = true
-	d := o.dependency(o.home(f.process))
+	d := o.dependency(o.stateIndex(f.process))
 	if no := d.StartIn(&f.call, w.now, &spec); no != engine.Success {
 		var v lull.Verdict
 		if no == engine.CircuitOpen {
@@ -262,7 +260,7 @@ func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
 		w.rec.callEnds(w.now, f.began, step.Reason, int(f.reloads), o.tally)
 		w.rec.userLeft(w.now, f.began)
 		if o.links != nil {
-			o.links.each[f.process].dials = false
+			o.links.links[f.process].dialling = false
 		}
 		w.flights.release(i)
 		return
@@ -283,10 +281,10 @@ func (b *outbox) settle(w *world) {
 }
 
 func (w *world) buffered(h *host) int {
-	if h.box.perSecond > 0 {
-		h.box.settle(w)
+	if h.outbox.perSecond > 0 {
+		h.outbox.settle(w)
 	}
-	return int(h.box.bytes)
+	return int(h.outbox.bytes)
 }
 
 // fillBuffer has the messages of process p wait from now on.
@@ -295,9 +293,9 @@ func (w *world) fillBuffer(o *origin, p uint32) {
 	if l.def.PerSecond == 0 {
 		return
 	}
-	k, host := &l.each[p], l.home(p)
-	k.since, k.filled = w.now, true
-	b := &l.from.hosts[host].box
+	k, host := &l.links[p], l.stateIndex(p)
+	k.since, k.buffering = w.now, true
+	b := &l.from.hosts[host].outbox
 	b.settle(w)
 	b.buffers++
 	b.perSecond += int64(l.def.PerSecond)
@@ -310,12 +308,12 @@ func (w *world) fillBuffer(o *origin, p uint32) {
 // bufferFull is the time at which the buffer of process p may be full.
 func (w *world) bufferFull(o *origin, p uint32) {
 	l := o.links
-	k := &l.each[p]
-	if !k.filled || k.full || saturating.Add(k.since, l.def.fullFor()) != w.now {
+	k := &l.links[p]
+	if !k.buffering || k.bufferFull || saturating.Add(k.since, l.def.fullFor()) != w.now {
 		return
 	}
-	k.full = true
-	b := &l.from.hosts[l.home(p)].box
+	k.bufferFull = true
+	b := &l.from.hosts[l.stateIndex(p)].outbox
 	b.settle(w)
 	b.perSecond -= int64(l.def.PerSecond)
 	b.dropping += int64(l.def.PerSecond)
@@ -324,15 +322,15 @@ func (w *world) bufferFull(o *origin, p uint32) {
 // emptyBuffer sends the messages of process p that waited.
 func (w *world) emptyBuffer(o *origin, p uint32) {
 	l := o.links
-	k := &l.each[p]
-	if !k.filled {
+	k := &l.links[p]
+	if !k.buffering {
 		return
 	}
-	b := &l.from.hosts[l.home(p)].box
+	b := &l.from.hosts[l.stateIndex(p)].outbox
 	b.settle(w)
 	took := min(w.now-k.since, l.def.fullFor())
 	b.bytes = max(b.bytes-float64(float64(l.def.PerSecond)*took.Seconds()), 0)
-	if k.full {
+	if k.bufferFull {
 		b.dropping -= int64(l.def.PerSecond)
 	} else {
 		b.perSecond -= int64(l.def.PerSecond)
@@ -340,14 +338,14 @@ func (w *world) emptyBuffer(o *origin, p uint32) {
 	if b.buffers--; b.buffers == 0 {
 		b.bytes = 0 // what was rounded
 	}
-	k.filled, k.full = false, false
+	k.buffering, k.bufferFull = false, false
 }
 
 // watchMemory makes an event of the time at which the messages will have filled the memory of a host, as
 // things are now. It is at least a pause away.
 func (w *world) watchMemory(s *service, host uint32, pause time.Duration) {
 	h, d := &s.hosts[host], &s.def.Heap
-	b := &h.box
+	b := &h.outbox
 	if b.perSecond == 0 {
 		return
 	}
@@ -362,10 +360,10 @@ func (w *world) watchMemory(s *service, host uint32, pause time.Duration) {
 // memoryFull is the time at which the memory of a host may be full of messages.
 func (w *world) memoryFull(s *service, host uint32) {
 	h, d := &s.hosts[host], &s.def.Heap
-	if h.box.alarm != w.now {
+	if h.outbox.alarm != w.now {
 		return
 	}
-	h.box.alarm = 0
+	h.outbox.alarm = 0
 	if h.live(d)+w.buffered(h) > d.Size {
 		w.exhaustMemory(s, host)
 		return

@@ -10,15 +10,14 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// sendAttempt carries the request of an attempt that has begun to the service.
 func (w *world) sendAttempt(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.timeoutAt(f)) }
 
 func (w *world) timeoutAt(f *flight) time.Duration {
 	return saturating.Add(w.now, f.call.Timeout(w.now))
 }
 
-// sendNth sends attempt n of a call, which times out at until. It is the network's loss and latency that decide
-// whether and when the request arrives.
+// sendNth sends attempt n of a call, which times out at until. The loss and the latency of the network decide whether and when
+// the request arrives.
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	made := n
@@ -26,14 +25,14 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		made += int(f.reloads) // each dial is the first attempt of a call
 	}
 	w.rec.attempt(w.now, made, o.target.index, o.tally)
-	if o.still && o.target.plain && !o.pooled && !o.chooses {
+	if o.instant && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
 	src := draw.From(draw.Mix(f.key, uint64(n)))
 	var there, home time.Duration
 	lost := false
-	if !o.still {
+	if !o.instant {
 		there, home = o.forward.draw(&src), o.forward.draw(&src)
 		lost = o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss
 		if !lost && o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
@@ -51,7 +50,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
-	if o.target.plain && o.target.interval == 0 && !o.chooses {
+	if o.target.plain && o.target.rateInterval == 0 && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
 		return
 	}
@@ -76,12 +75,12 @@ func (w *world) newJob(i uint32, f *flight, o *origin, n int, src *draw.Source, 
 		host = w.chooseHost(i, f, o, n, src)
 	}
 	k, j := w.jobs.take()
-	*j = job{gen: j.gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, math.MaxUint16))}
+	*j = job{gen: j.gen, flight: i, flightGen: f.gen, host: host, operation: f.operation, call: f.key, origin: o.index, key: src.Uint64(), until: until, responseTime: home, service: uint16(o.target.index), attempt: uint16(min(n, math.MaxUint16))}
 	f.job = k
 	if o.target.def.Admission.On { // whose gate looks at these
 		j.hedge = f.slot > 0 && f.beside
 		if o.hop != nil {
-			j.attempt = uint16(min(n+int(f.above), math.MaxUint16))
+			j.attempt = uint16(min(n+int(f.retriesAbove), math.MaxUint16))
 		}
 	}
 	return k, j
@@ -96,14 +95,14 @@ func (w *world) startTimer(i uint32, f *flight, until time.Duration) {
 // attemptRandom is the randomness of one attempt, which many services have no use for.
 type attemptRandom struct{ key, n uint64 }
 
-// sendPlain sends an attempt to a service that has as many workers as it takes: when it
-// will answer is known at once, and no job is needed.
+// sendPlain sends an attempt to a service without a limit of workers. The time of its answer is known at once, so no job is
+// needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
 	verdict, at := s.servePlain(w, w.now+there, l)
-	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
-		if o.counted {
-			w.countEffect(s, o, f.op, f.key)
+	if verdict == verdictOK && at <= w.scenario.Horizon && (at <= until || !s.def.CancelWork) {
+		if o.countsEffects {
+			w.countEffect(s, o, f.operation, f.key)
 		}
 		if at > until {
 			w.rec.wasted(at)
@@ -139,10 +138,10 @@ func (w *world) responseArrives(i uint32, j *job) {
 	}
 }
 
-// visit is where an attempt has gone.
-type visit struct {
-	set *outlier.Set
-	at  outlier.Endpoint
+// hostChoice is the host that an attempt has gone to.
+type hostChoice struct {
+	set      *outlier.Set
+	endpoint outlier.Endpoint
 }
 
 func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Source) uint32 {
@@ -153,18 +152,18 @@ func (w *world) chooseHost(i uint32, f *flight, o *origin, n int, src *draw.Sour
 	if f.slot > 0 && f.slot != ofMessage {
 		call = f.parent
 	}
-	tried := w.itinerary[call]
+	tried := w.hostsTried[call]
 	if tried == nil {
 		tried = &outlier.Tried{}
-		w.itinerary[call] = tried
+		w.hostsTried[call] = tried
 	}
 	set := w.setOf(o, f.process)
-	w.pickKey, w.picked = draw.Mix(f.key, uint64(n)), 1<<35
+	w.pickKey, w.pickAsked = draw.Mix(f.key, uint64(n)), 1<<35
 	at, ok := set.Pick(w.now, w.pick64, tried)
 	if !ok {
 		return 0 // never: there is a host
 	}
-	w.visits[i] = visit{set, at}
+	w.hostChoices[i] = hostChoice{set, at}
 	host, _ := strconv.Atoi(at.Key())
 	return uint32(host)
 }
@@ -188,10 +187,9 @@ func (w *world) setOf(o *origin, process uint32) *outlier.Set {
 	return o.sets[process]
 }
 
-// pick64 is the randomness of the choice among hosts.
 func (w *world) pick64() uint64 {
-	w.picked++
-	return draw.Mix(w.pickKey, w.picked)
+	w.pickAsked++
+	return draw.Mix(w.pickKey, w.pickAsked)
 }
 
 func (w *world) ejected(c outlier.Change) {
@@ -201,15 +199,14 @@ func (w *world) ejected(c outlier.Change) {
 }
 
 func (w *world) reportOutcome(i uint32, outcome outlier.Evidence) {
-	v, ok := w.visits[i]
+	v, ok := w.hostChoices[i]
 	if !ok {
 		return
 	}
-	delete(w.visits, i)
-	v.set.Done(w.now, v.at, outcome, w.pick64)
+	delete(w.hostChoices, i)
+	v.set.Done(w.now, v.endpoint, outcome, w.pick64)
 }
 
-// outcome is what lullhttp makes of an attempt that ended with a verdict.
 func (w *world) outcome(verdict int) outlier.Evidence {
 	switch verdict {
 	case verdictOK, verdictConflict:

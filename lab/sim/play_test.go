@@ -49,12 +49,12 @@ func play(t testing.TB, s Scenario, p lull.Policy) Result {
 func playWorld(t testing.TB, s Scenario, c Contender, o Options) (*world, Result) {
 	t.Helper()
 	w := build(t, s, c, o)
-	w.rec.stop = o.StopAfterRecovery
+	w.rec.stopAfter = o.StopAfterRecovery
 	if err := w.run(t.Context(), o); err != nil && err != errEnough {
 		t.Fatal(err)
 	}
 	r := w.rec.result(w.now)
-	r.Totals.Events = w.count
+	r.Totals.Events = w.handled
 	return w, r
 }
 

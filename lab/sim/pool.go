@@ -10,42 +10,42 @@ import (
 
 // pool is the connections of one process to one host.
 type pool struct {
-	def     *Pool
-	o       *origin
-	index   uint32
-	host    uint32
-	key     uint64 // of the randomness of its connections
-	dials   uint64
-	open    int             // connections, those being dialled included
-	idle    ring            // connections; the one that was given back last at the end
-	closed  []time.Duration // when ports can be used again
-	expires bool            // an event for that is under way
+	def         *Pool
+	o           *origin
+	index       uint32
+	host        uint32
+	key         uint64 // of the randomness of its connections
+	dials       uint64
+	open        int             // connections, those being dialled included
+	idle        ring            // connections; the one that was given back last at the end
+	portsFreeAt []time.Duration // when ports can be used again
+	expires     bool            // an event for that is under way
 
 	// With HTTP attempts wait in a line. Tickets of those that have left it are empty.
-	line  ring // tickets of all
-	unmet ring // tickets of those for which no connection is dialled
+	line      ring // tickets of all
+	undialled ring // tickets of those for which no connection is dialled
 
-	// With SQL chance decides which of them is next.
-	crowd []uint32 // jobs that wait
-	picks uint64
+	// With SQL chance decides which of those who wait is next.
+	waiters []uint32 // jobs that wait
+	picks   uint64
 	// There, what is dialled for whoever waits is dialled one after the other.
-	opens   int  // connections that are to be dialled; they count as open
-	opening bool // one is being dialled
+	toDial   int  // connections that are to be dialled; they count as open
+	dialling bool // one is being dialled
 }
 
 // conn is one connection. Each side may know that it is closed while the other does not.
 type conn struct {
-	key    uint64 // of its randomness
-	gen    uint32 // goes up when the connection has ended, for its process
-	pool   uint32
-	job    uint32 // the attempt that it carries, plus one, until the service has done with it; while dialling, the one that dials
-	jobGen uint32 // of the one that dials
-	asked  uint8  // how often it knocked
-	state  connState
-	served bool // the service counts it among those that are open
-	mute   bool // its host died without a word
-	back   time.Duration
-	since  time.Duration // without work; while dialling, when it was last asked for
+	key        uint64 // of its randomness
+	gen        uint32 // goes up when the connection has ended, for its process
+	pool       uint32
+	job        uint32 // the attempt that it carries, plus one, until the service has done with it; while dialling, the one that dials
+	jobGen     uint32 // of the one that dials
+	knocks     uint8  // how often it was asked for
+	state      connState
+	accepted   bool // the service counts it among those that are open
+	hostDied   bool // silently
+	answerTime time.Duration
+	since      time.Duration // without work; while dialling, when it was last asked for
 }
 
 type connState uint8
@@ -61,14 +61,14 @@ const (
 
 // A leg is what an attempt with a connection needs beside its job, in the place of that.
 type leg struct {
-	conn   uint32 // plus one
-	ticket uint32 // of a pool's line, or its place in the crowd, plus one
-	unmet  uint32 // its ticket there, plus one
-	dial   uint32 // the connection that is dialled for it, plus one
-	lost   bool   // the request gets lost
-	waits  bool   // or has waited
-	there  time.Duration
-	since  time.Duration // it has waited
+	conn      uint32 // plus one
+	ticket    uint32 // of a pool's line, or its place among the waiters, plus one
+	undialled uint32 // its ticket there, plus one
+	dial      uint32 // the connection that is dialled for it, plus one
+	lost      bool   // the request gets lost
+	waits     bool   // or has waited
+	there     time.Duration
+	since     time.Duration // it has waited
 }
 
 const handshake = 1<<16 - 1 // job.hop, of a handshake
@@ -84,7 +84,7 @@ func (w *world) openPools(o *origin) {
 			p := w.poolOf(o, uint32(process), uint32(host))
 			h := &o.target.hosts[host]
 			for range n {
-				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
+				if limit := o.target.def.Connections.Limit; limit > 0 && h.acceptor.open >= limit {
 					break
 				}
 				ci, c := w.conns.take()
@@ -99,7 +99,6 @@ func (w *world) openPools(o *origin) {
 	}
 }
 
-// poolOf returns the pool of a process and a host, made when it is first needed.
 func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	i := int(process)*len(o.target.hosts) + int(host)
 	for len(o.pools) <= i {
@@ -114,14 +113,13 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
-// getConnection gives j a connection, or has it wait for one.
 func (w *world) getConnection(k uint32, j *job, p *pool, l leg) {
 	j.state = jobConnecting
 	for uint32(len(w.legs)) < w.jobs.used {
 		w.legs = append(w.legs, leg{})
 	}
-	for uint32(len(w.held)) < w.flights.used {
-		w.held = append(w.held, 0)
+	for uint32(len(w.connOfFlight)) < w.flights.used {
+		w.connOfFlight = append(w.connOfFlight, 0)
 	}
 	w.legs[k] = l
 	if p.idle.n > 0 {
@@ -136,11 +134,11 @@ func (w *world) getConnection(k uint32, j *job, p *pool, l leg) {
 	case p.def.Kind == HTTP:
 		w.legs[k].ticket = w.queueTicket(&p.line, k)
 		if !own {
-			w.legs[k].unmet = w.queueTicket(&p.unmet, k)
+			w.legs[k].undialled = w.queueTicket(&p.undialled, k)
 		}
 	case !own:
-		p.crowd = append(p.crowd, k)
-		w.legs[k].ticket = uint32(len(p.crowd))
+		p.waiters = append(p.waiters, k)
+		w.legs[k].ticket = uint32(len(p.waiters))
 	}
 	if own {
 		w.dialFor(p, k, j)
@@ -169,12 +167,12 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 	p.dials++
 	p.open++
 	if p.def.Ports > 0 {
-		for len(p.closed) > 0 && p.closed[0] <= w.now {
-			p.closed = p.closed[1:]
+		for len(p.portsFreeAt) > 0 && p.portsFreeAt[0] <= w.now {
+			p.portsFreeAt = p.portsFreeAt[1:]
 		}
-		if p.open+len(p.closed) > p.def.Ports {
+		if p.open+len(p.portsFreeAt) > p.def.Ports {
 			w.rec.count(w.now, &w.rec.conns.NoPort)
-			c.asked = noPort
+			c.knocks = noPort
 			// An event, so that a pool that fails at once needs no more stack than another.
 			w.at(w.now, eventDialRefused, c.gen, ci)
 			return ci
@@ -185,14 +183,14 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 	return ci
 }
 
-// noPort is conn.asked of a connection that found no local port.
+// noPort is conn.knocks of a connection that found no local port.
 const noPort = 255
 
 func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration) {
 	c.since = now
-	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
+	src := draw.From(draw.Mix(c.key, uint64(c.knocks)))
 	there := p.o.forward.draw(&src)
-	c.back = p.o.forward.draw(&src)
+	c.answerTime = p.o.forward.draw(&src)
 	n := &p.o.network
 	if n.Loss > 0 && draw.Unit(src.Uint64()) < n.Loss || n.LossBack > 0 && draw.Unit(src.Uint64()) < n.LossBack {
 		w.requestConnectionAgain(ci, c, p)
@@ -204,11 +202,11 @@ func (w *world) requestConnection(ci uint32, c *conn, p *pool, now time.Duration
 // requestConnectionAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
 func (w *world) requestConnectionAgain(ci uint32, c *conn, p *pool) {
 	const most = 6 // as on Linux
-	if c.asked >= most {
+	if c.knocks >= most {
 		return // until it is overdue
 	}
-	c.asked++
-	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
+	c.knocks++
+	w.requestConnection(ci, c, p, saturating.Add(c.since, time.Second<<(c.knocks-1)))
 }
 
 func (w *world) continueConnection(what int, ci uint32, c *conn) {
@@ -220,7 +218,7 @@ func (w *world) continueConnection(what int, ci uint32, c *conn) {
 		w.dialSucceeded(ci, c, p)
 	case eventDialRefused:
 		verdict := verdictRefused
-		if c.asked == noPort {
+		if c.knocks == noPort {
 			verdict = verdictNoPort
 		}
 		w.dialFailed(ci, c, p, verdict)
@@ -244,7 +242,7 @@ func (w *world) dialSucceeded(ci uint32, c *conn, p *pool) {
 	}
 	w.putConnection(ci, c, p)
 	if spare {
-		p.opening = false
+		p.dialling = false
 		w.dialNext(p)
 	}
 }
@@ -259,7 +257,7 @@ func (w *world) dialer(c *conn) (uint32, bool) {
 	return k, j.gen == c.jobGen && j.state == jobConnecting && w.legs[k].conn == 0
 }
 
-// takeTicket takes an attempt out of the line, or out of the crowd.
+// takeTicket takes an attempt out of the line, or from those who wait.
 func (w *world) takeTicket(k uint32, p *pool) {
 	l := &w.legs[k]
 	switch {
@@ -267,15 +265,15 @@ func (w *world) takeTicket(k uint32, p *pool) {
 	case p.def.Kind == HTTP:
 		*w.tickets.at(l.ticket - 1) = 0
 	default:
-		last := p.crowd[len(p.crowd)-1]
-		p.crowd[l.ticket-1] = last
+		last := p.waiters[len(p.waiters)-1]
+		p.waiters[l.ticket-1] = last
 		w.legs[last].ticket = l.ticket
-		p.crowd = p.crowd[:len(p.crowd)-1]
+		p.waiters = p.waiters[:len(p.waiters)-1]
 	}
-	if l.unmet != 0 {
-		*w.tickets.at(l.unmet - 1) = 0
+	if l.undialled != 0 {
+		*w.tickets.at(l.undialled - 1) = 0
 	}
-	l.ticket, l.unmet = 0, 0
+	l.ticket, l.undialled = 0, 0
 }
 
 func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
@@ -285,10 +283,10 @@ func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 	}
 	l.conn = ci + 1
 	c.state, c.job = connCarrying, k+1
-	w.held[j.flight] = ci + 1
+	w.connOfFlight[j.flight] = ci + 1
 	j.state = jobIdle
 	switch {
-	case l.lost || c.mute && w.services[j.service].hosts[j.host].now(w.now).down:
+	case l.lost || c.hostDied && w.services[j.service].hosts[j.host].now(w.now).down:
 		w.dropJob(k, j) // its caller finds out by its timeout
 	default:
 		w.at(saturating.Add(w.now, l.there), eventReach, j.gen, k) // even at once: a long line needs no more stack
@@ -298,7 +296,7 @@ func (w *world) sendOverConnection(ci uint32, c *conn, k uint32, j *job) {
 // connectionUnknown reports whether the connection of j, whose request reaches the service, is unknown there.
 func (w *world) connectionUnknown(k uint32) bool {
 	l := &w.legs[k]
-	return l.conn != 0 && !w.conns.at(l.conn-1).served
+	return l.conn != 0 && !w.conns.at(l.conn-1).accepted
 }
 
 // detachJob is the end of a job with a connection, for the service.
@@ -314,7 +312,7 @@ func (w *world) detachJob(k uint32) {
 	if c.state != connLeft {
 		return
 	}
-	if c.served {
+	if c.accepted {
 		w.serverCloses(ci, c)
 	} else {
 		w.endConn(ci, c)
@@ -323,15 +321,15 @@ func (w *world) detachJob(k uint32) {
 
 // returnConnection gives the connection of flight i back, whose answer has come.
 func (w *world) returnConnection(i uint32, verdict int) {
-	ci := w.held[i]
+	ci := w.connOfFlight[i]
 	if ci == 0 {
 		return
 	}
-	w.held[i] = 0
+	w.connOfFlight[i] = 0
 	ci--
 	c := w.conns.at(ci)
 	p := w.pools[c.pool]
-	if verdict == verdictReset || verdict == verdictRefused || !c.served || c.mute {
+	if verdict == verdictReset || verdict == verdictRefused || !c.accepted || c.hostDied {
 		w.rec.count(w.now, &w.rec.conns.Broken)
 		w.closeConn(ci, c, p, false)
 		return
@@ -357,7 +355,7 @@ func (w *world) putConnection(ci uint32, c *conn, p *pool) {
 	w.expireLater(p)
 }
 
-// nextWaiter takes the attempt that is to have the next connection out of the line, or out of the crowd.
+// nextWaiter takes the attempt that is to have the next connection out of the line, or from those who wait.
 func (w *world) nextWaiter(p *pool) (uint32, bool) {
 	if p.def.Kind == HTTP {
 		k, ok := w.popTicket(&p.line)
@@ -367,12 +365,12 @@ func (w *world) nextWaiter(p *pool) (uint32, bool) {
 		}
 		return k, ok
 	}
-	if len(p.crowd) == 0 {
+	if len(p.waiters) == 0 {
 		return 0, false
 	}
 	src := draw.From(draw.Mix(p.key, 1<<40+p.picks))
 	p.picks++
-	k := p.crowd[src.Below(uint64(len(p.crowd)))]
+	k := p.waiters[src.Below(uint64(len(p.waiters)))]
 	w.takeTicket(k, p)
 	return k, true
 }
@@ -393,7 +391,7 @@ func (w *world) popTicket(line *ring) (uint32, bool) {
 func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 	k, waits := w.dialer(c)
 	if c.job == 0 {
-		p.opening = false
+		p.dialling = false
 		k, waits = w.nextWaiter(p)
 	}
 	w.abandonDial(ci, c, p)
@@ -418,15 +416,15 @@ func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 	p.open--
 	c.gen++
 	c.job = 0
-	if c.served { // or it is only half a connection, which leaves nothing behind
+	if c.accepted { // or it is only half a connection, which leaves nothing behind
 		w.keepPort(p)
 	}
 	inBacklog := c.state == connInBacklog
 	c.state = connLeft
 	switch {
 	case inBacklog: // where it keeps its place until its turn comes
-		p.o.target.hosts[p.host].accepts.waiting--
-	case c.served:
+		p.o.target.hosts[p.host].acceptor.waiting--
+	case c.accepted:
 		w.serverCloses(ci, c)
 	default:
 		w.endConn(ci, c)
@@ -436,11 +434,10 @@ func (w *world) abandonDial(ci uint32, c *conn, p *pool) {
 // keepPort is what closing costs the process that does it.
 func (w *world) keepPort(p *pool) {
 	if p.def.Ports > 0 {
-		p.closed = append(p.closed, saturating.Add(w.now, cmp.Or(p.def.TimeWait, time.Minute)))
+		p.portsFreeAt = append(p.portsFreeAt, saturating.Add(w.now, cmp.Or(p.def.TimeWait, time.Minute)))
 	}
 }
 
-// endConn gives back the place of a connection that nobody knows any more.
 func (w *world) endConn(ci uint32, c *conn) {
 	c.state = connNone
 	c.gen++
@@ -461,13 +458,13 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 		c.job = 0
 	}
 	switch {
-	case !c.served:
+	case !c.accepted:
 		if c.job == 0 {
 			w.endConn(ci, c)
 		}
 	case c.job == 0: // with a request under way the service learns of it when that is done
-		if c.back > 0 && process {
-			w.at(saturating.Add(w.now, c.back), eventHungUp, c.gen, ci)
+		if c.answerTime > 0 && process {
+			w.at(saturating.Add(w.now, c.answerTime), eventHungUp, c.gen, ci)
 		} else {
 			w.serverCloses(ci, c)
 		}
@@ -479,28 +476,28 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 // difference.
 func (w *world) dialReplacements(p *pool) {
 	if p.def.Kind == SQL {
-		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
+		if n := min(len(p.waiters), p.def.Size-p.open); n > 0 {
 			p.open += n
-			p.opens += n
+			p.toDial += n
 		}
 		w.dialNext(p)
 		return
 	}
 	for p.room() {
-		k, ok := w.popTicket(&p.unmet)
+		k, ok := w.popTicket(&p.undialled)
 		if !ok {
 			return
 		}
-		w.legs[k].unmet = 0
+		w.legs[k].undialled = 0
 		w.dialFor(p, k, w.jobs.at(k))
 	}
 }
 
 // dialNext dials the next of the connections that are dialled one after the other.
 func (w *world) dialNext(p *pool) {
-	if p.opens > 0 && !p.opening {
-		p.opening = true
-		p.opens--
+	if p.toDial > 0 && !p.dialling {
+		p.dialling = true
+		p.toDial--
 		p.open-- // dial counts it
 		w.dial(p, 0, 0)
 	}
@@ -528,7 +525,6 @@ func (p *pool) idleFor() (d time.Duration, process bool) {
 	return d, process
 }
 
-// expireIdle closes connections that have had no work for too long.
 func (w *world) expireIdle(p *pool) {
 	d, process := p.idleFor()
 	if process && p.def.Kind == SQL {
@@ -576,8 +572,8 @@ func (w *world) cleanIdle(p *pool) {
 // abandonConnection is the end of an attempt that was given up: it closes its connection, or leaves the line.
 // The flight has moved on by one.
 func (w *world) abandonConnection(i uint32, f *flight) {
-	if ci := w.held[i]; ci != 0 {
-		w.held[i] = 0
+	if ci := w.connOfFlight[i]; ci != 0 {
+		w.connOfFlight[i] = 0
 		w.rec.count(w.now, &w.rec.conns.Broken)
 		c := w.conns.at(ci - 1)
 		w.closeConn(ci-1, c, w.pools[c.pool], true)

@@ -11,10 +11,10 @@ import (
 
 // A recorder counts what happens in a run.
 type recorder struct {
-	s      *Scenario
-	width  time.Duration // of a step
-	window time.Duration
-	warm   time.Duration
+	s         *Scenario
+	width     time.Duration // of a step
+	window    time.Duration
+	warmupEnd time.Duration
 
 	steps []counts // by step
 	loads []load   // by service
@@ -22,18 +22,17 @@ type recorder struct {
 	inStep, inBin       cursor // now
 	beganStep, beganBin cursor // of calls that end
 
-	callTally                          // of all fleets and topics
-	fleets    []*callTally             // none if there is one fleet
-	users     map[uint32]time.Duration // when users who came back called first, by flight
-	conns     ConnectionTotals
-	links     LinkTotals
-	dropped   float64 // of links
+	callTally                           // of all fleets and topics
+	fleets     []*callTally             // none if there is one fleet
+	firstCalls map[uint32]time.Duration // when users who came back called first, by flight
+	conns      ConnectionTotals
+	links      LinkTotals
+	dropped    float64 // of links
 
-	from, to time.Duration // of the disturbance; to is 0 if there is none
-	stop     time.Duration // end the run once things have been normal for so long
+	disturbedFrom, disturbedTo time.Duration // of the disturbance; to is 0 if there is none
+	stopAfter                  time.Duration // end the run once things have been normal for so long
 }
 
-// counts of one step.
 type counts struct {
 	calls, goodput, succeeded, failed, wasted int64
 	queue, busy, open                         int
@@ -46,9 +45,9 @@ type bin struct{ calls, ended, succeeded int64 }
 
 // load is what one service gets.
 type load struct {
-	first, retries []int64 // by step
-	attempts       []int64 // by window
-	all, again     int64   // after the warm-up
+	first, retries          []int64 // by step
+	attempts                []int64 // by window
+	counted, countedRetries int64   // after the warm-up
 }
 
 // reasons is room for every lull.Reason.
@@ -64,9 +63,9 @@ type callTally struct {
 }
 
 func newRecorder(s *Scenario) *recorder {
-	r := &recorder{users: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
-	r.from, r.to = s.disturbance()
-	r.warm = min(s.Warmup, r.from)
+	r := &recorder{firstCalls: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
+	r.disturbedFrom, r.disturbedTo = s.disturbance()
+	r.warmupEnd = min(s.Warmup, r.disturbedFrom)
 	r.steps = make([]counts, ceil(s.Horizon, r.width))
 	r.bins = make([]bin, ceil(s.Horizon, r.window)+1)
 	r.inStep = cursor{width: r.width, n: len(r.steps)}
@@ -113,14 +112,14 @@ func (r *recorder) step(now time.Duration) *counts { return &r.steps[r.inStep.at
 
 // count adds one to n after the warm-up.
 func (r *recorder) count(now time.Duration, n *int64) {
-	if now >= r.warm {
+	if now >= r.warmupEnd {
 		*n++
 	}
 }
 
 // addTime adds d to sum after the warm-up.
 func (r *recorder) addTime(now time.Duration, sum *time.Duration, d time.Duration) {
-	if now >= r.warm {
+	if now >= r.warmupEnd {
 		*sum += d
 	}
 }
@@ -139,7 +138,6 @@ func (t *callTally) begin(r *recorder, now time.Duration) {
 	r.count(now, &t.totals.Calls)
 }
 
-// attempt counts the nth attempt of a call.
 func (r *recorder) attempt(now time.Duration, n int, service uint32, fleet *callTally) {
 	l := &r.loads[service]
 	i := r.inStep.at(now)
@@ -149,12 +147,12 @@ func (r *recorder) attempt(now time.Duration, n int, service uint32, fleet *call
 		l.retries[i]++
 	}
 	l.attempts[r.inBin.at(now)]++
-	if now < r.warm {
+	if now < r.warmupEnd {
 		return
 	}
-	l.all++
+	l.counted++
 	if n > 1 {
-		l.again++
+		l.countedRetries++
 	}
 	if fleet != nil {
 		fleet.totals.Attempts++
@@ -197,7 +195,7 @@ func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, 
 	if why == engine.Success {
 		b.succeeded++
 	}
-	if began < r.warm {
+	if began < r.warmupEnd {
 		return
 	}
 	t.reasons[why]++
@@ -212,7 +210,7 @@ func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, 
 
 // userLeft records that a user who began to call at the given time has what they wanted, or has given up.
 func (r *recorder) userLeft(now, began time.Duration) {
-	if began >= r.warm {
+	if began >= r.warmupEnd {
 		r.totals.Oldest = max(r.totals.Oldest, now-began)
 	}
 }
@@ -223,37 +221,37 @@ func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 }
 
 func (r *recorder) moreToSee(now time.Duration) bool {
-	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
+	if r.stopAfter <= 0 || r.disturbedTo == 0 || now < saturating.Add(r.disturbedTo, r.stopAfter) {
 		return true
 	}
 	c := r.course(r.standard(), now)
-	return !c.ok || now < saturating.Add(r.since(c.settled), r.stop)
+	return !c.ok || now < saturating.Add(r.since(c.settled), r.stopAfter)
 }
 
-// tally counts what happens to the messages of a topic.
-type tally struct {
+// topicTally counts what happens to the messages of a topic.
+type topicTally struct {
 	TopicResult
-	from, to time.Duration // of the disturbance
-	before   int64         // messages that were sent before its end, and are not gone
-	reasons  [reasons]int64
-	latency  latency.Histogram
+	disturbedFrom, disturbedTo time.Duration // of the disturbance
+	unfinishedBefore           int64         // messages that were sent before its end, and are not gone
+	reasons                    [reasons]int64
+	latency                    latency.Histogram
 }
 
-func (t *tally) sent(now time.Duration) {
+func (t *topicTally) sent(now time.Duration) {
 	t.Sent++
-	if now < t.to {
-		t.before++
+	if now < t.disturbedTo {
+		t.unfinishedBefore++
 	}
 }
 
-func (t *tally) ran(now time.Duration) {
+func (t *topicTally) ran(now time.Duration) {
 	t.Attempts++
-	if now >= t.from && now < t.to {
+	if now >= t.disturbedFrom && now < t.disturbedTo {
 		t.Disturbed++
 	}
 }
 
-func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
+func (t *topicTally) ended(now time.Duration, m *message, why engine.Reason) {
 	if why == engine.Success {
 		t.Handled++
 		t.latency.Record(now - m.sent)
@@ -261,9 +259,9 @@ func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
 		t.Dead++
 		t.reasons[why]++
 	}
-	if m.sent < t.to {
-		if t.before--; t.before == 0 {
-			t.CaughtUp = max(now-t.to, 0)
+	if m.sent < t.disturbedTo {
+		if t.unfinishedBefore--; t.unfinishedBefore == 0 {
+			t.CaughtUp = max(now-t.disturbedTo, 0)
 		}
 	}
 }

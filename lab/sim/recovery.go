@@ -20,9 +20,8 @@ const (
 	fewCalls = 20
 )
 
-// disturbance is when the first fault begins, or the first time in which more arrives than a
-// service can do (the horizon if there is none); and when the last ends: to is 0 if there is
-// none, or if it lasts to the end. Other changes of the arrival rate disturb nothing.
+// disturbance returns when the first fault begins and when the last one ends. A time in which more arrives than a service can do
+// counts as a fault. Without a fault from is the horizon. to is 0 without a fault, and if the last one lasts to the end.
 func (s *Scenario) disturbance() (from, to time.Duration) {
 	from = s.Horizon
 	during := func(a, b time.Duration) { from, to = min(from, a), max(to, b) }
@@ -126,33 +125,16 @@ func (s *Scenario) capacity(v *Service, depth int) float64 {
 	return most
 }
 
-// normal is the share of calls that succeed before the disturbance; 1 if there
-// are none.
-func (r *recorder) normal() float64 {
-	var calls, succeeded int64
-	for i := range r.bins {
-		at := time.Duration(i) * r.window
-		if at >= r.warm && at+r.window <= r.from {
-			calls += r.bins[i].calls
-			succeeded += r.bins[i].succeeded
-		}
-	}
-	if calls == 0 {
-		return 1
-	}
-	return float64(succeeded) / float64(calls)
-}
-
 // A standard is what is normal, as far as is known from before the disturbance.
 type standard struct {
-	normal float64 // share of calls that succeed
+	normal float64 // share of calls that succeed; 1 if there were none
 	spread float64 // standard deviation of the successes of a group is its square root × that of its calls
 }
 
 func (r *recorder) standard() standard {
-	s := standard{normal: r.normal()}
-	first := int((r.warm + r.window - 1) / r.window)
-	last := min(int(r.from/r.window), len(r.bins))
+	s := standard{normal: 1}
+	first := int((r.warmupEnd + r.window - 1) / r.window)
+	last := min(int(r.disturbedFrom/r.window), len(r.bins))
 	var all bin
 	for i := first; i < last; i++ {
 		all.add(r.bins[i])
@@ -160,6 +142,7 @@ func (r *recorder) standard() standard {
 	if all.calls == 0 {
 		return s
 	}
+	s.normal = float64(all.succeeded) / float64(all.calls)
 	// By the rule of succession: that no call has failed so far does not mean that none ever does.
 	p := float64(all.succeeded+1) / float64(all.calls+2)
 	variance := float64(p * (1 - p))
@@ -200,7 +183,6 @@ func (s standard) bad(g bin) bool {
 	return good+float64(byChance*s.spread*math.Sqrt(calls)) < float64(recoveredShare*s.normal*calls)
 }
 
-// good reports whether calls were made, and enough of them have succeeded.
 func (s standard) good(g bin) bool {
 	return g.calls > 0 && float64(g.succeeded) >= float64(recoveredShare*s.normal*float64(g.calls))
 }
@@ -215,7 +197,7 @@ type course struct {
 
 // course looks at the windows that ended by now.
 func (r *recorder) course(s standard, now time.Duration) course {
-	start := int((r.to + r.window - 1) / r.window)
+	start := int((r.disturbedTo + r.window - 1) / r.window)
 	c := course{first: -1, settled: start}
 	bad := true
 	for i := start; i+recoveredFor <= len(r.bins) && time.Duration(i+recoveredFor)*r.window <= now; i++ {
@@ -251,19 +233,19 @@ func (r *recorder) failed(a, b int) bool {
 
 // since is when a window begins, but not before the end of the disturbance.
 func (r *recorder) since(window int) time.Duration {
-	return max(time.Duration(window)*r.window, r.to)
+	return max(time.Duration(window)*r.window, r.disturbedTo)
 }
 
 func (r *recorder) recovery(end time.Duration) Recovery {
-	if r.to == 0 || end <= r.to {
+	if r.disturbedTo == 0 || end <= r.disturbedTo {
 		return Recovery{}
 	}
 	s := r.standard()
-	v := Recovery{From: r.to, Normal: s.normal}
+	v := Recovery{From: r.disturbedTo, Normal: s.normal}
 	// The last tenth; calls that have not ended count as they stand, but the last
 	// windows of a run are left out until most of their calls have ended.
 	last := min(int(end/r.window), len(r.bins)) - 1
-	back := int((r.to + r.window - 1) / r.window)
+	back := int((r.disturbedTo + r.window - 1) / r.window)
 	var after bin
 	lastCall := back
 	for i := back; i <= last; i++ {
@@ -273,7 +255,7 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 		}
 	}
 	if after.calls < fewCalls {
-		return Recovery{From: r.to, Few: true, Normal: s.normal, Final: s.normal}
+		return Recovery{From: r.disturbedTo, Few: true, Normal: s.normal, Final: s.normal}
 	}
 	v.Measured = true
 	v.Within = recoveredFor * r.window
@@ -283,7 +265,7 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	for last > back && r.bins[last].ended < r.bins[last].calls {
 		last--
 	}
-	n := max(int((end-r.to)/r.window)/10, 1)
+	n := max(int((end-r.disturbedTo)/r.window)/10, 1)
 	c := r.course(s, end)
 	first := max(last-n+1, min(back, last), 0)
 	if c.ok { // a run that was stopped early has not much to look at
@@ -299,10 +281,10 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	}
 	v.Relapses = c.relapses
 	if c.first >= 0 {
-		v.First = r.since(c.first) - r.to
+		v.First = r.since(c.first) - r.disturbedTo
 	}
 	if c.ok {
-		v.Recovered, v.Time = true, r.since(c.settled)-r.to
+		v.Recovered, v.Time = true, r.since(c.settled)-r.disturbedTo
 	}
 	return v
 }

@@ -200,9 +200,9 @@ func TestWarmupEndsBeforeTheFirstFault(t *testing.T) {
 	const sec = time.Second
 	for _, length := range []time.Duration{sec, never} {
 		s := &Scenario{Horizon: 40 * sec, Warmup: 30 * sec, Services: []Service{{Faults: []Fault{{At: 10 * sec, For: length}}}}}
-		want(t, "warm at", newRecorder(s).warm, 10*sec)
+		want(t, "warm at", newRecorder(s).warmupEnd, 10*sec)
 	}
-	want(t, "no fault", newRecorder(&Scenario{Horizon: 40 * sec, Warmup: 30 * sec}).warm, 30*sec)
+	want(t, "no fault", newRecorder(&Scenario{Horizon: 40 * sec, Warmup: 30 * sec}).warmupEnd, 30*sec)
 }
 
 // Calls that never end have not succeeded: what went before the fault is not the

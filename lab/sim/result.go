@@ -227,13 +227,13 @@ type MessageEnd struct {
 func (r *recorder) result(end time.Duration) Result {
 	busiest := 0
 	for i := range r.loads {
-		if r.loads[i].all > r.loads[busiest].all {
+		if r.loads[i].counted > r.loads[busiest].counted {
 			busiest = i
 		}
 	}
 	l := &r.loads[busiest]
 	t := r.totals
-	t.Attempts, t.Retries = l.all, l.again
+	t.Attempts, t.Retries = l.counted, l.countedRetries
 	t.ends(&r.reasons)
 	t.MeanCompletion = r.latency.Mean()
 	t.Oldest = max(t.Oldest, r.oldestWait(end))
@@ -262,12 +262,12 @@ func (t *Totals) ends(why *[reasons]int64) {
 	}
 }
 
-// oldestWait is how long the oldest of the users has waited who are still there at the end: those
-// whose calls have not ended, and those who are about to come back.
+// oldestWait returns the longest time that a user has waited who is still there at the end: the call has not ended, or the
+// user is about to come back.
 func (r *recorder) oldestWait(end time.Duration) time.Duration {
 	began := end
-	for _, at := range r.users {
-		if at >= r.warm {
+	for _, at := range r.firstCalls {
+		if at >= r.warmupEnd {
 			began = min(began, at)
 		}
 	}
@@ -275,7 +275,7 @@ func (r *recorder) oldestWait(end time.Duration) time.Duration {
 		if len(r.s.Topics) > 0 {
 			break // messages are among them
 		}
-		if at := time.Duration(i) * r.window; b.ended < b.calls && at >= r.warm {
+		if at := time.Duration(i) * r.window; b.ended < b.calls && at >= r.warmupEnd {
 			began = min(began, at)
 			break
 		}
@@ -283,9 +283,8 @@ func (r *recorder) oldestWait(end time.Duration) time.Duration {
 	return end - began
 }
 
-// rates finds the peak, the normal rate and the worst minute.
 func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
-	normalTo := min(end, r.from)
+	normalTo := min(end, r.disturbedFrom)
 	var normal int64
 	normalBins := 0
 	var calls, attempts int64
@@ -296,11 +295,11 @@ func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
 			break
 		}
 		n := l.attempts[i]
-		if at >= r.warm && at+r.window <= normalTo {
+		if at >= r.warmupEnd && at+r.window <= normalTo {
 			normal += n
 			normalBins++
 		}
-		if rate := float64(n) / r.window.Seconds(); at >= r.warm && rate > t.PeakRate {
+		if rate := float64(n) / r.window.Seconds(); at >= r.warmupEnd && rate > t.PeakRate {
 			t.PeakRate, t.PeakAt = rate, at+r.window
 		}
 		calls += r.bins[i].calls
@@ -381,7 +380,7 @@ func (r *recorder) series(l *load, end time.Duration) Series {
 	return s
 }
 
-func (t *tally) result(end time.Duration) TopicResult {
+func (t *topicTally) result(end time.Duration) TopicResult {
 	r := t.TopicResult
 	r.Backlog = slices.Clone(r.Backlog)
 	r.Left = r.Sent - r.Handled - r.Dead
@@ -391,7 +390,7 @@ func (t *tally) result(end time.Duration) TopicResult {
 			r.Reasons[engine.Reason(i).String()] = n
 		}
 	}
-	r.Caught = t.to > 0 && end > t.to && t.before == 0
+	r.Caught = t.disturbedTo > 0 && end > t.disturbedTo && t.unfinishedBefore == 0
 	if !r.Caught {
 		r.CaughtUp = 0
 	}

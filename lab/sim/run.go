@@ -61,8 +61,8 @@ type Progress struct {
 	Events       int64
 }
 
-// Run flies one contender through a scenario. If ctx ends, what was computed until
-// then is returned, marked as Interrupted, with the context's error.
+// Run simulates a scenario under the policy of one contender. If ctx ends, it returns what it has, marked as
+// Interrupted, with the context's error.
 func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err
@@ -71,13 +71,13 @@ func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	w.rec.stop = o.StopAfterRecovery
+	w.rec.stopAfter = o.StopAfterRecovery
 	err = w.run(ctx, o)
 	r := w.rec.result(w.now)
 	for _, t := range w.topics {
 		r.Topics = append(r.Topics, t.tally.result(w.now))
 	}
-	r.Contender, r.Seed, r.Totals.Events = c.Name, o.Seed, w.count
+	r.Contender, r.Seed, r.Totals.Events = c.Name, o.Seed, w.handled
 	if errors.Is(err, errEnough) {
 		return r, nil
 	}
@@ -91,19 +91,19 @@ func (w *world) run(ctx context.Context, o Options) error {
 	const every = 1 << 14
 	ahead := 0
 	for {
-		if w.count%every == 0 {
+		if w.handled%every == 0 {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
 			if o.Progress != nil {
-				o.Progress(Progress{Now: w.now, Horizon: w.s.Horizon, Events: w.count})
+				o.Progress(Progress{Now: w.now, Horizon: w.scenario.Horizon, Events: w.handled})
 			}
 		}
-		w.count++
-		if s := w.next; s != nil {
+		w.handled++
+		if s := w.nextStream; s != nil {
 			if at, any := w.events.Next(); !any || int64(s.at) <= at {
-				if s.at >= w.s.Horizon {
-					w.next = nil
+				if s.at >= w.scenario.Horizon {
+					w.nextStream = nil
 					continue
 				}
 				w.now = s.at
@@ -115,8 +115,8 @@ func (w *world) run(ctx context.Context, o Options) error {
 			ahead = w.lookAhead()
 		}
 		e, any := w.events.Pop()
-		if !any || e.At > int64(w.s.Horizon) {
-			w.now = w.s.Horizon
+		if !any || e.At > int64(w.scenario.Horizon) {
+			w.now = w.scenario.Horizon
 			return nil
 		}
 		w.now = time.Duration(e.At)
@@ -129,17 +129,15 @@ func (w *world) run(ctx context.Context, o Options) error {
 // batch is for how many events lookAhead asks at a time.
 const batch = 16
 
-// lookAhead asks for the memory of the events that come next but so many: the
-// flights, and, if processes have memories of their own, those of the events
-// before them, whose flights were asked for the last time. With millions of
-// clients each lies where no cache has it, and to wait for one after the other
-// would be most of the work. It returns for how many events it did so.
+// lookAhead prefetches memory, and returns for how many events it did. For the second batch of the next events it prefetches
+// their flights or jobs. For the first batch, whose flights came with the last call, it prefetches what the processes remember.
+// With millions of clients none of this is in a cache, and waiting for it would be most of the work.
 func (w *world) lookAhead() int {
 	if w.flights.used < 1<<13 {
 		return batch
 	}
 	next := w.events.Upcoming(2 * batch)
-	ask := w.ask[:0]
+	ask := w.prefetched[:0]
 	for i, e := range next {
 		k := uint32(e.Data)
 		switch kind := int(e.Data >> kindShift); {
@@ -205,7 +203,7 @@ func (w *world) at(t time.Duration, kind int, gen, i uint32) {
 	w.events.Push(int64(t), uint64(kind)<<kindShift|uint64(gen&genMask)<<32|uint64(i))
 }
 
-// handle works off one event. It reports whether to continue.
+// handle handles one event. It reports whether the run continues.
 func (w *world) handle(d uint64) bool {
 	gen, i := uint32(d>>32)&genMask, uint32(d)
 	same := func(now uint32) bool { return now&genMask == gen }
@@ -280,15 +278,15 @@ func (w *world) endStep() {
 	var queued, busy int
 	for _, s := range w.services {
 		for h := range s.hosts {
-			queued += s.hosts[h].queue.len() + s.hosts[h].stand
+			queued += s.hosts[h].queue.len() + s.hosts[h].atGate
 			busy += s.hosts[h].busy
 		}
 	}
-	w.rec.endStep(w.now, queued, busy, w.open)
+	w.rec.endStep(w.now, queued, busy, w.openBreakers)
 	for _, t := range w.topics {
 		t.tally.Backlog = append(t.tally.Backlog, float64(t.tally.Sent-t.tally.Handled-t.tally.Dead))
 	}
-	if next := w.now + w.s.step(); next <= w.s.Horizon {
+	if next := w.now + w.scenario.step(); next <= w.scenario.Horizon {
 		w.at(next, eventStepEnd, 0, 0)
 	}
 }
@@ -301,8 +299,8 @@ func (w *world) Observe(_ context.Context, e lull.Event) {
 	const closed = 0
 	switch {
 	case e.Circuit.From == closed:
-		w.open++
+		w.openBreakers++
 	case e.Circuit.To == closed:
-		w.open--
+		w.openBreakers--
 	}
 }

@@ -534,8 +534,7 @@ func repeat(at, every, horizon time.Duration, do func(at time.Duration)) {
 	}
 }
 
-// latest is when the fault ends (or has ended) that began last, by now; false if
-// none has begun.
+// latest returns when the latest fault that has begun by now ends. It reports false if none has begun.
 func (f *Fault) latest(now time.Duration) (to time.Duration, ok bool) {
 	if now < f.At {
 		return 0, false

@@ -10,28 +10,27 @@ import (
 	"github.com/lullgo/lull/server/admission"
 )
 
-// service is a Service at work.
 type service struct {
-	def    *Service
-	index  uint32
-	hosts  []host
-	work   sampler
-	shake  sampler   // the handshakes
-	calls  []*origin // its own hops
-	caches []*cache  // by hop; nil: none
-	links  []*origin // fleets that keep connections to it, or from it
+	def           *Service
+	index         uint32
+	hosts         []host
+	work          sampler
+	handshakeTime sampler   // the handshakes
+	calls         []*origin // its own hops
+	caches        []*cache  // by hop; nil: none
+	links         []*origin // fleets that keep connections to it, or from it
 	// plain: as many workers as it takes, and nothing else that needs a job.
 	plain  bool
 	random bool // chance plays a part in what it does
 
 	// verdicts of refusals, as indices
-	full, rateLimited int
-	faults            []int // of the fault with that index, if it is Errors
+	queueFull, rateLimited int
+	faultVerdicts          []int // of the fault with that index, if it is Errors
 
 	// The rate limit as a theoretical arrival time: the virtual time at which the
 	// bucket would be full again.
-	interval, burst time.Duration
-	refilled        time.Duration
+	rateInterval, rateBurst time.Duration
+	rateFullAt              time.Duration
 
 	version uint64 // of what is contended for
 }
@@ -42,13 +41,13 @@ type host struct {
 	queue   line
 	filling bool // workers are being put to work, further up the stack
 
-	gate  *admission.Controller // nil: everybody comes in
-	stand int                   // how many wait there
+	gate   *admission.Controller // nil: everybody comes in
+	atGate int                   // how many wait there
 
-	accepts acceptor
-	heap    memory
-	kept    int // connections of a Link
-	box     outbox
+	acceptor acceptor
+	heap     memory
+	links    int // connections of a Link
+	outbox   outbox
 }
 
 // line is the jobs that wait at a host. Those that were cancelled meanwhile leave
@@ -56,31 +55,31 @@ type host struct {
 // comes.
 type line struct {
 	ring
-	cancelled int // entries
-	shakes    int // entries that are handshakes, for which there is other room
+	cancelled  int // entries
+	handshakes int // entries that are handshakes, for which there is other room
 }
 
-func (l *line) len() int { return l.n - l.cancelled - l.shakes }
+func (l *line) len() int { return l.n - l.cancelled - l.handshakes }
 
 // job is one attempt, as the service sees it. It may outlive its caller.
 type job struct {
-	gen       uint32 // goes up when the place is given back
-	flight    uint32
-	flightGen uint32
-	host      uint32
-	visitor   uint32 // at the gate: its place in world.visitors, from 1; 0: none
-	service   uint16
-	origin    uint16
-	verdict   uint16
-	attempt   uint16 // from 1; with those of the request that it is made for, if they are known
-	hop       uint16 // how many of the service's own calls are made
-	state     jobState
-	hedge     bool // began beside another attempt
-	key       uint64
-	op, call  uint64        // as flight.op and flight.key
-	until     time.Duration // the attempt's deadline
-	home      time.Duration // how long the response will travel; never if it gets lost
-	version   uint64        // read on the first half of a contended attempt; with a heap, all pauses until its work began
+	gen             uint32 // goes up when the place is given back
+	flight          uint32
+	flightGen       uint32
+	host            uint32
+	visitor         uint32 // at the gate: its place in world.visitors, from 1; 0: none
+	service         uint16
+	origin          uint16
+	verdict         uint16
+	attempt         uint16 // from 1; with those of the request that it is made for, if they are known
+	hop             uint16 // how many of the service's own calls are made
+	state           jobState
+	hedge           bool // began beside another attempt
+	key             uint64
+	operation, call uint64        // as flight.operation and flight.key
+	until           time.Duration // the attempt's deadline
+	responseTime    time.Duration // how long the response will travel; never if it gets lost
+	version         uint64        // read on the first half of a contended attempt; with a heap, all pauses until its work began
 }
 
 type jobState uint8
@@ -130,8 +129,8 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
 	if verdict != verdictOK {
-		if s.interval > 0 && verdict == s.rateLimited {
-			h.refused(s)
+		if s.rateInterval > 0 && verdict == s.rateLimited {
+			h.addRefusalWork(s)
 		}
 		return w.sendResponse(i, j, verdict, at)
 	}
@@ -150,7 +149,7 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 			return verdict, at
 		}
 	}
-	if s.interval > 0 && s.overRate(w, now) {
+	if s.rateInterval > 0 && s.overRate(w, now) {
 		return s.rateLimited, now
 	}
 	return verdictOK, now
@@ -164,7 +163,7 @@ func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw
 			if f.After > 0 {
 				after = f.After
 			}
-			return s.faults[x.errors], saturating.Add(now, after)
+			return s.faultVerdicts[x.errors], saturating.Add(now, after)
 		}
 	}
 	if s.def.Errors > 0 && draw.Unit(src.Uint64()) < s.def.Errors {
@@ -175,15 +174,14 @@ func (s *service) drawFailure(w *world, x *stretch, now time.Duration, src *draw
 }
 
 func (s *service) overRate(w *world, now time.Duration) bool {
-	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
+	if s.rateFullAt = max(s.rateFullAt, now); s.rateFullAt-now > s.rateBurst-s.rateInterval {
 		w.rec.count(now, &w.rec.totals.RateLimited)
 		return true
 	}
-	s.refilled += s.interval
+	s.rateFullAt += s.rateInterval
 	return false
 }
 
-// placeJob gives j a worker or a place in the queue, or turns it away.
 func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
 	h := &s.hosts[j.host]
@@ -203,9 +201,9 @@ func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 		if q := &s.def.Queue; h.queue.len() >= q.Limit {
 			full = true
 			w.rec.count(w.now, &w.rec.totals.QueueFull)
-			h.refused(s)
+			h.addRefusalWork(s)
 			if q.Order != LIFO || q.Limit == 0 {
-				return w.sendResponse(i, j, s.full, w.now)
+				return w.sendResponse(i, j, s.queueFull, w.now)
 			}
 		}
 	}
@@ -239,7 +237,6 @@ func (w *world) dropCancelled(h *host) {
 	}
 }
 
-// makeRoom turns the attempt away that has waited longest.
 func (w *world) makeRoom(s *service, h *host) {
 	for {
 		oldest := h.queue.popFront()
@@ -251,7 +248,7 @@ func (w *world) makeRoom(s *service, h *host) {
 		case j.hop == handshake: // it can wait longer
 			defer h.queue.pushFront(oldest)
 		default:
-			w.sendResponse(oldest, j, s.full, w.now)
+			w.sendResponse(oldest, j, s.queueFull, w.now)
 			return
 		}
 	}
@@ -267,7 +264,7 @@ func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
 func (w *world) continueJob(i uint32, j *job) time.Duration {
 	s := w.services[j.service]
 	if j.hop == handshake {
-		return w.doWork(s, &s.shake, i, j)
+		return w.doWork(s, &s.handshakeTime, i, j)
 	}
 	for int(j.hop) < len(s.calls) && s.caches[j.hop] != nil && w.foundInCache(s, j, int(j.hop)) {
 		j.hop++
@@ -282,14 +279,14 @@ func (w *world) continueJob(i uint32, j *job) time.Duration {
 		if o.hop.Deadline {
 			deadline = j.until
 		}
-		if fl.above = 0; o.hop.OneLayer && !w.callerGone(j) {
+		if fl.retriesAbove = 0; o.hop.OneLayer && !w.callerGone(j) {
 			caller := w.flights.at(j.flight)
 			if caller.slot > 0 && caller.slot != ofMessage {
 				caller = w.flights.at(caller.parent)
 			}
-			fl.above = uint16(max(caller.call.Attempts()-1, 0))
+			fl.retriesAbove = uint16(max(caller.call.Attempts()-1, 0))
 			if w.origins[caller.origin].hop != nil {
-				fl.above += caller.above
+				fl.retriesAbove += caller.retriesAbove
 			}
 		}
 		w.startCall(f, fl, o, j.host, deadline)
@@ -298,13 +295,12 @@ func (w *world) continueJob(i uint32, j *job) time.Duration {
 	return w.doWork(s, &s.work, i, j)
 }
 
-// doWork does work that takes so long.
 func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Duration {
 	src := draw.From(j.key)
 	h := &s.hosts[j.host]
 	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
-	if h.accepts.debt > 0 {
-		work = saturating.Add(work, h.owed(s.def.Workers))
+	if h.acceptor.refusalWork > 0 {
+		work = saturating.Add(work, h.takeRefusalWork(s.def.Workers))
 	}
 	if s.def.Heap.Size > 0 {
 		j.version = uint64(h.heap.pauses)
@@ -321,7 +317,6 @@ func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Durati
 	return at
 }
 
-// hopEnded continues a job whose call to another service has ended.
 func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	j := w.jobs.at(i)
 	if j.gen != gen || j.state != jobInService {
@@ -371,26 +366,26 @@ func (w *world) countWork(s *service, j *job) {
 	if w.callerGone(j) {
 		w.rec.wasted(w.now)
 	}
-	w.countEffect(s, w.origins[j.origin], j.op, j.call)
+	w.countEffect(s, w.origins[j.origin], j.operation, j.call)
 }
 
 // countEffect counts an operation that was carried out, of those that should be only
 // once. The service may know it by the idempotency key of its call.
 func (w *world) countEffect(s *service, o *origin, op, call uint64) {
-	if !o.counted {
+	if !o.countsEffects {
 		return
 	}
 	if s.def.Deduplicates && o.fleet != nil && o.fleet.Keyed {
-		if w.carried[call] > 0 {
+		if w.timesCarriedOut[call] > 0 {
 			return
 		}
 		if call != op {
-			w.carried[call] = 1
+			w.timesCarriedOut[call] = 1
 		}
 	}
-	w.carried[op]++
+	w.timesCarriedOut[op]++
 	w.rec.count(w.now, &w.rec.totals.Effects)
-	if w.carried[op] > 1 {
+	if w.timesCarriedOut[op] > 1 {
 		w.rec.count(w.now, &w.rec.totals.Duplicates)
 	}
 }
@@ -418,8 +413,8 @@ func (w *world) fillWorkers(s *service, i uint32) {
 		}
 		j := w.jobs.at(k)
 		if j.hop == handshake {
-			h.queue.shakes--
-			h.accepts.shakes--
+			h.queue.handshakes--
+			h.acceptor.handshakes--
 			if w.dialerGone(j) {
 				w.dropJob(k, j)
 				continue
@@ -431,7 +426,7 @@ func (w *world) fillWorkers(s *service, i uint32) {
 			w.dropJob(k, j)
 		case s.def.Queue.DropExpired && j.until <= w.now:
 			w.rec.count(w.now, &w.rec.totals.Dropped)
-			w.sendResponse(k, j, s.full, w.now)
+			w.sendResponse(k, j, s.queueFull, w.now)
 		default:
 			w.startJob(k, j)
 		}
@@ -439,7 +434,6 @@ func (w *world) fillWorkers(s *service, i uint32) {
 	h.filling = false
 }
 
-// sendResponse sends the answer to j at the given time.
 func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), jobAnswering
 	if j.visitor != 0 {
@@ -449,7 +443,7 @@ func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) ti
 		}
 		w.departGate(j, r)
 	}
-	switch arrives := saturating.Add(at, j.home); {
+	switch arrives := saturating.Add(at, j.responseTime); {
 	case arrives == never: // lost
 		w.dropJob(i, j)
 	case arrives == w.now:
@@ -460,20 +454,20 @@ func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) ti
 	return max(at, 1)
 }
 
-// refused counts the work of a refusal, which the workers have to do beside the other.
-func (h *host) refused(s *service) {
+// addRefusalWork adds the work of one refusal. The workers do it beside the other work.
+func (h *host) addRefusalWork(s *service) {
 	if s.def.RefusalTime > 0 {
-		h.accepts.debt = saturating.Add(h.accepts.debt, s.def.RefusalTime)
+		h.acceptor.refusalWork = saturating.Add(h.acceptor.refusalWork, s.def.RefusalTime)
 	}
 }
 
-// owed is the part of that work which falls to the attempt that begins now.
-func (h *host) owed(workers int) time.Duration {
-	part := h.accepts.debt
+// takeRefusalWork returns the part of that work that the attempt does that begins now, and takes it off.
+func (h *host) takeRefusalWork(workers int) time.Duration {
+	part := h.acceptor.refusalWork
 	if workers > 1 {
 		part = (part + time.Duration(workers) - 1) / time.Duration(workers)
 	}
-	h.accepts.debt -= part
+	h.acceptor.refusalWork -= part
 	return part
 }
 

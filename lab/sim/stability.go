@@ -91,7 +91,6 @@ func FindStability(ctx context.Context, s Scenario, c Contender, o StabilityOpti
 	return m, nil
 }
 
-// A finder looks for boundaries.
 type finder struct {
 	s      Scenario
 	c      Contender
@@ -181,10 +180,10 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 		return false
 	}
 	f.runs++
-	s := f.s.at(load, float64(outage)/float64(f.outage))
+	s := f.s.scaled(load, float64(outage)/float64(f.outage))
 	_, to := s.disturbance()
 	if helped {
-		to = s.away(saturating.Add(to, min(30*time.Second, f.o.Watch/2)), f.relief)
+		to = s.stayAway(saturating.Add(to, min(30*time.Second, f.o.Watch/2)), f.relief)
 	}
 	s.Horizon = saturating.Add(to, f.o.Watch)
 	r, err := Run(ctx, s, f.c, Options{Seed: f.o.Seed, Named: f.o.Named, StopAfterRecovery: 10 * time.Second})
@@ -197,7 +196,7 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 
 // at is s with its load times a factor, and its outage as many times as long: from the beginning of the first fault to the
 // end of the last, with what is between them.
-func (s Scenario) at(load, stretch float64) Scenario {
+func (s Scenario) scaled(load, stretch float64) Scenario {
 	from, _ := s.disturbance()
 	long := func(d time.Duration) time.Duration { return max(duration(float64(d)*stretch), 1) }
 	s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
@@ -224,8 +223,8 @@ func (s Scenario) at(load, stretch float64) Scenario {
 	return s
 }
 
-// away has all callers stay away for some time. It returns when they are back.
-func (s *Scenario) away(from, relief time.Duration) time.Duration {
+// stayAway keeps all callers away for some time. It returns the time at which they are back.
+func (s *Scenario) stayAway(from, relief time.Duration) time.Duration {
 	to := saturating.Add(from, relief)
 	for i := range s.Fleets {
 		a := &s.Fleets[i].Arrivals

@@ -30,7 +30,7 @@ type topic struct {
 	asking  []*consumer // in the order in which they asked
 	due     time.Duration
 	handing bool // messages are being handed out, further up the stack
-	tally   tally
+	tally   topicTally
 }
 
 func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
@@ -42,23 +42,22 @@ func (t *topic) crowd() engine.Crowd {
 
 // message is one message, from when it was sent until nobody holds it and it is gone.
 type message struct {
-	key     uint64 // of its randomness
-	seq     uint64
-	sent    time.Duration
-	first   time.Duration // when it was first handed out; never: not yet
-	at      time.Duration // when it can be handed out
-	attempt int           // the number of the latest
-	lost    int           // as queue.Delivery.Lost, and
-	crashes int           // Crashes
-	handed  uint32        // how often it was handed out: the receipt of who has it
-	holders uint16        // deliveries that have not ended
-	index   int32         // in topic.next; -1: not there
-	out     bool
-	ended   bool // handled, or dead
-	poison  bool
+	key        uint64 // of its randomness
+	seq        uint64
+	sent       time.Duration
+	first      time.Duration // when it was first handed out; never: not yet
+	at         time.Duration // when it can be handed out
+	attempt    int           // the number of the latest
+	lost       int           // as queue.Delivery.Lost, and
+	crashes    int           // Crashes
+	deliveries uint32        // how often it was handed out: the receipt of who has it
+	holders    uint16        // deliveries that have not ended
+	index      int32         // in topic.next; -1: not there
+	delivered  bool
+	ended      bool // handled, or dead
+	poison     bool
 }
 
-// scheduleProduce makes the event of the next message.
 func (w *world) scheduleProduce(t *topic) {
 	if at := t.arrivals.at; at != never {
 		w.at(at, eventProduce, 0, t.index)
@@ -67,10 +66,10 @@ func (w *world) scheduleProduce(t *topic) {
 
 func (w *world) produce(t *topic) {
 	s := &t.arrivals
-	key := draw.Mix(s.key, s.n)
-	s.n++
+	key := draw.Mix(s.key, s.made)
+	s.made++
 	i, m := w.messages.take()
-	*m = message{key: key, seq: s.n, sent: w.now, first: never, at: w.now, index: -1}
+	*m = message{key: key, seq: s.made, sent: w.now, first: never, at: w.now, index: -1}
 	if p := t.def.Poison.Share; p > 0 {
 		src := draw.From(key)
 		m.poison = draw.Unit(src.Uint64()) < p
@@ -122,18 +121,18 @@ func (w *world) handOutMessages(t *topic) {
 func (w *world) deliverNext(t *topic, c *consumer) uint32 {
 	k := t.next.of[0]
 	m := w.messages.at(k)
-	if m.out {
+	if m.delivered {
 		t.tally.Lapsed++
 		m.lost++
 	}
 	m.attempt++
-	m.handed++
+	m.deliveries++
 	m.holders++
-	m.out = true
+	m.delivered = true
 	m.first = min(m.first, w.now)
 	i, x := w.deliveries.take()
-	*x = delivery{gen: x.gen, message: k, receipt: m.handed, c: c, began: w.now, first: m.first, attempt: m.attempt, flight: noFlight, probe: c.probe, place: len(c.hands)}
-	c.hands = append(c.hands, i)
+	*x = delivery{gen: x.gen, message: k, receipt: m.deliveries, consumer: c, began: w.now, first: m.first, attempt: m.attempt, flight: noFlight, probe: c.probe, place: len(c.deliveries)}
+	c.deliveries = append(c.deliveries, i)
 	if c.probe {
 		c.probing++
 	}
@@ -148,12 +147,12 @@ func (w *world) deliverNext(t *topic, c *consumer) uint32 {
 
 // conclude does what was decided about a delivery, if the message is still its holder's.
 func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
-	c := x.c
+	c := x.consumer
 	t := c.topic
 	m := w.messages.at(x.message)
 	lapsed := !t.extends() && w.now >= saturating.Add(x.began, t.lease.First)
-	if m.out && m.handed == x.receipt && (!lapsed || r.Outcome == engine.Ack) {
-		m.out = false
+	if m.delivered && m.deliveries == x.receipt && (!lapsed || r.Outcome == engine.Ack) {
+		m.delivered = false
 		if t.broker.Losses {
 			m.attempt, m.lost, m.crashes = x.attempt, 0, x.crashes
 		}
@@ -188,17 +187,17 @@ func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 	}
 	t.tally.ended(w.now, m, why)
 	w.rec.callEnds(w.now, m.sent, why, m.attempt, nil)
-	if w.onEnd != nil {
-		w.onEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
+	if w.onMessageEnd != nil {
+		w.onMessageEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
 	}
 }
 
 func (w *world) endDelivery(i uint32, x *delivery) {
-	c := x.c
-	last := len(c.hands) - 1
-	c.hands[x.place] = c.hands[last]
-	w.deliveries.at(c.hands[last]).place = x.place
-	c.hands = c.hands[:last]
+	c := x.consumer
+	last := len(c.deliveries) - 1
+	c.deliveries[x.place] = c.deliveries[last]
+	w.deliveries.at(c.deliveries[last]).place = x.place
+	c.deliveries = c.deliveries[:last]
 	c.free++
 	if x.begun {
 		c.crowd.End(x.crashes)

@@ -127,7 +127,7 @@ func TestAStaleReceiptSettlesNothing(t *testing.T) {
 		w.conclude(first, x, engine.Redelivery{Outcome: o, Reason: engine.Permanent, After: time.Minute})
 		r := topic.tally.result(w.now)
 		wantTopic(t, fmt.Sprint(o, ": handled, dead, deferred"), [3]int64{r.Handled, r.Dead, r.Deferred}, [3]int64{})
-		wantTopic(t, fmt.Sprint(o, ": is with the second, attempts, next time"), fmt.Sprint(m.out, m.holders, m.ended, m.attempt, m.at), fmt.Sprint(true, 1, false, 2, again))
+		wantTopic(t, fmt.Sprint(o, ": is with the second, attempts, next time"), fmt.Sprint(m.delivered, m.holders, m.ended, m.attempt, m.at), fmt.Sprint(true, 1, false, 2, again))
 		w.conclude(second, y, engine.Redelivery{Outcome: engine.Ack})
 		wantTopic(t, fmt.Sprint(o, ": handled by the second"), topic.tally.result(w.now).Handled, int64(1))
 	}
@@ -282,9 +282,9 @@ func accounted(t *testing.T, what string, w *world) {
 	holders := map[uint32]int{}
 	for _, c := range topic.consumers {
 		probing, waiting := 0, 0
-		for place, i := range c.hands {
+		for place, i := range c.deliveries {
 			x := w.deliveries.at(i)
-			if x.place != place || x.c != c || c.down {
+			if x.place != place || x.consumer != c || c.down {
 				t.Errorf("%s: a delivery is not where it should be", what)
 			}
 			holders[x.message]++
@@ -300,8 +300,8 @@ func accounted(t *testing.T, what string, w *world) {
 		if c.asks {
 			asked = c.want
 		}
-		if !c.down && (c.free+asked+len(c.hands) != topic.def.Consumers.concurrency() || c.probing != probing || c.held != waiting) {
-			t.Errorf("%s: a consumer has %d messages, %d asked for, %d places; %d and %d are probes, %d and %d wait", what, len(c.hands), asked, c.free, probing, c.probing, waiting, c.held)
+		if !c.down && (c.free+asked+len(c.deliveries) != topic.def.Consumers.concurrency() || c.probing != probing || c.held != waiting) {
+			t.Errorf("%s: a consumer has %d messages, %d asked for, %d places; %d and %d are probes, %d and %d wait", what, len(c.deliveries), asked, c.free, probing, c.probing, waiting, c.held)
 		}
 	}
 	if held != w.deliveries.inUse() {
@@ -319,14 +319,14 @@ func accounted(t *testing.T, what string, w *world) {
 			continue
 		}
 		kept++
-		if in := m.index >= 0; !in && !(m.out && topic.extends()) {
+		if in := m.index >= 0; !in && !(m.delivered && topic.extends()) {
 			t.Errorf("%s: a message can never be handed out again: %+v", what, *m)
 		} else if in && topic.next.of[m.index] != i {
 			t.Errorf("%s: a message is not where it says", what)
 		}
 	}
 	r := topic.tally.result(w.now)
-	if all := w.rec.result(w.now).Totals; len(w.s.Fleets) == 0 && w.s.Warmup == 0 && (all.Calls != r.Sent || all.Succeeded != r.Handled || all.Unfinished != r.Left) {
+	if all := w.rec.result(w.now).Totals; len(w.scenario.Fleets) == 0 && w.scenario.Warmup == 0 && (all.Calls != r.Sent || all.Succeeded != r.Handled || all.Unfinished != r.Left) {
 		t.Errorf("%s: as calls they are %+v", what, all)
 	}
 	if r.Sent != r.Handled+r.Dead+int64(kept) || r.Left != int64(kept) {

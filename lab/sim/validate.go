@@ -360,7 +360,6 @@ func (d *Distribution) validate() error {
 	return l.Err()
 }
 
-// services are those of a scenario by their names.
 type services struct {
 	index   map[string]int
 	allowed string // what stands in messages
@@ -379,7 +378,6 @@ func (s *services) list() {
 	}
 }
 
-// check adds a problem if there is no service of that name.
 func (s *services) check(l *problem.List, field, name string) {
 	_, ok := s.index[name]
 	l.Check(ok && name != "", field, quoted(name), s.allowed)

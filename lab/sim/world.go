@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
@@ -22,48 +23,47 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// A world is one run under way: a driver of the engine on virtual time. Whatever
-// is decided about retries is decided by engine.Call; the world only keeps time,
-// carries requests and counts.
+// A world is one run under way: a driver of the engine in virtual time. engine.Call makes every decision about
+// retries. The world keeps the time, delivers requests and counts.
 type world struct {
-	s        *Scenario
-	now      time.Duration
-	events   *wheel.Queue
-	streams  []*stream
-	next     *stream // the one whose arrival comes first; nil if none does
-	topics   []*topic
-	onEnd    func(MessageEnd) // Options.Message
-	origins  []*origin
-	services []*service
-	flights  slab[flight]
-	jobs     slab[job]
-	visitors slab[visitor]
+	scenario     *Scenario
+	now          time.Duration
+	events       *wheel.Queue
+	streams      []*stream
+	nextStream   *stream // the one whose arrival comes first; nil if none does
+	topics       []*topic
+	onMessageEnd func(MessageEnd) // Options.Message
+	origins      []*origin
+	services     []*service
+	flights      slab[flight]
+	jobs         slab[job]
+	visitors     slab[visitor]
 
 	consumers  []*consumer
 	deliveries slab[delivery]
 	messages   slab[message]
 
 	// Connections, of the origins that have a pool.
-	pools   []*pool
-	conns   slab[conn]
-	tickets slab[uint32] // of the lines of pools: a job that waits, plus one; or 0
-	legs    []leg        // by job
-	held    []uint32     // by flight: its connection, plus one
-	dialKey uint64
+	pools        []*pool
+	conns        slab[conn]
+	tickets      slab[uint32] // of the lines of pools: a job that waits, plus one; or 0
+	legs         []leg        // by job
+	connOfFlight []uint32     // by flight: its connection, plus one
+	dialKey      uint64
 
 	// The choice among hosts, by flight, and the randomness of it.
-	visits          map[uint32]visit
-	itinerary       map[uint32]*outlier.Tried // by the flight of the call
-	pickKey, picked uint64
-	verdicts        []lull.Verdict
+	hostChoices        map[uint32]hostChoice
+	hostsTried         map[uint32]*outlier.Tried // by the flight of the call
+	pickKey, pickAsked uint64
+	verdicts           []lull.Verdict
 
-	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
-	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
-	carried  map[uint64]int      // how often an operation was carried out
-	rec      *recorder
-	count    int64                     // events worked off
-	ask      [2 * batch]unsafe.Pointer // of lookAhead
-	open     int                       // processes whose breaker is not closed
+	waitingForRoom  map[uint32]*bulkhead.Waiter // calls in line for room under a concurrency limit
+	races           map[uint32]*race            // calls in flight whose attempts may run beside one another
+	timesCarriedOut map[uint64]int              // how often an operation was carried out
+	rec             *recorder
+	handled         int64                     // events so far
+	prefetched      [2 * batch]unsafe.Pointer // of lookAhead
+	openBreakers    int                       // processes whose breaker is not closed
 	// remembers: some processes have memories of their own.
 	remembers bool
 
@@ -72,7 +72,7 @@ type world struct {
 	key, asked uint64
 	random     func() uint64
 
-	// That which is handed to admission control, in the same way.
+	// The randomness of admission control, made in the same way.
 	gateKey, gateAsked uint64
 	retryAfter         []int // the verdict of a refusal with a Retry-After of 1 s, 2 s, ...
 }
@@ -88,11 +88,10 @@ const (
 	verdictConflict
 	verdictNoPort      // no local port is free
 	verdictDialTimeout // no connection in time
-	verdictFree        // the first that belongs to a service
 )
 
 func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
-	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}, visits: map[uint32]visit{}, itinerary: map[uint32]*outlier.Tried{}}
+	w := &world{scenario: s, waitingForRoom: map[uint32]*bulkhead.Waiter{}, races: map[uint32]*race{}, timesCarriedOut: map[uint64]int{}, hostChoices: map[uint32]hostChoice{}, hostsTried: map[uint32]*outlier.Tried{}}
 	w.random = w.engineRandom
 	w.dialKey = draw.Mix(o.Seed, 1<<40)
 	w.rec = newRecorder(s)
@@ -102,7 +101,7 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 		named[n.Name] = n
 	}
 	named[c.Name] = c
-	w.onEnd = o.Message
+	w.onMessageEnd = o.Message
 	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
 	b.verdicts = []lull.Verdict{
 		verdictOK:       {Kind: lull.KindSuccess},
@@ -128,9 +127,8 @@ func (w *world) engineRandom() uint64 {
 	return draw.Mix(w.key, w.asked)
 }
 
-// seedFor makes ready the randomness for what the engine decides next, so that it
-// depends on the call, its attempt, and whether that is still to begin, not on the
-// order of events.
+// seedFor sets the randomness of the engine's next decision. It depends on the call, its attempt and whether that has begun. It
+// does not depend on the order of events.
 func (w *world) seedFor(f *flight, before bool) {
 	w.key, w.asked = f.key, uint64(f.call.Attempts())<<8
 	if before {
@@ -152,16 +150,16 @@ type builder struct {
 func (b *builder) build() error {
 	w := b.w
 	b.indices = map[lull.Verdict]int{}
-	for i := range w.s.Services {
-		s := b.service(uint32(i), &w.s.Services[i])
+	for i := range w.scenario.Services {
+		s := b.service(uint32(i), &w.scenario.Services[i])
 		w.services = append(w.services, s)
 		b.services[s.def.Name] = s
 	}
-	for i := range w.s.Fleets {
-		b.fleet(i, &w.s.Fleets[i])
+	for i := range w.scenario.Fleets {
+		b.fleet(i, &w.scenario.Fleets[i])
 	}
-	for i := range w.s.Topics {
-		b.topic(i, &w.s.Topics[i])
+	for i := range w.scenario.Topics {
+		b.topic(i, &w.scenario.Topics[i])
 	}
 	for i, s := range w.services {
 		for h := range s.def.Calls {
@@ -198,9 +196,9 @@ func (b *builder) build() error {
 }
 
 func (b *builder) service(i uint32, def *Service) *service {
-	s := &service{def: def, index: i, work: newSampler(def.Time), shake: newSampler(def.Connections.Handshake)}
+	s := &service{def: def, index: i, work: newSampler(def.Time), handshakeTime: newSampler(def.Connections.Handshake)}
 	s.hosts = make([]host, max(def.Hosts, 1))
-	lines := timelines{def: def, horizon: b.w.s.Horizon, known: map[int]timeline{}}
+	lines := timelines{def: def, horizon: b.w.scenario.Horizon, known: map[int]timeline{}}
 	for h := range s.hosts {
 		s.hosts[h].timeline = lines.of(h)
 		for _, x := range s.hosts[h].stretches[1:] {
@@ -222,25 +220,24 @@ func (b *builder) service(i uint32, def *Service) *service {
 		if fault.RetryAfter > 0 || fault.DontRetry {
 			v = b.verdict(503, fault.RetryAfter, fault.DontRetry)
 		}
-		s.faults = append(s.faults, v)
+		s.faultVerdicts = append(s.faultVerdicts, v)
 	}
-	s.full = verdictError
+	s.queueFull = verdictError
 	if def.Queue.RetryAfter > 0 || def.Queue.DontRetry {
-		s.full = b.verdict(503, def.Queue.RetryAfter, def.Queue.DontRetry)
+		s.queueFull = b.verdict(503, def.Queue.RetryAfter, def.Queue.DontRetry)
 	}
 	if def.Rate.PerSecond > 0 {
 		s.rateLimited = b.verdict(429, def.Rate.RetryAfter, false)
-		s.interval = max(duration(float64(time.Second)/def.Rate.PerSecond), 1)
+		s.rateInterval = max(duration(float64(time.Second)/def.Rate.PerSecond), 1)
 		burst := float64(def.Rate.Burst)
 		if burst == 0 {
 			burst = max(def.Rate.PerSecond, 1)
 		}
-		s.burst = max(duration(float64(s.interval)*burst), s.interval)
+		s.rateBurst = max(duration(float64(s.rateInterval)*burst), s.rateInterval)
 	}
 	return s
 }
 
-// gates puts admission control before each host of s.
 func (b *builder) gates(s *service) {
 	for h := range s.hosts {
 		s.hosts[h].gate = b.w.newGate(s)
@@ -281,18 +278,18 @@ func (b *builder) fleet(i int, f *Fleet) {
 	if from != nil && o.processes > 0 {
 		o.processes = max(f.Processes, 1)
 	}
-	o.fleet, o.patient, o.tally = f, f.Deadline, w.rec.tallyOf(f)
+	o.fleet, o.callerDeadline, o.tally = f, f.Deadline, w.rec.tallyOf(f)
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
-	o.counted = f.NotIdempotent
+	o.countsEffects = f.NotIdempotent
 	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp
 	o.redials = newRedials(f)
-	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial || f.Link.On
+	o.reusesFlights = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial || f.Link.On
 	if f.Link.On {
 		o.hedges = false // a process dials once at a time
 		o.links = w.newLinks(o, from, b.seed)
 	}
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
-	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
+	s := &stream{origin: o, arrivals: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
 	w.streams = append(w.streams, s)
 	if f.Arrivals.Kind != Closed || o.processes == 0 {
 		return
@@ -300,7 +297,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 	for n := range o.processes * max(f.Arrivals.Each, 1) {
 		k, fl := w.flights.take()
 		fl.origin, fl.process, fl.key = o.index, uint32(n%o.processes), draw.Mix(s.key, uint64(n))
-		fl.op = fl.key
+		fl.operation = fl.key
 		src := draw.From(^fl.key)
 		w.at(f.Arrivals.At+o.think.draw(&src), eventCallAgain, fl.gen, k)
 	}
@@ -318,11 +315,11 @@ func (b *builder) topic(i int, def *Topic) {
 		b.problems.Add(fmt.Sprintf("Topics[%d].Policy", i), b.named[def.Policy].Name, "a policy that does not hedge, which messages cannot")
 		return
 	}
-	o.hedges, o.counted = true, true // followStep has them run
+	o.hedges, o.countsEffects = true, true // followStep has them run
 	t.plan, t.holds = d.Plan(), b.named[def.Policy].Holds
 	t.fresh = func() *engine.State {
-		if len(o.deps) < c.processes() {
-			return &o.deps[0]
+		if len(o.states) < c.processes() {
+			return &o.states[0]
 		}
 		return &d.Fleet(1)[0]
 	}
@@ -335,8 +332,8 @@ func (b *builder) topic(i int, def *Topic) {
 	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.QuickRetries{MaxRuns: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
-	t.tally.from, t.tally.to = w.s.disturbance()
-	t.arrivals = stream{o: o, a: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
+	t.tally.disturbedFrom, t.tally.disturbedTo = w.scenario.disturbance()
+	t.arrivals = stream{origin: o, arrivals: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
 	t.arrivals.findFirst()
 	w.scheduleProduce(t)
 	first := len(w.consumers)
@@ -351,7 +348,7 @@ func (b *builder) topic(i int, def *Topic) {
 		}
 	}
 	for k := range c.Kills {
-		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
+		c.Kills[k].each(c, w.scenario.Horizon, func(p int, at time.Duration) {
 			w.at(at, eventKill, 0, uint32(first+p))
 			w.at(saturating.Add(at, c.Kills[k].For), eventStartConsumer, 0, uint32(first+p))
 		})
@@ -368,9 +365,9 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 // dependency makes the origin of calls that are not hedged. The dependency is nil if there was a problem.
 func (b *builder) dependency(field, name, target, policy string, processes int, attempt time.Duration, n Network) (*origin, *lull.Dependency) {
 	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
-	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
+	o.instant = o.forward.never && n.Loss == 0 && n.LossBack == 0
 	o.chooses = n.Endpoints.On && o.target != nil && len(o.target.hosts) > 1
-	o.pooled, o.shake = n.Pool.On, newSampler(n.Pool.Handshake)
+	o.pooled, o.handshakeTime = n.Pool.On, newSampler(n.Pool.Handshake)
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]
 	if !ok {
@@ -398,7 +395,7 @@ func (b *builder) dependency(field, name, target, policy string, processes int, 
 	if d.Plan().Stateless() {
 		processes = 1 // one is as good as many
 	}
-	o.deps = d.Fleet(processes)
+	o.states = d.Fleet(processes)
 	b.w.remembers = b.w.remembers || processes > 1
 	return o, d
 }

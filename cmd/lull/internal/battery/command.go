@@ -70,13 +70,11 @@ type task struct {
 	where  *cells.Where
 }
 
-// Check returns what is wrong with the flags and the files that they name.
 func (f Command) Check() error {
 	_, err := f.task()
 	return err
 }
 
-// Complete returns the families and the presets.
 func (Command) Complete() map[string][]string {
 	presets := slices.DeleteFunc(cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
 	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": presets}
@@ -86,7 +84,7 @@ func families() []string {
 	return cli.Names(battery.Families, func(f battery.Family) string { return f.Name })
 }
 
-// Run flies and prints.
+// Run simulates the worlds and prints the figures.
 func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if f.Remote() && f.Away == nil {
 		return queue.Start(env, ctx.Args)
@@ -121,12 +119,12 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	return printText(env.Stdout, t, flown, f.All)
 }
 
-// fly flies in cells. The figures of a flight do not depend on where it is flown.
+// fly runs the flights as cells. The figures of a flight do not depend on where it runs.
 func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f battery.Figures)) error {
 	fly := make([]cells.Cell, len(all))
 	for i, n := range all {
 		preset := n.Of
-		if preset == t.plan.Ours.Name {
+		if preset == t.plan.Judged.Name {
 			preset = t.preset
 		}
 		fly[i] = cells.Cell{Wanted: cells.Figures, Scenario: n.Scenario, Contender: cells.ContenderOf(n.Contender, preset), Seed: n.Seed}
@@ -141,7 +139,6 @@ func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f
 	}})
 }
 
-// task reads the flags.
 func (f Command) task() (task, error) {
 	var l problem.List
 	var wrong cli.Mistakes
@@ -182,16 +179,16 @@ func (f Command) task() (task, error) {
 		wrong.In("--rivals", err)
 		t.plan.Rivals = append(t.plan.Rivals, c)
 	}
-	t.plan.Ours, t.preset, err = judged(string(f.Policy))
+	t.plan.Judged, t.preset, err = judged(string(f.Policy))
 	wrong.In("--policy", err)
 	if f.Against != "" {
 		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
 		wrong.In("--against", err)
 	}
-	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
+	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Judged.Name })
 	wrong.Add(l.Err())
 	if len(wrong) == 0 { // what is flown in a world depends on nothing outside of it
-		t.plan.Worlds, _ = cells.Mine(t.where, t.plan.Worlds)
+		t.plan.Worlds, _ = cells.OfPart(t.where, t.plan.Worlds)
 	}
 	return t, wrong.Err()
 }

@@ -51,7 +51,7 @@ type unmet struct {
 }
 
 func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
-	all := account{Policy: t.plan.Ours.Name, Seeds: t.seeds}
+	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds}
 	for i := range flown {
 		o := &flown[i]
 		w := world{Family: o.World.Family, Name: o.World.Name, Scenario: battery.Digest(o.World.Scenario)}

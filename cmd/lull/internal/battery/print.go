@@ -30,7 +30,7 @@ func printList(w io.Writer, worlds []battery.World) error {
 
 func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Ours.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
+	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Judged.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
 	unmet := 0
 	rows := [][]string{{"demand", "world", ""}}
 	for i := range flown {
@@ -42,7 +42,7 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	fmt.Fprintf(out, "\nDemands that are not met: %d\n", unmet)
 	left(out, rows)
 
-	rows = [][]string{{"world", t.plan.Ours.Name, "attempts", battery.None, "best", "", "attempts", "back", battery.None, "quickest", ""}}
+	rows = [][]string{{"world", t.plan.Judged.Name, "attempts", battery.None, "best", "", "attempts", "back", battery.None, "quickest", ""}}
 	beaten := 0
 	for i := range flown {
 		o := &flown[i]
@@ -52,7 +52,7 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 		} else if !all {
 			continue
 		}
-		ours, none := o.Ours(), o.Of(battery.None)
+		ours, none := o.Judged(), o.Of(battery.None)
 		row := []string{o.World.Name, battery.Percent(ours.Runs), perCall(ours), battery.Percent(none.Runs), "", "", "", "", "", "", ""}
 		if best != nil {
 			row[4], row[5], row[6] = battery.Percent(best.Runs), best.Contender, perCall(best)

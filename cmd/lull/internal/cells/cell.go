@@ -24,7 +24,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A Cell is one flight, and everything that its result depends on.
+// A Cell is one simulation, and everything that its result depends on.
 type Cell struct {
 	Wanted    Wanted
 	Scenario  sim.Scenario
@@ -88,7 +88,7 @@ func (c *Cell) Key() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// Fly flies the cell. If ctx ends, it returns what it has with the context's error.
+// Fly runs the cell. If ctx ends, it returns what it has with the context's error.
 func (c *Cell) Fly(ctx context.Context, progress func(sim.Progress)) (Result, error) {
 	of, err := c.Contender.contender()
 	if err != nil {

@@ -142,7 +142,7 @@ func TestParts(t *testing.T) {
 	for part, text := range map[string]cli.Text{"part-a": "0/2", "part-b": "1/2"} {
 		var out bytes.Buffer
 		w := read(t, Flags{Cells: text}, &out)
-		mine, _ := Mine(w, all)
+		mine, _ := OfPart(w, all)
 		if err := w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,6 @@ type line struct {
 // results are the lines of parts, by cell.
 type results map[string]json.RawMessage
 
-// readFile adds the lines of a file.
 func (r results) readFile(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -80,7 +79,6 @@ func filesOf(names []string) (files []string, err error) {
 	return files, nil
 }
 
-// write writes the result of a cell as a line.
 func write(out io.Writer, key string, r Result) error {
 	result, err := json.Marshal(r)
 	if err != nil {

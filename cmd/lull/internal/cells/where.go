@@ -28,20 +28,20 @@ type Flags struct {
 // An Away has cells flown by the workers of a URL, and calls done with the result of each, one call at a time.
 type Away func(ctx context.Context, url string, cells []Cell, done func(i int, r json.RawMessage) error) error
 
-// mostWorkers is the largest number of cells side by side.
+// mostWorkers is the largest number of cells that run at the same time.
 const mostWorkers = 1024
 
-// A Where is where cells are flown.
+// A Where is where cells run.
 type Where struct {
 	Env cli.Env // where parts are printed, and notes
 
-	side    int // side by side, here
-	url     string
-	away    Away
-	part, n int // --cells
-	prints  bool
-	known   results // of --merge; nil without it
-	quiet   bool
+	parallel int // side by side, here
+	url      string
+	away     Away
+	part, n  int // --cells
+	prints   bool
+	known    results // of --merge; nil without it
+	quiet    bool
 }
 
 // Read reads the flags. Errors of files are returned; mistakes in flags are added to the list.
@@ -51,10 +51,10 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 	case f.Remote():
 		w.url = string(f.Workers)
 	case f.Workers != "":
-		w.side = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
+		w.parallel = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
 	}
-	if w.side == 0 {
-		w.side = runtime.GOMAXPROCS(0)
+	if w.parallel == 0 {
+		w.parallel = runtime.GOMAXPROCS(0)
 	}
 	if f.Cells != "" {
 		i, n, _ := strings.Cut(string(f.Cells), "/")
@@ -83,19 +83,19 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 // Remote reports whether the flags name workers on other machines.
 func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://") }
 
-// Part reports whether only a part is flown, of which the results are printed.
+// Part reports whether only a part of the cells runs, and its results are printed.
 func (w *Where) Part() bool { return w.prints }
 
-// Mine returns those that belong to the part, of all that can be flown independently, and their indices.
-func Mine[T any](w *Where, all []T) (mine []T, at []int) {
+// OfPart returns the elements that belong to the part, and their indices.
+func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	for i := w.part; i < len(all); i += w.n {
 		mine, at = append(mine, all[i]), append(at, i)
 	}
 	return mine, at
 }
 
-// Side is how many are flown side by side here.
-func (w *Where) Side() int { return w.side }
+// Parallel returns how many cells run at the same time here.
+func (w *Where) Parallel() int { return w.parallel }
 
 // A Watcher is called with what becomes of cells. Calls do not overlap.
 type Watcher struct {
@@ -142,7 +142,6 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	return f.here(ctx)
 }
 
-// flying is one call of Fly.
 type flying struct {
 	*Where
 	cells []Cell
@@ -153,7 +152,7 @@ type flying struct {
 	mu sync.Mutex // guards the calls of watch
 }
 
-// read takes the result of a cell that was flown elsewhere.
+// read takes the result of a cell that ran elsewhere.
 func (f *flying) read(i int, text json.RawMessage) error {
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -165,7 +164,6 @@ func (f *flying) read(i int, text json.RawMessage) error {
 	return f.done(i, r, true)
 }
 
-// done hands a result on.
 func (f *flying) done(i int, r Result, whole bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,7 +176,7 @@ func (f *flying) done(i int, r Result, whole bool) error {
 	return nil
 }
 
-// away has the cells flown by workers.
+// away sends the cells to workers.
 func (f *flying) away(ctx context.Context) error {
 	var cells []Cell
 	for _, i := range f.left {
@@ -190,29 +188,17 @@ func (f *flying) away(ctx context.Context) error {
 	return f.Where.away(ctx, f.url, cells, func(i int, text json.RawMessage) error { return f.read(f.left[i], text) })
 }
 
-// here flies the cells in this process, in their order, several side by side.
+// here runs the cells in this process, in their order, several at the same time.
 func (f *flying) here(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan int)
-	var pool sync.WaitGroup
-	for range min(f.side, len(f.left)) {
-		pool.Go(func() {
-			for i := range next {
-				if err := f.fly(ctx, i); err != nil {
-					stop(err)
-				}
+	sim.Each(len(f.left), f.parallel, func(n int) {
+		if ctx.Err() == nil {
+			if err := f.fly(ctx, f.left[n]); err != nil {
+				stop(err)
 			}
-		})
-	}
-	for _, i := range f.left {
-		if ctx.Err() != nil {
-			break
 		}
-		next <- i
-	}
-	close(next)
-	pool.Wait()
+	})
 	return context.Cause(ctx) // the first error
 }
 

@@ -16,6 +16,14 @@ type column struct {
 	name, meaning string // meaning is empty if that of another column includes it
 }
 
+// text returns the cell of a summary, "-" if no run had begun.
+func (c column) text(m sim.Summary) string {
+	if len(m.Results) == 0 {
+		return "-"
+	}
+	return c.cell(m)
+}
+
 // columnsFor returns the columns that have something to show for the scenario.
 func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	add := func(ok bool, some ...column) {
@@ -82,7 +90,6 @@ var (
 // onlyMessages reports whether nobody but producers of messages does anything.
 func onlyMessages(s sim.Scenario) bool { return len(s.Fleets) == 0 && len(s.Topics) > 0 }
 
-// total adds up a figure over the seeds.
 func total[N int | int64 | float64](m sim.Summary, of func(sim.Result) N) (sum N) {
 	for _, r := range m.Results {
 		sum += of(r)
@@ -104,7 +111,6 @@ func ofTopics(of func(sim.TopicResult) int64) func(sim.Summary) int64 {
 
 var dead = ofTopics(func(t sim.TopicResult) int64 { return t.Dead })
 
-// countCell is the cell of a number.
 func countCell(of func(sim.Summary) int64) func(sim.Summary) string {
 	return func(m sim.Summary) string { return grouped(float64(of(m))) }
 }
@@ -130,7 +136,6 @@ func caughtUpCell(m sim.Summary) string {
 	return inWords(sum)
 }
 
-// mustNotRepeat reports whether some operations must not be carried out twice.
 func mustNotRepeat(s sim.Scenario) bool {
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.NotIdempotent })
 }
@@ -160,7 +165,7 @@ func recoveryCell(m sim.Summary) string {
 			}
 		}
 	}
-	took := inWords(time.Duration(m.Recovery.Mean * float64(time.Second)))
+	took := inWords(seconds(m.Recovery.Mean))
 	switch {
 	case measured == 0 && cut > 0:
 		return "?"
@@ -216,7 +221,7 @@ func latencyCell(m sim.Summary) string {
 	if m.P99.Mean == 0 {
 		return "-"
 	}
-	text := inWords(time.Duration(m.P99.Mean * float64(time.Second)))
+	text := inWords(seconds(m.P99.Mean))
 	if len(m.Results) > 1 {
 		text += fmt.Sprintf(" ±%.0f %%", 100*m.P99.Half/m.P99.Mean)
 	}
@@ -232,7 +237,6 @@ func estimated(m sim.Summary, e sim.Estimate, digits int) string {
 	return text
 }
 
-// meanOf is the mean duration over the seeds.
 func meanOf(m sim.Summary, of func(sim.Result) float64) time.Duration {
 	return time.Duration(total(m, of) / float64(max(1, len(m.Results))))
 }
@@ -242,7 +246,6 @@ func duplicates(m sim.Summary) int64 {
 	return total(m, func(r sim.Result) int64 { return r.Totals.Duplicates })
 }
 
-// oldestCell is the longest wait of a user.
 func oldestCell(m sim.Summary) string {
 	var longest time.Duration
 	for _, r := range m.Results {
@@ -254,3 +257,33 @@ func oldestCell(m sim.Summary) string {
 func endCell(m sim.Summary) string {
 	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
 }
+
+func pooled(s sim.Scenario) bool {
+	on := func(n sim.Network) bool { return n.Pool.On }
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return on(f.Network) }) ||
+		slices.ContainsFunc(s.Topics, func(t sim.Topic) bool { return on(t.Consumers.Network) }) ||
+		slices.ContainsFunc(s.Services, func(v sim.Service) bool {
+			return slices.ContainsFunc(v.Calls, func(h sim.Hop) bool { return on(h.Network) })
+		})
+}
+
+func linked(s sim.Scenario) bool {
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Link.On })
+}
+
+// Columns of connections.
+var (
+	dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
+		calls := total(m, func(r sim.Result) int64 { return r.Totals.Calls })
+		if calls == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", float64(total(m, func(r sim.Result) int64 { return r.Connections.Dials }))/float64(calls))
+	}, "dials", "connections that were dialled, for each call"}
+	lostColumn = column{"conns", "lost", func(m sim.Summary) string {
+		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Disconnects) })))
+	}, "conns lost", "connections that were lost"}
+	memoryColumn = column{"out of", "memory", func(m sim.Summary) string {
+		return grouped(float64(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.OutOfMemory) })))
+	}, "out of memory", "hosts that crashed because their memory was full"}
+)

@@ -57,13 +57,11 @@ simulate the code that you ship. Presets describe other libraries as policies.
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }
 
-// Check returns what is wrong with the flags and the files that they name.
 func (f Command) Check() error {
 	_, err := f.simulation()
 	return err
 }
 
-// Complete returns the scenarios and the presets.
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
 		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
@@ -74,8 +72,8 @@ func (Command) Complete() map[string][]string {
 // errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
-// A shown is what comes of a simulation: an outcome, or a stabilityMap.
-type shown interface {
+// A result is what comes of a simulation: an outcome, or a stabilityMap.
+type result interface {
 	// print prints it in the form that the flags name.
 	print(f Command, env cli.Env) error
 	// writePage writes it as a page of HTML.
@@ -108,7 +106,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		return err
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
-	var result shown
+	var result result
 	interrupted := false
 	if f.Map {
 		result, err = mapOf(env.Context, s, p)

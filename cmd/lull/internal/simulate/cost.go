@@ -17,7 +17,7 @@ type estimate struct {
 	time      time.Duration
 	events    float64
 	runs      int
-	side      int // runs side by side
+	parallel  int // runs side by side
 	processes int // of the largest cell
 	horizon   time.Duration
 }
@@ -25,7 +25,7 @@ type estimate struct {
 // estimate adds up all runs: their time, divided by how many run side by side, and the
 // memory of the largest ones that may run at the same time.
 func (s simulation) estimate() estimate {
-	e := estimate{runs: s.runs(), side: min(s.where.Side(), s.runs())}
+	e := estimate{runs: s.runs(), parallel: min(s.where.Parallel(), s.runs())}
 	var memory []int64
 	seconds := 0.0
 	for _, cell := range s.cells {
@@ -38,18 +38,18 @@ func (s simulation) estimate() estimate {
 			cost := cell.scenario.Cost(c)
 			seconds += cost.Time.Seconds() * float64(s.seeds)
 			e.events += float64(cost.Events) * float64(s.seeds)
-			for range min(s.seeds, e.side) {
+			for range min(s.seeds, e.parallel) {
 				memory = append(memory, cost.Memory)
 			}
 		}
 	}
 	slices.Sort(memory)
 	total := 0.0
-	for _, m := range memory[max(0, len(memory)-e.side):] {
+	for _, m := range memory[max(0, len(memory)-e.parallel):] {
 		total += float64(m)
 	}
 	e.memory = int64(min(total, 1<<62))
-	e.time = time.Duration(min(seconds/float64(max(e.side, 1)), (1<<62)/1e9) * 1e9)
+	e.time = time.Duration(min(seconds/float64(max(e.parallel, 1)), (1<<62)/1e9) * 1e9)
 	return e
 }
 
@@ -60,7 +60,7 @@ func (e estimate) check(available int64) error {
 	if e.memory > available {
 		reasons = append(reasons, fmt.Sprintf("about %s of memory, of which %s are free", bytesInWords(e.memory), bytesInWords(available)))
 		advice = append(advice, "fewer --clients")
-		if e.side > 1 {
+		if e.parallel > 1 {
 			advice = append(advice, "--workers 1")
 		}
 	}

@@ -80,11 +80,11 @@ func printSweepCSV(w io.Writer, o outcome) error {
 			line = append(line, m.Contender.Name, strconv.Itoa(len(m.Results)), strconv.Itoa(m.Recovered))
 			recovery := []string{"", ""}
 			if m.Recovered > 0 {
-				recovery = both(m.Recovery)
+				recovery = meanAndHalf(m.Recovery)
 			}
 			line = append(line, recovery...)
 			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.PeakOverNormal, m.P99} {
-				line = append(line, both(e)...)
+				line = append(line, meanAndHalf(e)...)
 			}
 			out.Write(line)
 		}
@@ -93,11 +93,10 @@ func printSweepCSV(w io.Writer, o outcome) error {
 	return out.Error()
 }
 
-func both(e sim.Estimate) []string {
+func meanAndHalf(e sim.Estimate) []string {
 	return []string{figure(e.Mean).String(), figure(e.Half).String()}
 }
 
-// valuesAt returns the values of the axes in a cell.
 func (o outcome) valuesAt(cell int) []string {
 	values := make([]string, len(o.axes))
 	for i := len(o.axes) - 1; i >= 0; i-- {

@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// scenarioText describes a scenario, so that readers can judge its results.
 func scenarioText(s sim.Scenario) string {
 	var b strings.Builder
 	title := s.Name
@@ -97,7 +96,6 @@ func killInWords(k sim.Kill) string {
 	return strings.Join(phrases, ", ")
 }
 
-// parts are the parts of a description, in order.
 type parts []string
 
 func (p *parts) add(ok bool, format string, args ...any) {
@@ -140,7 +138,6 @@ func arrivalsInWords(a sim.Arrivals) string {
 	return text
 }
 
-// calls describes a rate.
 func calls(rate float64) string {
 	if rate == 1 {
 		return "one call a second"
@@ -244,6 +241,12 @@ func hopInWords(h sim.Hop) string {
 }
 
 func faultInWords(f sim.Fault, s sim.Service) string {
+	when := parts{fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))}
+	when.add(f.Every > 0, "again every %s", inWords(f.Every))
+	return strings.Join(when, ", ") + ": " + faultEffect(f, s)
+}
+
+func faultEffect(f sim.Fault, s sim.Service) string {
 	left := cmp.Or(f.Share, 0.1)
 	var text string
 	switch f.Kind {
@@ -278,9 +281,7 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 	if f.Hosts > 0 && f.Hosts < max(s.Hosts, 1) {
 		text = fmt.Sprintf("on %d of %d hosts, %s", f.Hosts, s.Hosts, text)
 	}
-	when := parts{fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))}
-	when.add(f.Every > 0, "again every %s", inWords(f.Every))
-	return strings.Join(when, ", ") + ": " + text
+	return text
 }
 
 func distributionInWords(d sim.Distribution) string {

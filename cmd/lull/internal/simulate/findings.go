@@ -31,7 +31,7 @@ func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 		})
 	} else {
 		back := list("Back to normal, the soonest first: ", func(m sim.Summary) (float64, string, bool) {
-			return m.Recovery.Mean, inWords(time.Duration(m.Recovery.Mean * float64(time.Second))), fateOf(m) == isBack
+			return m.Recovery.Mean, inWords(seconds(m.Recovery.Mean)), fateOf(m) == isBack
 		})
 		not := list("Not back when the run ended: ", func(m sim.Summary) (float64, string, bool) {
 			return 0, atTheEnd(m), fateOf(m) == notBack
@@ -64,10 +64,10 @@ func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 type fate int
 
 const (
-	nothing   fate = iota // there is nothing to recover from
-	isBack                // with every seed
-	notBack               // with some seed
-	undecided             // a run was stopped before that
+	undisturbed fate = iota // there is nothing to recover from
+	isBack                  // with every seed
+	notBack                 // with some seed
+	undecided               // a run was stopped before that
 )
 
 func fateOf(m sim.Summary) fate {
@@ -82,7 +82,7 @@ func fateOf(m sim.Summary) fate {
 	}
 	switch measured {
 	case 0:
-		return nothing
+		return undisturbed
 	case m.Recovered:
 		return isBack
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// printList lists the built-in scenarios and the presets.
 func printList(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var scenarios, policies [][2]string

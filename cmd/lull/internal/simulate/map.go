@@ -72,7 +72,6 @@ func printMaps(w io.Writer, o outcome) error {
 	return out.Flush()
 }
 
-// recovers reports whether there is something to recover from.
 func (o outcome) recovers() bool {
 	return slices.ContainsFunc(slices.Concat(o.results...), func(m sim.Summary) bool {
 		return slices.ContainsFunc(m.Results, func(r sim.Result) bool { return r.Recovery.Measured })

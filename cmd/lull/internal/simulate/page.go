@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
-	"github.com/lullgo/lull/lab/sim"
 )
 
 // A reportFile is the file of the page. It is opened before the simulation, so that a
@@ -65,7 +64,6 @@ func (o outcome) writePage(w io.Writer, command string) error {
 	return report.Write(w, page)
 }
 
-// page returns all that the report shows.
 func (o outcome) page(command string) (report.Page, error) {
 	scenario, err := scenario.Format(o.scenario)
 	if err != nil {
@@ -81,11 +79,24 @@ func (o outcome) page(command string) (report.Page, error) {
 		Seed: o.seed, Seeds: o.seeds, Interrupted: o.interrupted,
 	}
 	if o.swept() {
-		p.Sweep = o.sweep()
+		p.Maps = o.maps()
 		return p, nil
 	}
-	p.Summaries = o.results[0]
-	for _, sentence := range findings(o.scenario, o.results[0]) {
+	all := o.results[0]
+	p.Summaries, p.Windows = all, pageWindows(o.scenario)
+	columns := columnsFor(o.scenario, all)
+	if !slices.ContainsFunc(columns, func(c column) bool { return c.head == medianColumn.head }) {
+		columns = append(columns, medianColumn) // the page has room
+	}
+	p.Verdict = pageTable(columns, all)
+	markBest(p.Verdict, columns, all)
+	if some, fleets := ofFleets(o.scenario, columns, all); fleets != nil {
+		p.OfFleets = pageTable(some, fleets)
+	}
+	if o.seeds > 1 {
+		p.OfSeeds = seedTable(columns, all)
+	}
+	for _, sentence := range findings(o.scenario, all) {
 		p.Notes = append(p.Notes, strings.ReplaceAll(sentence, "\n  ", " "))
 	}
 	return p, nil
@@ -108,44 +119,6 @@ func (o outcome) policiesFile() (string, error) {
 	}
 	file, err := config.FormatPolicies(own)
 	return b.String() + string(file), err
-}
-
-// sweep returns the sweep as the report shows it: the last axis across.
-func (o outcome) sweep() *report.Sweep {
-	last := len(o.axes) - 1
-	across := o.axes[last].values
-	s := &report.Sweep{X: report.Parameter{Name: o.axes[last].path, Values: across}}
-	if last > 0 {
-		s.Y = report.Parameter{Name: o.axes[0].path, Values: o.axes[0].values}
-	}
-	for _, c := range o.contenders {
-		g := report.Grid{Contender: c.Name}
-		for from := 0; from < len(o.cells); from += len(across) {
-			row := make([]report.Cell, len(across))
-			for x := range row {
-				if m, ok := o.summary(from+x, c.Name); ok {
-					row[x] = reportCell(m)
-				}
-			}
-			g.Cells = append(g.Cells, row)
-		}
-		s.Grids = append(s.Grids, g)
-	}
-	return s
-}
-
-func reportCell(m sim.Summary) report.Cell {
-	c := report.Cell{
-		Recovered: m.Recovered, Success: m.Success.Mean,
-		Time: time.Duration(m.Recovery.Mean * float64(time.Second)),
-	}
-	for _, r := range m.Results {
-		if !r.Interrupted {
-			c.Seeds++
-		}
-		c.Measured = c.Measured || r.Recovery.Measured
-	}
-	return c
 }
 
 // command returns the command line that repeats the run.
@@ -177,7 +150,6 @@ func (f Command) command() string {
 	return strings.Join(words, " ")
 }
 
-// shellQuoted returns v as a word of a shell.
 func shellQuoted(v string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=,:+%@", r)

@@ -26,7 +26,7 @@ type contender struct {
 	preset bool // --set policy.KEY does not change it
 }
 
-// data returns the contender as package cells flies it.
+// data returns the contender as data, for a cell.
 func (c contender) data() cells.Contender {
 	if c.preset {
 		return cells.ContenderOf(c.Contender, c.Name)

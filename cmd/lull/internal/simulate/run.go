@@ -22,7 +22,7 @@ type outcome struct {
 
 func (o outcome) swept() bool { return len(o.axes) > 0 }
 
-// flights returns all runs as package cells flies them, in the order of the results.
+// flights returns all runs as cells, in the order of the results.
 func (s simulation) flights() (all []cells.Cell) {
 	wanted := cells.Run
 	if len(s.axes) > 0 {
@@ -49,7 +49,7 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := outcome{simulation: s, results: make([][]sim.Summary, len(s.cells))}
 	all := s.flights()
-	fly, at := cells.Mine(s.where, all)
+	fly, at := cells.OfPart(s.where, all)
 	sum := tally{of: make([]sim.Progress, len(fly))}
 	set := func(i int, now sim.Progress) {
 		sum.set(i, now)

@@ -124,8 +124,8 @@ func faultAxis(s sim.Scenario, bars int, slice time.Duration, levels term.Bars) 
 	}
 	line := []rune(strings.Repeat(string(dot), bars))
 	last := 0
-	for _, w := range faultWindows(s) {
-		from, to := int(w.from/slice), int((w.to-1)/slice)
+	for _, w := range windows(s) {
+		from, to := int(w.From/slice), int((max(w.To, w.From+1)-1)/slice)
 		for i := max(from, 0); i <= min(to, bars-1); i++ {
 			line[i] = mark
 			last = max(last, i)
@@ -141,38 +141,4 @@ func faultAxis(s sim.Scenario, bars int, slice time.Duration, levels term.Bars) 
 		line[0] = '0'
 	}
 	return string(line)
-}
-
-// A faultWindow is a time in which something goes wrong.
-type faultWindow struct{ from, to time.Duration }
-
-// faultWindows returns the times of all faults, and those in which a fleet's rate is above
-// normal, unless that lasts to the end.
-func faultWindows(s sim.Scenario) []faultWindow {
-	const most = 10_000 // of a fault that repeats
-	var all []faultWindow
-	for _, service := range s.Services {
-		for _, f := range service.Faults {
-			for n, at := 0, f.At; at < s.Horizon && n < most; n, at = n+1, at+f.Every {
-				all = append(all, faultWindow{at, at + max(f.For, 1)})
-				if f.Every <= 0 {
-					break
-				}
-			}
-		}
-	}
-	for _, f := range s.Fleets {
-		if f.Arrivals.Kind != sim.Poisson && f.Arrivals.Kind != sim.Constant {
-			continue
-		}
-		for i, p := range f.Arrivals.Ramp {
-			if i+1 == len(f.Arrivals.Ramp) {
-				break
-			}
-			if next := f.Arrivals.Ramp[i+1]; max(p.Factor, next.Factor) > 1 && next.At > p.At {
-				all = append(all, faultWindow{p.At, next.At})
-			}
-		}
-	}
-	return all
 }

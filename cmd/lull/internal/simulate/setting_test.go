@@ -91,15 +91,6 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-func FuzzProcesses(f *testing.F) {
-	f.Add("25M")
-	f.Fuzz(func(t *testing.T, v string) {
-		if n, err := processes(v); err == nil && (n < 1 || n > 1e12) {
-			t.Errorf("processes(%q) = %d", v, n)
-		}
-	})
-}
-
 func TestValuesOfASweep(t *testing.T) {
 	for list, want := range map[string]string{
 		"1,2,3":              "1 2 3",
@@ -131,18 +122,6 @@ func TestValuesOfASweep(t *testing.T) {
 	}
 }
 
-func FuzzValuesOf(f *testing.F) {
-	for _, s := range []string{"1,2", "1s..10s/3s", "0.1..0.5/0.1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, list string) {
-		values, err := valuesOf(list)
-		if (err == nil) != (len(values) > 0) || !strings.Contains(list, "..") && len(values) > len(list)+1 || strings.Contains(list, "..") && len(values) > mostValues {
-			t.Errorf("valuesOf(%q) = %d values, %v", list, len(values), err)
-		}
-	})
-}
-
 func TestCellsGoRowByRow(t *testing.T) {
 	var got []string
 	for _, cell := range cellsOf([]sweepAxis{{"a", []string{"1", "2"}}, {"b", []string{"x", "y"}}}) {
@@ -161,7 +140,7 @@ func TestCellsGoRowByRow(t *testing.T) {
 
 func TestEstimatesAreChecked(t *testing.T) {
 	const gib = 1 << 30
-	ok := estimate{memory: gib, time: time.Minute, runs: 4, side: 2, processes: 25_000_000, horizon: time.Minute}
+	ok := estimate{memory: gib, time: time.Minute, runs: 4, parallel: 2, processes: 25_000_000, horizon: time.Minute}
 	if err := ok.check(2 * gib); err != nil {
 		t.Errorf("refused: %v", err)
 	}

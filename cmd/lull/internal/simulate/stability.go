@@ -40,7 +40,7 @@ func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, e
 			})
 		}
 	}
-	fly, at := cells.Mine(s.where, all)
+	fly, at := cells.OfPart(s.where, all)
 	done := 0
 	return m, s.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
 		m.of[at[i]/len(m.sizes)][at[i]%len(m.sizes)] = *r.Map
@@ -114,14 +114,23 @@ func (m stabilityMap) printText(w io.Writer) error {
 	fmt.Fprintf(out, "\nWhat the maps show\n")
 	fmt.Fprint(out, term.Fill("  rows     ", m.rows()))
 	fmt.Fprint(out, term.Fill("  columns  ", fmt.Sprintf("load, from %s to %s calls a second%s", loadInWords(first.Loads[0]), loadInWords(first.Loads[len(first.Loads)-1]), m.capacity())))
-	fmt.Fprint(out, term.Fill("  "+marks[comesBack]+"        ", "calls succeed again as before, within "+inWords(m.patience())+" of the end of the outage"))
-	fmt.Fprint(out, term.Fill("  "+marks[onlyHelped]+"        ", "only with help: if then all callers stay away for "+inWords(relief)))
-	fmt.Fprint(out, term.Fill("  "+marks[neverBack]+"        ", "not even so; or it cannot bear that load in peace"))
+	for s, meaning := range m.meanings() {
+		fmt.Fprint(out, term.Fill("  "+marks[s]+"        ", meaning))
+	}
 	if first.Theory != nil {
 		fmt.Fprint(out, term.Fill("  -        ", "it takes longer without retries, by theory: the time to work off what waits, at the capacity that is left"))
 	}
 	fmt.Fprint(out, term.Fill("  ", fmt.Sprintf("The boundaries were found by bisection, in %d runs; it is assumed that no load is easier than a lower one.", m.runs())))
 	return out.Flush()
+}
+
+// meanings are those of the marks.
+func (m stabilityMap) meanings() [3]string {
+	return [...]string{
+		comesBack:  "calls succeed again as before, within " + inWords(m.of[0][0].Watch) + " of the end of the outage",
+		onlyHelped: "only with help: if then all callers stay away for " + inWords(relief),
+		neverBack:  "not even so; or it cannot bear that load in peace",
+	}
 }
 
 // rows describes what the rows are.
@@ -143,9 +152,6 @@ func (m stabilityMap) capacity() string {
 	}
 	return ""
 }
-
-// patience is for how long a run may take to come back.
-func (m stabilityMap) patience() time.Duration { return m.of[0][0].Watch }
 
 func (m stabilityMap) runs() (n int) {
 	for _, row := range m.of {

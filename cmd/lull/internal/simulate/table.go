@@ -80,11 +80,7 @@ func writeTable(out io.Writer, columns []column, all []sim.Summary) {
 	for _, m := range all {
 		row := []string{m.Contender.Name}
 		for _, c := range columns {
-			cell := "-"
-			if len(m.Results) > 0 {
-				cell = c.cell(m)
-			}
-			row = append(row, cell)
+			row = append(row, c.text(m))
 		}
 		rows = append(rows, row)
 	}

@@ -48,7 +48,6 @@ func (h *Histogram) Record(d time.Duration) {
 	h.upper += carry
 }
 
-// Count is how many there are.
 func (h *Histogram) Count() int64 { return h.count }
 
 // Mean is the mean of all, to the nearest nanosecond; 0 if there are none. It is

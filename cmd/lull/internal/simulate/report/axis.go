@@ -45,7 +45,6 @@ func round(k int) float64 {
 	return v
 }
 
-// smallest and largest are the bounds of k.
 const smallest, largest = -36, 45
 
 // atLeast returns the k of the least round number that is not below v.
@@ -94,14 +93,13 @@ func logarithmic(low, high float64, text func(float64) string) scale {
 	return s
 }
 
-// shares returns an axis from nothing to all.
 func shares() scale { return linear(1, false, percent) }
 
 // quarters are the steps of longer axes in seconds or minutes.
 var quarters = []float64{10, 15, 20, 30, 60, 120, 300, 600}
 
-// through returns a horizontal axis of time with at most six labels, in a unit that fits.
-func through(horizon time.Duration) []tick {
+// timeTicks returns a horizontal axis of time with at most six labels, in a unit that fits.
+func timeTicks(horizon time.Duration) []tick {
 	if horizon <= 0 {
 		return nil
 	}

@@ -71,7 +71,7 @@ func TestThrough(t *testing.T) {
 		24 * time.Hour:         "0 h | 5 h | 10 h | 15 h | 20 h",
 		3 * time.Millisecond:   "0 ms | 1 ms | 2 ms | 3 ms",
 	} {
-		if got := texts(through(horizon)); got != want {
+		if got := texts(timeTicks(horizon)); got != want {
 			t.Errorf("%v: %s, want %s", horizon, got, want)
 		}
 	}

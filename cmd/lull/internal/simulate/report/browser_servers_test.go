@@ -191,7 +191,7 @@ func TestDark(t *testing.T) {
 func TestPhone(t *testing.T) {
 	b := startBrowser(t)
 	long := fabricate(dozen(), 1)
-	long.Sweep = fabricatedSweep()
+	long.Maps = fabricatedMaps()
 	long.Scenario.Title = strings.Repeat("unbroken", 12)
 	long.Scenario.Source = "https://example.org/" + strings.Repeat("a", 150)
 	long.Summaries[1].Contender.Name = strings.Repeat("contender", 9)

@@ -191,7 +191,7 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 		all, absent = nil, nil
 		size := 0
 		for _, q := range qs {
-			c, ok := drawn(q, p, cs, steps, step, limit)
+			c, ok := drawChart(q, p, cs, steps, step, limit)
 			if !ok {
 				if q.absent != "" {
 					absent = append(absent, q.absent)
@@ -228,12 +228,12 @@ func extent(p Page) (steps int, step time.Duration) {
 	return steps, step
 }
 
-// drawn returns the chart of q, unless there is nothing to show.
-func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, limit int) (chart, bool) {
+// drawChart returns the chart of q, unless there is nothing to show.
+func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration, limit int) (chart, bool) {
 	c := chart{
 		ID: q.id, Title: q.title, About: q.about, Axis: q.axis, Telling: q.keyShows,
 		Steps: steps, Step: step.Seconds(), AtEnd: q.atEnd,
-		Across: through(time.Duration(steps) * step),
+		Across: timeTicks(time.Duration(steps) * step),
 	}
 	var medians [][]float64
 	something := false
@@ -242,7 +242,7 @@ func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, li
 		for _, r := range s.Results {
 			seeds = append(seeds, q.of(r.Series))
 		}
-		median, low, high := middle(seeds)
+		median, low, high := medianOf(seeds)
 		medians = append(medians, median)
 		l := line{contender: cs[i], Telling: "–"}
 		if worst, ok := aggregated(q.keyShows, median); ok {
@@ -289,7 +289,6 @@ func (c chart) fit(q quantity) scale {
 	return logarithmic(low, high, seconds)
 }
 
-// matrix returns the transformation of steps and values into a square of 1000.
 func (c chart) matrix() string {
 	x := 1000 / float64(c.Steps)
 	y := 1000 / (c.Scale.Hi - c.Scale.Lo)

@@ -49,42 +49,37 @@ func fabricate(clients []sim.Contender, seeds int) Page {
 		ScenarioYAML: "name: metastable-stall\nhorizon: 120s\n", PoliciesYAML: "dependencies:\n  naive: {attempts: 4}\n",
 		Command: "lull simulate metastable-stall --policy lull,none,naive --seed 7 --seeds 5 --report stall.html",
 	}
+	p.Windows = []Window{{From: 20 * time.Second, To: 25 * time.Second, Kind: "fault", Mark: "stall 5 s", What: "backend: workers stand still"}}
 	var err error
 	if p.Summaries, err = sim.Compare(context.Background(), s, clients, sim.CompareOptions{Seed: p.Seed, Seeds: seeds}); err != nil {
 		panic(err)
 	}
+	p.Verdict.Columns = []Column{{"back after", "time to recover"}, {"success", "share of calls that succeeded"}}
+	for i, s := range p.Summaries {
+		p.Verdict.Rows = append(p.Verdict.Rows, Row{s.Contender.Name, []Cell{{Text: "9 s", Best: i == 0}, {Text: "90%"}}})
+	}
 	return p
 }
 
-// fabricatedSweep is a sweep over load and the length of the stall.
-func fabricatedSweep() *Sweep {
-	s := &Sweep{
+// fabricatedMaps are of load and the length of the stall.
+func fabricatedMaps() *Maps {
+	m := &Maps{
+		Title: "Recovered or not", About: "The time to recover.", Legend: []MapCell{{Text: "quick", Class: "level-0"}, {Text: "never", Class: "never"}},
 		X: Parameter{Name: "load", Values: []string{"0.2", "0.4", "0.6", "0.7", "0.8", "0.9", "0.95"}},
 		Y: Parameter{Name: "stall", Values: []string{"200ms", "1s", "5s", "10s", "30s"}},
 	}
-	for k, c := range clients[:4] {
-		g := Grid{Contender: c.Name}
-		for y, length := range []float64{0.2, 1, 5, 10, 30} {
-			var row []Cell
-			for x, load := range []float64{0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95} {
-				cell := Cell{Seeds: 5, Measured: true, Recovered: 5, Success: 1 - length*load/300}
-				cell.Time = time.Duration(length * load / (1 - load) * 1e9).Round(100 * time.Millisecond)
-				if k == 2 && load*4 > 2.2 && length >= 1 {
-					cell.Recovered, cell.Success = 0, 0.2
-				}
-				if k == 3 && load >= 0.9 && length >= 10 {
-					cell.Recovered, cell.Success = 5-x+3, 0.7
-				}
-				if k == 3 && y == 4 && x == 6 {
-					cell = Cell{}
-				}
-				row = append(row, cell)
+	for _, c := range clients[:4] {
+		g := Grid{Name: c.Name}
+		for y := range m.Y.Values {
+			var row []MapCell
+			for x := range m.X.Values {
+				row = append(row, MapCell{Text: fmt.Sprintf("%d s", x*y), More: "90%", Class: fmt.Sprintf("level-%d", x*y%5), Tip: "a cell"})
 			}
 			g.Cells = append(g.Cells, row)
 		}
-		s.Grids = append(s.Grids, g)
+		m.Grids = append(m.Grids, g)
 	}
-	return s
+	return m
 }
 
 // dozen are twelve clients.
@@ -98,6 +93,7 @@ func dozen() []sim.Contender {
 
 func full() Page {
 	p := fabricate(clients, 5)
-	p.Sweep = fabricatedSweep()
+	p.Maps = fabricatedMaps()
+	p.OfFleets, p.OfSeeds = p.Verdict, p.Verdict
 	return p
 }

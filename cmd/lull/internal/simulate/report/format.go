@@ -71,7 +71,6 @@ func percent(v float64) string {
 	}
 }
 
-// span is a Duration.
 func span(d time.Duration) string { return seconds(d.Seconds()) }
 
 // whole is a count in full: 12,345,678.

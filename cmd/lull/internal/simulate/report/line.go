@@ -12,10 +12,10 @@ type point struct {
 	y float64
 }
 
-// middle returns the median of the seeds at each step, a value that one of them had: of an
+// medianOf returns the median of the seeds at each step, a value that one of them had: of an
 // even number the lower of the two in the middle. Where some seeds recovered and some did
 // not, a mean would show what none did. low and high are the least and the greatest value.
-func middle(seeds [][]float64) (median, low, high []float64) {
+func medianOf(seeds [][]float64) (median, low, high []float64) {
 	n := 0
 	for _, s := range seeds {
 		n = max(n, len(s))

@@ -67,7 +67,7 @@ func TestThinKeepsPeaks(t *testing.T) {
 }
 
 func TestMiddle(t *testing.T) {
-	median, low, high := middle([][]float64{{1, 5, none}, {2, 3}, {9, none, none, 4}, {8, 4, math.Inf(1)}})
+	median, low, high := medianOf([][]float64{{1, 5, none}, {2, 3}, {9, none, none, 4}, {8, 4, math.Inf(1)}})
 	for name, c := range map[string]struct{ got, want []float64 }{
 		"median": {median, []float64{2, 4, none, 4}},
 		"low":    {low, []float64{1, 3, none, 4}},

@@ -37,10 +37,14 @@ type Page struct {
 	Seeds int
 	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
+	// Windows are the times in which something is wrong, in the order of their beginning.
+	Windows []Window
 	// Notes are sentences for the reader, above everything else.
 	Notes []string
-	// Sweep over parameters. Nil: there was none.
-	Sweep *Sweep
+	// Verdict is the table at the top, with a row for each of the Summaries. OfFleets and OfSeeds are tables at the end.
+	Verdict, OfFleets, OfSeeds Figures
+	// Maps of a sweep, or of stability. Nil: there are none.
+	Maps *Maps
 }
 
 var (
@@ -57,7 +61,7 @@ var (
 // shown is how many contenders are visible at first.
 const shown = 6
 
-// Write writes the page. All its errors are those of w.
+// Write writes the page. Its errors are those of w.
 func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
 
 // A view is the page as its template reads it.
@@ -69,9 +73,7 @@ type view struct {
 	Script      template.JS
 	Facts       []string
 	Contenders  []contender
-	Windows     []window
-	Verdict     *verdict
-	Heat        *heat
+	Placed      []placedWindow
 	Charts      []chart
 	Absent      []string
 	Numbers     *numbers
@@ -101,14 +103,8 @@ func newView(p Page) view {
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	v.Contenders = contenders(p)
-	n := len(v.Contenders)
-	if p.Sweep != nil {
-		n = max(n, len(p.Sweep.Grids))
-	}
-	v.Facts = Facts(p, n)
-	v.Windows = windows(p.Scenario)
-	v.Verdict = newVerdict(p, v.Contenders)
-	v.Heat = newHeat(p.Sweep)
+	v.Facts = facts(p)
+	v.Placed = arranged(p.Windows, p.Scenario.Horizon)
 	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
 	v.Numbers = newNumbers(p, v.Contenders)
 	if len(v.Charts) > 0 {
@@ -120,7 +116,7 @@ func newView(p Page) view {
 	if len(v.Contenders) > shown {
 		v.More = shown
 	}
-	for _, w := range v.Windows {
+	for _, w := range v.Placed {
 		if w.Mark != "" {
 			v.Marks = max(v.Marks, rowHeight*(w.Row+1))
 		}
@@ -139,7 +135,6 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// hiding returns the style by which a contender's checkbox hides its lines.
 func hiding(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -168,14 +163,14 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// Facts returns the parts of the line below the title.
-func Facts(p Page, contenders int) []string {
+// facts returns the parts of the line below the title.
+func facts(p Page) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
 		fs = append(fs, "scenario "+p.Scenario.Name)
 	}
-	if contenders > 0 {
-		fs = append(fs, term.Counted(contenders, "contender"))
+	if n := len(p.Summaries); n > 0 {
+		fs = append(fs, term.Counted(n, "contender"))
 	}
 	if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))

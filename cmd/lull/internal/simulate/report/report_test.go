@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +38,7 @@ func deface(p *Page) {
 	}
 	p.ScenarioYAML, p.PoliciesYAML, p.Command, p.Version = hostile, hostile, hostile, hostile
 	p.Notes = []string{hostile}
+	p.Windows[0].Mark, p.Windows[0].What = hostile, hostile
 	for i := range p.Summaries {
 		c := &p.Summaries[i]
 		c.Contender.Name, c.Contender.Title = hostile, hostile
@@ -47,10 +47,15 @@ func deface(p *Page) {
 			c.Results[k].Series.Refused[hostile] = c.Results[k].Series.Calls
 		}
 	}
-	if p.Sweep != nil {
-		p.Sweep.X.Name, p.Sweep.Y.Name = hostile, hostile
-		p.Sweep.X.Values[0], p.Sweep.Y.Values[0] = hostile, hostile
-		p.Sweep.Grids[0].Contender = hostile
+	for _, f := range []*Figures{&p.Verdict, &p.OfFleets, &p.OfSeeds} {
+		f.Columns[0] = Column{hostile, hostile}
+		f.Rows[0] = Row{hostile, []Cell{{Text: hostile}}}
+	}
+	if m := p.Maps; m != nil {
+		m.Title, m.About, m.X.Name, m.Y.Name = hostile, hostile, hostile, hostile
+		m.X.Values[0], m.Y.Values[0] = hostile, hostile
+		m.Grids[0].Name = hostile
+		m.Grids[0].Cells[0][0] = MapCell{hostile, hostile, hostile, hostile}
 	}
 }
 
@@ -89,16 +94,12 @@ func TestReportNamesItsSubject(t *testing.T) {
 	text := string(written(t, p))
 	for _, want := range []string{
 		p.Scenario.Title, "HotOS 2021", "scenario metastable-stall", "6 contenders", "seeds 7 to 11", "lull 0.3.0",
-		"5 of 6 recovered with every seed", "naive did not before the end",
-		`<th scope="col">Time to recover</th>`, `<th scope="row">`, "20\u00a0s to 25\u00a0s", "backend: workers stand still",
-		"warm-up of 5\u00a0s", "middle one of 5 seeds", "✗\u00a0never", "horizon: 120s", "naive: {attempts: 4", "--seed 7 --seeds 5",
+		`<th scope="col">back after</th>`, `<th scope="row">`, "<dt>success</dt><dd>share of calls that succeeded</dd>", `class="best"`, `title="a cell"`, "20\u00a0s to 25\u00a0s", "backend: workers stand still",
+		"warm-up of 5\u00a0s", "middle one of 5 seeds", "horizon: 120s", "naive: {attempts: 4", "--seed 7 --seeds 5",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
-	}
-	if bytes.Contains(written(t, fabricate(clients, 1)), []byte("Duplicates</th>")) {
-		t.Error("a column of duplicates though there are none")
 	}
 }
 
@@ -116,13 +117,9 @@ func TestPartialPages(t *testing.T) {
 	r := &stopped.Summaries[1].Results[1]
 	r.Interrupted, r.End = true, 30*time.Second
 	r.Series.First, r.Series.Good, r.Series.P99 = r.Series.First[:60], r.Series.Good[:60], r.Series.P99[:60]
-	quietly := fabricate(clients[:2], 1)
-	for i := range quietly.Summaries {
-		quietly.Summaries[i].Results[0].Recovery = sim.Recovery{}
-	}
 	bare := fabricate(clients[:1], 1)
 	bare.Summaries[0].Results[0].Series = sim.Series{}
-	zero := Page{Summaries: []sim.Summary{{Results: []sim.Result{{}}}}}
+	zero := Page{Summaries: []sim.Summary{{Results: []sim.Result{{}}}}, Verdict: Figures{Rows: []Row{{}}}}
 	for name, c := range map[string]struct {
 		page      Page
 		with, not string
@@ -130,11 +127,9 @@ func TestPartialPages(t *testing.T) {
 		"nothing":       {Page{}, "Comparison of policies", "Through time"},
 		"all zero":      {zero, "contender 1", "NaN"},
 		"stopped":       {stopped, "<strong>Interrupted.</strong>", "NaN"},
-		"no fault":      {quietly, "Success", "Time to recover"},
 		"no series":     {bare, "Verdict", "Through time"},
-		"only a sweep":  {Page{Sweep: fabricatedSweep()}, "Recovered or not", "Verdict"},
-		"one parameter": {Page{Sweep: &Sweep{X: Parameter{"load", []string{"0.5"}}, Grids: []Grid{{"lull", [][]Cell{{{Seeds: 1}}}}}}}, "load&nbsp;→", "↓"},
-		"empty sweep":   {Page{Sweep: &Sweep{}}, "Comparison", "Recovered or not"},
+		"only maps":     {Page{Maps: fabricatedMaps()}, "Recovered or not", "Verdict"},
+		"one parameter": {Page{Maps: &Maps{X: Parameter{"load", []string{"0.5"}}, Grids: []Grid{{"lull", [][]MapCell{{{Text: "1 s"}}}}}}}, "load&nbsp;→", "↓"},
 	} {
 		text := string(written(t, c.page))
 		text = text[:strings.Index(text, "<script>")]
@@ -168,7 +163,7 @@ func TestSize(t *testing.T) {
 			}
 		}
 		p.Scenario.Step /= time.Duration(c.times)
-		p.Sweep = fabricatedSweep()
+		p.Maps = fabricatedMaps()
 		n := len(written(t, p))
 		if n > 3<<19 {
 			t.Errorf("%+v: %d bytes", c, n)
@@ -233,38 +228,4 @@ func ExampleWrite() {
 	text, _ := os.ReadFile(file.Name())
 	fmt.Println(strings.Contains(string(text), "<title>A blip of 200 ms · lull simulate</title>"))
 	// Output: true
-}
-
-func TestReasonsAreSaidInWords(t *testing.T) {
-	for name, want := range map[string]string{
-		"budget_exhausted": ": retry budget exhausted",
-		"unanswered":       ": timed out while the dependency answered nobody else quickly",
-		"success":          " for this reason",
-		"something else":   " for this reason",
-	} {
-		if got := meaning(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}
-
-// With several fleets the page has the figures of each.
-func TestFleetsHaveTheirOwnFigures(t *testing.T) {
-	fleet := func(name string, succeeded int64) sim.FleetResult {
-		return sim.FleetResult{Name: name, Totals: sim.Totals{Calls: 10, Succeeded: succeeded, Refused: 3, Attempts: 20, Amplification: 2, Reasons: map[string]int64{"success": succeeded, "exhausted": 10 - succeeded}}}
-	}
-	r := sim.Result{Totals: sim.Totals{Calls: 20, Succeeded: 13, Attempts: 40}, Fleets: []sim.FleetResult{fleet("ours", 9), fleet("theirs", 4)}}
-	p := Page{Seeds: 1, Summaries: []sim.Summary{{Contender: sim.Contender{Name: "lull"}, Results: []sim.Result{r}}}}
-	n := newNumbers(p, contenders(p))
-	if len(n.Fleets) != 2 || n.Fleets[0].Name != "lull" {
-		t.Fatalf("%+v", n.Fleets)
-	}
-	want := []string{"theirs", "–", "–", percent(0.4), ratio(2), "–", percent(0.3)}
-	if got := n.Fleets[1].Cells; !slices.Equal(got, want) || len(got) != len(n.FleetColumns()) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	p.Summaries[0].Results[0].Fleets = nil
-	if n = newNumbers(p, contenders(p)); n.Fleets != nil {
-		t.Errorf("of one fleet: %+v", n.Fleets)
-	}
 }

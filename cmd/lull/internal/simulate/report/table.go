@@ -58,44 +58,10 @@ func powers(logs []float64) []float64 {
 	return s
 }
 
-// numbers are all totals: the mean of the seeds for each contender, and the seeds one by one.
+// numbers are all totals of each contender, means over the seeds.
 type numbers struct {
-	Names  []string
-	Rows   []row
-	Fleets []row // empty if there is only one fleet
-	Seeds  []row // empty if there is only one seed
-}
-
-// Columns returns the headings of Seeds.
-func (numbers) Columns() []string {
-	return []string{"Seed", "Recovered", "Time to recover", "Success", "Amplification", "Peak", "p50", "p99", "Ended"}
-}
-
-// FleetColumns returns the headings of Fleets.
-func (numbers) FleetColumns() []string {
-	return []string{"Fleet", "Recovered", "Time to recover", "Success", "Amplification", "p99", "Refused"}
-}
-
-// fleetCells are the figures of one fleet, means over the seeds.
-func fleetCells(name string, s sim.Summary) []string {
-	recovered := recoveredCell(s, sim.Estimate{})
-	took := "–"
-	if s.Recovered > 0 {
-		took = lasting(s.Recovery).text()
-	}
-	late := "–"
-	if s.P99.Mean > 0 {
-		late = lasting(s.P99).text()
-	}
-	return []string{name, recovered.text(), took, estimated(s.Success, percent).text(), estimated(s.Amplification, ratio).text(), late, estimated(s.Refused, percent).text()}
-}
-
-// text is all of a cell in one line.
-func (c cell) text() string {
-	if c.More == "" {
-		return c.Text
-	}
-	return c.Text + " " + c.More
+	Names []string
+	Rows  []row
 }
 
 var totals = []struct {
@@ -159,47 +125,9 @@ func newNumbers(p Page, cs []contender) *numbers {
 	if len(n.Rows) == 0 {
 		return nil
 	}
-	for i, s := range p.Summaries {
-		if len(s.Results) > 0 {
-			for k, f := range s.Results[0].Fleets {
-				n.Fleets = append(n.Fleets, row{Name: n.Names[i], Cells: fleetCells(f.Name, s.OfFleet(k))})
-			}
-		}
-		if len(s.Results) > 1 {
-			for _, r := range s.Results {
-				n.Seeds = append(n.Seeds, row{Name: n.Names[i], Cells: seedCells(r)})
-			}
-		}
-	}
 	return n
 }
 
-func seedCells(r sim.Result) []string {
-	recovered, after := "–", "–"
-	if r.Recovery.Measured {
-		recovered = "no"
-		if r.Recovery.Recovered {
-			recovered, after = "yes", span(r.Recovery.Time)
-		}
-	}
-	success := math.NaN()
-	if r.Totals.Calls > 0 {
-		success = float64(r.Totals.Succeeded) / float64(r.Totals.Calls)
-	}
-	return []string{
-		whole(float64(r.Seed)), recovered, after, percent(success), ratio(r.Totals.Amplification),
-		ratio(r.Totals.PeakOverNormal), latency(r, r.Latency.P50), latency(r, r.Latency.P99), span(r.End),
-	}
-}
-
-func latency(r sim.Result, d time.Duration) string {
-	if r.Latency.Count == 0 {
-		return "–"
-	}
-	return span(d)
-}
-
-// over returns the mean over the seeds.
 func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
 	values := make([]float64, 0, len(s.Results))
 	for _, r := range s.Results {

@@ -41,59 +41,6 @@ func compare(p *printer, cs []sim.Contender) error {
 	return p.successes("1 % / 10 % errors", cs, shares(fleets, 0.01, 0.1))
 }
 
-func stocks(name string, change func(*lull.Policy)) []sim.Contender {
-	var cs []sim.Contender
-	for _, n := range []float64{1, 2, 5, 10} {
-		cs = append(cs, idea(fmt.Sprintf("stock %v%s", n, name), func(p *lull.Policy) {
-			p.Budget.Stock = n
-			change(p)
-		}))
-	}
-	return cs
-}
-
-func budgets(p *printer) error {
-	cs := []sim.Contender{none()}
-	cs = append(cs, stocks(", time-outs as any failure", func(p *lull.Policy) {
-		p.Breaker.Off = true
-		p.Timeouts = lull.TimeoutsAlways
-	})...)
-	cs = append(cs, stocks(", the rule", func(p *lull.Policy) { p.Breaker.Off = true })...)
-	return compare(p, cs)
-}
-
-// edge has outages about as long as an attempt may take, at a load that leaves little
-// capacity to drain a queue. The longest time of all flights counts.
-func edge(p *printer) error {
-	cs := []sim.Contender{none()}
-	for _, a := range []allowance{
-		{name: "answered since it began"},
-		{name: "and 1 in 20 successes, stock 1", size: 1, earn: 0.05},
-		{name: "and 1 in 50 successes, stock 2", size: 2, earn: 0.02},
-		{name: "and 1 in 50 successes, stock 1", size: 1, earn: 0.02},
-	} {
-		c := idea(a.name, func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways })
-		c.Options = append(c.Options, lull.WithBudget(a.open))
-		cs = append(cs, c)
-	}
-	cs = append(cs, zero, idea("TimeoutsNever", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }))
-	for _, load := range []float64{0.8, 0.95} {
-		var columns []column[cell]
-		for _, n := range []int{1, 100, 1000} {
-			c := column[cell]{head: count(n)}
-			for _, d := range []time.Duration{800 * time.Millisecond, second, 1200 * time.Millisecond, 1500 * time.Millisecond} {
-				c.cells = append(c.cells, cell{load: load, processes: n, length: d})
-			}
-			columns = append(columns, c)
-		}
-		fmt.Fprintf(p.out, "\nLoad %v, the longest of %d flights:\n", load, max(p.seeds, edgeSeeds))
-		if err := rows(p, "seconds to recover from stalls of 0.8 / 1 / 1.2 / 1.5 s; processes:", cs, columns, p.longest); err != nil {
-			return err
-		}
-	}
-	return hangs(p, cs)
-}
-
 func prices(p *printer) error {
 	cs := []sim.Contender{none()}
 	for _, n := range []float64{1, 5, 10} {

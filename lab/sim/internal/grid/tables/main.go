@@ -1,12 +1,9 @@
-// Command tables prints the tables of lab/battery/TABLES.md, in Markdown, each from
-// simulations that it runs.
+// Command tables runs simulations and prints the tables of lab/battery/TABLES.md, in Markdown.
 //
 //	go run ./lab/sim/internal/grid/tables [-seeds N] [-workers N] NAME...
-//	go run ./lab/sim/internal/grid/tables -page lab/battery/TABLES.md [NAME...]
 //
-// Without a name it lists them; with -page it brings the tables of a page up to
-// date, all of them or those that are named. Times to recover are means over the seeds, in
-// seconds; "never" means that a flight had not recovered after ten minutes.
+// Without a name it lists the tables. Times to recover are means over the seeds, in
+// seconds; "never" means that a run had not recovered after ten minutes.
 package main
 
 import (
@@ -26,19 +23,15 @@ type table struct {
 }
 
 var tables = []table{
-	{"budget", "success-earned budgets, with and without the rule for time-outs", budgets},
 	{"price", "time-outs that cost more", prices},
 	{"breaker", "when a breaker opens, and for how long", breakers},
-	{"edge", "outages about as long as an attempt may take", edge},
-	{"short", "short stalls: what the choice costs", short},
 	{"hang", "time-outs in peace", hang},
 	{"peace", "errors in peace", peace},
-	{"lasting", "errors in peace, two hours on end", lasting},
 	{"server", "what the server can do", server},
 	{"presets", "known clients beside the zero Policy", presets},
 }
 
-// A printer flies what a table needs, and writes it.
+// A printer runs the simulations of a table, and prints it.
 type printer struct {
 	ctx     context.Context
 	out     io.Writer
@@ -48,26 +41,21 @@ type printer struct {
 
 func main() {
 	p := &printer{out: os.Stdout}
-	page := flag.String("page", "", "a Markdown file whose tables are to be brought up to date")
-	flag.IntVar(&p.seeds, "seeds", 2, "flights for each figure")
-	flag.IntVar(&p.workers, "workers", 0, "flights side by side; 0: as many as there are cores")
+	flag.IntVar(&p.seeds, "seeds", 2, "runs for each figure")
+	flag.IntVar(&p.workers, "workers", 0, "runs at the same time; 0: one for each core")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	p.ctx = ctx
-	err := run(p, *page, flag.Args())
-	if err != nil {
+	if err := run(p, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "tables:", err)
 		os.Exit(1)
 	}
 }
 
-func run(p *printer, page string, names []string) error {
+func run(p *printer, names []string) error {
 	if p.seeds < 1 {
 		return fmt.Errorf("-seeds is %d: want at least 1", p.seeds)
-	}
-	if page != "" {
-		return p.refresh(page, names)
 	}
 	if len(names) == 0 {
 		for _, t := range tables {

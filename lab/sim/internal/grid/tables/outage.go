@@ -8,27 +8,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// short is where lull is slower than others: stalls of some seconds.
-func short(p *printer) error {
-	lengths := []time.Duration{second, 2 * second, 3 * second, 5 * second, 6 * second, 8 * second, 10 * second, 30 * second}
-	aws, err := named("aws-standard-2.1")
-	if err != nil {
-		return err
-	}
-	cs := append([]sim.Contender{none(), zero}, aws...)
-	for _, n := range []int{1, 100, 10_000} {
-		fmt.Fprintf(p.out, "\n%s processes:\n", count(n))
-		var columns []column[cell]
-		for _, d := range lengths {
-			columns = append(columns, column[cell]{d.String(), atLoads(cell{processes: n, length: d})})
-		}
-		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; stall of:", cs, columns, p.recovery); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func presets(p *printer) error {
 	cs := append([]sim.Contender{zero}, battery.Presets()...)
 	some := []int{100, 10_000}

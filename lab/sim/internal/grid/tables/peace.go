@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
@@ -27,17 +25,6 @@ func peace(p *printer) error {
 	}
 	cs = append([]sim.Contender{none(), zero}, cs...)
 	return p.successes("0.1 % / 1 % / 5 % / 10 % errors", cs, shares(fleets, 0.001, 0.01, 0.05, 0.1))
-}
-
-// lasting is peace for so long that no stock is left from the start.
-func lasting(p *printer) error {
-	columns := shares(fleets, 0.01, 0.05, 0.1)
-	for _, c := range columns {
-		for i := range c.cells {
-			c.cells[i].length = 2 * time.Hour
-		}
-	}
-	return p.successes("1 % / 5 % / 10 % errors", []sim.Contender{none(), zero}, columns)
 }
 
 // hang compares the zero Policy with the two other rules about time-outs.

@@ -105,7 +105,7 @@ func shares(fleets []int, errors ...float64) []column[quiet] {
 	for _, n := range fleets {
 		c := column[quiet]{head: count(n)}
 		for _, e := range errors {
-			c.cells = append(c.cells, quiet{processes: n, errors: e, length: peaceTime})
+			c.cells = append(c.cells, quiet{processes: n, errors: e})
 		}
 		all = append(all, c)
 	}
@@ -142,29 +142,6 @@ func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 	return fmt.Sprintf("never in %d of %d", p.seeds-back, p.seeds), nil
 }
 
-// edgeSeeds is how many flights it takes to see what chance may do.
-const edgeSeeds = 8
-
-func (p *printer) longest(c sim.Contender, cell cell) (string, error) {
-	var most time.Duration
-	never := 0
-	for seed := range uint64(max(p.seeds, edgeSeeds)) {
-		r, err := sim.Run(p.ctx, cell.scenario(), c, sim.Options{Seed: seed + 1})
-		if err != nil {
-			return "", err
-		}
-		if !r.Recovery.Recovered {
-			never++
-		}
-		most = max(most, r.Recovery.Time)
-	}
-	if never > 0 {
-		return fmt.Sprintf("never (%d)", never), nil
-	}
-	return fmt.Sprintf("%.0f", most.Seconds()), nil
-}
-
-// success is the share of calls that succeed in peace, in percent.
 func (p *printer) success(c sim.Contender, peace quiet) (string, error) {
 	var sum battery.Figures
 	for seed := range uint64(p.seeds) {
@@ -190,7 +167,6 @@ func percent(share float64) string {
 	return s
 }
 
-// count is 100,000 for 100000.
 func count(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -19,8 +19,7 @@ const (
 	// never does.
 	after = 600 * second
 	// peaceTime is how long peace is watched.
-	peaceTime = 600 * second
-	// attemptTimeout is how long an attempt may take: who times out has begun so long ago.
+	peaceTime      = 600 * second
 	attemptTimeout = second
 )
 
@@ -53,12 +52,11 @@ type quiet struct {
 	processes int
 	errors    float64
 	late      time.Duration // how soon they fail, if not within 5 ms
-	length    time.Duration // how long it is watched
 }
 
 func (q quiet) scenario() sim.Scenario {
 	s := world(0.8, q.processes)
-	s.Horizon = q.length
+	s.Horizon = peaceTime
 	s.Services[0].Errors = q.errors
 	if q.late > 0 {
 		s.Services[0].ErrorTime = q.late

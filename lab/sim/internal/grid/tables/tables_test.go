@@ -2,39 +2,23 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/lab/sim"
 )
 
-func TestReplaced(t *testing.T) {
-	text := "a\n<!-- table one -->\nold\n<!-- end -->\nb\n<!-- table two -->\n<!-- end -->\n"
-	want := "a\n<!-- table one -->\nold\n<!-- end -->\nb\n<!-- table two -->\nnew $1\n<!-- end -->\n"
-	if got := string(replaced([]byte(text), "two", "new $1\n")); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestMistakes(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("<!-- table hang -->\n<!-- end -->\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		seeds int
-		page  string
 		names []string
 		want  string
 	}{
-		{0, "", nil, "-seeds is 0"},
-		{1, "", []string{"hung"}, `no table is called "hung"`},
-		{1, page, []string{"peace"}, `no table "peace": it has hang`},
+		{0, nil, "-seeds is 0"},
+		{1, []string{"hung"}, `no table is called "hung"`},
 	} {
 		p := &printer{ctx: t.Context(), out: new(bytes.Buffer), seeds: c.seeds}
-		err := run(p, c.page, c.names)
+		err := run(p, c.names)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c, err, c.want)
 		}
@@ -46,7 +30,7 @@ func TestScenariosAreValid(t *testing.T) {
 		cell{load: 0.2, processes: 1, length: second}.scenario(),
 		cell{load: 0.95, processes: 100_000, spike: true, length: second}.scenario(),
 		cell{load: 0.8, processes: 1, outage: sim.Errors, length: second}.scenario(),
-		quiet{processes: 1, errors: 0.1, late: second, length: peaceTime}.scenario(),
+		quiet{processes: 1, errors: 0.1, late: second}.scenario(),
 	} {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%+v: %v", s, err)
