@@ -119,7 +119,7 @@ func TestNamesOfIdempotency(t *testing.T) {
 			t.Errorf("state %d is %q, want %q", s, s, want)
 		}
 	}
-	for w, want := range map[idempotency.What]string{idempotency.Ran: "ran", idempotency.Fenced: "fenced", idempotency.Fenced + 1: fmt.Sprintf("what(%d)", idempotency.Fenced+1)} {
+	for w, want := range map[idempotency.EventKind]string{idempotency.Ran: "ran", idempotency.Fenced: "fenced", idempotency.Fenced + 1: fmt.Sprintf("what(%d)", idempotency.Fenced+1)} {
 		if w.String() != want {
 			t.Errorf("what %d is %q, want %q", w, w, want)
 		}

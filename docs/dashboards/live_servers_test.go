@@ -78,7 +78,7 @@ func openShop(t *testing.T) *shop {
 
 	// The server: four requests at a time, of 1 to 20 ms each.
 	toldAdmission := s.telemetry.Admission("api")
-	control := must.Have(admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
+	control := must.Have(admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithRand(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		toldAdmission(e)

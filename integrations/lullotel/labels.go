@@ -55,7 +55,7 @@ func (l Limits) withDefaults() Limits {
 type table[K comparable, V any] struct {
 	old    atomic.Pointer[map[K]*V] // never written to
 	mu     sync.Mutex               // held by callers of the methods below find
-	new    map[K]*V                 // the entries that old lacks
+	fresh  map[K]*V                 // the entries that old lacks
 	misses int
 }
 
@@ -70,7 +70,7 @@ func (t *table[K, V]) findNew(key K) *V {
 	if v := t.find(key); v != nil {
 		return v
 	}
-	v := t.new[key]
+	v := t.fresh[key]
 	if v != nil {
 		t.countMiss()
 	}
@@ -78,18 +78,18 @@ func (t *table[K, V]) findNew(key K) *V {
 }
 
 func (t *table[K, V]) add(key K, v *V) {
-	if t.new == nil {
-		t.new = make(map[K]*V)
+	if t.fresh == nil {
+		t.fresh = make(map[K]*V)
 	}
-	t.new[key] = v
+	t.fresh[key] = v
 	t.countMiss()
 }
 
 func (t *table[K, V]) len() int {
 	if m := t.old.Load(); m != nil {
-		return len(*m) + len(t.new)
+		return len(*m) + len(t.fresh)
 	}
-	return len(t.new)
+	return len(t.fresh)
 }
 
 func (t *table[K, V]) countMiss() {
@@ -101,22 +101,22 @@ func (t *table[K, V]) countMiss() {
 // settle moves all entries to old.
 func (t *table[K, V]) settle() map[K]*V {
 	m := t.old.Load()
-	if m != nil && len(t.new) == 0 {
+	if m != nil && len(t.fresh) == 0 {
 		return *m
 	}
 	all := make(map[K]*V, t.len())
 	if m != nil {
 		maps.Copy(all, *m)
 	}
-	maps.Copy(all, t.new)
+	maps.Copy(all, t.fresh)
 	t.old.Store(&all)
-	t.new, t.misses = nil, 0
+	t.fresh, t.misses = nil, 0
 	return all
 }
 
 // names is a bounded set of things with names.
 type names[T any] struct {
-	most  int
+	max   int
 	make  func(label string) *T
 	table table[string, T]
 	full  atomic.Bool // all are found without a lock, and there will be no more
@@ -124,7 +124,7 @@ type names[T any] struct {
 }
 
 func newNames[T any](most int, make func(string) *T) *names[T] {
-	return &names[T]{most: most, make: make}
+	return &names[T]{max: most, make: make}
 }
 
 // get returns the thing with the name. It makes it if there is room; else it returns the one for
@@ -150,7 +150,7 @@ func (n *names[T]) add(name string) *T {
 	if v := t.findNew(name); v != nil {
 		return v
 	}
-	if full := t.len() >= n.most; full || !fits {
+	if full := t.len() >= n.max; full || !fits {
 		if n.other.Load() == nil {
 			n.other.Store(n.make(Other))
 		}
@@ -238,18 +238,18 @@ func (c *calls) add(dependency, op string) *operation {
 
 // dependency has the counters of one dependency, over all its operations.
 type dependency struct {
-	label      string
-	operations *names[operation]
-	failures   *names[tally] // of attempts, by code
-	hints      [hints]atomic.Int64
-	reasons    [maxReasons]atomic.Int64 // of calls that failed
-	denied     atomic.Int64             // retries and hedges that the budget did not pay for
-	hedges     atomic.Int64             // started
-	unhedged   [maxReasons]atomic.Int64
-	changes    *names[change] // of the breaker, by their text
-	span       string         // the name of one
-	observe    []metric.ObserveOption
-	record     []metric.RecordOption
+	label         string
+	operations    *names[operation]
+	failures      *names[tally] // of attempts, by code
+	hints         [hints]atomic.Int64
+	reasons       [maxReasons]atomic.Int64 // of calls that failed
+	denied        atomic.Int64             // retries and hedges that the budget did not pay for
+	hedges        atomic.Int64             // started
+	hedgesRefused [maxReasons]atomic.Int64
+	changes       *names[change] // of the breaker, by their text
+	span          string         // the name of one
+	observe       []metric.ObserveOption
+	record        []metric.RecordOption
 }
 
 // maxReasons is more than lull's number of reasons.

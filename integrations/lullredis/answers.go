@@ -19,10 +19,10 @@ func isReply(err error) bool { return is[redis.Error](err) }
 
 // refusals are the codes with which a server refuses a command that it has not carried out, and may carry
 // out soon. A code is the first word of an error, which Redis's protocol defines.
-var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
+var refusals = wordSet("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
 
 // credentials are the codes with which a server refuses who asks, whatever is asked.
-var credentials = names("NOAUTH WRONGPASS NOPERM")
+var credentials = wordSet("NOAUTH WRONGPASS NOPERM")
 
 // Classify returns the verdict on an error of go-redis, and falls back on lull.Classify. NeverSent
 // means that the command provably was not carried out. An answer is known by its first word, the code:
@@ -92,7 +92,7 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	v := ofCaller(Classify(err), cmd, err)
 	name := cmd.Name()
 	if v.NeverSent && isReply(err) {
-		if elsewhere[v.Code] && !follows || bound[name] || doubt && scripts[name] {
+		if redirections[v.Code] && !follows || connectionBound[name] || doubt && scripts[name] {
 			return lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
 		}
 		v.NeverSent = !scripts[name]
@@ -137,5 +137,5 @@ func notConnected(err error) error {
 	return noConnection{err}
 }
 
-// elsewhere are the codes of verdicts after which another server is to be asked.
-var elsewhere = names("redis_moved redis_ask")
+// redirections are the codes of verdicts after which another server is to be asked.
+var redirections = wordSet("redis_moved redis_ask")

@@ -67,7 +67,7 @@ func send(ctx context.Context, client redis.UniversalClient, batch []*budgetSync
 			err = failed // a failure of the pipeline, which does not reach every command
 		}
 		if err == nil {
-			s.answer, err = read(v)
+			s.answer, err = parseAnswer(v)
 		}
 		s.err = err
 	}

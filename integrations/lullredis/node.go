@@ -29,12 +29,12 @@ type sendingKey struct{}
 func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.soFar()
-		err := n.waited(before, next(ctx, cmd))
+		before := n.dialsSoFar()
+		err := n.asPoolTimeout(before, next(ctx, cmd))
 		if s == nil || greetings[cmd.Name()] {
-			return n.greeted(err, cmd)
+			return n.asGreetingFailure(err, cmd)
 		}
-		return s.ended(cmd, err)
+		return s.errorForCluster(cmd, err)
 	}
 }
 
@@ -42,13 +42,13 @@ func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.soFar()
+		before := n.dialsSoFar()
 		if s == nil || greetings[cmds[0].Name()] {
-			err := n.greeted(n.waited(before, next(ctx, cmds), cmds...), cmds...)
-			stamp(cmds, err)
+			err := n.asGreetingFailure(n.asPoolTimeout(before, next(ctx, cmds), cmds...), cmds...)
+			setMissingErrors(cmds, err)
 			return err
 		}
-		err := n.waited(before, next(ctx, s.guarded(cmds)), cmds...)
+		err := n.asPoolTimeout(before, next(ctx, s.guarded(cmds)), cmds...)
 		switch {
 		case errors.Is(err, redis.ErrPoolTimeout):
 			s.waited.Store(true)
@@ -56,14 +56,14 @@ func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			s.failed.Store(true)
 		}
 		if s.cmd != nil { // behind ASKING
-			return s.ended(s.cmd, err)
+			return s.errorForCluster(s.cmd, err)
 		}
 		return err
 	}
 }
 
-// ended returns err as the cluster's client is to see it.
-func (s *sending) ended(cmd redis.Cmder, err error) error {
+// errorForCluster returns err as the cluster's client is to see it.
+func (s *sending) errorForCluster(cmd redis.Cmder, err error) error {
 	v := verdict(cmd, err, s.once, true)
 	if !v.NeverSent {
 		s.carriedOut.Store(true)
@@ -71,7 +71,7 @@ func (s *sending) ended(cmd redis.Cmder, err error) error {
 	if v.CallerSide() {
 		return heldBack{err}
 	}
-	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || elsewhere[v.Code]) {
+	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || redirections[v.Code]) {
 		return err
 	}
 	return heldBack{err}
@@ -83,9 +83,9 @@ func (s *sending) guarded(cmds []redis.Cmder) []redis.Cmder {
 		return cmds
 	}
 	for i, cmd := range cmds {
-		if name := cmd.Name(); bound[name] && name != "asking" {
+		if name := cmd.Name(); connectionBound[name] && name != "asking" {
 			return cmds // a transaction, which it repeats only if it was discarded
-		} else if !bound[name] && !strings.HasPrefix(name, "himport") { // whose type it must see
+		} else if !connectionBound[name] && !strings.HasPrefix(name, "himport") { // whose type it must see
 			cmds = append([]redis.Cmder(nil), cmds...)
 			cmds[i] = noRetry{cmd}
 			return cmds

@@ -17,11 +17,11 @@ type Proxy struct {
 	Dials atomic.Int64
 	Cuts  atomic.Int64
 	Down  atomic.Bool // connections are accepted and closed
-	// share of the connections is cut after a random number of bytes, fewer than within, in
+	// cutShare of the connections is cut after a random number of bytes, fewer than within, in
 	// either direction.
-	share  float64
-	within int
-	rand   *rand.Rand
+	cutShare  float64
+	cutWithin int
+	rand      *rand.Rand
 }
 
 // NewProxy starts a proxy on a free port, for the duration of the test. It cuts share of the
@@ -32,7 +32,7 @@ func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{l: l, to: to, share: share, within: within, rand: seed.Rand(t)}
+	p := &Proxy{l: l, to: to, cutShare: share, cutWithin: within, rand: seed.Rand(t)}
 	var under sync.WaitGroup
 	t.Cleanup(func() { l.Close(); under.Wait() })
 	under.Go(func() {
@@ -52,8 +52,8 @@ func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 				continue
 			}
 			w := &wire{p: p, client: c.(*net.TCPConn), server: s.(*net.TCPConn), left: -1}
-			if p.rand.Float64() < p.share {
-				w.left, w.reset = p.rand.Int64N(int64(p.within)), p.rand.IntN(2) == 0
+			if p.rand.Float64() < p.cutShare {
+				w.left, w.reset = p.rand.Int64N(int64(p.cutWithin)), p.rand.IntN(2) == 0
 			}
 			under.Go(func() { w.pass(w.client, w.server) })
 			under.Go(func() { w.pass(w.server, w.client) })
@@ -78,7 +78,7 @@ func (w *wire) pass(from, to *net.TCPConn) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
-		n, cut := w.take(n)
+		n, cut := w.admit(n)
 		to.Write(buf[:n])
 		if cut || err != nil {
 			w.client.Close()
@@ -88,8 +88,8 @@ func (w *wire) pass(from, to *net.TCPConn) {
 	}
 }
 
-// take returns how many of n bytes pass, and whether the connection is cut after them.
-func (w *wire) take(n int) (int, bool) {
+// admit returns how many of n bytes pass, and whether the connection is cut after them.
+func (w *wire) admit(n int) (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.left < 0 || int64(n) <= w.left {

@@ -26,7 +26,7 @@ const ms = time.Millisecond
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
-	a, err := admission.New(c, admission.WithRandom(seed.Source(t)))
+	a, err := admission.New(c, admission.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (c *Controller) Snapshot(now time.Duration) Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Snapshot{
-		Limit: c.bounded(c.knee.limit), InFlight: c.inFlight, Waiting: c.queue.len, Pressed: c.looksPressed(max(now, c.now)),
+		Limit: c.boundedLimit(c.knee.limit), InFlight: c.inFlight, Waiting: c.queue.len, Pressed: c.isPressed(max(now, c.now)),
 		MeanTime: c.times.mean, WaitSum: c.counts.waited, counts: c.counts,
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// What the middleware costs over the handler alone, with the store in memory: a first
+// EventKind the middleware costs over the handler alone, with the store in memory: a first
 // request, and a replay, of 100 bytes, answered with 2 KiB.
 func Benchmark(b *testing.B) {
 	body, response := strings.Repeat("x", 100), []byte(strings.Repeat("y", 2048))
@@ -31,7 +31,7 @@ func Benchmark(b *testing.B) {
 		}
 	}
 	fresh := func(i int) string { return fmt.Sprint("key-", i) }
-	store := newMemory(b, idempotency.MemoryStoreConfig{Entries: 1 << 30, Bytes: 1 << 40})
+	store := newMemory(b, idempotency.MemoryStoreConfig{MaxEntries: 1 << 30, MaxBytes: 1 << 40})
 	m, err := idempotency.New(store, idempotency.Config{})
 	if err != nil {
 		b.Fatal(err)

@@ -186,7 +186,7 @@ func ExampleWithPayload() {
 func ExampleWithObserver() {
 	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {
-		fmt.Println("event:", e.What, e.Status)
+		fmt.Println("event:", e.Kind, e.Status)
 	}))
 	if err != nil {
 		log.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // caller passes durations. Where several processes share a store that is the clock
 // of the server (Redis TIME, PostgreSQL clock_timestamp()), so that clocks that
 // disagree cannot give a key to two owners. Durations may be rounded up to a
-// millisecond. What ends at t is over at t.
+// millisecond. EventKind ends at t is over at t.
 //
 // An entry whose forget-at has come does not exist any more, for every method,
 // whether it has been deleted or not; when it is deleted is the store's business.
@@ -142,7 +142,7 @@ type Transactor interface {
 	// ctx bounds the claim: Transact returns promptly when it ends before run is called,
 	// and may then be called again. run is not called after that. Once run runs, the end
 	// of ctx means nothing: the middleware gives the handler the request's own context,
-	// with the values of the one that run was called with. After run, c.Commit is the
+	// with the values of the one that run was called with. After run, c.CommitTimeout is the
 	// bound.
 	//
 	// The key is owned for as long as run runs; the middleware does not extend a lease
@@ -167,13 +167,13 @@ type Claim struct {
 	Key string
 	// Caller is the same for all keys of one caller, and empty where callers share their
 	// keys. A Store may use it to give each a part of its room, and for nothing else.
-	Caller      string
-	Fingerprint Fingerprint
-	Token       FencingToken  // the owner, if it is claimed
-	Lease       time.Duration // how long it is owned unless extended; positive
-	Retention   time.Duration // when it is forgotten; not less than Lease
-	Resume      bool          // take over from an owner whose lease has ended
-	Commit      time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
+	Caller        string
+	Fingerprint   Fingerprint
+	Token         FencingToken  // the owner, if it is claimed
+	Lease         time.Duration // how long it is owned unless extended; positive
+	Retention     time.Duration // when it is forgotten; not less than Lease
+	Resume        bool          // take over from an owner whose lease has ended
+	CommitTimeout time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
 }
 
 // A ClaimResult is a Store's answer to a Claim. The zero ClaimResult is none.

@@ -93,7 +93,7 @@ func TestTheErrorsOfHooksAreKept(t *testing.T) {
 		"AfterConnect":    func(c *pgx.ConnConfig) { c.AfterConnect = hook },
 		"ValidateConnect": func(c *pgx.ConnConfig) { c.ValidateConnect = hook },
 	} {
-		pool := open(t, url(at(t)), newDependency(t, lull.Policy{}), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
+		pool := open(t, url(at(t)), newDependency(t, lull.Policy{}), lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
 		for range 2 {
 			if err := pool.Ping(t.Context()); !errors.Is(err, own) {
 				t.Errorf("%s: %v", name, err)
@@ -119,7 +119,7 @@ func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
 		var seen connects
 		var dials atomic.Int32
 		to := strings.Replace(url(strings.Repeat(at(t)+",", int(x.hosts-1))+at(t)), "postgres@", "no_connections@", 1)
-		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) {
 			wrapDials(c, func(conn net.Conn) net.Conn { dials.Add(1); return x.wrap(conn) })
 		})
 		calls := 5 * x.hosts
@@ -230,7 +230,7 @@ func TestAPanicOfClose(t *testing.T) {
 			var dials atomic.Int32
 			var seen connects
 			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}}, lull.WithObserver(&seen))
-			pool := open(t, url(at(t)), d, lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+			pool := open(t, url(at(t)), d, lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) {
 				c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 					if bad.Load() && x.change != nil {
 						x.change(c)
@@ -293,7 +293,7 @@ func TestAPanicOfTheDialFunc(t *testing.T) {
 		return dial(ctx, network, addr)
 	}
 	d := newDependency(t, lull.Policy{Attempts: 1})
-	if err := lullpgx.AddTo(config, d, lullpgx.Config{Dials: 1}); err != nil {
+	if err := lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: 1}); err != nil {
 		t.Fatal(err)
 	}
 	connect := func(ctx context.Context) (panicked any, err error) {
