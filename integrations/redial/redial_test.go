@@ -40,10 +40,10 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]Config{
-		"Config.Policy: Spread": {Policy: engine.RedialPolicy{Spread: -1}},
-		"Config.MaxDials is -1":    {MaxDials: -1},
+		"Config.Policy: Spread":  {Policy: engine.RedialPolicy{Spread: -1}},
+		"Config.MaxDials is -1":  {MaxDials: -1},
 		"Config.DownAfter is -1": {DownAfter: -1},
-		"go together":           {DownAfter: time.Minute},
+		"go together":            {DownAfter: time.Minute},
 	} {
 		if g, err := New(d, c); g != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

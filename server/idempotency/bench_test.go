@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// EventKind the middleware costs over the handler alone, with the store in memory: a first
+// What the middleware costs over the handler alone, with the store in memory: a first
 // request, and a replay, of 100 bytes, answered with 2 KiB.
 func Benchmark(b *testing.B) {
 	body, response := strings.Repeat("x", 100), []byte(strings.Repeat("y", 2048))

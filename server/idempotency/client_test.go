@@ -66,7 +66,7 @@ func TestWithLullsClient(t *testing.T) {
 // middle is no luck either way.
 func middle() uint64 { return 1 << 63 }
 
-// EventKind it is of no use to send again, it does not.
+// What it is of no use to send again, it does not.
 func TestLullsClientStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryStoreConfig{})

@@ -44,7 +44,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// EventKind happened.
+// An EventKind is what happened.
 type EventKind uint8
 
 const (

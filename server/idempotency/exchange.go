@@ -133,7 +133,7 @@ func (m *Middleware) freeInBackground(key string, store func()) {
 	})
 }
 
-// unclaim leaves the key as c has found it. EventKind c has taken over from another is given
+// unclaim leaves the key as c has found it. What c has taken over from another is given
 // back as an outcome that is unknown. To see whether it was, it claims the key once more.
 func unclaim(ctx context.Context, s Store, c Claim) error {
 	if c.Resume {

@@ -12,7 +12,7 @@ func of(method, target, scope, body string) Fingerprint {
 	return fingerprint(httptest.NewRequest(method, target, nil), scope, []byte(body))
 }
 
-// EventKind differs in any part is another request, and no part can be taken for another's.
+// What differs in any part is another request, and no part can be taken for another's.
 func TestFingerprintsDiffer(t *testing.T) {
 	seen := map[Fingerprint]int{}
 	for i, f := range []Fingerprint{
@@ -41,7 +41,7 @@ func TestFingerprintsDiffer(t *testing.T) {
 	}
 }
 
-// EventKind may change between attempts is not in it.
+// What may change between attempts is not in it.
 func TestFingerprintsAgree(t *testing.T) {
 	a := httptest.NewRequest("POST", "http://a.example/pay?x=1", nil)
 	b := httptest.NewRequest("POST", "https://b.example:8443/pay?x=1", nil)

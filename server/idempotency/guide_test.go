@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// EventKind docs/servers.md shows, as it stands there.
+// What docs/servers.md shows, as it stands there.
 
 type accountKey struct{}
 

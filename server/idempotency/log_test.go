@@ -106,7 +106,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// EventKind was replayed, too, and to a logger of one's own.
+// What was replayed, too, and to a logger of one's own.
 func ExampleNewLog() {
 	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,

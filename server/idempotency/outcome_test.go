@@ -25,7 +25,7 @@ var declarations = []declaration{
 	{"no effect, then committed", func(ctx context.Context) { idempotency.NoEffect(ctx); idempotency.Committed(ctx) }},
 }
 
-// EventKind becomes of a key when the handler has answered, for every status and every
+// What becomes of a key when the handler has answered, for every status and every
 // declaration: k recorded, r released, u unknown.
 func TestOutcomes(t *testing.T) {
 	refusals := []int{408, 425, 429, 503} // the latter two with Retry-After

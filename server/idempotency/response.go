@@ -12,7 +12,7 @@ import (
 
 // response is the http.ResponseWriter of a handler that runs under a key. It holds
 // the response back, so that nobody sees one that is not yet stored, until it ends,
-// is flushed, or gets too long; from then on it passes on. EventKind has been passed on is
+// is flushed, or gets too long; from then on it passes on. What has been passed on is
 // kept nevertheless as long as all of it fits.
 type response struct {
 	w            http.ResponseWriter
@@ -104,7 +104,7 @@ func (p *response) FlushError() error {
 	return http.NewResponseController(p.w).Flush()
 }
 
-// Hijack gives the connection to the handler, if it can be had. EventKind the handler
+// Hijack gives the connection to the handler, if it can be had. What the handler
 // makes of it is not ours to keep.
 func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if p.status != 0 {
@@ -132,7 +132,7 @@ func (p *response) omit() {
 	p.body = nil
 }
 
-// passOn sends the header as it was when it was written, and the body so far. EventKind the
+// passOn sends the header as it was when it was written, and the body so far. What the
 // handler changed in the header since is put back afterwards: there may be trailers.
 func (p *response) passOn() {
 	if p.passedOn || p.hijacked {

@@ -74,7 +74,7 @@ func TestReplayedHeader(t *testing.T) {
 	})
 }
 
-// EventKind middleware outside has set is each request's own.
+// What middleware outside has set is each request's own.
 func TestOuterHeaderIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, idempotency.Config{})
@@ -94,7 +94,7 @@ func TestOuterHeaderIsNotRecorded(t *testing.T) {
 	})
 }
 
-// EventKind is flushed is sent while the handler runs, and replayed if all of it fits.
+// What is flushed is sent while the handler runs, and replayed if all of it fits.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan bool)
@@ -126,7 +126,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// EventKind is too long to keep goes through as it is written, once.
+// What is too long to keep goes through as it is written, once.
 func TestUnbounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const chunk, chunks = 1000, 50
@@ -343,7 +343,7 @@ func TestShortResponse(t *testing.T) {
 	})
 }
 
-// EventKind a handler cannot have is an error, and it answers like any other.
+// What a handler cannot have is an error, and it answers like any other.
 func TestWhatAHandlerCannotHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, x := range []struct {

@@ -24,7 +24,7 @@ type Scope func(r *http.Request) (identity string, ok bool)
 // Authorization header (cookies, client certificates), give [WithScope] a function that returns
 // the account that your authentication found.
 //
-// EventKind reaches the store is a hash; no credential can be read from it, though one
+// What reaches the store is a hash; no credential can be read from it, though one
 // with few possible values can be guessed and compared.
 func AuthorizationScope(r *http.Request) (string, bool) {
 	identity := strings.Join(r.Header["Authorization"], "\x00")

@@ -22,7 +22,7 @@ import (
 // caller passes durations. Where several processes share a store that is the clock
 // of the server (Redis TIME, PostgreSQL clock_timestamp()), so that clocks that
 // disagree cannot give a key to two owners. Durations may be rounded up to a
-// millisecond. EventKind ends at t is over at t.
+// millisecond. What ends at t is over at t.
 //
 // An entry whose forget-at has come does not exist any more, for every method,
 // whether it has been deleted or not; when it is deleted is the store's business.

@@ -5,10 +5,10 @@ package doors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -78,10 +78,7 @@ func startServers(t *testing.T) (at Addresses, stopAll func()) {
 		}
 		return err
 	}, "-c", "fsync=off")
-	if errors.Is(err, dbserver.ErrAbsent) {
-		missing(t, err.Error())
-	}
-	must.Succeed(err)
+	dbserver.Need(t, err)
 	t.Cleanup(db.Close)
 	return Addresses{web.Listener.Addr().String(), l.Addr().String(), cacheAddr, dsn(db.Addr())}, func() {
 		web.CloseClientConnections()
@@ -94,19 +91,11 @@ func startServers(t *testing.T) (at Addresses, stopAll func()) {
 
 func dsn(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
 
-// missing skips the test for want of a program.
-func missing(t *testing.T, what string) {
-	if os.Getenv("CI") != "" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
-
 // startRedis starts a Redis with one key.
 func startRedis(t *testing.T) (server *child.Child, addr string) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		missing(t, "no redis-server: apt-get install redis-server")
+		dbserver.Need(t, fmt.Errorf("%w: redis-server: apt-get install redis-server", dbserver.ErrAbsent))
 	}
 	var port int
 	must.Succeed(ports.Free(&port))

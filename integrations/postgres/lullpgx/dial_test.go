@@ -32,7 +32,7 @@ func TestAddToRefuses(t *testing.T) {
 		"there is no config":     lullpgx.AddTo(nil, d, lullpgx.Config{}),
 		"there is no config: ":   lullpgx.AddTo(&pgxpool.Config{}, d, lullpgx.Config{}),
 		"the dependency is nil":  lullpgx.AddTo(config, nil, lullpgx.Config{}),
-		"Config.MaxDials is -1":     lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: -1}),
+		"Config.MaxDials is -1":  lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: -1}),
 		"want a positive number": lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: -1}),
 	} {
 		if got == nil || !strings.Contains(got.Error(), want) {
