@@ -109,7 +109,7 @@ func ExampleCommitted() {
 }
 
 // A handler that can find out what was done takes over from one that was interrupted.
-func ExampleAttempt() {
+func ExampleKeyedRequest() {
 	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, _ := idempotency.New(store, idempotency.Config{Resume: true})
 	paid := map[string]bool{} // by key: the bank's books
