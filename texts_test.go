@@ -114,7 +114,7 @@ func TestPolicyInJSON(t *testing.T) {
 
 // The states and events of package idempotency begin at other values than 0.
 func TestNamesOfIdempotency(t *testing.T) {
-	for s, want := range map[idempotency.KeyState]string{0: "none", idempotency.Claimed: "claimed", idempotency.Unknown: "unknown", 6: "invalid"} {
+	for s, want := range map[idempotency.KeyState]string{0: "none", idempotency.Claimed: "claimed", idempotency.Unknown: "unknown", 6: "state(6)"} {
 		if s.String() != want {
 			t.Errorf("state %d is %q, want %q", s, s, want)
 		}

@@ -22,14 +22,14 @@ type sources struct {
 // A source writes to out what has not been seen. Keys of seen are a kind and a label.
 type source func(seen map[string]bool, out metric.Observer)
 
-func (s *sources) add(look source) (stop func()) {
+func (s *sources) add(added source) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, &look)
+	s.all = append(s.all, &added)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x *source) bool { return x == &look })
+		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x *source) bool { return x == &added })
 	}
 }
 

@@ -80,7 +80,7 @@ func (b *FleetBudget) Withdraw(now time.Duration, c budget.Class, rnd func() uin
 	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
 }
 
-// granted records that the next refusal must wake the driver.
+// granted records that the budget has paid: the next refusal is the first of an exhaustion.
 func (b *FleetBudget) granted() {
 	if b.empty.Load() {
 		b.empty.Store(false)

@@ -50,10 +50,9 @@ const MaxDials = 4
 // they are part of the call that needs the connection. If the connection breaks there, the call's command was
 // never sent.
 //
-// What fails on the caller's own side shows nothing of the server: a pool without a free connection, a client that is
-// closed, credentials that could not be had, TLS that the two do not agree on, the writer that an answer goes to, a
-// panic in a hook. It opens no circuit and takes nothing from a budget. A wait for a connection of the pool is
-// repeated, for nothing was sent.
+// A failure on the caller's own side opens no circuit and takes nothing from a budget: a pool without a free connection, a
+// client that is closed, credentials that could not be had, TLS that the two do not agree on, the writer that an answer
+// goes to, a panic in a hook. A wait for a connection of the pool is repeated, because nothing was sent.
 //
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
@@ -145,9 +144,9 @@ func (in *dialer) dialsSoFar() (n dialCounts) {
 	return n
 }
 
-// asPoolTimeout returns err, of commands, as that of a wait for a connection of the pool if their time was over in it.
-// None was being dialled then, and none could not be made since before; and either all that there are were in use, or
-// one was dialled, and waited for its credentials.
+// asPoolTimeout returns the error of commands that ended with err. It is redis.ErrPoolTimeout if their time was over while they
+// waited for a connection of the pool: nothing is being dialled, no dial has failed since before, and either all
+// connections were in use, or a new one waited for its credentials.
 func (in *dialer) asPoolTimeout(before dialCounts, err error, cmds ...redis.Cmder) error {
 	if err != context.DeadlineExceeded || in == nil || len(in.inFlight) > 0 {
 		return err
@@ -174,8 +173,8 @@ func (in *dialer) poolInUse(pipeline bool) bool {
 	return s.TotalConns > 0 && s.IdleConns == 0
 }
 
-// asGreetingFailure returns err, of commands that pass by. If a new connection broke while it was greeted, the command
-// that needs it was never sent. go-redis unwraps such an error once.
+// asGreetingFailure returns the error of commands that are no calls and ended with err. If a new connection broke while it was
+// greeted, the command that needs it was never sent. go-redis unwraps such an error once.
 func (in *dialer) asGreetingFailure(err error, cmds ...redis.Cmder) error {
 	if err == nil || isReply(err) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !greetings[cmd.Name()] }) {
 		return err
@@ -206,7 +205,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// send makes one attempt. Once: carrying cmd out twice is not the same as once.
+// send makes one attempt. If once is set, carrying cmd out twice is not the same as once.
 func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
 	if !h.cluster {
 		before := h.dialsSoFar()
@@ -265,7 +264,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// drive makes one call. Op returns how an attempt ended.
+// drive makes one call. op makes an attempt.
 func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(context.Context) (lull.Verdict, error)) (engine.Result, error) {
 	var err error
 	spec := engine.Spec{Operation: name, NotIdempotent: !idempotent}

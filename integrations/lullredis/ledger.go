@@ -214,7 +214,7 @@ func (l *ledger) endAlone() {
 	l.share.Swap(0)
 }
 
-// accrue is called now and then. Alone, an instance allows itself its share of a part of the floor.
+// accrue adds what an instance that is alone allows itself: its share of a part of the floor.
 func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,12 +247,12 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	}
 }
 
-// settled reports whether it was in step for so long that all that were then know of each other.
+// settled reports whether the instance was in step for so long that all instances in step knew each other.
 func (l *ledger) settled() bool {
 	return l.terms.alone > 0 && l.latest.at-l.firstAnswerAt >= settledAfter*l.terms.every
 }
 
-// shareOf returns the rate that it allows itself alone, in tokens per second.
+// shareOf returns the rate of the instance's share, in tokens per second.
 func (l *ledger) shareOf() float64 {
 	return l.terms.alone * l.terms.floor / float64(max(l.latest.members, 1))
 }

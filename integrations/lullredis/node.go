@@ -9,9 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A node is the hook of one server of a cluster or ring. A cluster's client sends a command again by itself, if it
-// takes an error for a passing one, also after a lost connection. The node keeps it from that where the command may
-// have been carried out.
+// A node is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
+// connection. The node prevents that where the command may have been carried out.
 type node struct{ *dialer }
 
 // A sending is one attempt of a call through a cluster's client, which may divide it and follow redirections.
@@ -77,7 +76,7 @@ func (s *sending) errorForCluster(cmd redis.Cmder, err error) error {
 	return heldBack{err}
 }
 
-// guarded returns commands that the cluster's client sends again only if they were redirected or had no connection.
+// guarded returns cmds in a form that the cluster's client repeats only after a redirection, or if there was no connection.
 func (s *sending) guarded(cmds []redis.Cmder) []redis.Cmder {
 	if !s.once {
 		return cmds

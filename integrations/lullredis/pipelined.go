@@ -20,9 +20,9 @@ type pipelined struct {
 	sending     *sending // of a cluster's client: the last attempt
 }
 
-// judge returns the verdict on an attempt whose commands have their results, and the error that it is about.
-// Its NeverSent means that the commands which would be sent again may be: each of them was refused, or has
-// only read, or has set what the commands before it set, too. Err is that of the attempt.
+// judge returns the verdict on an attempt that ended with err, and the error that the verdict is about. All commands have
+// their results. NeverSent means that the commands from p.from on may be sent again: each of them was refused, or only
+// reads, or sets as all commands before it do.
 func (p *pipelined) judge(err error) (lull.Verdict, error) {
 	v, end := lull.Verdict{Kind: lull.KindSuccess}, len(p.cmds)
 	p.from, p.untouched = end, true
@@ -124,8 +124,8 @@ func firstError(cmds []redis.Cmder) error {
 	return nil
 }
 
-// setMissingErrors gives each command the error with which all of them failed, if none has one. go-redis does not, if a
-// new connection was refused by an answer.
+// setMissingErrors sets err as the error of each command, if none has an error. go-redis does not do that if an answer refused
+// a new connection.
 func setMissingErrors(cmds []redis.Cmder, err error) {
 	if err == nil || firstError(cmds) != nil {
 		return

@@ -12,13 +12,12 @@ import (
 )
 
 // Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
-// was no connection to send it on, or the server has undone it (a deadlock, for example), which is a
+// was no connection to send it on, or the server has undone it (a deadlock, for example). The latter is a
 // proof only for a single statement that reads or changes rows. A CALL, a script, or DDL may have
 // committed a part: it is repeated only if it was not sent. A driver.ErrBadConn is no proof of that:
-// lib/pq returns it for statements that were sent. docs/protocols.md has the rules, and what a table
-// without transactions makes of them ([ErrOutcomeUnknown]).
+// lib/pq returns it for statements that were sent. docs/protocols.md has the rules.
 //
-// What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error
+// Use [Read] for what may be carried out twice, and [Tx] for what does not commit by itself. When the call fails the error
 // is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
 	var out sql.Result
@@ -88,8 +87,8 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 	}
 }
 
-// noConn returns err, with which db had no connection to give. Connections that are being made are in use, too, but who
-// makes one gets the error of that.
+// noConn returns the error of a call that got no connection of db. Connections that are being dialled count as in use, but
+// whoever dials one gets the error of the dial.
 func noConn(db *sql.DB, err error) error {
 	if s := db.Stats(); err == context.DeadlineExceeded && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		return sqlcall.PoolFull(err)

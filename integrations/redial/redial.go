@@ -17,14 +17,14 @@ const DefaultMaxDials = 4
 
 // A Config configures a Group. Its zero value is the recommended one.
 type Config struct {
-	// Policy is when a connection is dialled.
+	// Policy determines when a connection is dialled.
 	Policy engine.RedialPolicy
 	// MaxDials is the most dials in flight. Zero means DefaultMaxDials.
 	MaxDials int
-	// DownAfter, if positive, is after how long without a connection that lasted Down is called.
+	// DownAfter is how long an outage lasts before Down is called. Zero: Down must be nil.
 	DownAfter time.Duration
-	// Down is called once for each outage of a connection that is as long as DownAfter, with how
-	// long it has been and the last failure. It runs on the goroutine of Keep.
+	// Down is called once for each outage that lasts for DownAfter: no connection has lasted since. It gets the time
+	// since the outage began and the last failure, and runs on the goroutine of Keep.
 	Down func(since time.Duration, last error)
 }
 
@@ -127,7 +127,7 @@ func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) (st
 	return k.redial.Failed(g.d.Now(), v, g.d.Rand()), false
 }
 
-// lost is what follows the end of a connection.
+// lost returns the step after the end of a connection.
 func (k *keeper) lost(ctx context.Context) engine.Step {
 	k.last = k.cause
 	var v lull.Verdict
@@ -144,7 +144,7 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 	return k.redial.Lost(now, v, drain, k.g.d.Rand())
 }
 
-// kind is that of a failure: canceled if ctx has ended or the program itself wants no other
+// kind returns the kind of a failure: canceled if ctx has ended or the program itself wants no other
 // connection.
 func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictKind {
 	if hasEnded(ctx) || final(err) {
@@ -153,7 +153,7 @@ func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictK
 	return of
 }
 
-// hasEnded reports whether ctx has ended. An error that says so shows nothing: it may be about another context.
+// hasEnded reports whether ctx has ended. An error about a context is no proof: it may be about another one.
 func hasEnded(ctx context.Context) bool { return attempt.CutOff(ctx, ctx) != engine.NotCutOff }
 
 func (k *keeper) end(ctx context.Context) error {

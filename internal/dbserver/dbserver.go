@@ -21,7 +21,7 @@ import (
 	"github.com/lullgo/lull/internal/tail"
 )
 
-// ErrAbsent is why there is none: the server is not installed.
+// ErrAbsent is the error if a server is not installed.
 var ErrAbsent = errors.New("the server is not installed")
 
 // A Server is a database with a directory and a port of its own. It can be ended, started again
@@ -159,8 +159,7 @@ func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
 // longestStop is how long a server may take to end in order. After that it is killed.
 const longestStop = 20 * time.Second
 
-// Stop ends the server in order, at once. The shell that has started it waits for it; when that
-// dies first, as with the process of the test, the server is left to end by itself.
+// Stop ends the server in order, at once, and waits for its end.
 func (s *Server) Stop() {
 	s.Thaw()
 	slow := time.AfterFunc(longestStop, func() { s.signal(kill) })
@@ -186,7 +185,7 @@ func (s *Server) Freeze() { s.signal(freeze) }
 // Thaw lets them continue.
 func (s *Server) Thaw() { s.signal(thaw) }
 
-// signal sends it to the server and the processes that it has started.
+// signal sends a signal to the server and the processes that it has started.
 func (s *Server) signal(what int) {
 	text, _ := os.ReadFile(s.pidFile())
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {

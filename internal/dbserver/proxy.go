@@ -17,15 +17,14 @@ type Proxy struct {
 	Dials atomic.Int64
 	Cuts  atomic.Int64
 	Down  atomic.Bool // connections are accepted and closed
-	// cutShare of the connections is cut after a random number of bytes, fewer than within, in
-	// either direction.
+	// cutShare of the connections is cut after a random number of bytes, fewer than cutWithin, in either direction.
 	cutShare  float64
 	cutWithin int
 	rand      *rand.Rand
 }
 
-// NewProxy starts a proxy on a free port, for the duration of the test. It cuts share of the
-// connections after a random number of bytes below within.
+// NewProxy starts a proxy on a free port, for the duration of the test. It cuts the given share of the connections, each after
+// a random number of bytes below within.
 func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,6 +1,6 @@
-// Package owned finds what a result owns that is read or closed after its attempt has returned: the body of an
-// *http.Response, *sql.Rows, a stream of gRPC. It looks at types: a method Close, CloseSend or Scan, or a field of type
-// io.ReadCloser, up to three levels down. Each type is looked at once.
+// Package owned finds the parts of a result that are read or closed after its attempt has returned: the body of an
+// *http.Response, *sql.Rows, a stream of gRPC. It finds them by type: a method Close, CloseSend or Scan, or a field of type
+// io.ReadCloser, up to three levels down.
 package owned
 
 import (
@@ -12,9 +12,10 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// KeepContextFor keeps the context of an attempt alive for what v, its result, owns: until that is closed or at its end, if it is one
-// body (of which a wrapper takes the place; so v must be settable, or hold a pointer); else until nobody refers to it, if it
-// is one pointer; and no longer than the caller's context. With streamsOnly, only bodies count.
+// KeepContextFor keeps the context of an attempt alive for what v, its result, owns, but no longer than the caller's context.
+// If v owns one body, the context ends when that is closed or read to its end. A wrapper replaces the body, so v must be
+// settable, or hold a pointer. If v owns one pointer, the context ends when nobody refers to that. With streamsOnly, only
+// bodies count.
 func KeepContextFor(in *attempt.Context, v reflect.Value, streamsOnly bool) {
 	var of reflect.Value
 	var one part
@@ -160,7 +161,7 @@ func follow(v reflect.Value, path []int) reflect.Value {
 	return v
 }
 
-// isPresent reports whether v holds something. Http.NoBody, for example, does not.
+// isPresent reports whether v holds something. http.NoBody, for example, holds nothing.
 func isPresent(v reflect.Value) bool {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull/internal/sqlerr"
 )
 
-// VerdictOnStatement returns v, the verdict on an attempt that sent query with args outside of a transaction and
-// ended with err, without NeverSent if a part of query may have been carried out. Before it was sent nothing was.
-// After that the database has to have undone it as a whole.
+// VerdictOnStatement returns the verdict on an attempt that sent query outside of a transaction and ended with err; v is that
+// on err alone. NeverSent stays set in two cases: query was not sent, or the database has undone it as a whole.
 func VerdictOnStatement(v lull.Verdict, err error, query string, args []any) lull.Verdict {
 	if !v.NeverSent {
 		return v
@@ -25,14 +24,14 @@ func VerdictOnStatement(v lull.Verdict, err error, query string, args []any) lul
 	return v
 }
 
-// VerdictOnSeveral returns v, the verdict on an attempt that may have sent several statements and ended with err,
-// without NeverSent if there was a connection for them. What is known of the last one is not known of all.
+// VerdictOnSeveral returns the verdict on an attempt that may have sent several statements and ended with err; v is that on
+// err alone, and so on the last of them. NeverSent stays set only if there was no connection.
 func VerdictOnSeveral(v lull.Verdict, err error) lull.Verdict {
 	v.NeverSent = v.NeverSent && isDialError(err)
 	return v
 }
 
-// isDialError reports whether err is that there was no connection.
+// isDialError reports whether there was no connection to send anything on.
 func isDialError(err error) bool {
 	_, yes := errors.AsType[*DialError](err)
 	return yes
@@ -103,9 +102,9 @@ func rewrites(arg any) bool {
 // MEMORY) keeps its changes.
 const notRolledBack = 1196
 
-// CheckRolledBack returns err, with which what was sent on conn has ended, as one with ErrOutcomeUnknown if a part of that may
-// still be there although the database has undone the rest: in MySQL and MariaDB a change of a table without
-// transactions, by a trigger for example. They have a warning for that.
+// CheckRolledBack returns the error of statements on conn that ended with err. MySQL and MariaDB do not roll back changes of
+// tables without transactions, which a trigger can make, too. They then have a warning, and the error contains
+// ErrOutcomeUnknown.
 func CheckRolledBack(ctx context.Context, conn *sql.Conn, err error) error {
 	c, _ := sqlerr.Classify(err)
 	if c.MySQL && c.Answered && c.Kind == lull.KindTransient && !allRolledBack(ctx, conn) {

@@ -60,7 +60,7 @@ func (c *Controller) updatePressure(now time.Duration) bool {
 	return on
 }
 
-// isPressed is pressed without recording it.
+// isPressed reports whether there is pressure.
 func (c *Controller) isPressed(now time.Duration) bool {
 	p, interval := &c.pressure, c.maxWaitNow()
 	return c.queue.len > 0 && now-p.queuedSince >= interval || p.everShed && now-p.lastShed < interval

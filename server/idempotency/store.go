@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A Store remembers keys for the middleware: who is at work on a key, and what
@@ -204,12 +206,7 @@ const (
 var stateNames = [...]string{"none", "claimed", "in-flight", "replay", "mismatch", "unknown"}
 
 // String is "claimed", "in-flight", "replay", "mismatch" or "unknown".
-func (s KeyState) String() string {
-	if int(s) < len(stateNames) {
-		return stateNames[s]
-	}
-	return "invalid"
-}
+func (s KeyState) String() string { return choice.Name("state", stateNames[:], s) }
 
 var (
 	// ErrFenced is a Store's answer to one that does not own the key: it never did,

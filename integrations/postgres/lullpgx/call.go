@@ -29,8 +29,8 @@ func Classify(err error) lull.Verdict {
 	return sqlcall.Classify(err)
 }
 
-// Exec makes one statement as a call to d, as lullsql.Exec does: it is repeated only if it provably had no effect, and of
-// what may have committed a part only what was not sent. That is so for a statement that was prepared by name, too.
+// Exec makes one statement as a call to d, by the rules of lullsql.Exec. They hold for a statement that was prepared by name,
+// too.
 //
 // When the call fails the error is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, query string, args ...any) (pgconn.CommandTag, error) {
@@ -64,9 +64,9 @@ func Read[T any](ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, op
 	return out, err
 }
 
-// Tx runs op in a transaction of pool and commits it, as a call to d: as pgx.BeginTxFunc does once, and
-// lullsql.Tx repeats it. An error of a statement that op kept to itself is pgx.ErrTxCommitRollback, and ends the call. So
-// does a write under pgx.ReadOnly.
+// Tx runs op in a transaction of pool and commits it, as a call to d. It does what pgx.BeginTxFunc does, and repeats that by
+// the rules of lullsql.Tx. If op does not return the error of a statement, the call ends with pgx.ErrTxCommitRollback. A write
+// under pgx.ReadOnly ends it, too.
 //
 // When the call fails the error is a [*lull.Error], with [ErrOutcomeUnknown] in it if COMMIT was sent and not answered.
 // Tx may be called concurrently.

@@ -31,10 +31,10 @@ type Config struct {
 // pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
 // the one that was there.
 //
-// Which dials are calls of their own, lullsql.NewConnector has; those in the background are, too. If the connection was made
-// and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated. If
-// the Close of a connection that was not accepted panics, that is an error of the dial: a pool dials in a goroutine of its own,
-// where nobody could recover.
+// lullsql.NewConnector describes which dials are calls of their own; those in the background are, too. If the connection was
+// made and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated.
+// If the Close of such a connection panics, that is an error of the dial: a pool dials in a goroutine of its own, where nobody
+// could recover.
 func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	switch {
 	case config == nil || config.ConnConfig == nil:
@@ -135,10 +135,10 @@ func (k *connecting) fail(addr string, err error) {
 	k.failed[addr] = err
 }
 
-// dialAsCall dials as a call of its own. The call goes on, in its goroutine, until the server has accepted
+// dialAsCall dials as a call of its own. The call continues, in its goroutine, until the server has accepted
 // the user or the connection is closed. After a connection was handed out nothing is repeated.
 //
-// Pgx ends ctx when a dial has failed. That is no end of the call: only one while the dial goes on is.
+// Pgx ends ctx when a dial has failed. The call ends with ctx only while the dial continues.
 func (k *connecting) dialAsCall(ctx context.Context, network, addr string) (*dialledConn, error) {
 	made := make(chan *dialledConn, 1)
 	failed := make(chan error, 1)
@@ -281,8 +281,8 @@ func (c *dialledConn) Write(p []byte) (int, error) {
 	return n, c.closeIfLost(n, err)
 }
 
-// closeIfLost returns err, the error of a Read or Write of n bytes. A connection that is of no use after it, and was not accepted,
-// is closed here: pgx closes it next, and drops the error of that.
+// closeIfLost returns the error of a Read or Write of n bytes that ended with err. It closes a connection that is broken and
+// was not accepted. Pgx would close it next, and drop the error of that.
 func (c *dialledConn) closeIfLost(n int, err error) error {
 	if err == nil || n > 0 || c.ending.Load() {
 		return err
@@ -294,7 +294,7 @@ func (c *dialledConn) closeIfLost(n int, err error) error {
 	return c.withPanic(err)
 }
 
-// withPanic returns err, with which a dial has ended, and in it what Close panicked with.
+// withPanic returns err, the error of a dial, and in it the panic of Close, if there was one.
 func (c *dialledConn) withPanic(err error) error {
 	if c.panicked == nil {
 		return err
@@ -339,7 +339,8 @@ type noAddr struct{ net.Addr }
 
 func (noAddr) Network() string { return refusedNetwork }
 
-// RemoteAddr returns the address of the server. After a dial that was lost pgx would dial there once more, to cancel a statement.
+// RemoteAddr returns the address of the server. After a lost dial it has the network refusedNetwork, so that pgx does not
+// dial there once more to cancel a statement.
 func (c *dialledConn) RemoteAddr() net.Addr {
 	if c.ending.Load() && !c.accepted.Load() {
 		return noAddr{c.Conn.RemoteAddr()}
