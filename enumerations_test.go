@@ -114,12 +114,12 @@ func TestPolicyInJSON(t *testing.T) {
 
 // The states and events of package idempotency begin at other values than 0.
 func TestNamesOfIdempotency(t *testing.T) {
-	for s, want := range map[idempotency.KeyState]string{0: "none", idempotency.Claimed: "claimed", idempotency.Unknown: "unknown", 6: "invalid"} {
+	for s, want := range map[idempotency.KeyState]string{0: "none", idempotency.Claimed: "claimed", idempotency.Unknown: "unknown", 6: "state(6)"} {
 		if s.String() != want {
 			t.Errorf("state %d is %q, want %q", s, s, want)
 		}
 	}
-	for w, want := range map[idempotency.What]string{idempotency.Ran: "ran", idempotency.Fenced: "fenced", idempotency.Fenced + 1: fmt.Sprintf("what(%d)", idempotency.Fenced+1)} {
+	for w, want := range map[idempotency.EventKind]string{idempotency.Ran: "ran", idempotency.Fenced: "fenced", idempotency.Fenced + 1: fmt.Sprintf("what(%d)", idempotency.Fenced+1)} {
 		if w.String() != want {
 			t.Errorf("what %d is %q, want %q", w, w, want)
 		}

@@ -39,7 +39,7 @@ func isPlain[T any]() bool {
 // notePlain records whether values of type t own nothing, and reports it. Those of an interface
 // type may own something.
 func notePlain(t reflect.Type) bool {
-	if owned.By(t) {
+	if owned.MayOwn(t) {
 		return false
 	}
 	if t.Kind() != reflect.Interface {
@@ -54,14 +54,14 @@ func notePlain(t reflect.Type) bool {
 // new.
 func kept[T any](in *attempt.Context, out T, failed bool) T {
 	t := reflect.TypeFor[T]()
-	if t.Kind() == reflect.Interface && !owned.By(t) {
+	if t.Kind() == reflect.Interface && !owned.MayOwn(t) {
 		t = reflect.TypeOf(any(out)) // nil: there is none
 	}
 	if t == nil || notePlain(t) {
 		return out
 	}
 	v := addressable(out)
-	owned.Lend(in, v, failed)
+	owned.KeepContextFor(in, v, failed)
 	return *v.Addr().Interface().(*T)
 }
 

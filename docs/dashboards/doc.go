@@ -7,14 +7,8 @@
 //
 // lull.json is generated from [Rows]: go test -run Dashboard -update.
 //
-// The tests start a Prometheus of their own. A program with an outage sends its metrics to it
-// (OTLP over HTTP, by OpenTelemetry's exporter). The tests compare the result of every panel's
-// expression with the sum of that program's events. The two must be equal. promtool tests the
-// alerts (alerts.test.yml). .ci/install-prometheus builds both programs. Without them these
-// tests are skipped, and fail if CI is set. (Debian's packages leave the OTLP receiver out, as
-// of 3.5.)
-//
-// docs/dashboard.png shows the panels as [Render] draws them, from the answers of that
-// Prometheus in such a run: go test -tags servers -run Panels -args -picture FILE.html, then
-// chromium --headless --screenshot=FILE.png --window-size=1500,1620 --hide-scrollbars FILE.html.
+// The tests start a Prometheus of their own, and send it the metrics of a program with an outage
+// (OTLP over HTTP). Each panel's expression must return the sum of that program's events. promtool tests
+// the alerts (alerts.test.yml). .ci/install-prometheus builds both programs. Without them these tests are
+// skipped, and fail if CI is set.
 package dashboards

@@ -3,10 +3,8 @@
 package dashboards
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"iter"
@@ -15,7 +13,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -42,8 +39,6 @@ import (
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
 )
-
-var picture = flag.String("picture", "", "draw the panels of the run into this HTML file")
 
 // The run: all is well, then the server fails, at first not every time, then it is well
 // again. This repeats while there is a panel that would have nothing to show.
@@ -83,7 +78,7 @@ func openShop(t *testing.T) *shop {
 
 	// The server: four requests at a time, of 1 to 20 ms each.
 	toldAdmission := s.telemetry.Admission("api")
-	control := must.Have(admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
+	control := must.Have(admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithRand(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		toldAdmission(e)
@@ -329,18 +324,14 @@ func TestPanels(t *testing.T) {
 	trade.Go(func() { s.trade(ctx) })
 	s.awaitEvents()
 	watch.Go(func() { s.push(watched, p) })
-	scale := time.Duration(1)
-	if *picture != "" { // longer phases are easier to see in it
-		scale = 3
-	}
 	for range rounds {
-		time.Sleep(scale * well)
+		time.Sleep(well)
 		s.broken.Store(40)
-		time.Sleep(scale * outage / 3)
+		time.Sleep(outage / 3)
 		s.broken.Store(100)
-		time.Sleep(scale * outage * 2 / 3)
+		time.Sleep(outage * 2 / 3)
 		s.broken.Store(0)
-		time.Sleep(scale * recovery)
+		time.Sleep(recovery)
 		if all := s.taken(); len(all) >= pushed && len(unshown(all)) == 0 {
 			break
 		}
@@ -356,7 +347,6 @@ func TestPanels(t *testing.T) {
 		t.Fatalf("%d pushes", len(all))
 	}
 	begin := s.snapshots[0].at
-	end := begin + all[len(all)-1].at
 	for r := range moments(all) {
 		want := expected(r)
 		for _, row := range Rows() {
@@ -365,7 +355,7 @@ func TestPanels(t *testing.T) {
 					t.Fatalf("nothing is expected of %s", panel.Title)
 				}
 				for q, query := range panel.Queries {
-					got := p.ask(t, Fill(query.Expr, fmt.Sprint(window, "s")), begin+r.at, 0, 0)
+					got := p.ask(t, Fill(query.Expr, fmt.Sprint(window, "s")), begin+r.at)
 					compare(t, fmt.Sprintf("%s, at %.1f s", panel.Title, r.at), query, got, want[panel.Title][q])
 				}
 			}
@@ -378,9 +368,6 @@ func TestPanels(t *testing.T) {
 		t.Errorf("%s has shown nothing: the run tests too little", title)
 	}
 	t.Logf("%d pushes", len(all))
-	if *picture != "" {
-		draw(t, p, begin, end)
-	}
 }
 
 // taken returns the snapshots until now. Their times count from the first.
@@ -475,35 +462,4 @@ func labelsOf(q Query) (names []string) {
 		names = append(names, m[1])
 	}
 	return names
-}
-
-// draw asks for the whole run and draws it.
-func draw(t *testing.T, p *server, begin, end float64) {
-	var out bytes.Buffer
-	var results []Result
-	for _, row := range Rows() {
-		for _, panel := range row.Panels {
-			res := Result{Panel: panel}
-			for _, q := range panel.Queries {
-				for _, a := range p.ask(t, Fill(q.Expr, fmt.Sprint(window, "s")), end, begin+1, .25) {
-					l := Line{Name: legend(q, a.Metric)}
-					for _, v := range a.Values {
-						l.Points = append(l.Points, [2]float64{v.T - begin, v.V})
-					}
-					res.Lines = append(res.Lines, l)
-				}
-			}
-			results = append(results, res)
-		}
-	}
-	must.Succeed(Render(&out, results, end-begin))
-	must.Succeed(os.WriteFile(*picture, out.Bytes(), 0o644))
-}
-
-func legend(q Query, metric map[string]string) string {
-	text := q.Legend
-	for k, v := range metric {
-		text = strings.ReplaceAll(text, "{{"+k+"}}", v)
-	}
-	return text
 }

@@ -110,23 +110,13 @@ func (p *point) UnmarshalJSON(b []byte) error {
 type answer struct {
 	Metric map[string]string
 	Value  point
-	Values []point
 }
 
-// ask is an instant query, or with start one over a range.
-func (p *server) ask(t *testing.T, expr string, at, start, step float64) []answer {
+// ask returns the answer to a query for one moment.
+func (p *server) ask(t *testing.T, expr string, at float64) []answer {
 	t.Helper()
-	v, path := url.Values{"query": {expr}}, "/api/v1/query"
-	num := func(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) }
-	if start == 0 {
-		v.Set("time", num(at))
-	} else {
-		path = "/api/v1/query_range"
-		v.Set("start", num(start))
-		v.Set("end", num(at))
-		v.Set("step", num(step))
-	}
-	resp := must.Have(http.PostForm(p.url+path, v))
+	v := url.Values{"query": {expr}, "time": {strconv.FormatFloat(at, 'f', 3, 64)}}
+	resp := must.Have(http.PostForm(p.url+"/api/v1/query", v))
 	defer resp.Body.Close()
 	var body struct {
 		Status, Error string

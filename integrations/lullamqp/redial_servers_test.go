@@ -47,7 +47,7 @@ const connections, mostDials = 20, 3
 func keepUp(t *testing.T, n *node) *keptUp {
 	d, err := lull.NewDependency("rabbitmq", lull.Policy{}, lull.WithRand(seed.Source(t)))
 	must(t, err)
-	g, err := redial.New(d, redial.Config{Dials: mostDials, Policy: engine.RedialPolicy{
+	g, err := redial.New(d, redial.Config{MaxDials: mostDials, Policy: engine.RedialPolicy{
 		Start: 100 * time.Millisecond, Spread: 200 * time.Millisecond, Lasting: 100 * time.Millisecond,
 		Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
 	}})

@@ -113,6 +113,6 @@ func detach(ctx context.Context, result any) {
 	if _, events := reflect.TypeOf(result).MethodByName("GetStream"); events {
 		driver.Detach(ctx)
 	} else if in := attempt.From(ctx); in != nil {
-		owned.Lend(in, reflect.ValueOf(result), true)
+		owned.KeepContextFor(in, reflect.ValueOf(result), true)
 	}
 }

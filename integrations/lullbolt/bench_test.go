@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -73,43 +71,4 @@ func BenchmarkStore(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkCommit is the same claim by 16 workers, and by one, with this package's queue and with
-// bbolt's own methods.
-func BenchmarkCommit(b *testing.B) {
-	ctx := context.Background()
-	put := func(s *Store) func(tx *bbolt.Tx) error {
-		c := request()
-		return func(tx *bbolt.Tx) error {
-			t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes}
-			_, next := claim(nil, &c, t.now)
-			return t.put(c.Key, next)
-		}
-	}
-	for _, w := range []struct {
-		name  string
-		delay time.Duration
-		f     func(s *Store) error
-	}{
-		{"queue", 0, func(s *Store) error { _, err := s.Claim(ctx, request()); return err }},
-		{"Update", 0, func(s *Store) error { return s.db.Update(put(s)) }},
-		{"Batch-10ms", 10 * time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
-		{"Batch-1ms", time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
-	} {
-		b.Run(w.name+"/16", func(b *testing.B) {
-			s := open(b, temp(b), Config{})
-			s.db.MaxBatchDelay = w.delay
-			parallel(b, func() error { return w.f(s) })
-		})
-		b.Run(w.name+"/1", func(b *testing.B) {
-			s := open(b, temp(b), Config{})
-			s.db.MaxBatchDelay = w.delay
-			for b.Loop() {
-				if err := w.f(s); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

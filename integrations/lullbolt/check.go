@@ -15,7 +15,7 @@ import (
 // copy that broke off, an editor. The file was not changed, and nothing in it is trusted.
 var ErrDamaged = errors.New("lullbolt: the file is damaged")
 
-// ErrUnchecked is the error of Open if the file could not be checked within Config.Check.
+// ErrUnchecked is the error of Open if the file could not be checked within Config.CheckTimeout.
 var ErrUnchecked = errors.New("lullbolt: the file is not checked yet")
 
 // bbolt trusts its file. A page number out of range, or a file that was cut off, is a panic in a
@@ -58,7 +58,7 @@ type checker struct {
 	bufs  [][]byte // buffers by depth
 
 	sum, want total
-	form      bool // there is a sum to compare with
+	hasTotal  bool // there is a sum to compare with
 	buckets   int
 }
 
@@ -81,7 +81,7 @@ func checkFile(path string, limit time.Duration) error {
 	c := &checker{file: f, until: time.Now().Add(limit)}
 	err = c.check(info.Size())
 	if errors.Is(err, ErrUnchecked) {
-		err = fmt.Errorf("%w: %d of %d pages read within %v: give Config.Check more time, or -1 to open it without", err, c.read, c.pages, limit)
+		err = fmt.Errorf("%w: %d of %d pages read within %v: give Config.CheckTimeout more time, or -1 to open it without", err, c.read, c.pages, limit)
 	}
 	return err
 }
@@ -93,7 +93,7 @@ type meta struct {
 	txid                  uint64
 }
 
-func (c *checker) meta(at int64) (m meta, err error) {
+func (c *checker) readMeta(at int64) (m meta, err error) {
 	var b [pageHeader + metaSize]byte
 	if _, err := c.file.ReadAt(b[:], at); err != nil {
 		return m, damagedf("the meta page at byte %d cannot be read: %v", at, err)
@@ -115,11 +115,11 @@ func (c *checker) meta(at int64) (m meta, err error) {
 }
 
 func (c *checker) check(size int64) error {
-	m, err := c.meta(0)
+	m, err := c.readMeta(0)
 	if err != nil {
 		return err
 	}
-	other, err := c.meta(m.pageSize)
+	other, err := c.readMeta(m.pageSize)
 	if err != nil {
 		return err
 	}
@@ -136,13 +136,13 @@ func (c *checker) check(size int64) error {
 	c.page, c.pages = m.pageSize, m.pages
 	c.seen = make([]uint64, m.pages/64+1)
 	c.seen[0] = 3 // the meta pages
-	if err := c.tree(m.root, nil, nil, 0, c.bucket); err != nil {
+	if err := c.tree(m.root, nil, nil, 0, c.visitBucket); err != nil {
 		return err
 	}
 	if c.buckets == 0 && m.txid > 1 {
 		return damagedf("there is nothing in it after transaction %d", m.txid)
 	}
-	if c.form && c.sum != c.want {
+	if c.hasTotal && c.sum != c.want {
 		return damagedf("it has %d entries with the sum %x, and should have %d with %x", c.sum.entries, c.sum.sum, c.want.entries, c.want.sum)
 	}
 	if m.freelist != noFreelist {
@@ -151,10 +151,10 @@ func (c *checker) check(size int64) error {
 	return nil
 }
 
-// take reads a page with its overflow. No other page may refer to it. size returns how many bytes
+// readPage reads a page with its overflow. No other page may refer to it. size returns how many bytes
 // of it are in use, by its first page. take reads no more than that, whatever overflow the page
 // announces.
-func (c *checker) take(id uint64, depth int, size func(first []byte) uint64) ([]byte, error) {
+func (c *checker) readPage(id uint64, depth int, size func(first []byte) uint64) ([]byte, error) {
 	if id >= c.pages {
 		return nil, damagedf("it refers to page %d of %d", id, c.pages)
 	}
@@ -224,7 +224,7 @@ func (c *checker) tree(id uint64, low, high []byte, depth int, visit visitor) er
 	if depth > maxDepth {
 		return damagedf("page %d is %d levels deep", id, depth)
 	}
-	b, err := c.take(id, depth, treeSize)
+	b, err := c.readPage(id, depth, treeSize)
 	if err != nil {
 		return err
 	}
@@ -280,18 +280,18 @@ func (c *checker) elements(b, low, high []byte, depth int, visit visitor) error 
 	return nil
 }
 
-// bucket is the visitor of the root, whose elements are buckets.
-func (c *checker) bucket(depth int, flags uint32, name, value []byte) error {
+// visitBucket is the visitor of the root, whose elements are buckets.
+func (c *checker) visitBucket(depth int, flags uint32, name, value []byte) error {
 	if flags != flagBucket || len(value) < bucketHeader {
 		return damagedf("%q is no bucket", name)
 	}
 	c.buckets++
-	visit := c.other
+	visit := c.visitOther
 	switch {
 	case bytes.Equal(name, bucketKeys):
-		visit = c.entry
+		visit = c.visitEntry
 	case bytes.Equal(name, bucketFile):
-		visit = c.field
+		visit = c.visitField
 	}
 	if root := native.Uint64(value); root != 0 {
 		return c.tree(root, nil, nil, depth+1, visit)
@@ -299,8 +299,8 @@ func (c *checker) bucket(depth int, flags uint32, name, value []byte) error {
 	return c.elements(value[bucketHeader:], nil, nil, depth, visit)
 }
 
-// entry is the visitor of the keys.
-func (c *checker) entry(_ int, flags uint32, key, value []byte) error {
+// visitEntry is the visitor of the keys.
+func (c *checker) visitEntry(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
 		return damagedf("key %q is none", key)
 	}
@@ -311,13 +311,13 @@ func (c *checker) entry(_ int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// field is the visitor of the fields about the file.
-func (c *checker) field(_ int, flags uint32, key, value []byte) error {
+// visitField is the visitor of the fields about the file.
+func (c *checker) visitField(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
 		return damagedf("%q is no field", key)
 	}
 	if bytes.Equal(key, fieldTotal) {
-		c.form = true
+		c.hasTotal = true
 		var err error
 		c.want, err = decodeTotal(value)
 		return err
@@ -325,17 +325,17 @@ func (c *checker) field(_ int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// other is the visitor of buckets that are not this package's. Open reports them.
-func (c *checker) other(depth int, flags uint32, key, value []byte) error {
+// visitOther is the visitor of buckets that are not this package's. Open reports them.
+func (c *checker) visitOther(depth int, flags uint32, key, value []byte) error {
 	if flags == flagBucket {
-		return c.bucket(depth, flags, key, value)
+		return c.visitBucket(depth, flags, key, value)
 	}
 	return nil
 }
 
 // free reads the list of free pages, which other programs write. No page in it may be in use.
 func (c *checker) free(id uint64) error {
-	b, err := c.take(id, 0, func(first []byte) uint64 {
+	b, err := c.readPage(id, 0, func(first []byte) uint64 {
 		n, at := freeCount(first)
 		return at + 8*min(n, c.pages)
 	})

@@ -8,9 +8,9 @@ import (
 
 // The defaults of the zero Config.
 const (
-	DefaultWait     = time.Second
-	DefaultMaxBytes = 8 << 30
-	DefaultCheck    = 5 * time.Minute
+	DefaultLockTimeout  = time.Second
+	DefaultMaxBytes     = 8 << 30
+	DefaultCheckTimeout = 5 * time.Minute
 )
 
 const minMaxBytes = 1 << 20
@@ -18,10 +18,10 @@ const minMaxBytes = 1 << 20
 // A Config configures how a file is opened. It is plain, comparable data; the zero Config is the
 // recommended one.
 type Config struct {
-	// Wait is how long Open waits until another process releases the file, before it fails with
+	// LockTimeout is how long Open waits until another process releases the file, before it fails with
 	// ErrInUse. It asks every 50 ms. Zero: 1 s. If a new process is started while the old one ends,
 	// allow for that time.
-	Wait time.Duration
+	LockTimeout time.Duration
 
 	// MaxBytes is how much of the file may be in use, in bytes. At that limit, new keys get
 	// idempotency.ErrFull, and a record without room gets idempotency.ErrTooLarge. Owned keys can
@@ -30,12 +30,12 @@ type Config struct {
 	// holes. Zero: 8 GiB. At least 1 MiB.
 	MaxBytes int64
 
-	// Check is how long Open may take to read the whole file, before bbolt does, and to compare it
+	// CheckTimeout is how long Open may take to read the whole file, before bbolt does, and to compare it
 	// with its checksums. That takes as long as the disk needs for the pages in use, plus about the
 	// time that bbolt itself takes to open the file. A damaged file is refused with ErrDamaged; one that cannot be
 	// read in this time with ErrUnchecked. Zero: 5 minutes. Negative: it is not checked. A damaged
 	// entry is still refused when it is read, but damaged pages can end the process, or lose keys.
-	Check time.Duration
+	CheckTimeout time.Duration
 
 	// NoSync lets the operating system decide when it writes to the disk. It is for tests. The data
 	// survives when the process is killed. If the machine loses power, the data may be lost, and
@@ -47,7 +47,7 @@ type Config struct {
 // and what is allowed. It returns nil if nothing is wrong.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.Wait >= 0, "Wait", c.Wait, "a positive duration, or 0 for the default of 1s")
+	l.Check(c.LockTimeout >= 0, "LockTimeout", c.LockTimeout, "a positive duration, or 0 for the default of 1s")
 	l.Check(c.MaxBytes == 0 || c.MaxBytes >= minMaxBytes, "MaxBytes", c.MaxBytes, "at least 1 MiB, or 0 for the default of 8 GiB")
 	return l.Err()
 }

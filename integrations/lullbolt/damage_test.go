@@ -198,7 +198,7 @@ func TestCheckIsBounded(t *testing.T) {
 	path := temp(t)
 	must(t, os.WriteFile(path, append(b, make([]byte, 4<<20)...), 0o600))
 	for check, want := range map[time.Duration]error{1: ErrUnchecked, 0: nil, -1: nil} {
-		s, err := Open(path, Config{NoSync: true, Check: check})
+		s, err := Open(path, Config{NoSync: true, CheckTimeout: check})
 		if !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("Check %v: %v, want %v", check, err, want)
 		}

@@ -73,7 +73,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer first.Close()
-	_, err = lullbolt.Open(path, lullbolt.Config{Wait: 100 * time.Millisecond})
+	_, err = lullbolt.Open(path, lullbolt.Config{LockTimeout: 100 * time.Millisecond})
 	fmt.Println(errors.Is(err, lullbolt.ErrInUse))
 	fmt.Println(strings.ReplaceAll(err.Error(), dir, "..."))
 	// Output:
@@ -110,8 +110,8 @@ func ExampleStore_Sweep() {
 }
 
 func ExampleConfig_Validate() {
-	fmt.Println(lullbolt.Config{Wait: -time.Second, MaxBytes: 100}.Validate())
+	fmt.Println(lullbolt.Config{LockTimeout: -time.Second, MaxBytes: 100}.Validate())
 	// Output:
-	// Wait is -1s: want a positive duration, or 0 for the default of 1s
+	// LockTimeout is -1s: want a positive duration, or 0 for the default of 1s
 	// MaxBytes is 100: want at least 1 MiB, or 0 for the default of 8 GiB
 }

@@ -55,17 +55,17 @@ type Store struct {
 // Open opens the store in the file at path. It creates the file if there is none. Only its owner
 // can read and write it: it contains responses.
 //
-// If the file is in use, Open waits for Config.Wait and returns an error that is ErrInUse. A file
+// If the file is in use, Open waits for Config.LockTimeout and returns an error that is ErrInUse. A file
 // that is not a store's is not changed; Open returns an error. The same holds for a damaged file:
-// ErrDamaged (see Config.Check).
+// ErrDamaged (see Config.CheckTimeout).
 func Open(path string, c Config) (s *Store, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullbolt: %w", err)
 	}
-	c.Wait, c.MaxBytes, c.Check = cmp.Or(c.Wait, DefaultWait), cmp.Or(c.MaxBytes, DefaultMaxBytes), cmp.Or(c.Check, DefaultCheck)
+	c.LockTimeout, c.MaxBytes, c.CheckTimeout = cmp.Or(c.LockTimeout, DefaultLockTimeout), cmp.Or(c.MaxBytes, DefaultMaxBytes), cmp.Or(c.CheckTimeout, DefaultCheckTimeout)
 	info, err := os.Stat(path)
 	created := errors.Is(err, os.ErrNotExist)
-	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && c.Check > 0 {
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && c.CheckTimeout > 0 {
 		if err := check(path, c); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func Open(path string, c Config) (s *Store, err error) {
 	defer recoverOpen(path, &s, &err)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout: c.Wait,
+		Timeout: c.LockTimeout,
 		NoSync:  c.NoSync,
 		// With the list of free pages in it, each transaction would write as much as was ever free:
 		// two megabytes after a gigabyte was forgotten. Without it, Open reads all pages.
@@ -104,12 +104,12 @@ func Open(path string, c Config) (s *Store, err error) {
 
 // repairAdvice is the advice in errors that are ErrDamaged.
 const repairAdvice = "restore a backup, or move the file away and begin with an empty one: what it remembers may then be carried out once more. " +
-	"With Config.Check below zero it is opened as it is, at the process's risk"
+	"With Config.CheckTimeout below zero it is opened as it is, at the process's risk"
 
 // openError explains an error of bbolt.Open: from the system, or about the first pages.
 func openError(path string, c Config, err error) error {
 	if errors.Is(err, berrors.ErrTimeout) {
-		return fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.Wait)
+		return fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.LockTimeout)
 	}
 	if _, system := errors.AsType[syscall.Errno](err); system {
 		return fmt.Errorf("lullbolt: open %s: %w", path, err)
@@ -120,12 +120,12 @@ func openError(path string, c Config, err error) error {
 // check reads the file before bbolt maps it for writing. Meanwhile bbolt has it open for reading,
 // so that nobody writes to it. In this mode bbolt reads only the first two pages.
 func check(path string, c Config) (err error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: c.Wait, ReadOnly: true})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: c.LockTimeout, ReadOnly: true})
 	if err != nil {
 		return openError(path, c, err)
 	}
 	defer db.Close()
-	if err = checkFile(path, c.Check); errors.Is(err, ErrDamaged) {
+	if err = checkFile(path, c.CheckTimeout); errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w (%s); %s", err, path, repairAdvice)
 	} else if err != nil {
 		return fmt.Errorf("%w (%s)", err, path)

@@ -25,7 +25,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
 	}
-	o := &op{size: len(c.Key) + offRecord + sumSize, makes: true}
+	o := &op{size: len(c.Key) + offRecord + sumSize, mayCreate: true}
 	o.do = func(t *txn) error {
 		old, err := t.get(c.Key)
 		if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 		switch {
 		case next == nil:
 			return nil
-		case old == nil && !t.room(o.size):
+		case old == nil && !t.hasRoom(o.size):
 			o.answer = idempotency.ClaimResult{}
 			return fmt.Errorf("%w (%s: %d bytes)", idempotency.ErrFull, s.path, s.maxBytes)
 		}
@@ -99,7 +99,7 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Fenc
 		}
 		// The shortest records always fit, so that an outcome can always be recorded: there are no
 		// more of them than keys.
-		if len(record) > shortRecord && !t.room(len(record)) {
+		if len(record) > shortRecord && !t.hasRoom(len(record)) {
 			return fmt.Errorf("%w: %d bytes (%s: %d bytes in all)", idempotency.ErrTooLarge, len(record), s.path, s.maxBytes)
 		}
 		e.completed, e.record, e.forgetAt = true, record, t.now.after(retention)

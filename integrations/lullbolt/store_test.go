@@ -59,8 +59,8 @@ func TestInUse(t *testing.T) {
 		if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), path) {
 			t.Errorf("a second Store gets %v, want ErrInUse with the path", err)
 		}
-		if waited := time.Since(began); waited < DefaultWait-100*time.Millisecond || waited > DefaultWait {
-			t.Errorf("after %v, want %v", waited, DefaultWait)
+		if waited := time.Since(began); waited < DefaultLockTimeout-100*time.Millisecond || waited > DefaultLockTimeout {
+			t.Errorf("after %v, want %v", waited, DefaultLockTimeout)
 		}
 		must(t, s.Close())
 		open(t, path, Config{NoSync: true})
@@ -97,7 +97,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open(%s): %v, want an error that says %s", filepath.Base(path), err, want)
 		}
 	}
-	for field, c := range map[string]Config{"Wait": {Wait: -1}, "MaxBytes": {MaxBytes: 1000}} {
+	for field, c := range map[string]Config{"LockTimeout": {LockTimeout: -1}, "MaxBytes": {MaxBytes: 1000}} {
 		if _, err := Open(temp(t), c); err == nil || !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("Open with a bad %s: %v", field, err)
 		}
@@ -232,7 +232,7 @@ func TestDamagedEntry(t *testing.T) {
 	if _, err := Open(path, Config{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.Key) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Open: %v", err)
 	}
-	s = open(t, path, Config{NoSync: true, Check: -1})
+	s = open(t, path, Config{NoSync: true, CheckTimeout: -1})
 	if _, err := s.Claim(context.Background(), c); err == nil || !strings.Contains(err.Error(), c.Key) {
 		t.Errorf("Claim of a damaged entry: %v", err)
 	}

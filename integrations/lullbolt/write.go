@@ -24,14 +24,14 @@ const (
 type op struct {
 	// do carries the call out. Its error is for this call alone, and it returns one only if it has
 	// changed nothing. Errors of the file go to t.
-	do    func(t *txn) error
-	size  int  // bytes that it adds, about
-	makes bool // an entry, maybe
+	do        func(t *txn) error
+	size      int  // bytes that it adds, about
+	mayCreate bool // an entry, maybe
 
-	answer idempotency.ClaimResult // do's; read when done is closed
-	err    error
-	taken  atomic.Bool // by the writer, or by a caller who has gone away
-	done   chan struct{}
+	answer  idempotency.ClaimResult // do's; read when done is closed
+	err     error
+	started atomic.Bool // by the writer, or by a caller who has gone away
+	done    chan struct{}
 }
 
 // txn is a transaction that is being written.
@@ -75,7 +75,7 @@ func (t *txn) check(err error) error {
 	return err
 }
 
-func (t *txn) room(n int) bool { return int64(n) <= t.free }
+func (t *txn) hasRoom(n int) bool { return int64(n) <= t.free }
 
 // carryOut makes the writer carry out o, and waits for the disk. If ctx ends before the writer has
 // begun with o, it is not carried out.
@@ -97,7 +97,7 @@ func (s *Store) carryOut(ctx context.Context, o *op) error {
 		return o.err
 	case <-ctx.Done():
 	}
-	if o.taken.Swap(true) {
+	if o.started.Swap(true) {
 		select {
 		case <-o.done:
 			return o.err
@@ -168,14 +168,14 @@ func (s *Store) commit(batch []*op) {
 		return
 	}
 	defer tx.Rollback() // nothing after Commit
-	live = slices.DeleteFunc(batch, func(o *op) bool { return o.taken.Swap(true) })
+	live = slices.DeleteFunc(batch, func(o *op) bool { return o.started.Swap(true) })
 	t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes - s.inUse(tx)}
 	if t.total, err = decodeTotal(tx.Bucket(bucketFile).Get(fieldTotal)); err != nil {
 		return
 	}
 	makes := 0
 	for _, o := range live {
-		if o.makes {
+		if o.mayCreate {
 			makes++
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // admitted is a server with admission control, and what connects to it.
 func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (g *admission.Gate, connect func(...grpc.DialOption) *grpc.ClientConn) {
 	t.Helper()
-	a, err := admission.New(c, admission.WithObserver(observe), admission.WithRandom(seed.Source(t)))
+	a, err := admission.New(c, admission.WithObserver(observe), admission.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

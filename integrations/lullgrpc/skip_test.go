@@ -17,7 +17,7 @@ import (
 
 // The methods that pass admission, and those that do not.
 func TestWithSkip(t *testing.T) {
-	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRandom(seed.Source(t)))
+	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

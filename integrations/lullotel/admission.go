@@ -49,7 +49,7 @@ func (t *Telemetry) Admission(name string) func(admission.Event) {
 			g.admitted[priority][class].Add(1)
 		}
 		if e.Waited > 0 {
-			t.instruments.admissionWait.Record(context.Background(), e.Waited.Seconds(), g.waited[one(shed)]...)
+			t.instruments.admissionWait.Record(context.Background(), e.Waited.Seconds(), g.waited[zeroOrOne(shed)]...)
 		}
 	}
 }

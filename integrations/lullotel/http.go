@@ -67,7 +67,7 @@ func dependencyOf(next http.RoundTripper, req *http.Request) string {
 func (c *CallSpan) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != engine.Success) {
+	if o := lullhttp.OutcomeOf(resp); !c.resultKnown && (o.Attempts > 1 || o.Reason != engine.Success) {
 		c.storeResult(&lull.Event{Reason: o.Reason, EndedAttempt: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
 	}
 }
@@ -87,7 +87,7 @@ type resends struct{ next http.RoundTripper }
 
 func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, _ := lull.AttemptFrom(req.Context())
-	if n := a.Number - 1 + before(req); n > 0 {
+	if n := a.Number - 1 + redirectedRequests(req); n > 0 {
 		ctx := req.Context()
 		s := trace.SpanFromContext(ctx)
 		c, _ := ctx.Value(spanKey{}).(*CallSpan)
@@ -100,8 +100,8 @@ func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (r *resends) CloseIdleConnections() { closeIdle(r.next) }
 
-// before returns how many requests were made for those that redirected to this one.
-func before(req *http.Request) (n int) {
+// redirectedRequests returns how many requests were made for those that redirected to this one.
+func redirectedRequests(req *http.Request) (n int) {
 	for hops := 0; req != nil && req.Response != nil && hops < 32; hops++ {
 		n += lullhttp.OutcomeOf(req.Response).Attempts
 		req = req.Response.Request
@@ -111,7 +111,7 @@ func before(req *http.Request) (n int) {
 
 // has reports whether s is the call's own span, or its caller's.
 func (c *CallSpan) has(s trace.Span) bool {
-	if s == trace.SpanFromContext(c.above) {
+	if s == trace.SpanFromContext(c.parent) {
 		return true
 	}
 	c.mu.Lock()

@@ -156,7 +156,7 @@ func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
 	})
 	t.gates.all(func(g *gate) { g.collect(i, out) })
 	t.queues.all(func(q *queueTally) { q.collect(i, out) })
-	t.watched(out)
+	t.collectSources(out)
 	return nil
 }
 
@@ -194,8 +194,8 @@ func (d *dependency) collect(i *instruments, out metric.Observer) {
 	if n := d.hedges.Load(); n > 0 {
 		out.ObserveInt64(i.hedges, n, with(keyResult.String("started")))
 	}
-	for r := range d.unhedged {
-		if n := d.unhedged[r].Load(); n > 0 {
+	for r := range d.hedgesRefused {
+		if n := d.hedgesRefused[r].Load(); n > 0 {
 			out.ObserveInt64(i.hedges, n, with(keyResult.String("refused"), keyReason.String(lull.Reason(r).String())))
 		}
 	}

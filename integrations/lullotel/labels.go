@@ -2,7 +2,6 @@ package lullotel
 
 import (
 	"cmp"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,131 +48,54 @@ func (l Limits) withDefaults() Limits {
 	return Limits{cmp.Or(l.Dependencies, 64), cmp.Or(l.Operations, 16), cmp.Or(l.Codes, 32)}
 }
 
-// table finds entries without a lock. New entries are found with one, until they have been looked
-// up as often as there are entries in the table, or as many have been added. Then the map is
-// replaced. So the cost of copying stays bounded for each lookup, however large the table is.
-type table[K comparable, V any] struct {
-	old    atomic.Pointer[map[K]*V] // never written to
-	mu     sync.Mutex               // held by callers of the methods below find
-	new    map[K]*V                 // the entries that old lacks
-	misses int
-}
-
-func (t *table[K, V]) find(key K) *V {
-	if m := t.old.Load(); m != nil {
-		return (*m)[key]
-	}
-	return nil
-}
-
-func (t *table[K, V]) findNew(key K) *V {
-	if v := t.find(key); v != nil {
-		return v
-	}
-	v := t.new[key]
-	if v != nil {
-		t.countMiss()
-	}
-	return v
-}
-
-func (t *table[K, V]) add(key K, v *V) {
-	if t.new == nil {
-		t.new = make(map[K]*V)
-	}
-	t.new[key] = v
-	t.countMiss()
-}
-
-func (t *table[K, V]) len() int {
-	if m := t.old.Load(); m != nil {
-		return len(*m) + len(t.new)
-	}
-	return len(t.new)
-}
-
-func (t *table[K, V]) countMiss() {
-	if t.misses++; t.misses >= t.len() {
-		t.settle()
-	}
-}
-
-// settle moves all entries to old.
-func (t *table[K, V]) settle() map[K]*V {
-	m := t.old.Load()
-	if m != nil && len(t.new) == 0 {
-		return *m
-	}
-	all := make(map[K]*V, t.len())
-	if m != nil {
-		maps.Copy(all, *m)
-	}
-	maps.Copy(all, t.new)
-	t.old.Store(&all)
-	t.new, t.misses = nil, 0
-	return all
-}
-
 // names is a bounded set of things with names.
 type names[T any] struct {
-	most  int
+	max   int
 	make  func(label string) *T
-	table table[string, T]
-	full  atomic.Bool // all are found without a lock, and there will be no more
+	known sync.Map // name to *T
+	mu    sync.Mutex
+	len   int         // of known; guarded by mu
+	full  atomic.Bool // there will be no more
 	other atomic.Pointer[T]
 }
 
-func newNames[T any](most int, make func(string) *T) *names[T] {
-	return &names[T]{most: most, make: make}
+func newNames[T any](max int, make func(string) *T) *names[T] {
+	return &names[T]{max: max, make: make}
 }
 
 // get returns the thing with the name. It makes it if there is room; else it returns the one for
 // all others.
 func (n *names[T]) get(name string) *T {
-	if v := n.table.find(name); v != nil {
-		return v
+	full := n.full.Load() // before the lookup: nobody adds the name after that
+	if v, ok := n.known.Load(name); ok {
+		return v.(*T)
 	}
-	return n.add(name)
-}
-
-func (n *names[T]) add(name string) *T {
 	fits := name != Other && len(name) <= longest && utf8.ValidString(name)
-	t := &n.table
-	if v := n.other.Load(); v != nil && (!fits || n.full.Load()) {
-		if known := t.find(name); known != nil { // since
-			return known
-		}
+	if v := n.other.Load(); v != nil && (full || !fits) {
 		return v
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v := t.findNew(name); v != nil {
-		return v
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if v, ok := n.known.Load(name); ok {
+		return v.(*T)
 	}
-	if full := t.len() >= n.most; full || !fits {
+	if full = n.len >= n.max; full || !fits {
 		if n.other.Load() == nil {
 			n.other.Store(n.make(Other))
 		}
-		if full {
-			t.settle()
-			n.full.Store(true)
-		}
+		n.full.Store(full)
 		return n.other.Load()
 	}
 	name = strings.Clone(name) // name may be a piece of something large
 	v := n.make(name)
-	t.add(name, v)
+	n.known.Store(name, v)
+	n.len++
 	return v
 }
 
 // all calls f with each, including the one for all others.
 func (n *names[T]) all(f func(*T)) {
-	n.table.mu.Lock()
-	all := n.table.settle()
-	n.table.mu.Unlock()
-	for _, v := range all {
-		f(v)
-	}
+	n.known.Range(func(_, v any) bool { f(v.(*T)); return true })
 	if v := n.other.Load(); v != nil {
 		f(v)
 	}
@@ -187,7 +109,7 @@ type calls struct {
 	// near has some of pairs. They are found by the first and last bytes of the names instead of a
 	// hash of all bytes. The first pair at a place keeps it.
 	near         [64]atomic.Pointer[operation]
-	pairs        table[pair, operation]
+	pairs        sync.Map // pair to *operation
 	dependencies *names[dependency]
 }
 
@@ -201,8 +123,8 @@ func (c *calls) get(dependency, op string) *operation {
 	if o := place.Load(); o != nil && o.dependency.label == dependency && o.label == op {
 		return o
 	}
-	if o := c.pairs.find(pair{dependency, op}); o != nil {
-		return o
+	if o, ok := c.pairs.Load(pair{dependency, op}); ok {
+		return o.(*operation)
 	}
 	o := c.add(dependency, op)
 	if o.dependency.label == dependency && o.label == op {
@@ -228,28 +150,24 @@ func (c *calls) add(dependency, op string) *operation {
 	if d.label != dependency || o.label != op {
 		return o // the one for all others: it may have any number of names
 	}
-	c.pairs.mu.Lock()
-	defer c.pairs.mu.Unlock()
-	if key := (pair{d.label, o.label}); c.pairs.findNew(key) == nil {
-		c.pairs.add(key, o)
-	}
+	c.pairs.Store(pair{d.label, o.label}, o)
 	return o
 }
 
 // dependency has the counters of one dependency, over all its operations.
 type dependency struct {
-	label      string
-	operations *names[operation]
-	failures   *names[tally] // of attempts, by code
-	hints      [hints]atomic.Int64
-	reasons    [maxReasons]atomic.Int64 // of calls that failed
-	denied     atomic.Int64             // retries and hedges that the budget did not pay for
-	hedges     atomic.Int64             // started
-	unhedged   [maxReasons]atomic.Int64
-	changes    *names[change] // of the breaker, by their text
-	span       string         // the name of one
-	observe    []metric.ObserveOption
-	record     []metric.RecordOption
+	label         string
+	operations    *names[operation]
+	failures      *names[tally] // of attempts, by code
+	hints         [hints]atomic.Int64
+	reasons       [maxReasons]atomic.Int64 // of calls that failed
+	denied        atomic.Int64             // retries and hedges that the budget did not pay for
+	hedges        atomic.Int64             // started
+	hedgesRefused [maxReasons]atomic.Int64
+	changes       *names[change] // of the breaker, by their text
+	span          string         // the name of one
+	observe       []metric.ObserveOption
+	record        []metric.RecordOption
 }
 
 // maxReasons is more than lull's number of reasons.

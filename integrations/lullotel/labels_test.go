@@ -42,36 +42,3 @@ func TestNamesAreTheSameForAll(t *testing.T) {
 		}
 	}
 }
-
-// The cost of adding names does not grow with their square: copies are counted, not time.
-func TestManyNames(t *testing.T) {
-	const many = 1 << 14
-	n := newNames(many, newTally)
-	copies, last := 0, n.table.old.Load()
-	for i := range many {
-		name := fmt.Sprint(i)
-		for range 3 {
-			n.get(name)
-			if m := n.table.old.Load(); m != last {
-				copies, last = copies+len(*m), m
-			}
-		}
-	}
-	if copies > 10*many {
-		t.Errorf("%d names were copied for %d", copies, many)
-	}
-}
-
-// A name that is looked up again and again is found without a lock in the end.
-func TestNamesSettle(t *testing.T) {
-	n := newNames(100, newTally)
-	for i := range 50 {
-		n.get(fmt.Sprint(i))
-	}
-	for range 50 {
-		n.get("49")
-	}
-	if n.table.find("49") == nil {
-		t.Error("it still takes the lock")
-	}
-}

@@ -3,6 +3,7 @@ package lullotel
 import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // An Outcome is the outcome of a call, as the label of its counters. There are fewer outcomes than
@@ -36,12 +37,7 @@ var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_te
 	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "canceled"}
 
 // String returns the outcome as a label, such as "success_first".
-func (o Outcome) String() string {
-	if o < outcomes {
-		return outcomeNames[o]
-	}
-	return "unknown"
-}
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // OutcomeOf returns the outcome of a call that ended for the given reason, by the given attempt
 // (lull.Event.EndedAttempt; only used for a success).

@@ -20,14 +20,14 @@ const keyQueue = "queue"
 
 // queueTally has the counters of a consumer.
 type queueTally struct {
-	label   string
-	settled [8]atomic.Int64  // deliveries, by outcome
-	events  [16]atomic.Int64 // the other kinds of event
-	letters *names[tally]    // dead letters, by reason
-	record  []metric.RecordOption
-	system  atomic.Pointer[string] // of the broker, if a Handler knows it
-	fine    atomic.Pointer[processing]
-	failed  *names[processing] // by code
+	label     string
+	settled   [8]atomic.Int64  // deliveries, by outcome
+	events    [16]atomic.Int64 // the other kinds of event
+	letters   *names[tally]    // dead letters, by reason
+	record    []metric.RecordOption
+	system    atomic.Pointer[string] // of the broker, if a Handler knows it
+	succeeded atomic.Pointer[processing]
+	failed    *names[processing] // by code
 }
 
 // processing has the attributes for the durations of handlers with the same result.
@@ -56,10 +56,10 @@ func (q *queueTally) processed(e *queue.Event) *processing {
 	default:
 		return q.failed.get(e.Code)
 	}
-	p := q.fine.Load()
+	p := q.succeeded.Load()
 	if p == nil {
 		p = q.processing()
-		q.fine.Store(p)
+		q.succeeded.Store(p)
 	}
 	return p
 }

@@ -144,7 +144,7 @@ func TestHandlersThatDecide(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	r := newRig(t)
-	c := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")), admission.WithRandom(seed.Source(t))))
+	c := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")), admission.WithRand(seed.Source(t))))
 	defer r.WatchGate("api", admission.NewGate(c))()
 	now := time.Second
 	first, second := &admission.Ticket{}, &admission.Ticket{Settled: func(*admission.Ticket, admission.Decision) {}}

@@ -54,22 +54,22 @@ type CallSpan struct {
 	target string    // if so
 	method string    // if grpc: the call's operation
 	begin  time.Time // SpansNoted: the beginning of a span that is not made yet
-	above  context.Context
+	parent context.Context
 
-	mu         sync.Mutex // events of a hedged call come on several goroutines
-	span       trace.Span // nil: none yet
-	name       string     // of the span, if everything is known
-	dependency string
-	operation  string
-	hedges     int // attempts that began beside others
-	exhausted  bool
-	ended      bool // End
-	over       bool // the engine has reported the result
-	reason     lull.Reason
-	outcome    Outcome
-	attempts   int
-	waited     time.Duration
-	code       string
+	mu          sync.Mutex // events of a hedged call come on several goroutines
+	span        trace.Span // nil: none yet
+	name        string     // of the span, if everything is known
+	dependency  string
+	operation   string
+	hedges      int // attempts that began beside others
+	exhausted   bool
+	ended       bool // End
+	resultKnown bool // the engine has reported the result
+	reason      lull.Reason
+	outcome     Outcome
+	attempts    int
+	waited      time.Duration
+	code        string
 }
 
 // callContext finds the call of a context. Both are made in one allocation.
@@ -114,7 +114,7 @@ func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Conte
 	}
 	in := &callContext{Context: ctx}
 	c := &in.call
-	c.t, c.only, c.dependency, c.above = t, dependency, dependency, ctx
+	c.t, c.only, c.dependency, c.parent = t, dependency, dependency, ctx
 	if t.spans == SpansNoted && trace.SpanContextFromContext(ctx).IsValid() {
 		c.begin = time.Now()
 		return in, c
@@ -143,11 +143,11 @@ func spanName(parts ...string) string {
 	return name
 }
 
-// note returns the call's span, for an event. It begins the span if there is none. The lock is
+// recordingSpan returns the call's span, for an event. It begins the span if there is none. The lock is
 // held. It returns nil if the span is not recorded.
-func (c *CallSpan) note() trace.Span {
+func (c *CallSpan) recordingSpan() trace.Span {
 	if c.span == nil {
-		_, c.span = c.t.tracer.Start(c.above, cmp.Or(c.name, c.t.spanName(c.only)), trace.WithTimestamp(c.begin))
+		_, c.span = c.t.tracer.Start(c.parent, cmp.Or(c.name, c.t.spanName(c.only)), trace.WithTimestamp(c.begin))
 	}
 	if !c.span.IsRecording() {
 		return nil
@@ -155,8 +155,8 @@ func (c *CallSpan) note() trace.Span {
 	return c.span
 }
 
-// learn records an event.
-func (c *CallSpan) learn(e *lull.Event, o *operation) {
+// recordEvent records an event.
+func (c *CallSpan) recordEvent(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.Kind == event.HedgeStarted {
@@ -188,7 +188,7 @@ func (c *CallSpan) learn(e *lull.Event, o *operation) {
 }
 
 func (c *CallSpan) event(name string, attributes ...attribute.KeyValue) {
-	if s := c.note(); s != nil {
+	if s := c.recordingSpan(); s != nil {
 		s.AddEvent(name, trace.WithAttributes(attributes...))
 	}
 }
@@ -209,7 +209,7 @@ func (c *CallSpan) finish(e *lull.Event, o *operation) {
 
 // storeResult stores the result of the call.
 func (c *CallSpan) storeResult(e *lull.Event) {
-	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
+	c.resultKnown, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
 	if c.dependency == "" {
@@ -223,7 +223,7 @@ func (c *CallSpan) storeResult(e *lull.Event) {
 func (c *CallSpan) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.over {
+	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.resultKnown {
 		c.storeResult(&lull.Event{Reason: e.Reason, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
 	}
 	c.end(err != nil)
@@ -233,7 +233,7 @@ func (c *CallSpan) End(err error) {
 func (c *CallSpan) unwind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ended && !c.over {
+	if !c.ended && !c.resultKnown {
 		c.code = engine.CodePanic
 	}
 	c.end(true)
@@ -246,13 +246,13 @@ func (c *CallSpan) end(failed bool) {
 		return
 	}
 	c.ended = true
-	if c.over {
+	if c.resultKnown {
 		failed = c.reason != engine.Success
 	}
 	if c.span == nil && !failed {
 		return
 	}
-	if s := c.note(); s != nil {
+	if s := c.recordingSpan(); s != nil {
 		c.describe(s, failed)
 	}
 	c.span.End()
@@ -267,7 +267,7 @@ func (c *CallSpan) describe(s trace.Span, failed bool) {
 		all = append(all, attrOperation.String(text(c.operation)))
 	}
 	reason := ""
-	if c.over {
+	if c.resultKnown {
 		reason = c.reason.String()
 		all = append(all, attrAttempt.Int(c.attempts), attrDelay.Float64(millis(c.waited)), attrExhausted.Bool(c.exhausted),
 			attrReason.String(reason), attrOutcome.String(c.outcome.String()))

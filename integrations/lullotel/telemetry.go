@@ -147,7 +147,7 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 		}
 		if t.tracing.Load() {
 			if c := callOf(ctx, &e); c != nil {
-				c.learn(&e, o)
+				c.recordEvent(&e, o)
 			}
 		}
 		return
@@ -163,7 +163,7 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	var c *CallSpan
 	if t.tracing.Load() && e.Kind != event.CircuitChanged {
 		if c = callOf(ctx, e); c != nil {
-			c.learn(e, o)
+			c.recordEvent(e, o)
 		}
 	}
 	if e.EndedAttempt > 0 {
@@ -180,7 +180,7 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	case event.HedgeStarted:
 		d.hedges.Add(1)
 	case event.HedgeRefused:
-		d.unhedged[index(e.Reason)].Add(1)
+		d.hedgesRefused[index(e.Reason)].Add(1)
 		if e.Reason == engine.BudgetExhausted {
 			d.denied.Add(1)
 		}

@@ -22,14 +22,14 @@ type sources struct {
 // A source writes to out what has not been seen. Keys of seen are a kind and a label.
 type source func(seen map[string]bool, out metric.Observer)
 
-func (s *sources) add(look source) (stop func()) {
+func (s *sources) add(added source) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, &look)
+	s.all = append(s.all, &added)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x *source) bool { return x == &look })
+		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x *source) bool { return x == &added })
 	}
 }
 
@@ -93,7 +93,7 @@ func (t *Telemetry) WatchGate(name string, g *admission.Gate) (stop func()) {
 	})
 }
 
-func (t *Telemetry) watched(out metric.Observer) {
+func (t *Telemetry) collectSources(out metric.Observer) {
 	t.sources.mu.Lock()
 	all := t.sources.all[:len(t.sources.all):len(t.sources.all)]
 	t.sources.mu.Unlock()
@@ -113,7 +113,7 @@ func (i *instruments) dependency(d *lull.Dependency, label string, out metric.Ob
 	if b := d.Breaker(); b != nil {
 		is := b.State(now)
 		for s := breaker.Closed; s <= breaker.HalfOpen; s++ {
-			out.ObserveInt64(i.state, one(s == is), metric.WithAttributes(name, keyState.String(s.String())))
+			out.ObserveInt64(i.state, zeroOrOne(s == is), metric.WithAttributes(name, keyState.String(s.String())))
 		}
 	}
 	if l := d.Limiter(); l != nil {
@@ -137,10 +137,10 @@ func (i *instruments) gate(s admission.Snapshot, label string, out metric.Observ
 	out.ObserveInt64(i.admissionLimit, int64(s.Limit), by)
 	out.ObserveInt64(i.admissionInFlight, int64(s.InFlight), by)
 	out.ObserveInt64(i.admissionWaiting, int64(s.Waiting), by)
-	out.ObserveInt64(i.admissionPressed, one(s.Pressed), by)
+	out.ObserveInt64(i.admissionPressed, zeroOrOne(s.Pressed), by)
 }
 
-func one(yes bool) int64 {
+func zeroOrOne(yes bool) int64 {
 	if yes {
 		return 1
 	}

@@ -19,10 +19,10 @@ func isReply(err error) bool { return is[redis.Error](err) }
 
 // refusals are the codes with which a server refuses a command that it has not carried out, and may carry
 // out soon. A code is the first word of an error, which Redis's protocol defines.
-var refusals = names("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
+var refusals = wordSet("LOADING BUSY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK READONLY NOREPLICAS")
 
-// credentials are the codes with which a server refuses who asks, whatever is asked.
-var credentials = names("NOAUTH WRONGPASS NOPERM")
+// credentials are the codes with which a server refuses the client, whatever it sends.
+var credentials = wordSet("NOAUTH WRONGPASS NOPERM")
 
 // Classify returns the verdict on an error of go-redis, and falls back on lull.Classify. NeverSent
 // means that the command provably was not carried out. An answer is known by its first word, the code:
@@ -83,8 +83,8 @@ func classify(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// verdict returns the verdict on the end of cmd, which is part of a call. Doubt: an answer of the caller's own
-// code is no proof that nothing was carried out. Follows: the client goes where MOVED and ASK send it.
+// verdict returns the verdict on the end of cmd, which is part of a call. If doubt is set, the answer of a script is no proof
+// that nothing was carried out. If follows is set, the client obeys MOVED and ASK.
 func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
@@ -92,7 +92,7 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	v := ofCaller(Classify(err), cmd, err)
 	name := cmd.Name()
 	if v.NeverSent && isReply(err) {
-		if elsewhere[v.Code] && !follows || bound[name] || doubt && scripts[name] {
+		if redirections[v.Code] && !follows || connectionBound[name] || doubt && scripts[name] {
 			return lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
 		}
 		v.NeverSent = !scripts[name]
@@ -100,9 +100,9 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	return v
 }
 
-// ofCaller returns v, the verdict on err, which ended cmd. It is one of the caller's side if err is that of another
-// connection than the client's: of the caller's provider of credentials, which is not repeated, since that other
-// host has no budget here, or of the writer that the answer goes to.
+// ofCaller returns v, the verdict on err, which ended cmd. If err is that of another connection than the client's, the verdict
+// is one of the caller's side. The connection may be that of the provider of credentials, which is not repeated because
+// its host has no budget here, or that of the writer that the answer goes to.
 func ofCaller(v lull.Verdict, cmd redis.Cmder, err error) lull.Verdict {
 	if isReply(err) || is[noConnection](err) {
 		return v
@@ -127,8 +127,8 @@ type noConnection struct{ error }
 
 func (e noConnection) Unwrap() error { return e.error }
 
-// notConnected returns err as a noConnection, after which another attempt may follow, unless it is about how the
-// two sides are set up (a certificate that is not accepted, an address that is none).
+// notConnected returns err as a noConnection. Another attempt may follow, unless err is about how the two sides are set up (a
+// certificate that is not accepted, an address that is malformed).
 func notConnected(err error) error {
 	switch v := lullhttp.ClassifyError(err); {
 	case v.Code == engine.CodeUnclassified, v.Kind == lull.KindTransient, v.Kind == lull.KindRateLimited, v.Kind == engine.KindCallerTransient:
@@ -137,5 +137,5 @@ func notConnected(err error) error {
 	return noConnection{err}
 }
 
-// elsewhere are the codes of verdicts after which another server is to be asked.
-var elsewhere = names("redis_moved redis_ask")
+// redirections are the codes of verdicts after which another server is to be asked.
+var redirections = wordSet("redis_moved redis_ask")

@@ -18,13 +18,13 @@ type FleetBudget struct {
 	ledger *ledger
 	empty  atomic.Bool // refused since it last paid
 	name   string
-	config Config
+	config BudgetConfig
 	fleet  *Fleet
 }
 
 var _ budget.Budget = (*FleetBudget)(nil)
 
-func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*FleetBudget, error) {
+func newBudget(name string, c BudgetConfig, f *Fleet, id string, now time.Duration) (*FleetBudget, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 	}
 	return &FleetBudget{
 		local:  local,
-		ledger: newLedger(c.terms(f.config.Every), id, now),
+		ledger: newLedger(c.terms(f.config.SyncEvery), id, now),
 		name:   name,
 		config: c,
 		fleet:  f,
@@ -80,7 +80,7 @@ func (b *FleetBudget) Withdraw(now time.Duration, c budget.Class, rnd func() uin
 	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
 }
 
-// granted records that the next refusal must wake the driver.
+// granted records that the budget has paid: the next refusal is the first of an exhaustion.
 func (b *FleetBudget) granted() {
 	if b.empty.Load() {
 		b.empty.Store(false)
@@ -89,11 +89,11 @@ func (b *FleetBudget) granted() {
 
 // Balance returns the whole tokens that this instance holds.
 func (b *FleetBudget) Balance(now time.Duration) float64 {
-	return b.local.Balance(now) + float64(b.ledger.hand.Load()+b.ledger.share.Load())
+	return b.local.Balance(now) + float64(b.ledger.leased.Load()+b.ledger.share.Load())
 }
 
-// State returns what the instance knows of the fleet.
-func (b *FleetBudget) State() Snapshot {
+// Snapshot returns what the instance knows of the fleet.
+func (b *FleetBudget) Snapshot() Snapshot {
 	s := b.ledger.state(b.fleet.now())
 	s.Name = b.name
 	return s

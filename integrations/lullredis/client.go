@@ -7,9 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// optionsOf returns what lull has to know of a client's options: the type of these, whether the client obeys the
-// deadlines of contexts, and how often it repeats commands and makes a dial. Of a type that is not go-redis's own it
-// knows nothing, and the name is empty.
+// optionsOf returns the name of the type of a client's options, whether the client obeys the deadlines of contexts, how often
+// it repeats commands, and how often it dials. The name is empty for a client that is not go-redis's own.
 func optionsOf(client redis.UniversalClient) (name string, deadlines bool, retries, dials int) {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -67,7 +66,7 @@ func send(ctx context.Context, client redis.UniversalClient, batch []*budgetSync
 			err = failed // a failure of the pipeline, which does not reach every command
 		}
 		if err == nil {
-			s.answer, err = read(v)
+			s.answer, err = parseAnswer(v)
 		}
 		s.err = err
 	}

@@ -12,20 +12,20 @@ import (
 
 // The defaults of zero fields.
 const (
-	DefaultPrefix = "lull"
-	DefaultEvery  = time.Second
-	DefaultRatio  = budget.DefaultRatio
-	DefaultFloor  = 1   // retries per second, of the whole fleet
-	DefaultAlone  = 0.5 // of the floor
+	DefaultPrefix     = "lull"
+	DefaultSyncEvery  = time.Second
+	DefaultRatio      = budget.DefaultRatio
+	DefaultFloor      = 1   // retries per second, of the whole fleet
+	DefaultAloneShare = 0.5 // of the floor
 )
 
 // The limits that Validate enforces.
 const (
-	MinEvery = 10 * time.Millisecond
-	MaxEvery = 30 * time.Second
-	MinFloor = 1e-6
-	MaxFloor = 1e6
-	MaxPool  = 1e6
+	MinSyncEvery = 10 * time.Millisecond
+	MaxSyncEvery = 30 * time.Second
+	MinFloor     = 1e-6
+	MaxFloor     = 1e6
+	MaxPool      = 1e6
 )
 
 // poolSeconds is how long a floor takes to fill a pool of the default size.
@@ -38,39 +38,39 @@ type FleetConfig struct {
 	// not contain braces. Empty: "lull".
 	Prefix string
 
-	// Every is how often an instance syncs. The time is drawn anew from ±25 % of it, so that
+	// SyncEvery is how often an instance syncs. The time is drawn anew from ±25 % of it, so that
 	// instances do not fall into step. All instances of a fleet should have the same. An instance
 	// without an answer for four times as long counts as on its own. One that runs out of tokens
 	// syncs earlier, after a quarter, if the pool is not empty. Zero: 1 s. From 10 ms to 30 s.
-	Every time.Duration
+	SyncEvery time.Duration
 
-	// Timeout is how long one sync may take. No request waits for it, but no other sync begins
-	// until it is over. Zero: half of Every. At most Every.
-	Timeout time.Duration
+	// SyncTimeout is how long one sync may take. No request waits for it, but no other sync begins
+	// until it is over. Zero: half of SyncEvery. At most SyncEvery.
+	SyncTimeout time.Duration
 }
 
 // Validate reports every mistake at once, each naming its field. Nil: none.
 func (c FleetConfig) Validate() error {
 	var l problem.List
 	l.Check(!strings.ContainsAny(c.Prefix, "{}"), "Prefix", c.Prefix, "text without braces, which Redis Cluster reads")
-	l.Check(c.Every == 0 || c.Every >= MinEvery && c.Every <= MaxEvery, "Every", c.Every,
-		fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultEvery, MinEvery, MaxEvery))
-	l.Check(c.Timeout >= 0 && c.Timeout <= cmp.Or(c.Every, DefaultEvery), "Timeout", c.Timeout, "zero (half of Every), or a duration up to Every")
+	l.Check(c.SyncEvery == 0 || c.SyncEvery >= MinSyncEvery && c.SyncEvery <= MaxSyncEvery, "SyncEvery", c.SyncEvery,
+		fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultSyncEvery, MinSyncEvery, MaxSyncEvery))
+	l.Check(c.SyncTimeout >= 0 && c.SyncTimeout <= cmp.Or(c.SyncEvery, DefaultSyncEvery), "SyncTimeout", c.SyncTimeout, "zero (half of SyncEvery), or a duration up to SyncEvery")
 	return l.Err()
 }
 
 // withDefaults returns c with its zeros filled in.
 func (c FleetConfig) withDefaults() FleetConfig {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
-	c.Every = cmp.Or(c.Every, DefaultEvery)
-	c.Timeout = cmp.Or(c.Timeout, c.Every/2)
+	c.SyncEvery = cmp.Or(c.SyncEvery, DefaultSyncEvery)
+	c.SyncTimeout = cmp.Or(c.SyncTimeout, c.SyncEvery/2)
 	return c
 }
 
-// A Config limits what the whole fleet may spend on retries of one dependency. It is plain,
+// A BudgetConfig limits what the whole fleet may spend on retries of one dependency. It is plain,
 // comparable data, and the zero value is the recommended setting. All instances should have the
 // same. While they differ, as during a deployment, the largest values bound the spending.
-type Config struct {
+type BudgetConfig struct {
 	// Ratio is the number of retries for each call that earns, as in budget.Config. Each instance
 	// counts it for itself. Zero: 0.1.
 	Ratio float64
@@ -87,14 +87,14 @@ type Config struct {
 	// spend it at once. Zero: ten seconds of Floor, one retry at least. From 1 to 1e6.
 	Pool float64
 
-	// Alone is the part of the floor that the fleet spends while Redis does not answer. Each
+	// AloneShare is the part of the floor that the fleet spends while Redis does not answer. Each
 	// instance has its share, by the last known number of instances. Zero: 0.5. Negative: nothing.
 	// At most 1.
-	Alone float64
+	AloneShare float64
 }
 
 // Validate reports every mistake at once, each naming its field. Nil: none.
-func (c Config) Validate() error {
+func (c BudgetConfig) Validate() error {
 	var l problem.List
 	// The local part names the fields that it knows.
 	l.In("", c.local().Validate())
@@ -105,19 +105,19 @@ func (c Config) Validate() error {
 		fmt.Sprintf("zero (%v), or retries per second from %v to %.0f", DefaultFloor, MinFloor, MaxFloor))
 	l.Check(c.Pool == 0 || c.Pool >= 1 && c.Pool <= MaxPool, "Pool", c.Pool,
 		fmt.Sprintf("zero (%d s of Floor), or retries from 1 to %.0f", poolSeconds, MaxPool))
-	l.Check(c.Alone <= 1, "Alone", c.Alone, fmt.Sprintf("zero (%v), a part up to 1, or negative for none", DefaultAlone))
+	l.Check(c.AloneShare <= 1, "AloneShare", c.AloneShare, fmt.Sprintf("zero (%v), a part up to 1, or negative for none", DefaultAloneShare))
 	return l.Err()
 }
 
 // local returns the part of the budget that needs no fleet.
-func (c Config) local() budget.Config { return budget.Config{Ratio: c.Ratio, Earn: c.Earn} }
+func (c BudgetConfig) local() budget.Config { return budget.Config{Ratio: c.Ratio, Earn: c.Earn} }
 
 // withDefaults returns c with its zeros filled in.
-func (c Config) withDefaults() Config {
+func (c BudgetConfig) withDefaults() BudgetConfig {
 	c.Ratio = cmp.Or(c.Ratio, DefaultRatio)
 	c.Floor = cmp.Or(c.Floor, DefaultFloor)
 	c.Pool = cmp.Or(c.Pool, min(max(1, poolSeconds*c.Floor), MaxPool))
-	c.Alone = cmp.Or(c.Alone, DefaultAlone)
+	c.AloneShare = cmp.Or(c.AloneShare, DefaultAloneShare)
 	return c
 }
 
@@ -129,8 +129,8 @@ type terms struct {
 	every time.Duration
 }
 
-// terms returns those of a Config that Validate has accepted.
-func (c Config) terms(every time.Duration) terms {
+// terms returns those of a BudgetConfig that Validate has accepted.
+func (c BudgetConfig) terms(every time.Duration) terms {
 	c = c.withDefaults()
-	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.Alone, 0), every: every}
+	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.AloneShare, 0), every: every}
 }

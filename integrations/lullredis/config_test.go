@@ -18,20 +18,20 @@ func TestValidate(t *testing.T) {
 		config interface{ Validate() error }
 		wrong  []string
 	}{
-		{Config{}, nil},
-		{Config{Ratio: 0.2, Earn: budget.Arrivals, Floor: MinFloor, Pool: 1, Alone: -1}, nil},
-		{Config{Floor: MaxFloor, Pool: MaxPool, Alone: 1}, nil},
-		{Config{Alone: math.Inf(-1)}, nil},
-		{Config{Ratio: -1, Earn: 7, Floor: -1, Pool: 0.5, Alone: 1.1}, []string{"Ratio", "Earn", "Floor", "Pool", "Alone"}},
-		{Config{Ratio: nan, Floor: nan, Pool: nan, Alone: nan}, []string{"Ratio", "Floor", "Pool", "Alone"}},
-		{Config{Ratio: inf, Floor: inf, Pool: inf, Alone: inf}, []string{"Ratio", "Floor", "Pool", "Alone"}},
-		{Config{Floor: MinFloor / 2, Pool: MaxPool + 1}, []string{"Floor", "Pool"}},
+		{BudgetConfig{}, nil},
+		{BudgetConfig{Ratio: 0.2, Earn: budget.Arrivals, Floor: MinFloor, Pool: 1, AloneShare: -1}, nil},
+		{BudgetConfig{Floor: MaxFloor, Pool: MaxPool, AloneShare: 1}, nil},
+		{BudgetConfig{AloneShare: math.Inf(-1)}, nil},
+		{BudgetConfig{Ratio: -1, Earn: 7, Floor: -1, Pool: 0.5, AloneShare: 1.1}, []string{"Ratio", "Earn", "Floor", "Pool", "AloneShare"}},
+		{BudgetConfig{Ratio: nan, Floor: nan, Pool: nan, AloneShare: nan}, []string{"Ratio", "Floor", "Pool", "AloneShare"}},
+		{BudgetConfig{Ratio: inf, Floor: inf, Pool: inf, AloneShare: inf}, []string{"Ratio", "Floor", "Pool", "AloneShare"}},
+		{BudgetConfig{Floor: MinFloor / 2, Pool: MaxPool + 1}, []string{"Floor", "Pool"}},
 		{FleetConfig{}, nil},
-		{FleetConfig{Prefix: "a:b", Every: MinEvery, Timeout: MinEvery}, nil},
-		{FleetConfig{Timeout: DefaultEvery}, nil},
-		{FleetConfig{Prefix: "a{", Every: MinEvery - 1, Timeout: -1}, []string{"Prefix", "Every", "Timeout"}},
-		{FleetConfig{Prefix: "}", Every: MaxEvery + 1, Timeout: time.Hour}, []string{"Prefix", "Every", "Timeout"}},
-		{FleetConfig{Timeout: DefaultEvery + 1}, []string{"Timeout"}},
+		{FleetConfig{Prefix: "a:b", SyncEvery: MinSyncEvery, SyncTimeout: MinSyncEvery}, nil},
+		{FleetConfig{SyncTimeout: DefaultSyncEvery}, nil},
+		{FleetConfig{Prefix: "a{", SyncEvery: MinSyncEvery - 1, SyncTimeout: -1}, []string{"Prefix", "SyncEvery", "SyncTimeout"}},
+		{FleetConfig{Prefix: "}", SyncEvery: MaxSyncEvery + 1, SyncTimeout: time.Hour}, []string{"Prefix", "SyncEvery", "SyncTimeout"}},
+		{FleetConfig{SyncTimeout: DefaultSyncEvery + 1}, []string{"SyncTimeout"}},
 	} {
 		if got := problem.Fields(c.config.Validate()); !slices.Equal(got, c.wrong) {
 			t.Errorf("%+v: wrong %q, want %q", c.config, got, c.wrong)
@@ -40,16 +40,16 @@ func TestValidate(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	for _, c := range []struct{ in, want Config }{
-		{Config{}, Config{Ratio: 0.1, Floor: 1, Pool: 10, Alone: 0.5}},
-		{Config{Floor: 0.01}, Config{Ratio: 0.1, Floor: 0.01, Pool: 1, Alone: 0.5}},
-		{Config{Floor: MaxFloor, Alone: -1}, Config{Ratio: 0.1, Floor: MaxFloor, Pool: MaxPool, Alone: -1}},
+	for _, c := range []struct{ in, want BudgetConfig }{
+		{BudgetConfig{}, BudgetConfig{Ratio: 0.1, Floor: 1, Pool: 10, AloneShare: 0.5}},
+		{BudgetConfig{Floor: 0.01}, BudgetConfig{Ratio: 0.1, Floor: 0.01, Pool: 1, AloneShare: 0.5}},
+		{BudgetConfig{Floor: MaxFloor, AloneShare: -1}, BudgetConfig{Ratio: 0.1, Floor: MaxFloor, Pool: MaxPool, AloneShare: -1}},
 	} {
 		if got := c.in.withDefaults(); got != c.want || got.Validate() != nil {
 			t.Errorf("%+v: %+v, want %+v", c.in, got, c.want)
 		}
 	}
-	if got := (FleetConfig{Every: 3 * time.Second}).withDefaults(); got != (FleetConfig{Prefix: "lull", Every: 3 * time.Second, Timeout: 1500 * time.Millisecond}) {
+	if got := (FleetConfig{SyncEvery: 3 * time.Second}).withDefaults(); got != (FleetConfig{Prefix: "lull", SyncEvery: 3 * time.Second, SyncTimeout: 1500 * time.Millisecond}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -77,7 +77,7 @@ func FuzzLedger(f *testing.F) {
 	f.Add(1.0, 10.0, 0.5, int64(time.Second), []byte{0, 1, 2, 3, 4, 5, 6, 7})
 	f.Add(1e6, 1e6, 1.0, int64(math.MaxInt64/2), []byte{1, 1, 1, 3, 3, 3, 2, 9, 200})
 	f.Fuzz(func(t *testing.T, floor, pool, alone float64, start int64, steps []byte) {
-		c := Config{Floor: floor, Pool: pool, Alone: alone}
+		c := BudgetConfig{Floor: floor, Pool: pool, AloneShare: alone}
 		if c.Validate() != nil {
 			return
 		}
@@ -92,7 +92,7 @@ func FuzzLedger(f *testing.F) {
 				l.accrue(now, nil)
 				shared = max(shared, l.share.Load())
 			case 1:
-				if q, ok := l.plan(now, float64(s)/100); ok {
+				if q, ok := l.nextRequest(now, float64(s)/100); ok {
 					r = q
 				}
 			case 2:
@@ -106,12 +106,12 @@ func FuzzLedger(f *testing.F) {
 			case 4, 5:
 				l.withdraw()
 			case 6:
-				l.urgent()
+				l.needsSync()
 				l.state(now)
 			case 7:
-				l.parting()
+				l.farewell()
 			}
-			if h := l.hand.Load(); h < 0 || h > granted || r.want < 0 || r.give < 0 || r.want > int64(pool)+1 {
+			if h := l.leased.Load(); h < 0 || h > granted || r.want < 0 || r.give < 0 || r.want > int64(pool)+1 {
 				t.Fatalf("holds %d of %d granted, %+v", h, granted, r)
 			}
 		}
@@ -125,12 +125,12 @@ func TestConcurrentUse(t *testing.T) { synctest.Test(t, testConcurrentUse) }
 
 func testConcurrentUse(t *testing.T) {
 	s := newStub()
-	f := open(s.exchange, FleetConfig{Every: MinEvery}, draws())
+	f := open(s.exchange, FleetConfig{SyncEvery: MinSyncEvery}, draws())
 	done := make(chan bool)
 	for i := range 8 {
 		go func() {
 			defer func() { done <- true }()
-			b, err := f.Budget(string(rune('a'+i%3)), Config{Floor: 1e5})
+			b, err := f.Budget(string(rune('a'+i%3)), BudgetConfig{Floor: 1e5})
 			if err != nil {
 				t.Error(err)
 				return
@@ -142,8 +142,8 @@ func testConcurrentUse(t *testing.T) {
 				b.End(now, n%4 == 0, 0, 0)
 				b.Balance(now)
 				if n%500 == 0 {
-					f.States()
-					time.Sleep(MinEvery)
+					f.Snapshots()
+					time.Sleep(MinSyncEvery)
 				}
 			}
 		}()
@@ -168,7 +168,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		[]any{int64(3), int64(1), int64(1), int64(0), int64(1), int64(1), int64(1)},
 		[]any{int64(0), int64(1), int64(-1), int64(0), int64(1), int64(1), int64(1)},
 	} {
-		if a, err := read(v); err == nil {
+		if a, err := parseAnswer(v); err == nil {
 			t.Errorf("%v was read as %+v", v, a)
 		}
 	}

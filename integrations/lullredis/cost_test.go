@@ -24,9 +24,9 @@ func noRedis(_ context.Context, batch []*budgetSync) {
 }
 
 func testCost(t *testing.T) {
-	f := open(noRedis, FleetConfig{Every: MaxEvery}, draws())
+	f := open(noRedis, FleetConfig{SyncEvery: MaxSyncEvery}, draws())
 	defer f.Close(t.Context())
-	b := mustBudget(t, f, "a", Config{})
+	b := mustBudget(t, f, "a", BudgetConfig{})
 	now := time.Duration(0)
 	call := func(success bool) func() {
 		return func() {
@@ -47,7 +47,7 @@ func testCost(t *testing.T) {
 	for name, do := range map[string]func(){
 		"success":        call(true),
 		"failure":        fail,
-		"paid by lease":  func() { b.ledger.hand.Store(1); fail() },
+		"paid by lease":  func() { b.ledger.leased.Store(1); fail() },
 		"paid by share":  func() { b.ledger.share.Store(1); fail() },
 		"refused, alone": func() { b.ledger.starved.Store(false); fail() },
 	} {
@@ -59,9 +59,9 @@ func testCost(t *testing.T) {
 
 func BenchmarkDecision(b *testing.B) {
 	open := func() *FleetBudget {
-		f := open(noRedis, FleetConfig{Every: MaxEvery}, draws())
+		f := open(noRedis, FleetConfig{SyncEvery: MaxSyncEvery}, draws())
 		b.Cleanup(func() { f.Close(context.Background()) })
-		return mustBudget(b, f, "a", Config{})
+		return mustBudget(b, f, "a", BudgetConfig{})
 	}
 	busy := func() *FleetBudget {
 		x := open()
@@ -72,7 +72,7 @@ func BenchmarkDecision(b *testing.B) {
 		}
 		return x
 	}
-	lend := func(x *FleetBudget) *FleetBudget { x.ledger.hand.Store(1 << 60); return x }
+	lend := func(x *FleetBudget) *FleetBudget { x.ledger.leased.Store(1 << 60); return x }
 	withdraw := func(x budget.Budget) func(time.Duration) {
 		return func(now time.Duration) { x.Withdraw(now, budget.Transient, nil) }
 	}

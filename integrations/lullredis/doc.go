@@ -5,7 +5,7 @@
 //	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 //	fleet, err := lullredis.Open(client, lullredis.FleetConfig{})
 //	...
-//	pays, err := fleet.Budget("payments", lullredis.Config{Floor: 5})
+//	pays, err := fleet.Budget("payments", lullredis.BudgetConfig{Floor: 5})
 //	...
 //	d, err := lull.NewDependency("payments", policy, lull.WithBudget(func() budget.Budget { return pays }))
 //

@@ -34,7 +34,7 @@ func ExampleOpen() {
 		return
 	}
 	defer fleet.Close(context.Background())
-	pays, err := fleet.Budget("payments", lullredis.Config{Floor: 5})
+	pays, err := fleet.Budget("payments", lullredis.BudgetConfig{Floor: 5})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -61,7 +61,7 @@ func ExampleOpen() {
 		})
 		fmt.Println(attempts, "attempts, refused:", errors.Is(err, lull.ErrBudgetExhausted))
 	}
-	fmt.Println("the fleet:", pays.State().Mode)
+	fmt.Println("the fleet:", pays.Snapshot().Mode)
 	// Output:
 	// 2 attempts, refused: false
 	// 1 attempts, refused: true
@@ -89,7 +89,7 @@ func ExampleOpen_contextTimeout() {
 	// lullredis: the client ignores the deadlines of contexts, so that a server which stops answering would hold it for seconds: set ContextTimeoutEnabled in its redis.Options (or in redis.UniversalOptions), or hand in a client of its own that has it set
 }
 
-func ExampleFleet_States() {
+func ExampleFleet_Snapshots() {
 	redis.SetLogger(silent{})
 	client := redis.NewClient(&redis.Options{Dialer: nobody, ContextTimeoutEnabled: true})
 	defer client.Close()
@@ -100,11 +100,11 @@ func ExampleFleet_States() {
 	}
 	defer fleet.Close(context.Background())
 	for _, name := range []string{"payments", "orders"} {
-		if _, err := fleet.Budget(name, lullredis.Config{}); err != nil {
+		if _, err := fleet.Budget(name, lullredis.BudgetConfig{}); err != nil {
 			fmt.Println(err)
 		}
 	}
-	for _, s := range fleet.States() {
+	for _, s := range fleet.Snapshots() {
 		fmt.Println(s.Name, s.Mode, s.Lease, s.Instances)
 	}
 	// Output:
@@ -113,14 +113,14 @@ func ExampleFleet_States() {
 }
 
 func ExampleConfig_Validate() {
-	fmt.Println(lullredis.Config{Ratio: -1, Floor: -5, Alone: 2}.Validate())
-	fmt.Println(lullredis.FleetConfig{Prefix: "{a}", Every: time.Hour}.Validate())
+	fmt.Println(lullredis.BudgetConfig{Ratio: -1, Floor: -5, AloneShare: 2}.Validate())
+	fmt.Println(lullredis.FleetConfig{Prefix: "{a}", SyncEvery: time.Hour}.Validate())
 	// Output:
 	// Ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4
 	// Floor is -5: want zero (1), or retries per second from 1e-06 to 1000000
-	// Alone is 2: want zero (0.5), a part up to 1, or negative for none
+	// AloneShare is 2: want zero (0.5), a part up to 1, or negative for none
 	// Prefix is {a}: want text without braces, which Redis Cluster reads
-	// Every is 1h0m0s: want zero (1s), or a duration from 10ms to 30s
+	// SyncEvery is 1h0m0s: want zero (1s), or a duration from 10ms to 30s
 }
 
 // Idempotency keys in Redis. Where there is none, nothing is carried out twice, since

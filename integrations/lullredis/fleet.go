@@ -79,8 +79,8 @@ func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 
 // Budget returns the instance's budget for a dependency. Instances mean the same dependency if they
 // give it the same name, which may be any text. A second call returns the same budget; with another
-// Config it returns an error.
-func (f *Fleet) Budget(name string, c Config) (*FleetBudget, error) {
+// BudgetConfig it returns an error.
+func (f *Fleet) Budget(name string, c BudgetConfig) (*FleetBudget, error) {
 	if name == "" {
 		return nil, errors.New("lullredis: a budget needs the name of its dependency, by which the fleet knows it")
 	}
@@ -106,18 +106,18 @@ func (f *Fleet) Budget(name string, c Config) (*FleetBudget, error) {
 	return b, nil
 }
 
-// States returns the state of each of the instance's budgets, by name.
-func (f *Fleet) States() []Snapshot {
-	all := f.all()
+// Snapshots returns the state of each of the instance's budgets, by name.
+func (f *Fleet) Snapshots() []Snapshot {
+	all := f.allBudgets()
 	states := make([]Snapshot, len(all))
 	for i, b := range all {
-		states[i] = b.State()
+		states[i] = b.Snapshot()
 	}
 	return states
 }
 
 // Close hands the instance's tokens back to the fleet, for as long as ctx allows, but no longer
-// than FleetConfig.Timeout. An error means that the fleet may not have got them and will miss them
+// than FleetConfig.SyncTimeout. An error means that the fleet may not have got them and will miss them
 // for ten minutes, no worse. From then on the budgets pay with tokens that calls earn. Close the
 // client after that. A second Close does nothing.
 func (f *Fleet) Close(ctx context.Context) error {
@@ -128,7 +128,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	if again {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.config.SyncTimeout)
 	defer cancel()
 	close(f.stop)
 	defer f.cancel()
@@ -138,10 +138,10 @@ func (f *Fleet) Close(ctx context.Context) error {
 		f.cancel()
 		<-f.ended
 	}
-	all := f.all()
+	all := f.allBudgets()
 	batch := make([]*budgetSync, len(all))
 	for i, b := range all {
-		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.parting()}
+		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.farewell()}
 	}
 	if len(batch) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	return nil
 }
 
-func (f *Fleet) all() []*FleetBudget {
+func (f *Fleet) allBudgets() []*FleetBudget {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.order
@@ -219,7 +219,7 @@ func (f *Fleet) run() {
 			if busy != nil {
 				select {
 				case batch := <-f.results:
-					f.note(batch)
+					f.recordAnswers(batch)
 				case <-f.ctx.Done():
 				}
 			}
@@ -227,11 +227,11 @@ func (f *Fleet) run() {
 		case <-f.wake:
 		case <-timer.C:
 		case batch := <-f.results:
-			f.note(batch)
+			f.recordAnswers(batch)
 			busy = nil
 		}
 		now := f.now()
-		all := f.all()
+		all := f.allBudgets()
 		if now >= round {
 			round, missed = now+f.spread(), true
 			for _, b := range all {
@@ -243,9 +243,9 @@ func (f *Fleet) run() {
 		case busy == nil:
 			var batch []*budgetSync
 			for _, b := range all {
-				at, urgent := b.ledger.urgent()
+				at, urgent := b.ledger.needsSync()
 				if missed || urgent && at <= now {
-					if r, ok := b.ledger.plan(now, b.local.Balance(0)); ok {
+					if r, ok := b.ledger.nextRequest(now, b.local.Balance(0)); ok {
 						batch = append(batch, &budgetSync{budget: b, id: b.ledger.id, request: r})
 					}
 				} else if urgent {
@@ -254,30 +254,30 @@ func (f *Fleet) run() {
 			}
 			missed = false
 			if len(batch) > 0 {
-				busy, answerDue = batch, now+f.config.Timeout+f.config.Timeout/4
+				busy, answerDue = batch, now+f.config.SyncTimeout+f.config.SyncTimeout/4
 				go f.send(batch)
 			}
 		case now >= answerDue:
 			for _, s := range busy {
-				s.budget.ledger.overdue(errDeaf)
+				s.budget.ledger.overdue(errNoAnswerInTime)
 			}
 		}
 		timer.Reset(next - now)
 	}
 }
 
-// errDeaf is the error of an exchange that continues after its time.
-var errDeaf = errors.New("no answer in time, and the client goes on waiting: does it heed the deadlines of contexts? (ContextTimeoutEnabled)")
+// errNoAnswerInTime is the error of an exchange that continues after its time.
+var errNoAnswerInTime = errors.New("no answer in time, and the client goes on waiting: does it heed the deadlines of contexts? (ContextTimeoutEnabled)")
 
 func (f *Fleet) send(batch []*budgetSync) {
-	ctx, cancel := context.WithTimeout(f.ctx, f.config.Timeout)
+	ctx, cancel := context.WithTimeout(f.ctx, f.config.SyncTimeout)
 	defer cancel()
 	f.exchange(ctx, batch)
 	f.results <- batch // never blocks: there is one exchange at a time
 }
 
-// note passes the answers of an exchange to the ledgers.
-func (f *Fleet) note(batch []*budgetSync) {
+// recordAnswers passes the answers of an exchange to the ledgers.
+func (f *Fleet) recordAnswers(batch []*budgetSync) {
 	now := f.now()
 	for _, s := range batch {
 		if s.err != nil {
@@ -290,6 +290,6 @@ func (f *Fleet) note(batch []*budgetSync) {
 
 // spread returns the time to the next round: a random time within ±25 % of Every.
 func (f *Fleet) spread() time.Duration {
-	e := f.config.Every
+	e := f.config.SyncEvery
 	return e - e/4 + time.Duration(chance.UpTo(uint64(e/2), f.rnd))
 }

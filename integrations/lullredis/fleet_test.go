@@ -115,7 +115,7 @@ func draws() func() uint64 {
 	}
 }
 
-func mustBudget(t testing.TB, f *Fleet, name string, c Config) *FleetBudget {
+func mustBudget(t testing.TB, f *Fleet, name string, c BudgetConfig) *FleetBudget {
 	t.Helper()
 	b, err := f.Budget(name, c)
 	must(t, err)
@@ -128,7 +128,7 @@ func withFleet(t *testing.T, f func(t *testing.T, s *stub, fleet *Fleet, b *Flee
 		s := newStub()
 		fleet := open(s.exchange, FleetConfig{}, draws())
 		defer fleet.Close(t.Context())
-		b := mustBudget(t, fleet, "a", Config{Floor: 10})
+		b := mustBudget(t, fleet, "a", BudgetConfig{Floor: 10})
 		time.Sleep(12 * time.Second)
 		f(t, s, fleet, b)
 	})
@@ -147,7 +147,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 		s := newStub()
 		f := open(s.exchange, FleetConfig{}, draws())
 		for _, name := range []string{"b", "c", "a"} {
-			mustBudget(t, f, name, Config{})
+			mustBudget(t, f, name, BudgetConfig{})
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		s.set(func(s *stub) {
@@ -169,8 +169,8 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 				t.Errorf("syncs are in step: gaps %v", gaps)
 			}
 		})
-		for i, st := range f.States() {
-			if want := string(rune('a' + i)); st.Name != want || st.Mode != InStep || st.Instances != 1 || st.Syncs < 8 || st.LastSync > 1250*time.Millisecond || st.Err != nil {
+		for i, st := range f.Snapshots() {
+			if want := string(rune('a' + i)); st.Name != want || st.Mode != ModeInStep || st.Instances != 1 || st.Syncs < 8 || st.LastSync > 1250*time.Millisecond || st.Err != nil {
 				t.Errorf("state %+v", st)
 			}
 		}
@@ -213,14 +213,14 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 					b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
 					b.End(now, false, 0, 0)
 					b.Balance(now)
-					b.State()
+					b.Snapshot()
 				}
 				if waited := time.Since(before); waited != 0 {
 					t.Fatalf("%s: a thousand decisions took %v", name, waited)
 				}
 			}
 			time.Sleep(5 * time.Second)
-			if st := b.State(); st.Mode != Alone || st.Err == nil || st.Failed == 0 && name != "deaf" {
+			if st := b.Snapshot(); st.Mode != ModeAlone || st.Err == nil || st.Failed == 0 && name != "deaf" {
 				t.Errorf("%s: state %+v", name, st)
 			}
 			s.set(func(s *stub) {
@@ -230,7 +230,7 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 				s.frozen, s.deaf, s.err = false, nil, nil
 			})
 			time.Sleep(4 * time.Second)
-			if st := b.State(); st.Mode != InStep || st.Err != nil {
+			if st := b.Snapshot(); st.Mode != ModeInStep || st.Err != nil {
 				t.Errorf("%s is over: state %+v", name, st)
 			}
 		}
@@ -265,7 +265,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 			spend(b, 0)
 			time.Sleep(300 * time.Millisecond)
 		}
-		if b.State().Lease == 0 {
+		if b.Snapshot().Lease == 0 {
 			t.Fatal("it holds nothing: the test shows nothing")
 		}
 		if err := f.Close(t.Context()); err != nil {
@@ -286,7 +286,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		if err := f.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := f.Budget("b", Config{}); !errors.Is(err, ErrClosed) {
+		if _, err := f.Budget("b", BudgetConfig{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
@@ -316,7 +316,7 @@ func TestCloseDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStub()
 		f := open(s.exchange, FleetConfig{}, draws())
-		mustBudget(t, f, "a", Config{})
+		mustBudget(t, f, "a", BudgetConfig{})
 		time.Sleep(5 * time.Second)
 		deaf := make(chan struct{})
 		s.set(func(s *stub) { s.deaf = deaf })
@@ -336,17 +336,17 @@ func TestTheSameNameIsTheSameBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(newStub().exchange, FleetConfig{}, draws())
 		defer f.Close(t.Context())
-		a := mustBudget(t, f, "a", Config{Floor: 2})
-		if again := mustBudget(t, f, "a", Config{Floor: 2}); again != a || a.State().Name != "a" {
+		a := mustBudget(t, f, "a", BudgetConfig{Floor: 2})
+		if again := mustBudget(t, f, "a", BudgetConfig{Floor: 2}); again != a || a.Snapshot().Name != "a" {
 			t.Error("another budget")
 		}
-		if _, err := f.Budget("a", Config{Floor: 3}); err == nil {
+		if _, err := f.Budget("a", BudgetConfig{Floor: 3}); err == nil {
 			t.Error("another Config was taken")
 		}
-		if _, err := f.Budget("", Config{}); err == nil {
+		if _, err := f.Budget("", BudgetConfig{}); err == nil {
 			t.Error("no name was taken")
 		}
-		if _, err := f.Budget("b", Config{Floor: -1}); err == nil {
+		if _, err := f.Budget("b", BudgetConfig{Floor: -1}); err == nil {
 			t.Error("a negative floor was taken")
 		}
 	})
@@ -367,7 +367,7 @@ func TestOpenReportsWhatIsWrong(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	if _, err := Open(deaf, FleetConfig{Every: -1}); err == nil {
+	if _, err := Open(deaf, FleetConfig{SyncEvery: -1}); err == nil {
 		t.Error("a negative Every was taken")
 	}
 }
@@ -377,7 +377,7 @@ func TestRefusalsAreNewsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(newStub().exchange, FleetConfig{}, draws())
 		defer f.Close(t.Context())
-		b := mustBudget(t, f, "a", Config{})
+		b := mustBudget(t, f, "a", BudgetConfig{})
 		ask := func() string {
 			g := b.Withdraw(time.Since(f.epoch), budget.Transient, nil)
 			return fmt.Sprint(g.OK, g.Exhausted)
@@ -407,7 +407,7 @@ func TestTheLocalPartIsWhatWasEarned(t *testing.T) {
 		s.err = errors.New("no Redis")
 		f := open(s.exchange, FleetConfig{}, draws())
 		defer f.Close(t.Context())
-		for _, c := range []Config{{}, {Ratio: 0.5}, {Earn: budget.Arrivals}} {
+		for _, c := range []BudgetConfig{{}, {Ratio: 0.5}, {Earn: budget.Arrivals}} {
 			b := mustBudget(t, f, fmt.Sprint(c), c)
 			ratio := c.withDefaults().Ratio
 			earned, spent := 0, 0

@@ -21,7 +21,7 @@ func guideFleet(addr string, policy lull.Policy) error {
 	if err != nil {
 		return err
 	}
-	pays, err := fleet.Budget("payments", lullredis.Config{Floor: 5}) // retries a second, of all together
+	pays, err := fleet.Budget("payments", lullredis.BudgetConfig{Floor: 5}) // retries a second, of all together
 	if err != nil {
 		return err
 	}

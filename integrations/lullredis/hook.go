@@ -50,10 +50,9 @@ const MaxDials = 4
 // they are part of the call that needs the connection. If the connection breaks there, the call's command was
 // never sent.
 //
-// What fails on the caller's own side shows nothing of the server: a pool without a free connection, a client that is
-// closed, credentials that could not be had, TLS that the two do not agree on, the writer that an answer goes to, a
-// panic in a hook. It opens no circuit and takes nothing from a budget. A wait for a connection of the pool is
-// repeated, for nothing was sent.
+// A failure on the caller's own side opens no circuit and takes nothing from a budget: a pool without a free connection, a
+// client that is closed, credentials that could not be had, TLS that the two do not agree on, the writer that an answer
+// goes to, a panic in a hook. A wait for a connection of the pool is repeated, because nothing was sent.
 //
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
@@ -135,24 +134,24 @@ func (in *dialer) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// soFar are the dials that were made, and the dials and greetings that failed.
-type soFar struct{ dials, failures int64 }
+// dialCounts are the dials that were made, and the dials and greetings that failed.
+type dialCounts struct{ dials, failures int64 }
 
-func (in *dialer) soFar() (n soFar) {
+func (in *dialer) dialsSoFar() (n dialCounts) {
 	if in != nil {
 		n.dials, n.failures = in.dials.Load(), in.failures.Load()
 	}
 	return n
 }
 
-// waited returns err, of commands, as that of a wait for a connection of the pool if their time was over in it.
-// None was being dialled then, and none could not be made since before; and either all that there are were in use, or
-// one was dialled, and waited for its credentials.
-func (in *dialer) waited(before soFar, err error, cmds ...redis.Cmder) error {
+// asPoolTimeout returns the error of commands that ended with err. It is redis.ErrPoolTimeout if their time was over while they
+// waited for a connection of the pool: nothing is being dialled, no dial has failed since before, and either all
+// connections were in use, or a new one waited for its credentials.
+func (in *dialer) asPoolTimeout(before dialCounts, err error, cmds ...redis.Cmder) error {
 	if err != context.DeadlineExceeded || in == nil || len(in.inFlight) > 0 {
 		return err
 	}
-	if now := in.soFar(); now.failures > before.failures || now.dials == before.dials && !in.taken(len(cmds) > 0) {
+	if now := in.dialsSoFar(); now.failures > before.failures || now.dials == before.dials && !in.poolInUse(len(cmds) > 0) {
 		return err
 	}
 	err = fmt.Errorf("%w: %w", redis.ErrPoolTimeout, err)
@@ -162,8 +161,8 @@ func (in *dialer) waited(before soFar, err error, cmds ...redis.Cmder) error {
 	return err
 }
 
-// taken reports whether the pool has connections, and all are in use. Pipelines may have a pool of their own.
-func (in *dialer) taken(pipeline bool) bool {
+// poolInUse reports whether the pool has connections, and all are in use. Pipelines may have a pool of their own.
+func (in *dialer) poolInUse(pipeline bool) bool {
 	if in.client == nil {
 		return false
 	}
@@ -174,9 +173,9 @@ func (in *dialer) taken(pipeline bool) bool {
 	return s.TotalConns > 0 && s.IdleConns == 0
 }
 
-// greeted returns err, of commands that pass by. If a new connection broke while it was greeted, the command
-// that needs it was never sent. go-redis unwraps such an error once.
-func (in *dialer) greeted(err error, cmds ...redis.Cmder) error {
+// asGreetingFailure returns the error of commands that are no calls and ended with err. If a new connection broke while it was
+// greeted, the command that needs it was never sent. go-redis unwraps such an error once.
+func (in *dialer) asGreetingFailure(err error, cmds ...redis.Cmder) error {
 	if err == nil || isReply(err) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !greetings[cmd.Name()] }) {
 		return err
 	}
@@ -195,7 +194,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		kind := kindOf(cmd)
 		if kind == passes {
 			_, err := h.send(ctx, next, cmd, true)
-			return h.greeted(err, cmd)
+			return h.asGreetingFailure(err, cmd)
 		}
 		idempotent := kind == repeatable || declared(ctx, cmd)
 		r, err := h.drive(ctx, cmd.Name(), idempotent, func(ctx context.Context) (lull.Verdict, error) {
@@ -206,11 +205,11 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// send makes one attempt. Once: carrying cmd out twice is not the same as once.
+// send makes one attempt. If once is set, carrying cmd out twice is not the same as once.
 func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
 	if !h.cluster {
-		before := h.soFar()
-		err := h.waited(before, next(ctx, cmd))
+		before := h.dialsSoFar()
+		err := h.asPoolTimeout(before, next(ctx, cmd))
 		return verdict(cmd, err, once, false), err
 	}
 	s := &sending{cmd: cmd, once: once}
@@ -229,21 +228,21 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		p, pass := pipelined{cmds: cmds, cluster: h.cluster}, false
 		for _, cmd := range cmds {
 			pass = pass || kindOf(cmd) == passes
-			p.whole = p.whole || bound[cmd.Name()]
+			p.indivisible = p.indivisible || connectionBound[cmd.Name()]
 		}
-		p.once = pass || !declared(ctx, cmds...) && !same(cmds)
+		p.once = pass || !declared(ctx, cmds...) && !repeatableAsWhole(cmds)
 		send := func(ctx context.Context, cmds []redis.Cmder) error {
 			if h.cluster {
 				p.sending = &sending{once: p.once}
 				ctx = context.WithValue(ctx, sendingKey{}, p.sending)
 			}
-			before := h.soFar()
-			err := h.waited(before, next(ctx, cmds), cmds...)
-			stamp(cmds, err)
+			before := h.dialsSoFar()
+			err := h.asPoolTimeout(before, next(ctx, cmds), cmds...)
+			setMissingErrors(cmds, err)
 			return err
 		}
 		if pass {
-			return h.greeted(send(ctx, cmds), cmds...)
+			return h.asGreetingFailure(send(ctx, cmds), cmds...)
 		}
 		made := false
 		r, err := h.drive(ctx, "pipeline", !p.once, func(ctx context.Context) (lull.Verdict, error) {
@@ -259,13 +258,13 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		})
 		r.Verdict.NeverSent = r.Verdict.NeverSent && p.untouched
 		if err = h.result("pipeline", r, err); !made {
-			stamp(cmds, err)
+			setMissingErrors(cmds, err)
 		}
 		return err
 	}
 }
 
-// drive makes one call. Op returns how an attempt ended.
+// drive makes one call. op makes an attempt.
 func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(context.Context) (lull.Verdict, error)) (engine.Result, error) {
 	var err error
 	spec := engine.Spec{Operation: name, NotIdempotent: !idempotent}
@@ -302,16 +301,16 @@ func declared(ctx context.Context, cmds ...redis.Cmder) bool {
 type commandKind uint8
 
 const (
-	once       commandKind = iota // it may not be carried out twice, or nothing is known of it
-	repeatable                    // twice is the same as once, with the same result
-	passes                        // it is no call: it is meant to wait, or belongs to a new connection
+	unrepeatable commandKind = iota // it may not be carried out twice, or nothing is known of it
+	repeatable                      // twice is the same as once, with the same result
+	passes                          // it is no call: it is meant to wait, or belongs to a new connection
 )
 
 // What is known of commands. One whose second execution has another result than the first (DEL, SADD, EXPIRE: how
 // many were changed) is in none of these.
 var (
 	// repeatables are those that may be carried out twice.
-	repeatables = names("get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
+	repeatables = wordSet("get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
 		"hget hmget hgetall hkeys hvals hlen hexists hstrlen hscan hrandfield lrange lindex llen lpos " +
 		"smembers sismember smismember scard srandmember sscan sinter sunion sdiff sintercard " +
 		"zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex zrank zrevrank zscore zmscore zcard zcount zlexcount zscan " +
@@ -319,23 +318,23 @@ var (
 		"xlen xrange xrevrange xread xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
 		"ping echo time dbsize info command config lastsave role mset set setex psetex hmset")
 	// writes are those of them that change something.
-	writes = names("set setex psetex mset hmset")
-	// waits are meant to wait, or belong to a new connection.
-	waits = names("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
+	writes = wordSet("set setex psetex mset hmset")
+	// blocking are meant to wait, or belong to a new connection.
+	blocking = wordSet("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
 		"hello auth select readonly")
-	// bound are those that only mean something on one connection, together with their neighbours.
-	bound = names("multi exec discard watch unwatch asking reset")
-	// prepares are the second words of those with CLIENT that belong to a new connection.
-	prepares = names("setname setinfo tracking maint_notifications")
+	// connectionBound are those that only mean something on one connection, together with their neighbours.
+	connectionBound = wordSet("multi exec discard watch unwatch asking reset")
+	// clientPrepares are the second words of those with CLIENT that belong to a new connection.
+	clientPrepares = wordSet("setname setinfo tracking maint_notifications")
 	// scripts run the caller's code, which may return any error after it has written.
-	scripts = names("eval evalsha fcall tfcall tfcallasync")
+	scripts = wordSet("eval evalsha fcall tfcall tfcallasync")
 	// greetings are those of go-redis to a new connection.
-	greetings = names("hello auth select readonly client")
-	// wide are the commands that read keys which are not among their arguments.
-	wide = names("keys scan randomkey dbsize info memory eval_ro evalsha_ro fcall_ro")
+	greetings = wordSet("hello auth select readonly client")
+	// readsUnnamedKeys are the commands that read keys which are not among their arguments.
+	readsUnnamedKeys = wordSet("keys scan randomkey dbsize info memory eval_ro evalsha_ro fcall_ro")
 )
 
-func names(of string) map[string]bool {
+func wordSet(of string) map[string]bool {
 	m := map[string]bool{}
 	for _, name := range strings.Fields(of) {
 		m[name] = true
@@ -346,16 +345,16 @@ func names(of string) map[string]bool {
 func kindOf(cmd redis.Cmder) commandKind {
 	name := cmd.Name()
 	switch {
-	case name == "set" && conditional(cmd), name == "config" && sub(cmd) != "get":
-		return once
-	case strings.HasPrefix(name, "xread") && has(cmd, "block"), name == "client" && prepares[sub(cmd)]:
+	case name == "set" && conditional(cmd), name == "config" && secondWord(cmd) != "get":
+		return unrepeatable
+	case strings.HasPrefix(name, "xread") && hasOption(cmd, "block"), name == "client" && clientPrepares[secondWord(cmd)]:
 		return passes
 	case repeatables[name] && !cmd.NoRetry(): // see declared
 		return repeatable
-	case waits[name]:
+	case blocking[name]:
 		return passes
 	}
-	return once
+	return unrepeatable
 }
 
 // conditional reports whether a SET has a condition, or the old value as its result: the second one differs.
@@ -374,17 +373,17 @@ func conditional(set redis.Cmder) bool {
 	return false
 }
 
-// sub is the second word of a command, in small letters.
-func sub(cmd redis.Cmder) string {
+// secondWord is the second word of a command, in small letters.
+func secondWord(cmd redis.Cmder) string {
 	if args := cmd.Args(); len(args) > 1 {
 		return strings.ToLower(fmt.Sprint(args[1]))
 	}
 	return ""
 }
 
-// has reports whether an option may be among the arguments. A key or value of that name counts too,
+// hasOption reports whether an option may be among the arguments. A key or value of that name counts too,
 // which is on the safe side.
-func has(cmd redis.Cmder, option string) bool {
+func hasOption(cmd redis.Cmder, option string) bool {
 	args := cmd.Args()
 	for _, a := range args[min(len(args), 1):] {
 		if s, ok := a.(string); ok && strings.EqualFold(s, option) {

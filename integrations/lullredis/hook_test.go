@@ -59,13 +59,13 @@ func TestKindOf(t *testing.T) {
 		want commandKind
 	}{
 		{"get k", repeatable}, {"GET k", repeatable}, {"mget a b", repeatable}, {"set k v", repeatable}, {"set k v ex 10", repeatable}, {"ping", repeatable},
-		{"SET k v KEEPTTL", repeatable}, {"set k v px 10 keepttl", repeatable}, {"set k get", repeatable}, {"set k v exat 1 get", once}, {"set k v ifeq w", once}, {"set k v new-option", once},
-		{"mset a 1 b 2", repeatable}, {"msetnx a 1", once}, {"eval_ro x 0", repeatable}, {"fcall f 0", once}, {"xadd s * f v", once}, {"sort l", once}, {"config GET x", repeatable},
-		{"set k v nx", once}, {"set k v NX", once}, {"set k v get", once}, {"set k v xx ex 10", once}, {"incr k", once}, {"del k", once}, {"lpush k v", once},
-		{"getdel k", once}, {"getex k", once}, {"eval x 0", once}, {"hset k f v", once}, {"expire k 10", once}, {"what is this", once}, {"multi", once},
-		{"config get x", repeatable}, {"config set x y", once}, {"config", once}, {"spop k", once},
-		{"blpop k 0", passes}, {"xread streams s 0", repeatable}, {"xread block 0 streams s 0", passes}, {"xreadgroup group g c streams s >", once}, {"wait 1 0", passes},
-		{"hello 3", passes}, {"auth x", passes}, {"select 1", passes}, {"client SETINFO lib-name x", passes}, {"client kill x", once}, {"client", once},
+		{"SET k v KEEPTTL", repeatable}, {"set k v px 10 keepttl", repeatable}, {"set k get", repeatable}, {"set k v exat 1 get", unrepeatable}, {"set k v ifeq w", unrepeatable}, {"set k v new-option", unrepeatable},
+		{"mset a 1 b 2", repeatable}, {"msetnx a 1", unrepeatable}, {"eval_ro x 0", repeatable}, {"fcall f 0", unrepeatable}, {"xadd s * f v", unrepeatable}, {"sort l", unrepeatable}, {"config GET x", repeatable},
+		{"set k v nx", unrepeatable}, {"set k v NX", unrepeatable}, {"set k v get", unrepeatable}, {"set k v xx ex 10", unrepeatable}, {"incr k", unrepeatable}, {"del k", unrepeatable}, {"lpush k v", unrepeatable},
+		{"getdel k", unrepeatable}, {"getex k", unrepeatable}, {"eval x 0", unrepeatable}, {"hset k f v", unrepeatable}, {"expire k 10", unrepeatable}, {"what is this", unrepeatable}, {"multi", unrepeatable},
+		{"config get x", repeatable}, {"config set x y", unrepeatable}, {"config", unrepeatable}, {"spop k", unrepeatable},
+		{"blpop k 0", passes}, {"xread streams s 0", repeatable}, {"xread block 0 streams s 0", passes}, {"xreadgroup group g c streams s >", unrepeatable}, {"wait 1 0", passes},
+		{"hello 3", passes}, {"auth x", passes}, {"select 1", passes}, {"client SETINFO lib-name x", passes}, {"client kill x", unrepeatable}, {"client", unrepeatable},
 	} {
 		var args []any
 		for _, a := range strings.Fields(x.args) {
@@ -93,13 +93,13 @@ func TestSame(t *testing.T) {
 		for _, args := range words(cmds) {
 			all = append(all, redis.NewCmd(context.Background(), args...))
 		}
-		if same(all) != want {
+		if repeatableAsWhole(all) != want {
 			t.Errorf("%s: %v", cmds, !want)
 		}
 	}
 	key := "a"
 	for _, arg := range []any{[]byte("a"), &key} {
-		if same([]redis.Cmder{redis.NewCmd(t.Context(), "get", arg), redis.NewCmd(t.Context(), "set", "a", 1)}) {
+		if repeatableAsWhole([]redis.Cmder{redis.NewCmd(t.Context(), "get", arg), redis.NewCmd(t.Context(), "set", "a", 1)}) {
 			t.Errorf("%T is not the key", arg)
 		}
 	}

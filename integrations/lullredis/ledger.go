@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// In units of FleetConfig.Every.
+// In units of FleetConfig.SyncEvery.
 const (
 	// staleAfter is how long an instance has no answer before it counts as on its own.
 	staleAfter = 4
@@ -27,11 +27,11 @@ const (
 )
 
 const (
-	// memory is how long Redis remembers an instance that has stopped without a sync, and reserves
+	// rememberFor is how long Redis remembers an instance that has stopped without a sync, and reserves
 	// its tokens.
-	memory = 10 * time.Minute
+	rememberFor = 10 * time.Minute
 	// forfeitAfter is when such an instance gives up its tokens: before Redis does.
-	forfeitAfter = memory / 2
+	forfeitAfter = rememberFor / 2
 )
 
 // A ledger is one instance's account of the floor of one dependency: its tokens, and how they are
@@ -40,7 +40,7 @@ const (
 // other methods, which take the lock.
 type ledger struct {
 	// The state for decisions: whole tokens, each of which pays for one retry.
-	hand    atomic.Int64 // leased from the pool
+	leased  atomic.Int64 // leased from the pool
 	share   atomic.Int64 // allowed to itself, on its own
 	starved atomic.Bool  // refused since the last plan
 
@@ -61,14 +61,14 @@ type ledger struct {
 	failed     int64 // syncs
 	failure    error // of the last sync, nil if it was answered
 
-	acked     time.Duration // when the last answer came
-	sure      time.Duration // when the answered request was sent: Redis did not see this instance earlier
-	first     time.Duration // of the first answer since Redis last knew nothing, on its clock
-	latest    answer
-	alone     bool          // accruing its share
-	accruedTo time.Duration // the time up to which it has accrued
-	part      float64       // of a token accrued
-	added     time.Duration // when share last grew
+	answeredAt     time.Duration // when the last answer came
+	answeredSentAt time.Duration // when the answered request was sent: Redis did not see this instance earlier
+	firstAnswerAt  time.Duration // of the first answer since Redis last knew nothing, on its clock
+	latest         answer
+	alone          bool          // accruing its share
+	accruedTo      time.Duration // the time up to which it has accrued
+	fraction       float64       // of a token accrued
+	shareGrewAt    time.Duration // when share last grew
 }
 
 func newLedger(t terms, id string, now time.Duration) *ledger {
@@ -78,7 +78,7 @@ func newLedger(t terms, id string, now time.Duration) *ledger {
 // withdraw takes a token for one retry if there is one. If there is none, wake is true for the
 // first refusal since the last plan: its caller wakes the driver. It takes no lock.
 func (l *ledger) withdraw() (paid, wake bool) {
-	if takeUpTo(&l.hand, 1) == 1 || takeUpTo(&l.share, 1) == 1 {
+	if takeUpTo(&l.leased, 1) == 1 || takeUpTo(&l.share, 1) == 1 {
 		return true, false
 	}
 	return false, !l.starved.Load() && !l.starved.Swap(true)
@@ -98,9 +98,9 @@ func takeUpTo(from *atomic.Int64, n int64) int64 {
 	}
 }
 
-// urgent reports whether a sync is needed before the next round, and from when on: it has never
+// needsSync reports whether a sync is needed before the next round, and from when on: it has never
 // synced, or it was refused and the pool was not empty at the last answer.
-func (l *ledger) urgent() (at time.Duration, yes bool) {
+func (l *ledger) needsSync() (at time.Duration, yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -114,10 +114,10 @@ func (l *ledger) urgent() (at time.Duration, yes bool) {
 	return 0, false
 }
 
-// plan returns the request to send now. funds are the tokens in the local part of the budget. A
+// nextRequest returns the request to send now. funds are the tokens in the local part of the budget. A
 // request without an answer is sent again unchanged, until it is answered. Redis recognises
 // repetitions, so nothing is given or granted twice. There is none to send while one is under way.
-func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
+func (l *ledger) nextRequest(now time.Duration, funds float64) (request, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.underway {
@@ -127,8 +127,8 @@ func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
 	if l.waiting {
 		return l.pending, true
 	}
-	have := l.hand.Load()
-	l.aim(max(l.held-have, 0), l.starved.Swap(false))
+	have := l.leased.Load()
+	l.setTarget(max(l.held-have, 0), l.starved.Swap(false))
 	target, reserve := l.target, 0.0
 	if half := l.terms.pool / 2; target == 0 && funds < 1 && (have == 0 || l.latest.pool >= half) {
 		// Nothing to do, and nothing to pay with, as when a process has just begun: keep one token
@@ -136,16 +136,16 @@ func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
 		target, reserve = 1, half
 	}
 	r := request{seq: l.seq + 1, reserve: reserve, want: max(target-have, 0)}
-	r.give = takeUpTo(&l.hand, have-target)
-	r.hand = l.hand.Load()
+	r.give = takeUpTo(&l.leased, have-target)
+	r.hand = l.leased.Load()
 	l.seq, l.held = r.seq, r.hand
 	l.pending, l.waiting = r, true
 	return r, true
 }
 
-// aim sets how many tokens to hold: twice as many as were used since the last plan, one at least
+// setTarget sets how many tokens to hold: twice as many as were used since the last plan, one at least
 // after a refusal, and otherwise half as many as before.
-func (l *ledger) aim(used int64, starved bool) {
+func (l *ledger) setTarget(used int64, starved bool) {
 	need := 2 * used
 	if starved {
 		need = max(need, 1)
@@ -190,41 +190,41 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 		l.answers = 0
 	}
 	if l.answers == 0 {
-		l.first = a.at
+		l.firstAnswerAt = a.at
 	}
 	l.answers++
-	l.hand.Add(a.grant)
-	l.held = l.hand.Load()
+	l.leased.Add(a.grant)
+	l.held = l.leased.Load()
 	l.shortGrant = a.grant < want
-	l.acked, l.sure = now, l.sent
+	l.answeredAt, l.answeredSentAt = now, l.sent
 	l.latest = a
 	l.failure = nil
-	l.back()
+	l.endAlone()
 }
 
 // forfeit gives up the tokens, since Redis does not know of them.
 func (l *ledger) forfeit() {
-	l.hand.Swap(0)
+	l.leased.Swap(0)
 	l.held = 0
 }
 
-// back ends the time alone. The rest of the share is dropped: Redis did not count it.
-func (l *ledger) back() {
-	l.alone, l.part = false, 0
+// endAlone ends the time alone. The rest of the share is dropped: Redis did not count it.
+func (l *ledger) endAlone() {
+	l.alone, l.fraction = false, 0
 	l.share.Swap(0)
 }
 
-// accrue is called now and then. Alone, an instance allows itself its share of a part of the floor.
+// accrue adds what an instance that is alone allows itself: its share of a part of the floor.
 func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.answers == 0 {
 		return // the fleet has never been seen, so the share is unknown
 	}
-	if saturating.Since(l.sure, now) > forfeitAfter {
+	if saturating.Since(l.answeredSentAt, now) > forfeitAfter {
 		l.forfeit()
 	}
-	from := saturating.Add(l.acked, staleAfter*l.terms.every)
+	from := saturating.Add(l.answeredAt, staleAfter*l.terms.every)
 	if now <= from || !l.settled() {
 		return
 	}
@@ -232,39 +232,39 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 		// Each begins with a random part of a token, so that the fleet's tokens do not all come at
 		// once. On average it makes up for the tokens that are never completed.
 		l.alone, l.accruedTo = true, from
-		l.part = float64(chance.Bits(rnd)>>11) / (1 << 53)
+		l.fraction = float64(chance.Bits(rnd)>>11) / (1 << 53)
 	}
-	if l.share.Load() > 0 && saturating.Since(l.added, now).Seconds() > l.terms.pool/l.terms.floor {
+	if l.share.Load() > 0 && saturating.Since(l.shareGrewAt, now).Seconds() > l.terms.pool/l.terms.floor {
 		l.share.Swap(0) // as old as a pool gets before it is full
 	}
-	l.part += l.shareOf() * saturating.Since(l.accruedTo, now).Seconds()
+	l.fraction += l.shareOf() * saturating.Since(l.accruedTo, now).Seconds()
 	l.accruedTo = max(l.accruedTo, now)
-	if whole := math.Floor(l.part); whole >= 1 {
-		l.part -= whole
+	if whole := math.Floor(l.fraction); whole >= 1 {
+		l.fraction -= whole
 		most := max(1, int64(l.terms.alone*l.terms.pool/float64(max(l.latest.members, 1))))
 		l.share.Add(min(int64(min(whole, MaxPool)), max(most-l.share.Load(), 0)))
-		l.added = now
+		l.shareGrewAt = now
 	}
 }
 
-// settled reports whether it was in step for so long that all that were then know of each other.
+// settled reports whether the instance was in step for so long that all instances in step knew each other.
 func (l *ledger) settled() bool {
-	return l.terms.alone > 0 && l.latest.at-l.first >= settledAfter*l.terms.every
+	return l.terms.alone > 0 && l.latest.at-l.firstAnswerAt >= settledAfter*l.terms.every
 }
 
-// shareOf returns the rate that it allows itself alone, in tokens per second.
+// shareOf returns the rate of the instance's share, in tokens per second.
 func (l *ledger) shareOf() float64 {
 	return l.terms.alone * l.terms.floor / float64(max(l.latest.members, 1))
 }
 
-// parting returns the last request: everything back.
-func (l *ledger) parting() request {
+// farewell returns the last request: everything back.
+func (l *ledger) farewell() request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.share.Swap(0)
 	l.seq++
 	l.waiting, l.underway, l.answers = false, true, 0
-	r := request{seq: l.seq, give: takeUpTo(&l.hand, math.MaxInt64), leave: true}
+	r := request{seq: l.seq, give: takeUpTo(&l.leased, math.MaxInt64), leave: true}
 	l.held = 0
 	return r
 }
@@ -273,9 +273,9 @@ func (l *ledger) parting() request {
 func (l *ledger) mode(now time.Duration) FleetMode {
 	switch {
 	case l.answers == 0:
-		return Starting
-	case saturating.Since(l.acked, now) > staleAfter*l.terms.every:
-		return Alone
+		return ModeStarting
+	case saturating.Since(l.answeredAt, now) > staleAfter*l.terms.every:
+		return ModeAlone
 	}
-	return InStep
+	return ModeInStep
 }

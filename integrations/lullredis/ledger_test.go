@@ -9,12 +9,12 @@ import (
 func never() string { panic("nobody should start over") }
 
 // inStep returns a ledger that has been in step for a while, with that many members.
-func inStep(t *testing.T, c Config, members int64) (*ledger, time.Duration) {
+func inStep(t *testing.T, c BudgetConfig, members int64) (*ledger, time.Duration) {
 	t.Helper()
 	l := newLedger(c.terms(time.Second), "a", 0)
 	now := time.Duration(0)
 	for range 4 {
-		r, ok := l.plan(now, 5)
+		r, ok := l.nextRequest(now, 5)
 		if !ok {
 			t.Fatal("no plan")
 		}
@@ -26,64 +26,64 @@ func inStep(t *testing.T, c Config, members int64) (*ledger, time.Duration) {
 
 // A sync without an answer is sent again unchanged, until it is answered.
 func TestASyncIsRepeatedAsItWas(t *testing.T) {
-	l, now := inStep(t, Config{Pool: 50}, 1)
+	l, now := inStep(t, BudgetConfig{Pool: 50}, 1)
 	l.withdraw()
-	first, ok := l.plan(now, 0)
+	first, ok := l.nextRequest(now, 0)
 	if !ok || first.want == 0 {
 		t.Fatalf("%+v, %v", first, ok)
 	}
-	if _, ok := l.plan(now, 0); ok {
+	if _, ok := l.nextRequest(now, 0); ok {
 		t.Error("a second one while the first is under way")
 	}
 	for range 3 {
 		l.lost(errors.New("timeout"))
 		l.withdraw()
 		now += time.Second
-		if again, ok := l.plan(now, 5); !ok || again != first {
+		if again, ok := l.nextRequest(now, 5); !ok || again != first {
 			t.Errorf("%+v, then %+v", first, again)
 		}
 	}
 	l.apply(now, answer{seq: first.seq - 1, grant: 40}, never) // of another one
-	if l.hand.Load() != 0 {
+	if l.leased.Load() != 0 {
 		t.Error("an answer to something else was taken")
 	}
 	l.lost(nil)
-	if again, ok := l.plan(now, 5); !ok || again != first {
+	if again, ok := l.nextRequest(now, 5); !ok || again != first {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
-	if h := l.hand.Load(); h != first.want {
+	if h := l.leased.Load(); h != first.want {
 		t.Errorf("granted %d, holds %d", first.want, h)
 	}
-	if next, _ := l.plan(now, 5); next.seq != first.seq+1 {
+	if next, _ := l.nextRequest(now, 5); next.seq != first.seq+1 {
 		t.Errorf("after number %d comes %d", first.seq, next.seq)
 	}
 }
 
 // Tokens that Redis does not know are void.
 func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
-	l, now := inStep(t, Config{Pool: 50}, 1)
-	l.hand.Store(7)
+	l, now := inStep(t, BudgetConfig{Pool: 50}, 1)
+	l.leased.Store(7)
 	l.target = 14
-	r, _ := l.plan(now, 0)
+	r, _ := l.nextRequest(now, 0)
 	if r.hand != 7 {
 		t.Fatalf("it holds nothing: %+v", r)
 	}
 	l.apply(now, answer{kind: unknown, seq: r.seq, grant: 2, members: 1, at: time.Hour + now}, never)
-	if h := l.hand.Load(); h != 2 {
+	if h := l.leased.Load(); h != 2 {
 		t.Errorf("holds %d, want the 2 that it was granted since", h)
 	}
 	if l.settled() {
 		t.Error("it has just begun anew and knows the fleet")
 	}
-	l.hand.Store(7)
-	r, _ = l.plan(now, 0)
+	l.leased.Store(7)
+	r, _ = l.nextRequest(now, 0)
 	l.apply(now, answer{kind: overtaken, seq: r.seq, grant: 2}, func() string { return "b" })
-	if l.hand.Load() != 0 || l.id != "b" {
-		t.Errorf("somebody else has its name: holds %d, is %s", l.hand.Load(), l.id)
+	if l.leased.Load() != 0 || l.id != "b" {
+		t.Errorf("somebody else has its name: holds %d, is %s", l.leased.Load(), l.id)
 	}
-	if r, _ := l.plan(now, 0); r.seq != 1 || r.hand != 0 {
+	if r, _ := l.nextRequest(now, 0); r.seq != 1 || r.hand != 0 {
 		t.Errorf("starts over with %+v", r)
 	}
 }
@@ -91,7 +91,7 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 // The exact share: the part of the floor, divided among the members, from four rounds without
 // an answer on. Unused tokens lapse, and are gone when the instance is back in step.
 func TestAShare(t *testing.T) {
-	l, now := inStep(t, Config{Floor: 10, Pool: 20, Alone: 0.5}, 10) // 0.5 a second; lapses after 2 s
+	l, now := inStep(t, BudgetConfig{Floor: 10, Pool: 20, AloneShare: 0.5}, 10) // 0.5 a second; lapses after 2 s
 	zero := func() uint64 { return 0 }
 	at := func(d time.Duration) int64 {
 		l.accrue(now+d, zero)
@@ -128,9 +128,9 @@ func TestAShare(t *testing.T) {
 		t.Errorf("after the time in which a pool is full holds %d", got)
 	}
 	l.share.Store(3)
-	r, _ := l.plan(now+13*time.Second, 0)
+	r, _ := l.nextRequest(now+13*time.Second, 0)
 	l.apply(now+13*time.Second, answer{seq: r.seq, members: 10, at: time.Hour + now + 13*time.Second}, never)
-	if l.share.Load() != 0 || l.mode(now+13*time.Second) != InStep {
+	if l.share.Load() != 0 || l.mode(now+13*time.Second) != ModeInStep {
 		t.Errorf("back, it is %v and holds %d of its share", l.mode(now+13*time.Second), l.share.Load())
 	}
 }
@@ -138,7 +138,7 @@ func TestAShare(t *testing.T) {
 // The chance with which a share begins is the whole of [0, 1).
 func TestAShareBeginsByChance(t *testing.T) {
 	for draw, want := range map[uint64]int64{0: 0, 1 << 63: 0, 1<<64 - 1: 1} {
-		l, now := inStep(t, Config{Floor: 1, Pool: 10}, 10)
+		l, now := inStep(t, BudgetConfig{Floor: 1, Pool: 10}, 10)
 		l.accrue(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
 		if got := l.share.Load(); got != want {
 			t.Errorf("drawn %x: %d at once, want %d", draw, got, want)
@@ -148,14 +148,14 @@ func TestAShareBeginsByChance(t *testing.T) {
 
 // It asks for the tokens that it uses, up to the pool, and hands the others back.
 func TestWhatItAsksFor(t *testing.T) {
-	l, now := inStep(t, Config{Pool: 50}, 1)
+	l, now := inStep(t, BudgetConfig{Pool: 50}, 1)
 	sync := func(use int64, grant int64) request {
 		t.Helper()
 		for range use {
 			l.withdraw()
 		}
 		now += time.Second
-		r, ok := l.plan(now, 5)
+		r, ok := l.nextRequest(now, 5)
 		if !ok {
 			t.Fatal("no plan")
 		}
@@ -182,7 +182,7 @@ func TestWhatItAsksFor(t *testing.T) {
 	}
 	// Without a need and without funds: one, of the upper half of the pool.
 	now += time.Second
-	if r, _ := l.plan(now, 0.99); r.want != 1 || r.reserve != 25 {
+	if r, _ := l.nextRequest(now, 0.99); r.want != 1 || r.reserve != 25 {
 		t.Errorf("idle and without funds: %+v", r)
 	}
 	// It keeps that one while the pool has more than its half left.
@@ -190,30 +190,30 @@ func TestWhatItAsksFor(t *testing.T) {
 		pool float64
 		give int64
 	}{{25, 0}, {24.9, 1}} {
-		l, now := inStep(t, Config{Pool: 50}, 1)
-		l.hand.Store(1)
+		l, now := inStep(t, BudgetConfig{Pool: 50}, 1)
+		l.leased.Store(1)
 		l.held = 1
 		l.latest.pool = c.pool
-		if r, _ := l.plan(now, 0); r.give != c.give || r.want != 0 {
+		if r, _ := l.nextRequest(now, 0); r.give != c.give || r.want != 0 {
 			t.Errorf("idle and without funds, with %v in the pool: %+v, want to give %d", c.pool, r, c.give)
 		}
 	}
 }
 
 func TestParting(t *testing.T) {
-	l, now := inStep(t, Config{Pool: 50}, 1)
-	last, _ := l.plan(now, 0)
-	l.hand.Store(9)
+	l, now := inStep(t, BudgetConfig{Pool: 50}, 1)
+	last, _ := l.nextRequest(now, 0)
+	l.leased.Store(9)
 	l.share.Store(2)
-	r := l.parting()
-	if r != (request{seq: last.seq + 1, give: 9, leave: true}) || l.hand.Load() != 0 || l.share.Load() != 0 {
-		t.Errorf("%+v, and keeps %d and %d", r, l.hand.Load(), l.share.Load())
+	r := l.farewell()
+	if r != (request{seq: last.seq + 1, give: 9, leave: true}) || l.leased.Load() != 0 || l.share.Load() != 0 {
+		t.Errorf("%+v, and keeps %d and %d", r, l.leased.Load(), l.share.Load())
 	}
-	if r, more := l.plan(now, 0); more {
+	if r, more := l.nextRequest(now, 0); more {
 		t.Errorf("then it sends %+v, which would enter it again", r)
 	}
 	l.apply(now, answer{seq: last.seq, grant: 7, members: 1}, never) // late
-	if n, mode := l.hand.Load(), l.mode(now); n != 0 || mode != Starting {
+	if n, mode := l.leased.Load(), l.mode(now); n != 0 || mode != ModeStarting {
 		t.Errorf("it has left, and holds %d, %v", n, mode)
 	}
 }
@@ -221,25 +221,25 @@ func TestParting(t *testing.T) {
 // Its tokens are void when Redis may have forgotten them: a fixed time after the sending of the
 // last sync that was answered.
 func TestALeaseEnds(t *testing.T) {
-	l, now := inStep(t, Config{Pool: 50, Alone: -1}, 1)
+	l, now := inStep(t, BudgetConfig{Pool: 50, AloneShare: -1}, 1)
 	l.withdraw()
-	r, _ := l.plan(now, 0)
+	r, _ := l.nextRequest(now, 0)
 	l.lost(nil)
 	now += time.Hour
-	again, _ := l.plan(now, 0)
+	again, _ := l.nextRequest(now, 0)
 	l.apply(now+time.Minute, answer{seq: again.seq, grant: r.want, members: 1}, never)
 	if again != r || r.want == 0 {
 		t.Fatalf("%+v, then %+v", r, again)
 	}
 	l.accrue(now+forfeitAfter, nil)
-	if h := l.hand.Load(); h != r.want {
+	if h := l.leased.Load(); h != r.want {
 		t.Errorf("holds %d, want %d", h, r.want)
 	}
 	l.accrue(now+forfeitAfter+1, nil)
-	if h := l.hand.Load(); h != 0 {
+	if h := l.leased.Load(); h != 0 {
 		t.Errorf("%v after a sync it still holds %d", forfeitAfter, h)
 	}
-	if forfeitAfter >= memory {
+	if forfeitAfter >= rememberFor {
 		t.Error("Redis forgets first")
 	}
 }

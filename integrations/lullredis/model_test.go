@@ -50,7 +50,7 @@ func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer
 		return 1
 	})
 	for i, other := range gone {
-		if i < 100 && m.seen[other] <= µs-memory.Microseconds() {
+		if i < 100 && m.seen[other] <= µs-rememberFor.Microseconds() {
 			delete(m.records, other)
 			delete(m.seen, other)
 		}

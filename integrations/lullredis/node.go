@@ -9,9 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A node is the hook of one server of a cluster or ring. A cluster's client sends a command again by itself, if it
-// takes an error for a passing one, also after a lost connection. The node keeps it from that where the command may
-// have been carried out.
+// A node is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
+// connection. The node prevents that where the command may have been carried out.
 type node struct{ *dialer }
 
 // A sending is one attempt of a call through a cluster's client, which may divide it and follow redirections.
@@ -29,12 +28,12 @@ type sendingKey struct{}
 func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.soFar()
-		err := n.waited(before, next(ctx, cmd))
+		before := n.dialsSoFar()
+		err := n.asPoolTimeout(before, next(ctx, cmd))
 		if s == nil || greetings[cmd.Name()] {
-			return n.greeted(err, cmd)
+			return n.asGreetingFailure(err, cmd)
 		}
-		return s.ended(cmd, err)
+		return s.errorForCluster(cmd, err)
 	}
 }
 
@@ -42,13 +41,13 @@ func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		s, _ := ctx.Value(sendingKey{}).(*sending)
-		before := n.soFar()
+		before := n.dialsSoFar()
 		if s == nil || greetings[cmds[0].Name()] {
-			err := n.greeted(n.waited(before, next(ctx, cmds), cmds...), cmds...)
-			stamp(cmds, err)
+			err := n.asGreetingFailure(n.asPoolTimeout(before, next(ctx, cmds), cmds...), cmds...)
+			setMissingErrors(cmds, err)
 			return err
 		}
-		err := n.waited(before, next(ctx, s.guarded(cmds)), cmds...)
+		err := n.asPoolTimeout(before, next(ctx, s.guarded(cmds)), cmds...)
 		switch {
 		case errors.Is(err, redis.ErrPoolTimeout):
 			s.waited.Store(true)
@@ -56,14 +55,14 @@ func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			s.failed.Store(true)
 		}
 		if s.cmd != nil { // behind ASKING
-			return s.ended(s.cmd, err)
+			return s.errorForCluster(s.cmd, err)
 		}
 		return err
 	}
 }
 
-// ended returns err as the cluster's client is to see it.
-func (s *sending) ended(cmd redis.Cmder, err error) error {
+// errorForCluster returns err as the cluster's client is to see it.
+func (s *sending) errorForCluster(cmd redis.Cmder, err error) error {
 	v := verdict(cmd, err, s.once, true)
 	if !v.NeverSent {
 		s.carriedOut.Store(true)
@@ -71,21 +70,21 @@ func (s *sending) ended(cmd redis.Cmder, err error) error {
 	if v.CallerSide() {
 		return heldBack{err}
 	}
-	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || elsewhere[v.Code]) {
+	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || redirections[v.Code]) {
 		return err
 	}
 	return heldBack{err}
 }
 
-// guarded returns commands that the cluster's client sends again only if they were redirected or had no connection.
+// guarded returns cmds in a form that the cluster's client repeats only after a redirection, or if there was no connection.
 func (s *sending) guarded(cmds []redis.Cmder) []redis.Cmder {
 	if !s.once {
 		return cmds
 	}
 	for i, cmd := range cmds {
-		if name := cmd.Name(); bound[name] && name != "asking" {
+		if name := cmd.Name(); connectionBound[name] && name != "asking" {
 			return cmds // a transaction, which it repeats only if it was discarded
-		} else if !bound[name] && !strings.HasPrefix(name, "himport") { // whose type it must see
+		} else if !connectionBound[name] && !strings.HasPrefix(name, "himport") { // whose type it must see
 			cmds = append([]redis.Cmder(nil), cmds...)
 			cmds[i] = noRetry{cmd}
 			return cmds

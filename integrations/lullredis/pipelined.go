@@ -11,29 +11,29 @@ import (
 
 // pipelined is a pipeline whose attempts are judged command by command.
 type pipelined struct {
-	cmds      []redis.Cmder
-	once      bool     // carrying all of it out twice is not the same as once
-	cluster   bool     // of a cluster's client
-	whole     bool     // it can't be divided, and an answer to a part of it proves nothing
-	from      int      // the first command that the next attempt sends
-	untouched bool     // no command has been carried out
-	sending   *sending // of a cluster's client: the last attempt
+	cmds        []redis.Cmder
+	once        bool     // carrying all of it out twice is not the same as once
+	cluster     bool     // of a cluster's client
+	indivisible bool     // it can't be divided, and an answer to a part of it proves nothing
+	from        int      // the first command that the next attempt sends
+	untouched   bool     // no command has been carried out
+	sending     *sending // of a cluster's client: the last attempt
 }
 
-// judge returns the verdict on an attempt whose commands have their results, and the error that it is about.
-// Its NeverSent means that the commands which would be sent again may be: each of them was refused, or has
-// only read, or has set what the commands before it set, too. Err is that of the attempt.
+// judge returns the verdict on an attempt that ended with err, and the error that the verdict is about. All commands have
+// their results. NeverSent means that the commands from p.from on may be sent again: each of them was refused, or only
+// reads, or sets as all commands before it do.
 func (p *pipelined) judge(err error) (lull.Verdict, error) {
 	v, end := lull.Verdict{Kind: lull.KindSuccess}, len(p.cmds)
 	p.from, p.untouched = end, true
 	again, sets := true, true // sets: the commands from p.from on are repeatable writes
 	for i, cmd := range p.cmds {
 		name, cmdErr := cmd.Name(), cmd.Err()
-		if p.whole && (name == "multi" || name == "exec") {
+		if p.indivisible && (name == "multi" || name == "exec") {
 			continue // the commands in between have what became of them
 		}
 		own := verdict(cmd, cmdErr, p.once, p.cluster)
-		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.whole || own.Kind == lull.KindPermanent || own.Kind == lull.KindUnclassified)
+		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.indivisible || own.Kind == lull.KindPermanent || own.Kind == lull.KindUnclassified)
 		p.untouched = p.untouched && own.NeverSent
 		switch {
 		case p.from == end && answer:
@@ -53,10 +53,10 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 	}
 	switch {
 	case p.from == end:
-		if p.whole && v.Kind == lull.KindTransient {
+		if p.indivisible && v.Kind == lull.KindTransient {
 			v = lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
 		}
-	case p.whole:
+	case p.indivisible:
 		p.from, v.NeverSent = 0, p.untouched
 	default:
 		v.NeverSent = again
@@ -67,9 +67,9 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 	return v, err
 }
 
-// same reports whether carrying the commands out twice is the same as once, with the same results: each is
+// repeatableAsWhole reports whether carrying the commands out twice is the same as once, with the same results: each is
 // repeatable, and none reads what a later one sets.
-func same(cmds []redis.Cmder) bool {
+func repeatableAsWhole(cmds []redis.Cmder) bool {
 	first, last := len(cmds), -1 // the first that reads, the last that sets
 	for i, cmd := range cmds {
 		switch {
@@ -85,7 +85,7 @@ func same(cmds []redis.Cmder) bool {
 	for ; last >= first; last-- {
 		name, args := cmds[last].Name(), cmds[last].Args()[1:]
 		if !writes[name] {
-			if wide[name] || slices.ContainsFunc(args, func(arg any) bool { return set[text(arg)] }) {
+			if readsUnnamedKeys[name] || slices.ContainsFunc(args, func(arg any) bool { return set[text(arg)] }) {
 				return false
 			}
 			continue
@@ -124,9 +124,9 @@ func firstError(cmds []redis.Cmder) error {
 	return nil
 }
 
-// stamp gives each command the error with which all of them failed, if none has one. go-redis does not, if a
-// new connection was refused by an answer.
-func stamp(cmds []redis.Cmder, err error) {
+// setMissingErrors sets err as the error of each command, if none has an error. go-redis does not do that if an answer refused
+// a new connection.
+func setMissingErrors(cmds []redis.Cmder, err error) {
 	if err == nil || firstError(cmds) != nil {
 		return
 	}

@@ -52,9 +52,9 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	var budgets []*FleetBudget
 	var wg sync.WaitGroup
 	for i := range instances {
-		f, err := Open(s.client(t), FleetConfig{Every: every, Timeout: every})
+		f, err := Open(s.client(t), FleetConfig{SyncEvery: every, SyncTimeout: every})
 		must(t, err)
-		b := mustBudget(t, f, "payments", Config{Floor: floor, Pool: pool})
+		b := mustBudget(t, f, "payments", BudgetConfig{Floor: floor, Pool: pool})
 		policy := patient
 		policy.Budget = budget.Config{}
 		d := newDependency(t, policy, lull.WithBudget(func() budget.Budget { return b }))
@@ -94,7 +94,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 		await(t, fmt.Sprint(name, ": ", want), func() bool {
 			n := 0
 			for _, b := range budgets {
-				if b.State().Mode == want {
+				if b.Snapshot().Mode == want {
 					n++
 				}
 			}
@@ -104,20 +104,20 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 		t.Logf("%-9s calls %5d, retries %4d; ratio × successes + floor × time = %5.0f", name, c-c0, r-r0, 0.1*float64(ok-s0)+floor*phase.Seconds())
 		c0, s0, r0 = c, ok, r
 	}
-	lasts("up", InStep)
+	lasts("up", ModeInStep)
 	await(t, "retries paid for", func() bool { return retries.Load() >= int64(pool/10) }) // virtual_test.go holds it to the floor
 	for range 2 {
 		must(t, s.Process.Signal(syscall.SIGSTOP))
-		lasts("stopped", Alone)
+		lasts("stopped", ModeAlone)
 		must(t, s.Process.Signal(syscall.SIGCONT))
-		lasts("back", InStep)
+		lasts("back", ModeInStep)
 	}
 	stop()
 	wg.Wait()
 	if t.Logf("the bound was missed by %.1f at the closest, the pool of %v not counted", -worst, pool); worst > pool {
 		t.Errorf("%.1f retries beyond ratio × successes + floor × time: want at most %v", worst, pool)
 	}
-	await(t, "all instances seen", func() bool { return budgets[0].State().Instances == instances })
+	await(t, "all instances seen", func() bool { return budgets[0].Snapshot().Instances == instances })
 	unheard := int64(0) // on a busy machine an answer may take longer than Timeout
 	for _, f := range fleets {
 		if err := f.Close(context.Background()); errors.Is(err, context.DeadlineExceeded) && unheard < instances/2 {
@@ -140,25 +140,25 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 func TestARedisThatDies(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	f, err := Open(s.client(t), FleetConfig{Every: 50 * time.Millisecond})
+	f, err := Open(s.client(t), FleetConfig{SyncEvery: 50 * time.Millisecond})
 	must(t, err)
-	b := mustBudget(t, f, "a", Config{Floor: 100})
-	await(t, "in step", func() bool { return b.State().Mode == InStep && b.State().Pool > 10 })
+	b := mustBudget(t, f, "a", BudgetConfig{Floor: 100})
+	await(t, "in step", func() bool { return b.Snapshot().Mode == ModeInStep && b.Snapshot().Pool > 10 })
 	s.Process.Signal(syscall.SIGSTOP)
-	await(t, "alone beside a Redis that stands still", func() bool { return b.State().Mode == Alone })
+	await(t, "alone beside a Redis that stands still", func() bool { return b.Snapshot().Mode == ModeAlone })
 	s.Process.Signal(syscall.SIGCONT)
-	await(t, "in step again", func() bool { return b.State().Mode == InStep })
+	await(t, "in step again", func() bool { return b.Snapshot().Mode == ModeInStep })
 	c := s.client(t)
 	must(t, c.FlushAll(context.Background()).Err())
 	must(t, c.ScriptFlush(context.Background()).Err())
 	await(t, "in step with an empty Redis", func() bool {
-		return b.State().Err == nil && c.Exists(context.Background(), keys("lull", "a")[0]).Val() == 1
+		return b.Snapshot().Err == nil && c.Exists(context.Background(), keys("lull", "a")[0]).Val() == 1
 	})
 	must(t, c.ConfigSet(context.Background(), "maxmemory", "1").Err())
-	await(t, "told that Redis has no memory", func() bool { return b.State().Err != nil && redis.HasErrorPrefix(b.State().Err, "OOM") })
-	t.Log(b.State().Err)
+	await(t, "told that Redis has no memory", func() bool { return b.Snapshot().Err != nil && redis.HasErrorPrefix(b.Snapshot().Err, "OOM") })
+	t.Log(b.Snapshot().Err)
 	s.Process.Kill()
-	await(t, "alone", func() bool { return b.State().Mode == Alone })
+	await(t, "alone", func() bool { return b.Snapshot().Mode == ModeAlone })
 	if err := f.Close(context.Background()); err == nil {
 		t.Error("Close says that the tokens were handed back, to nobody")
 	}
@@ -172,20 +172,20 @@ func TestACluster(t *testing.T) {
 	admin := s.client(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true})
 	defer c.Close()
-	f, err := Open(c, FleetConfig{Every: 500 * time.Millisecond, Timeout: 500 * time.Millisecond})
+	f, err := Open(c, FleetConfig{SyncEvery: 500 * time.Millisecond, SyncTimeout: 500 * time.Millisecond})
 	must(t, err)
 	var all []*FleetBudget
 	slots := map[int64]bool{}
 	for i := range 20 {
 		name := fmt.Sprint("dependency ", i)
-		all = append(all, mustBudget(t, f, name, Config{Floor: 100}))
+		all = append(all, mustBudget(t, f, name, BudgetConfig{Floor: 100}))
 		slots[admin.ClusterKeySlot(ctx, keys("lull", name)[0]).Val()] = true
 	}
 	if len(slots) < 10 {
 		t.Errorf("20 dependencies lie in %d slots", len(slots))
 	}
 	for _, b := range all {
-		await(t, "in step", func() bool { return b.State().Mode == InStep && b.State().Err == nil })
+		await(t, "in step", func() bool { return b.Snapshot().Mode == ModeInStep && b.Snapshot().Err == nil })
 	}
 	if err := f.Close(ctx); err != nil {
 		t.Error(err)

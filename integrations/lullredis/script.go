@@ -145,7 +145,7 @@ func (r request) args(id string, t terms) []any {
 	return []any{
 		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),
 		number(t.floor), number(t.pool), number(t.alone),
-		gapAfter * t.every.Microseconds(), recentAfter * t.every.Microseconds(), memory.Microseconds(),
+		gapAfter * t.every.Microseconds(), recentAfter * t.every.Microseconds(), rememberFor.Microseconds(),
 	}
 }
 
@@ -159,8 +159,8 @@ func flag(yes bool) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// read converts the result of the script.
-func read(v any) (answer, error) {
+// parseAnswer converts the result of the script.
+func parseAnswer(v any) (answer, error) {
 	n, rest, ok := integers(v, 7)
 	if !ok || len(rest) > 0 {
 		return answer{}, fmt.Errorf("the script returned %v: want seven integers", v)

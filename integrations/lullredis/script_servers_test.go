@@ -36,7 +36,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		m := newModel()
 		key := keys("compare", fmt.Sprint(seed))
-		tm := Config{Floor: []float64{5, 0.3, 1000}[seed%3], Pool: []float64{50, 1, 7.5}[seed%3]}.terms(time.Second)
+		tm := BudgetConfig{Floor: []float64{5, 0.3, 1000}[seed%3], Pool: []float64{50, 1, 7.5}[seed%3]}.terms(time.Second)
 		now := 1_700_000_000 * time.Second
 		seqs := map[string]int64{}
 		for step := range 400 {
@@ -72,7 +72,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 			}
 			v, err := timed.Run(ctx, c, key, append(r.args(id, tm), now.Microseconds())...).Result()
 			must(t, err)
-			got, err := read(v)
+			got, err := parseAnswer(v)
 			must(t, err)
 			want := m.sync(now, id, r, tm)
 			if math.Abs(got.pool-want.pool) < 0.0011 { // doubles are added in another order
@@ -103,7 +103,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	c, ctx := oneNode(t).client(t), context.Background()
-	tm := Config{}.terms(time.Second)
+	tm := BudgetConfig{}.terms(time.Second)
 	for _, name := range []string{"payments", "}", "{", "{}", "a}b{c", "%7D", "käse\x00\xff", strings.Repeat("x", 300), "{a}:{b}"} {
 		key := keys("lull", name)
 		slots := []int64{c.ClusterKeySlot(ctx, key[0]).Val(), c.ClusterKeySlot(ctx, key[1]).Val()}
@@ -132,7 +132,7 @@ func TestKeys(t *testing.T) {
 func BenchmarkScript(b *testing.B) {
 	c := needServer(b).client(b)
 	ctx := context.Background()
-	tm := Config{Floor: 5}.terms(time.Second)
+	tm := BudgetConfig{Floor: 5}.terms(time.Second)
 	key := keys("lull", "bench")
 	for i := range 1000 {
 		script.Run(ctx, c, key, request{seq: 1, want: 1}.args(fmt.Sprint("i", i), tm)...)

@@ -11,13 +11,13 @@ import (
 type FleetMode uint8
 
 const (
-	// Starting: Redis has not answered yet. Only the tokens that calls have earned pay for retries.
-	Starting FleetMode = iota
-	// InStep: Redis answered lately.
-	InStep
-	// Alone: Redis has not answered for four times FleetConfig.Every. The instance spends its
+	// ModeStarting: Redis has not answered yet. Only the tokens that calls have earned pay for retries.
+	ModeStarting FleetMode = iota
+	// ModeInStep: Redis answered lately.
+	ModeInStep
+	// ModeAlone: Redis has not answered for four times FleetConfig.SyncEvery. The instance spends its
 	// tokens, and its share of a part of the floor.
-	Alone
+	ModeAlone
 )
 
 var modeNames = [...]string{"starting", "in step", "alone"}
@@ -57,7 +57,7 @@ func (l *ledger) state(now time.Duration) Snapshot {
 	defer l.mu.Unlock()
 	s := Snapshot{
 		Mode:      l.mode(now),
-		Lease:     l.hand.Load(),
+		Lease:     l.leased.Load(),
 		Share:     l.share.Load(),
 		Pool:      l.latest.pool,
 		Instances: int(l.latest.recent),
@@ -68,7 +68,7 @@ func (l *ledger) state(now time.Duration) Snapshot {
 		Err:       l.failure,
 	}
 	if l.answers > 0 {
-		s.LastSync = saturating.Since(l.acked, now)
+		s.LastSync = saturating.Since(l.answeredAt, now)
 	}
 	return s
 }

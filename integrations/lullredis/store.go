@@ -20,9 +20,9 @@ import (
 
 // The defaults of zero fields.
 const (
-	DefaultStorePrefix = "lull:idempotency"
-	DefaultWaitTimeout = 500 * time.Millisecond
-	DefaultMaxRecord   = 32 << 20
+	DefaultStorePrefix    = "lull:idempotency"
+	DefaultReplicaTimeout = 500 * time.Millisecond
+	DefaultMaxRecord      = 32 << 20
 )
 
 // maxBulk is the longest string that Redis takes, unless configured otherwise.
@@ -42,10 +42,10 @@ type StoreConfig struct {
 	// release before it counts (WAIT). Zero: none.
 	Replicas int
 
-	// WaitTimeout is how long to wait for them. If fewer replicas have it by then the call fails:
+	// ReplicaTimeout is how long to wait for them. If fewer replicas have it by then the call fails:
 	// the master has it, and nobody knows whether it will last. Zero: 500 ms. At least a
 	// millisecond.
-	WaitTimeout time.Duration
+	ReplicaTimeout time.Duration
 }
 
 // Validate reports every mistake at once, each naming its field. Nil: none.
@@ -54,7 +54,7 @@ func (c StoreConfig) Validate() error {
 	l.Check(!strings.ContainsAny(c.Prefix, "{}"), "Prefix", c.Prefix, "text without braces, which Redis Cluster reads")
 	l.Check(c.MaxRecord >= 0 && c.MaxRecord <= maxBulk, "MaxRecord", c.MaxRecord, "zero (32 MiB), or a number of bytes up to 512 MiB")
 	l.Check(c.Replicas >= 0, "Replicas", c.Replicas, "zero (none) or a positive number")
-	l.Check(c.WaitTimeout == 0 || c.WaitTimeout >= time.Millisecond, "WaitTimeout", c.WaitTimeout, "zero (500ms), or a duration of at least 1ms")
+	l.Check(c.ReplicaTimeout == 0 || c.ReplicaTimeout >= time.Millisecond, "ReplicaTimeout", c.ReplicaTimeout, "zero (500ms), or a duration of at least 1ms")
 	return l.Err()
 }
 
@@ -93,7 +93,7 @@ func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
 	}
 	c.Prefix = cmp.Or(c.Prefix, DefaultStorePrefix)
 	c.MaxRecord = cmp.Or(c.MaxRecord, DefaultMaxRecord)
-	c.WaitTimeout = cmp.Or(c.WaitTimeout, DefaultWaitTimeout)
+	c.ReplicaTimeout = cmp.Or(c.ReplicaTimeout, DefaultReplicaTimeout)
 	return &Store{client: client, config: c}, nil
 }
 
@@ -114,7 +114,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 		if err != nil {
 			return idempotency.ClaimResult{}, err
 		}
-		a, now, ok := answered(v)
+		a, now, ok := parseClaim(v)
 		if !ok {
 			return idempotency.ClaimResult{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
 		}
@@ -128,8 +128,8 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 // late is the state of a claim that came after its deadline, or before Redis' clock was known.
 const late idempotency.KeyState = 0
 
-// answered reads the result of the claim's script. now is Redis' clock, in ms.
-func answered(v any) (a idempotency.ClaimResult, now int64, ok bool) {
+// parseClaim reads the result of the claim's script. now is Redis' clock, in ms.
+func parseClaim(v any) (a idempotency.ClaimResult, now int64, ok bool) {
 	n, rest, ok := integers(v, 4)
 	if !ok || n[0] < int64(late) || n[0] > int64(idempotency.Unknown) {
 		return a, 0, false
@@ -262,7 +262,7 @@ func (s *Store) replicated(ctx context.Context, script *redis.Script, keys []str
 		return v, nil // nothing was changed
 	}
 	if n < int64(s.config.Replicas) {
-		return nil, fmt.Errorf("done by the master, but %d replicas have it after %v, of %d that should", n, s.config.WaitTimeout, s.config.Replicas)
+		return nil, fmt.Errorf("done by the master, but %d replicas have it after %v, of %d that should", n, s.config.ReplicaTimeout, s.config.Replicas)
 	}
 	return v, nil
 }
@@ -270,7 +270,7 @@ func (s *Store) replicated(ctx context.Context, script *redis.Script, keys []str
 func (s *Store) scriptAndWait(ctx context.Context, node redis.UniversalClient, call func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd, keys []string, args []any) (any, int64, error) {
 	pipe := node.Pipeline()
 	cmd := call(ctx, pipe, keys, args...)
-	waited := pipe.Do(ctx, "WAIT", s.config.Replicas, millis(s.config.WaitTimeout))
+	waited := pipe.Do(ctx, "WAIT", s.config.Replicas, millis(s.config.ReplicaTimeout))
 	_, failed := pipe.Exec(ctx)
 	v, err := cmd.Result()
 	if err == nil {

@@ -62,7 +62,7 @@ func TestAClusterIsAStore(t *testing.T) {
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true, MaxRedirects: 8, PoolSize: 20})
 	t.Cleanup(func() { c.Close() })
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, c, StoreConfig{}) }, storetest.Options{Concurrent: 50})
-	if _, err := mustStore(t, c, StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond}).Claim(ctx, newClaim()); err == nil || !strings.Contains(err.Error(), "0 replicas have it") {
+	if _, err := mustStore(t, c, StoreConfig{Replicas: 1, ReplicaTimeout: time.Millisecond}).Claim(ctx, newClaim()); err == nil || !strings.Contains(err.Error(), "0 replicas have it") {
 		t.Errorf("a claim that waits for a replica that is not there: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestLateClaims(t *testing.T) {
 		there := func() map[string]string { return c.HGetAll(t.Context(), s.RedisKey(claim.Key)).Val() }
 		was := there()
 		v, err := s.run(t.Context(), "claim", claimScript, claim.Key, claim.Fingerprint[:], claim.Token[:], 1, 1, "1", "1") // a deadline in 1970
-		if a, now, ok := answered(v); err != nil || !ok || a.State != late || now < 1e12 || !maps.Equal(there(), was) {
+		if a, now, ok := parseClaim(v); err != nil || !ok || a.State != late || now < 1e12 || !maps.Equal(there(), was) {
 			t.Errorf("%s: a late claim: %v, %v; %v became %v", name, v, err, was, there())
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -143,7 +143,7 @@ func TestAStoreThatWaitsForReplicasIsAStore(t *testing.T) {
 	t.Parallel()
 	master, _ := pair(t)
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
-		return mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second})
+		return mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, ReplicaTimeout: 20 * time.Second})
 	}, storetest.Options{Concurrent: 50})
 }
 
@@ -152,7 +152,7 @@ func TestAClaimThatFailedIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
 	admin := s.client(t)
-	st := mustStore(t, storeClient(t, s.addr), StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond})
+	st := mustStore(t, storeClient(t, s.addr), StoreConfig{Replicas: 1, ReplicaTimeout: time.Millisecond})
 	if _, err := st.Claim(t.Context(), newClaim()); err == nil || callsOf(admin, "eval") != 1 {
 		t.Errorf("%v after %d scripts, want that no replica has it", err, callsOf(admin, "eval"))
 	}
@@ -182,7 +182,7 @@ func TestAStoreWhoseKeysAreTaken(t *testing.T) {
 	const n = int64(0)
 	for _, v := range []any{nil, "x", []any{}, []any{n, n, n}, []any{int64(-1), n, n, n}, []any{int64(6), n, n, n}, []any{int64(1), "", n, n}, []any{int64(1), n, n, ""},
 		[]any{int64(3), n, n, n}, []any{int64(3), n, n, n, n}, []any{int64(1), n, n, n, "x"}} {
-		if a, _, ok := answered(v); ok {
+		if a, _, ok := parseClaim(v); ok {
 			t.Errorf("%v was read as %+v", v, a)
 		}
 	}

@@ -40,8 +40,8 @@ func TestStoreConfig(t *testing.T) {
 		wrong  []string
 	}{
 		{StoreConfig{}, nil},
-		{StoreConfig{Prefix: "a", MaxRecord: 1, Replicas: 1, WaitTimeout: time.Millisecond}, nil},
-		{StoreConfig{Prefix: "{", MaxRecord: -1, Replicas: -1, WaitTimeout: 1}, []string{"Prefix", "MaxRecord", "Replicas", "WaitTimeout"}},
+		{StoreConfig{Prefix: "a", MaxRecord: 1, Replicas: 1, ReplicaTimeout: time.Millisecond}, nil},
+		{StoreConfig{Prefix: "{", MaxRecord: -1, Replicas: -1, ReplicaTimeout: 1}, []string{"Prefix", "MaxRecord", "Replicas", "ReplicaTimeout"}},
 		{StoreConfig{MaxRecord: maxBulk + 1}, []string{"MaxRecord"}},
 	} {
 		if got := problem.Fields(c.config.Validate()); !slices.Equal(got, c.wrong) {

@@ -54,9 +54,9 @@ func TestAFailoverMayLoseAClaim(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{0, 1} {
 		master, replica := pair(t)
-		old := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, WaitTimeout: 100 * time.Millisecond})
+		old := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, ReplicaTimeout: 100 * time.Millisecond})
 		before, after := newClaim(), newClaim()
-		claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), before, idempotency.Claimed)
+		claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, ReplicaTimeout: 20 * time.Second}), before, idempotency.Claimed)
 		next := storeClient(t, replica.addr)
 		must(t, next.ReplicaOf(t.Context(), "NO", "ONE").Err())
 		a, err := old.Claim(t.Context(), after)
@@ -75,11 +75,11 @@ func TestACompletionThatIsRepeatedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	master, replica := pair(t)
 	c := newClaim()
-	claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), c, idempotency.Claimed)
+	claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, ReplicaTimeout: 20 * time.Second}), c, idempotency.Claimed)
 	replica.Process.Signal(syscall.SIGSTOP)
 	defer replica.Process.Signal(syscall.SIGCONT)
 	for _, replicas := range []int{0, 1, 1} {
-		st := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, WaitTimeout: 50 * time.Millisecond})
+		st := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, ReplicaTimeout: 50 * time.Millisecond})
 		if err := st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour); (err == nil) != (replicas == 0) {
 			t.Errorf("waiting for %d replicas, and the one there is stands still: %v", replicas, err)
 		}

@@ -64,7 +64,7 @@ type person struct {
 
 const tick = 20 * time.Millisecond
 
-func newWorld(t *testing.T, seed uint64, n int, c Config) *world {
+func newWorld(t *testing.T, seed uint64, n int, c BudgetConfig) *world {
 	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.terms(time.Second), redis: newModel(), clock: 1e6 * time.Second}
 	for range n {
 		w.join()
@@ -111,9 +111,9 @@ func (w *world) live(p *person) {
 		p.round = w.now + e - e/4 + time.Duration(w.rnd.Int64N(int64(e/2)))
 		p.accrue(w.now, w.chance)
 	}
-	at, urgent := p.urgent()
+	at, urgent := p.needsSync()
 	if p.timeout == 0 && (everybody || urgent && at <= w.now) {
-		if r, ok := p.plan(w.now, p.funds); ok {
+		if r, ok := p.nextRequest(w.now, p.funds); ok {
 			p.attempt++
 			p.timeout = w.now + w.terms.every/2
 			w.send(p, r)
@@ -199,7 +199,7 @@ func (w *world) check() {
 	}
 	for _, p := range w.people {
 		if r, known := m.records[p.id]; known && !p.dead && !w.amnesia {
-			if h := p.hand.Load(); h > r.holds {
+			if h := p.leased.Load(); h > r.holds {
 				w.t.Fatalf("%v: %s holds %d, its record says %d", w.now, p.id, h, r.holds)
 			}
 		}
@@ -232,7 +232,7 @@ func (w *world) want(most float64) {
 	}
 }
 
-var fleetOf50 = Config{Floor: 5, Pool: 50}
+var fleetOf50 = BudgetConfig{Floor: 5, Pool: 50}
 
 // The bound itself: in any stretch of time, floor × time + pool, however many instances
 // there are, in bad weather and worse.
@@ -309,7 +309,7 @@ func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
 			t.Errorf("funds %v: later %d are held and %.1f are left", funds, out, w.redis.pool)
 		}
 		for _, p := range w.people {
-			if h := p.hand.Load(); h > 1 || funds > 1 && h > 0 {
+			if h := p.leased.Load(); h > 1 || funds > 1 && h > 0 {
 				t.Errorf("funds %v: an idle instance holds %d", funds, h)
 			}
 		}
@@ -325,7 +325,7 @@ func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
 // and Redis' records match the instances' tokens.
 func TestTokensAreNotLostOnTheWay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4, 30, Config{Floor: 1e-6, Pool: 50, Alone: -1})
+	w := newWorld(t, 4, 30, BudgetConfig{Floor: 1e-6, Pool: 50, AloneShare: -1})
 	w.redis.exists, w.redis.filled, w.redis.pool = true, (w.clock + w.now).Microseconds(), 50
 	w.weather = weather{latency: 100 * time.Millisecond, lose: 0.3, twice: 0.3}
 	for range 10 {
@@ -354,7 +354,7 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	w := newWorld(t, 3, 20, fleetOf50)
 	w.run(30 * time.Second)
 	for _, p := range w.people {
-		if h := p.hand.Load(); h != 0 {
+		if h := p.leased.Load(); h != 0 {
 			t.Errorf("one that has earned enough holds %d", h)
 		}
 	}
@@ -363,7 +363,7 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	}
 	w.run(10 * time.Second)
 	for _, p := range w.people {
-		if h := p.hand.Load(); h != 1 {
+		if h := p.leased.Load(); h != 1 {
 			t.Errorf("one that has not earned a token holds %d", h)
 		}
 	}
@@ -391,7 +391,7 @@ func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
 		}
 		for _, frozen := range []time.Duration{time.Second, 5 * time.Second, 13 * time.Second, long} {
 			c := fleetOf50
-			c.Alone = alone
+			c.AloneShare = alone
 			w := newWorld(t, 11, 50, c)
 			w.weather.latency, w.zero = 20*time.Millisecond, true
 			w.run(15 * time.Second)
@@ -415,7 +415,7 @@ func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
 				t.Errorf("alone %v, frozen %v: back in step the fleet spent only %d", alone, frozen, after)
 			}
 			for _, p := range w.people {
-				if m := p.mode(w.now); m != InStep {
+				if m := p.mode(w.now); m != ModeInStep {
 					t.Fatalf("an instance is %v after Redis came back", m)
 				}
 			}
@@ -470,7 +470,7 @@ func TestASplitFleetSpendsItsShareOnTop(t *testing.T) {
 			t.Errorf("%d of 50 cut off: spent %v, want at most %v", cut, got, bound)
 		}
 		for _, p := range w.people[:cut] {
-			if p.mode(w.now) != Alone {
+			if p.mode(w.now) != ModeAlone {
 				t.Fatalf("an instance that is cut off says it is %v", p.mode(w.now))
 			}
 			p.rate = 0
@@ -491,7 +491,7 @@ func TestASplitFleetSpendsItsShareOnTop(t *testing.T) {
 		}
 		w.run(2 * time.Second)
 		for _, p := range w.people {
-			if p.share.Load() != 0 || p.mode(w.now) != InStep {
+			if p.share.Load() != 0 || p.mode(w.now) != ModeInStep {
 				t.Fatalf("back, an instance is %v and keeps %d of its share", p.mode(w.now), p.share.Load())
 			}
 		}
@@ -597,11 +597,11 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 	p.rate = 3
 	w.run(3 * time.Second)
 	p.rate, p.cut = 0, true
-	if p.hand.Load() == 0 {
+	if p.leased.Load() == 0 {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
 	w.run(forfeitAfter + 2*time.Second)
-	if h := p.hand.Load(); h != 0 {
+	if h := p.leased.Load(); h != 0 {
 		t.Errorf("cut off for %v it still holds %d", forfeitAfter, h)
 	}
 }
@@ -611,7 +611,7 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 func TestRandomLives(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
-		c := Config{Floor: 3, Pool: 20, Alone: -1}
+		c := BudgetConfig{Floor: 3, Pool: 20, AloneShare: -1}
 		w := newWorld(t, seed, 20, c)
 		w.weather = weather{latency: 100 * time.Millisecond, lose: 0.05, late: 0.05, twice: 0.1}
 		for range 75 {
@@ -633,7 +633,7 @@ func TestRandomLives(t *testing.T) {
 				p.funds = w.rnd.Float64() * 2
 			case 11:
 				if !p.dead && !p.cut { // it leaves
-					w.send(p, p.parting())
+					w.send(p, p.farewell())
 					p.dead = true
 				}
 			}

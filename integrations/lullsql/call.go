@@ -12,18 +12,17 @@ import (
 )
 
 // Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
-// was no connection to send it on, or the server has undone it (a deadlock, for example), which is a
+// was no connection to send it on, or the server has undone it (a deadlock, for example). The latter is a
 // proof only for a single statement that reads or changes rows. A CALL, a script, or DDL may have
 // committed a part: it is repeated only if it was not sent. A driver.ErrBadConn is no proof of that:
-// lib/pq returns it for statements that were sent. docs/protocols.md has the rules, and what a table
-// without transactions makes of them ([ErrOutcomeUnknown]).
+// lib/pq returns it for statements that were sent. docs/protocols.md has the rules.
 //
-// What may be carried out twice can be repeated in [Read], what does not commit in [Tx]. When the call fails the error
+// Use [Read] for what may be carried out twice, and [Tx] for what does not commit by itself. When the call fails the error
 // is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
 	var out sql.Result
 	err := sqlcall.Call(ctx, d, engine.Spec{Operation: "exec", NotIdempotent: true}, func(ctx context.Context) (lull.Verdict, error) {
-		ctx = sqlcall.In(ctx, d)
+		ctx = sqlcall.WithCall(ctx, d)
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			err = noConn(db, err)
@@ -33,13 +32,13 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
 			return sqlcall.Success, nil
 		}
-		v := sqlcall.Statement(judge(conn, err), err, query, args)
+		v := sqlcall.VerdictOnStatement(judge(conn, err), err, query, args)
 		if v.NeverSent {
-			if err = sqlcall.Kept(ctx, conn, err); errors.Is(err, ErrOutcomeUnknown) {
+			if err = sqlcall.CheckRolledBack(ctx, conn, err); errors.Is(err, ErrOutcomeUnknown) {
 				return sqlcall.Classify(err), err
 			}
 		}
-		return leave(conn, v, err), err
+		return closeIfUseless(conn, v, err), err
 	})
 	return out, err
 }
@@ -57,11 +56,11 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
 	err := sqlcall.Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
-		v, err := onConn(sqlcall.In(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
+		v, err := onConn(sqlcall.WithCall(ctx, d), db, !spec.NotIdempotent, func(ctx context.Context, conn *sql.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return sqlcall.Several(v, err), err
+		return sqlcall.VerdictOnSeveral(v, err), err
 	})
 	return out, err
 }
@@ -80,7 +79,7 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 			err = noConn(db, err)
 			return judge(nil, err), err
 		}
-		v, err := use(ctx, conn, op)
+		v, err := callWith(ctx, conn, op)
 		unsent := v.Kind == lull.KindTransient && v.NeverSent && errors.Is(err, driver.ErrBadConn)
 		if dead == deadConns || !again || !unsent || ctx.Err() != nil {
 			return v, err
@@ -88,8 +87,8 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 	}
 }
 
-// noConn returns err, with which db had no connection to give. Connections that are being made are in use, too, but who
-// makes one gets the error of that.
+// noConn returns the error of a call that got no connection of db. Connections that are being dialled count as in use, but
+// whoever dials one gets the error of the dial.
 func noConn(db *sql.DB, err error) error {
 	if s := db.Stats(); err == context.DeadlineExceeded && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		return sqlcall.PoolFull(err)
@@ -97,18 +96,18 @@ func noConn(db *sql.DB, err error) error {
 	return sqlcall.NoConn(err)
 }
 
-// use calls op with conn and gives conn back.
-func use(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
+// callWith calls op with conn and gives conn back.
+func callWith(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	defer conn.Close()
 	if err := op(ctx, conn); err != nil {
-		return leave(conn, judge(conn, err), err), err
+		return closeIfUseless(conn, judge(conn, err), err), err
 	}
 	return sqlcall.Success, nil
 }
 
-// leave returns v, the verdict on err. It closes conn if the pool should dial another one.
-func leave(conn *sql.Conn, v lull.Verdict, err error) lull.Verdict {
-	if sqlcall.GiveUp(v, err) {
+// closeIfUseless returns v, the verdict on err. It closes conn if the pool should dial another one.
+func closeIfUseless(conn *sql.Conn, v lull.Verdict, err error) lull.Verdict {
+	if sqlcall.ShouldClose(v, err) {
 		conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return v

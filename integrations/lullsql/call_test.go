@@ -487,7 +487,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn, false)); v != (lull.Verdict{Code: engine.CodeOutcomeUnknown}) {
+	if v := Classify(sqlcall.CommitError(driver.ErrBadConn, false)); v != (lull.Verdict{Code: engine.CodeOutcomeUnknown}) {
 		t.Errorf("%+v", v)
 	}
 	if v := Classify(lull.RetryAfter(state("53300"), time.Second)); v.Kind != lull.KindRateLimited || v.After != time.Second || !v.NeverSent {

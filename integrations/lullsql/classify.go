@@ -18,7 +18,7 @@ func Classify(err error) lull.Verdict { return sqlcall.Classify(err) }
 
 // judge returns the verdict on what an attempt on conn ended with.
 func judge(conn *sql.Conn, err error) lull.Verdict {
-	return sqlcall.Judge(err, func() bool { return broken(conn) })
+	return sqlcall.VerdictOn(err, func() bool { return broken(conn) })
 }
 
 // broken reports whether the connection can no longer be used, as far as its driver knows.

@@ -12,14 +12,14 @@ import (
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
-// DefaultDials is how many dials a Connector has in flight at most, if Config.Dials is zero.
-const DefaultDials = 4
+// DefaultMaxDials is how many dials a Connector has in flight at most, if Config.MaxDials is zero.
+const DefaultMaxDials = 4
 
 // A Config configures a Connector. Its zero value is the recommended one.
 type Config struct {
-	// Dials is the most dials in flight. Others wait for one of them to end. Zero means
-	// DefaultDials.
-	Dials int
+	// MaxDials is the most dials in flight. Others wait for one of them to end. Zero means
+	// DefaultMaxDials.
+	MaxDials int
 }
 
 // NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB. A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
@@ -38,12 +38,12 @@ func NewConnector(base driver.Connector, d *lull.Dependency, c Config) (driver.C
 		return nil, errors.New("lullsql: NewConnector: base is nil: want a driver's connector")
 	case d == nil:
 		return nil, errors.New("lullsql: NewConnector: the dependency is nil: make one with lull.NewDependency")
-	case c.Dials < 0:
-		return nil, fmt.Errorf("lullsql: NewConnector: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
-	case c.Dials == 0:
-		c.Dials = DefaultDials
+	case c.MaxDials < 0:
+		return nil, fmt.Errorf("lullsql: NewConnector: Config.MaxDials is %d: want a positive number, or 0 for the default of %d", c.MaxDials, DefaultMaxDials)
+	case c.MaxDials == 0:
+		c.MaxDials = DefaultMaxDials
 	}
-	plain := &connector{base, d, make(chan struct{}, c.Dials)}
+	plain := &connector{base, d, make(chan struct{}, c.MaxDials)}
 	if closer, ok := base.(io.Closer); ok {
 		return struct {
 			*connector
@@ -62,7 +62,7 @@ type connector struct {
 func (c *connector) Driver() driver.Driver { return c.base.Driver() }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if sqlcall.Within(ctx, c.d) {
+	if sqlcall.InCall(ctx, c.d) {
 		return c.dial(ctx)
 	}
 	var conn driver.Conn

@@ -22,7 +22,7 @@ func TestNewConnectorRefuses(t *testing.T) {
 	for want, make := range map[string]func() (driver.Connector, error){
 		"base is nil":           func() (driver.Connector, error) { return NewConnector(nil, d, Config{}) },
 		"the dependency is nil": func() (driver.Connector, error) { return NewConnector(&fake{}, nil, Config{}) },
-		"Config.Dials is -1: want a positive number, or 0 for the default of 4": func() (driver.Connector, error) { return NewConnector(&fake{}, d, Config{Dials: -1}) },
+		"Config.MaxDials is -1: want a positive number, or 0 for the default of 4": func() (driver.Connector, error) { return NewConnector(&fake{}, d, Config{MaxDials: -1}) },
 	} {
 		if c, err := make(); c != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v; want an error with %q", c, err, want)
@@ -140,7 +140,7 @@ func TestDialsInFlight(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := time.Since(began); slow.most.Load() != DefaultDials || took != 2*time.Second || late.Load() != 2 {
+		if took := time.Since(began); slow.most.Load() != DefaultMaxDials || took != 2*time.Second || late.Load() != 2 {
 			t.Errorf("%d in flight at most, in %v, %d late", slow.most.Load(), took, late.Load())
 		}
 	})
@@ -158,7 +158,7 @@ func TestAPanicOfADial(t *testing.T) {
 				return nil
 			}
 			d := newDependency(t, lull.Policy{})
-			c, err := NewConnector(f, d, Config{Dials: 1})
+			c, err := NewConnector(f, d, Config{MaxDials: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func Tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts *sql.TxOptions
 			if err == nil || twice {
 				return err
 			}
-			return sqlcall.Kept(ctx, conn, err)
+			return sqlcall.CheckRolledBack(ctx, conn, err)
 		})
 	})
 }
@@ -47,13 +47,13 @@ func transact(ctx context.Context, conn *sql.Conn, opts *sql.TxOptions, twice bo
 	}
 	defer tx.Rollback() // after Commit it does nothing
 	if err := op(ctx, tx); err != nil {
-		return sqlcall.Own(err, opts != nil && opts.ReadOnly)
+		return sqlcall.OfCaller(err, opts != nil && opts.ReadOnly)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err = tx.Commit(); err != nil && !twice {
-		return sqlcall.Unanswered(err, idle(conn))
+		return sqlcall.CommitError(err, idle(conn))
 	}
 	return err
 }

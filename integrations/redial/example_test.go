@@ -22,9 +22,9 @@ func ExampleKeep() {
 		log.Fatal(err)
 	}
 	g, err := redial.New(d, redial.Config{
-		Policy:   engine.RedialPolicy{Start: time.Millisecond, Spread: time.Millisecond, Lasting: time.Hour, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}}, // for an example
-		Escalate: 5 * time.Minute,
-		Down:     func(since time.Duration, last error) { log.Printf("no feed for %v: %v", since, last) },
+		Policy:    engine.RedialPolicy{Start: time.Millisecond, Spread: time.Millisecond, Lasting: time.Hour, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}}, // for an example
+		DownAfter: 5 * time.Minute,
+		Down:      func(since time.Duration, last error) { log.Printf("no feed for %v: %v", since, last) },
 	})
 	if err != nil {
 		log.Fatal(err)

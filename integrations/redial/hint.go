@@ -84,7 +84,7 @@ func ParseRetry(value string) (d time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// verdict is that on an error of a dial or of a connection.
+// verdict returns the verdict on an error of a dial or of a connection.
 func verdict(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
 
 func classify(err error) lull.Verdict {
@@ -103,7 +103,7 @@ func final(err error) bool {
 	return v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow
 }
 
-// closeCode is the status of a WebSocket's close frame: the field Code of a type CloseError.
+// closeCode returns the status of a WebSocket's close frame: the field Code of a type CloseError.
 func closeCode(err error) (code int, ok bool) {
 	neterr.AnyOf(err, func(e error) bool {
 		v := reflect.ValueOf(e)
@@ -131,7 +131,7 @@ const (
 	restartOver    = 25 * time.Second
 )
 
-// restartSpread is over which time dials are spread after the end of a connection.
+// restartSpread returns the time over which dials are spread after the end of a connection.
 func restartSpread(err error) time.Duration {
 	if code, ok := closeCode(err); ok && code == serviceRestart {
 		return restartOver
@@ -142,7 +142,7 @@ func restartSpread(err error) time.Duration {
 // tryLater is the least wait after the close code 1013, which has no time of its own.
 const tryLater = 10 * time.Second
 
-// ofClose is the verdict on a close code of RFC 6455 and of the IANA registry.
+// ofClose returns the verdict on a close code of RFC 6455 and of the IANA registry.
 func ofClose(code int) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindTransient, Code: "websocket_" + strconv.Itoa(code)}
 	switch code {

@@ -12,19 +12,19 @@ import (
 	"github.com/lullgo/lull/internal/sleep"
 )
 
-// DefaultDials is how many dials a Group has in flight at most, if Config.Dials is zero.
-const DefaultDials = 4
+// DefaultMaxDials is how many dials a Group has in flight at most, if Config.MaxDials is zero.
+const DefaultMaxDials = 4
 
 // A Config configures a Group. Its zero value is the recommended one.
 type Config struct {
-	// Policy is when a connection is dialled.
+	// Policy determines when a connection is dialled.
 	Policy engine.RedialPolicy
-	// Dials is the most dials in flight. Zero means DefaultDials.
-	Dials int
-	// Escalate, if positive, is after how long without a connection that lasted Down is called.
-	Escalate time.Duration
-	// Down is called once for each outage of a connection that is as long as Escalate, with how
-	// long it has been and the last failure. It runs on the goroutine of Keep.
+	// MaxDials is the most dials in flight. Zero means DefaultMaxDials.
+	MaxDials int
+	// DownAfter is how long an outage lasts before Down is called. Zero: Down must be nil.
+	DownAfter time.Duration
+	// Down is called once for each outage that lasts for DownAfter: no connection has lasted since. It gets the time
+	// since the outage began and the last failure, and runs on the goroutine of Keep.
 	Down func(since time.Duration, last error)
 }
 
@@ -46,16 +46,16 @@ func New(d *lull.Dependency, c Config) (*Group, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("redial: New: Config.Policy: %w", err)
-	case c.Dials < 0:
-		return nil, fmt.Errorf("redial: New: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
-	case c.Escalate < 0:
-		return nil, fmt.Errorf("redial: New: Config.Escalate is %v: want a positive duration, or 0 for none", c.Escalate)
-	case (c.Escalate > 0) != (c.Down != nil):
-		return nil, errors.New("redial: New: Config.Escalate and Config.Down go together: set both or neither")
-	case c.Dials == 0:
-		c.Dials = DefaultDials
+	case c.MaxDials < 0:
+		return nil, fmt.Errorf("redial: New: Config.MaxDials is %d: want a positive number, or 0 for the default of %d", c.MaxDials, DefaultMaxDials)
+	case c.DownAfter < 0:
+		return nil, fmt.Errorf("redial: New: Config.DownAfter is %v: want a positive duration, or 0 for none", c.DownAfter)
+	case (c.DownAfter > 0) != (c.Down != nil):
+		return nil, errors.New("redial: New: Config.DownAfter and Config.Down go together: set both or neither")
+	case c.MaxDials == 0:
+		c.MaxDials = DefaultMaxDials
 	}
-	return &Group{d: d, plan: plan, c: c, dials: make(chan struct{}, c.Dials)}, nil
+	return &Group{d: d, plan: plan, c: c, dials: make(chan struct{}, c.MaxDials)}, nil
 }
 
 // Keep dials, calls use with the connection, and dials again when use returns, until ctx ends or
@@ -94,11 +94,11 @@ func Keep[C any](ctx context.Context, g *Group, dial func(context.Context) (C, e
 
 // keeper is one connection.
 type keeper struct {
-	g      *Group
-	redial engine.Redial
-	cause  error // how the last dial or connection that there was ended
-	last   error // the last failure: cause, or the error of the call
-	told   bool  // Down was called for this outage
+	g            *Group
+	redial       engine.Redial
+	cause        error // how the last dial or connection that there was ended
+	last         error // the last failure: cause, or the error of the call
+	downReported bool  // Down was called for this outage
 }
 
 // dial makes one dial, when there is room, and reports whether it succeeded. Its failure is in k.last.
@@ -127,7 +127,7 @@ func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) (st
 	return k.redial.Failed(g.d.Now(), v, g.d.Rand()), false
 }
 
-// lost is what follows the end of a connection.
+// lost returns the step after the end of a connection.
 func (k *keeper) lost(ctx context.Context) engine.Step {
 	k.last = k.cause
 	var v lull.Verdict
@@ -140,24 +140,24 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 	}
 	v.Kind = kind(ctx, k.cause, v.Kind)
 	now := k.g.d.Now()
-	k.told = k.told && k.redial.Down(now, true) > 0
+	k.downReported = k.downReported && k.redial.Down(now, true) > 0
 	return k.redial.Lost(now, v, drain, k.g.d.Rand())
 }
 
-// kind is that of a failure: canceled if ctx has ended or the program itself wants no other
+// kind returns the kind of a failure: canceled if ctx has ended or the program itself wants no other
 // connection.
 func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictKind {
-	if over(ctx) || final(err) {
+	if hasEnded(ctx) || final(err) {
 		return lull.KindCanceled
 	}
 	return of
 }
 
-// over reports whether ctx has ended. An error that says so shows nothing: it may be about another context.
-func over(ctx context.Context) bool { return attempt.CutOff(ctx, ctx) != engine.NotCutOff }
+// hasEnded reports whether ctx has ended. An error about a context is no proof: it may be about another one.
+func hasEnded(ctx context.Context) bool { return attempt.CutOff(ctx, ctx) != engine.NotCutOff }
 
 func (k *keeper) end(ctx context.Context) error {
-	if over(ctx) {
+	if hasEnded(ctx) {
 		<-ctx.Done() // its timer may be late
 		return context.Cause(ctx)
 	}
@@ -168,10 +168,10 @@ func (k *keeper) end(ctx context.Context) error {
 func (k *keeper) sleep(ctx context.Context, wait time.Duration) error {
 	for {
 		part := wait
-		if escalate := k.g.c.Escalate; escalate > 0 && !k.told {
+		if escalate := k.g.c.DownAfter; escalate > 0 && !k.downReported {
 			down := k.redial.Down(k.g.d.Now(), false)
 			if down >= escalate {
-				k.told = true
+				k.downReported = true
 				k.g.c.Down(down, k.last)
 				continue
 			}

@@ -40,10 +40,10 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]Config{
-		"Config.Policy: Spread": {Policy: engine.RedialPolicy{Spread: -1}},
-		"Config.Dials is -1":    {Dials: -1},
-		"Config.Escalate is -1": {Escalate: -1},
-		"go together":           {Escalate: time.Minute},
+		"Config.Policy: Spread":  {Policy: engine.RedialPolicy{Spread: -1}},
+		"Config.MaxDials is -1":  {MaxDials: -1},
+		"Config.DownAfter is -1": {DownAfter: -1},
+		"go together":            {DownAfter: time.Minute},
 	} {
 		if g, err := New(d, c); g != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -106,7 +106,7 @@ func TestDialsInFlight(t *testing.T) {
 			})
 		}
 		time.Sleep(10*time.Second + 10*time.Millisecond)
-		if up.Load() != 40 || most.Load() != DefaultDials {
+		if up.Load() != 40 || most.Load() != DefaultMaxDials {
 			t.Errorf("%d are connected, and %d dials were in flight", up.Load(), most.Load())
 		}
 		cancel()
@@ -117,7 +117,7 @@ func TestDialsInFlight(t *testing.T) {
 // Who waits for room to dial when ctx ends has no connection.
 func TestTheEndWhileOthersDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := group(t, Config{Dials: 1}, lull.Policy{})
+		g := group(t, Config{MaxDials: 1}, lull.Policy{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
 		used := 0
@@ -409,7 +409,7 @@ func TestTheCircuitOpensAgain(t *testing.T) {
 // An outage in which the circuit stays open has one error, with the failure that there was, however long it is.
 func TestTheErrorOfALongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := group(t, Config{Escalate: 24 * time.Hour, Down: func(_ time.Duration, last error) {
+		g := group(t, Config{DownAfter: 24 * time.Hour, Down: func(_ time.Duration, last error) {
 			call, ok := errors.AsType[*lull.Error](last)
 			if !ok || call.Reason != engine.CircuitOpen || call.Last != io.ErrUnexpectedEOF {
 				t.Errorf("%.300q", last)
@@ -424,12 +424,12 @@ func TestTheErrorOfALongOutage(t *testing.T) {
 	})
 }
 
-// A wait that is longer than Escalate is not cut short by it, and Down is not called after the end.
-func TestEscalateDuringAWait(t *testing.T) {
+// A wait that is longer than DownAfter is not cut short by it, and Down is not called after the end.
+func TestDownAfterDuringAWait(t *testing.T) {
 	for _, ends := range []time.Duration{4 * time.Minute, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			downs, dials := 0, 0
-			c := Config{Escalate: 5 * time.Minute, Down: func(time.Duration, error) { downs++ }}
+			c := Config{DownAfter: 5 * time.Minute, Down: func(time.Duration, error) { downs++ }}
 			ctx, cancel := context.WithTimeout(t.Context(), ends)
 			defer cancel()
 			var before time.Time
@@ -442,10 +442,10 @@ func TestEscalateDuringAWait(t *testing.T) {
 				return 0, lull.RetryAfter(io.EOF, 20*time.Minute)
 			}, func(context.Context, int) error { return nil })
 			wantDowns := 0
-			if ends > c.Escalate {
+			if ends > c.DownAfter {
 				wantDowns = 1
 			}
-			if err != context.DeadlineExceeded || downs != wantDowns || ends < c.Escalate && dials != 1 {
+			if err != context.DeadlineExceeded || downs != wantDowns || ends < c.DownAfter && dials != 1 {
 				t.Errorf("%v after %d dials, and Down was called %d times, want %d", err, dials, downs, wantDowns)
 			}
 		})
@@ -484,13 +484,13 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Down is called once for each outage, when it has lasted for as long as Escalate, whatever the
+// Down is called once for each outage, when it has lasted for as long as DownAfter, whatever the
 // number of dials.
-func TestEscalate(t *testing.T) {
+func TestDownAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var calls []time.Duration
-		c := Config{Escalate: 5 * time.Minute, Down: func(since time.Duration, last error) {
+		c := Config{DownAfter: 5 * time.Minute, Down: func(since time.Duration, last error) {
 			if calls = append(calls, since); last == nil || since < 5*time.Minute || since > 5*time.Minute+10*time.Second {
 				t.Errorf("down for %v: %v", since, last)
 			}

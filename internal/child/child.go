@@ -1,4 +1,4 @@
-// Package child starts programs for tests and comparisons that end with this process, however it ends: then their standard input does.
+// Package child starts programs that end with this process, however it ends: their standard input ends then.
 package child
 
 import (
@@ -33,7 +33,7 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	return &Child{cmd, in, ended}, nil
 }
 
-// HasEnded reports whether it has.
+// HasEnded reports whether the program has ended.
 func (c *Child) HasEnded() bool {
 	select {
 	case <-c.Ended:
@@ -43,7 +43,7 @@ func (c *Child) HasEnded() bool {
 	}
 }
 
-// Await asks ready every now and then, until it returns nil. It returns an error if the program has ended, or the time is over.
+// Await calls ready at the given interval, until it returns nil. It returns an error if the program has ended, or the time is over.
 func (c *Child) Await(ready func() error, every, within time.Duration) (err error) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(every) {
 		if c.HasEnded() {
@@ -56,13 +56,13 @@ func (c *Child) Await(ready func() error, every, within time.Duration) (err erro
 	return fmt.Errorf("it does not answer: %w", err)
 }
 
-// CloseInput closes its standard input, and waits until it has ended.
+// CloseInput closes the program's standard input, and waits for its end.
 func (c *Child) CloseInput() {
 	c.In.Close()
 	<-c.Ended
 }
 
-// Kill kills it, and waits until it has ended.
+// Kill kills the program, and waits for its end.
 func (c *Child) Kill() {
 	c.Process.Kill()
 	<-c.Ended

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// OwnGroup gives a program a group of its own: an interrupt from the terminal is not for it, and KillGroup ends all that it has started.
+// OwnGroup gives a program a process group of its own: it gets no interrupt of the terminal, and KillGroup ends all that it has
+// started.
 func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // KillGroup kills a program that was started with OwnGroup, and what it has started.

@@ -1,5 +1,5 @@
-// Package cutofftest holds every driver to one rule: what ended an attempt is decided by who ended its
-// context, whatever the attempt returns then.
+// Package cutofftest has the tests of a rule for every driver: the end of an attempt is judged by who ended its
+// context, whatever error the attempt returns then.
 package cutofftest
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// A Call makes one call whose attempts are: wait for the end of the attempt's context, or not, and return what attempt
-// returns. Its error contains a *lull.Error.
+// A Call makes one call. attempt makes its attempts. The error contains a *lull.Error.
 type Call func(ctx context.Context, attempt func(context.Context) error) error
 
 // returned are what clients return when a context has ended, or when they believe that one has.

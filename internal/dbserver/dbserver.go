@@ -21,7 +21,7 @@ import (
 	"github.com/lullgo/lull/internal/tail"
 )
 
-// ErrAbsent is why there is none: the server is not installed.
+// ErrAbsent is the error if a server is not installed.
 var ErrAbsent = errors.New("the server is not installed")
 
 // A Server is a database with a directory and a port of its own. It can be ended, started again
@@ -29,13 +29,13 @@ var ErrAbsent = errors.New("the server is not installed")
 type Server struct {
 	Port int
 
-	program string
-	args    []string
-	end     string // the signal that ends it at once, but in order
-	dir     string
-	user    *syscall.SysProcAttr
-	ready   func(addr string) error
-	child   *child.Child
+	program    string
+	args       []string
+	stopSignal string // the signal that ends it at once, but in order
+	dir        string
+	user       *syscall.SysProcAttr
+	ready      func(addr string) error
+	child      *child.Child
 }
 
 // Postgres starts a PostgreSQL with the options. Its user is postgres, without a password. ready
@@ -46,8 +46,8 @@ func Postgres(ready func(addr string) error, options ...string) (*Server, error)
 		return nil, err
 	}
 	args := []string{"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=400", "-c", "max_prepared_transactions=0"}
-	s := &Server{program: postgres, args: append(args, options...), end: "INT", ready: ready}
-	return s.make("postgres", func(data string) []string {
+	s := &Server{program: postgres, args: append(args, options...), stopSignal: "INT", ready: ready}
+	return s.create("postgres", func(data string) []string {
 		s.args = append(s.args, "-D", data)
 		return []string{initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "--no-instructions", "-E", "UTF8", "--locale=C"}
 	}, "-p")
@@ -62,21 +62,21 @@ func HasPostgres() bool {
 // MariaDB starts a MariaDB. Its user is root, without a password. ready reports whether it
 // answers.
 func MariaDB(ready func(addr string) error) (*Server, error) {
-	program, err := look("mariadbd", "/usr/sbin")
-	install, err2 := look("mariadb-install-db", "/usr/bin")
+	program, err := findProgram("mariadbd", "/usr/sbin")
+	install, err2 := findProgram("mariadb-install-db", "/usr/bin")
 	if err := errors.Join(err, err2); err != nil {
 		return nil, fmt.Errorf("%w: apt-get install mariadb-server (without it: %w)", ErrAbsent, err)
 	}
-	s := &Server{program: program, end: "TERM", ready: ready}
-	return s.make("mysql", func(data string) []string {
+	s := &Server{program: program, stopSignal: "TERM", ready: ready}
+	return s.create("mysql", func(data string) []string {
 		s.args = []string{"--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--socket=" + data + ".socket", "--skip-log-bin", "--skip-name-resolve",
 			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", "--innodb-use-native-aio=0", "--performance-schema=OFF", "--max-connections=400", "--lower-case-table-names=0"}
 		return []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--innodb-use-native-aio=0"}
 	}, "--port")
 }
 
-// make makes the directory with the data, and starts the server on a free port.
-func (s *Server) make(user string, install func(data string) []string, port string) (_ *Server, err error) {
+// create makes the directory with the data, and starts the server on a free port.
+func (s *Server) create(user string, install func(data string) []string, port string) (_ *Server, err error) {
 	if s.dir, err = os.MkdirTemp("", "lull-"+user); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ const script = `exec 3<&0; end=$1; pid=$2; shift 2; "$@" <&- 3<&- & echo $! >"$p
 // Start starts the server, and returns when it answers.
 func (s *Server) Start() error {
 	log := &tail.Tail{}
-	cmd := exec.Command("sh", append([]string{"-c", script, "sh", s.end, s.pidFile(), s.program}, s.args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh", s.stopSignal, s.pidFile(), s.program}, s.args...)...)
 	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.dir, s.user, log, log
 	var err error
 	if s.child, err = child.Start(cmd); err != nil {
@@ -159,8 +159,7 @@ func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
 // longestStop is how long a server may take to end in order. After that it is killed.
 const longestStop = 20 * time.Second
 
-// Stop ends the server in order, at once. The shell that has started it waits for it; when that
-// dies first, as with the process of the test, the server is left to end by itself.
+// Stop ends the server in order, at once, and waits for its end.
 func (s *Server) Stop() {
 	s.Thaw()
 	slow := time.AfterFunc(longestStop, func() { s.signal(kill) })
@@ -186,7 +185,7 @@ func (s *Server) Freeze() { s.signal(freeze) }
 // Thaw lets them continue.
 func (s *Server) Thaw() { s.signal(thaw) }
 
-// signal sends it to the server and the processes that it has started.
+// signal sends a signal to the server and the processes that it has started.
 func (s *Server) signal(what int) {
 	text, _ := os.ReadFile(s.pidFile())
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
@@ -194,8 +193,8 @@ func (s *Server) signal(what int) {
 	}
 }
 
-// look finds a program in PATH or in dir.
-func look(name, dir string) (string, error) {
+// findProgram finds a program in PATH or in dir.
+func findProgram(name, dir string) (string, error) {
 	if p, err := exec.LookPath(name); err == nil {
 		return p, nil
 	}

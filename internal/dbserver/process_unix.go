@@ -44,8 +44,8 @@ func unprivileged(dir, name string) (*syscall.SysProcAttr, error) {
 	return nil, errors.New("a database does not run as root, and there is no user " + name + " or nobody")
 }
 
-// signal sends it to the process, and then to those that it has started, until there are no others: a busy
-// machine stops a process a moment later, which may start one more meanwhile.
+// signal sends a signal to the process and to those that it has started, until there are no new ones: on a busy machine a
+// process may start one more before it stops.
 func signal(pid, what int) {
 	sent := map[int]bool{}
 	for more := true; more; time.Sleep(10 * time.Millisecond) {
@@ -59,8 +59,7 @@ func signal(pid, what int) {
 	}
 }
 
-// childrenOf finds the processes whose parent it is. (Those of PostgreSQL have groups of their
-// own.)
+// childrenOf returns the processes that pid has started. (Those of PostgreSQL have process groups of their own.)
 func childrenOf(pid int) (children []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {

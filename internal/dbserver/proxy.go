@@ -17,22 +17,21 @@ type Proxy struct {
 	Dials atomic.Int64
 	Cuts  atomic.Int64
 	Down  atomic.Bool // connections are accepted and closed
-	// share of the connections is cut after a random number of bytes, fewer than within, in
-	// either direction.
-	share  float64
-	within int
-	rand   *rand.Rand
+	// cutShare of the connections is cut after a random number of bytes, fewer than cutWithin, in either direction.
+	cutShare  float64
+	cutWithin int
+	rand      *rand.Rand
 }
 
-// NewProxy starts a proxy on a free port, for the duration of the test. It cuts share of the
-// connections after a random number of bytes below within.
+// NewProxy starts a proxy on a free port, for the duration of the test. It cuts the given share of the connections, each after
+// a random number of bytes below within.
 func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{l: l, to: to, share: share, within: within, rand: seed.Rand(t)}
+	p := &Proxy{l: l, to: to, cutShare: share, cutWithin: within, rand: seed.Rand(t)}
 	var under sync.WaitGroup
 	t.Cleanup(func() { l.Close(); under.Wait() })
 	under.Go(func() {
@@ -52,8 +51,8 @@ func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 				continue
 			}
 			w := &wire{p: p, client: c.(*net.TCPConn), server: s.(*net.TCPConn), left: -1}
-			if p.rand.Float64() < p.share {
-				w.left, w.reset = p.rand.Int64N(int64(p.within)), p.rand.IntN(2) == 0
+			if p.rand.Float64() < p.cutShare {
+				w.left, w.reset = p.rand.Int64N(int64(p.cutWithin)), p.rand.IntN(2) == 0
 			}
 			under.Go(func() { w.pass(w.client, w.server) })
 			under.Go(func() { w.pass(w.server, w.client) })
@@ -78,7 +77,7 @@ func (w *wire) pass(from, to *net.TCPConn) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
-		n, cut := w.take(n)
+		n, cut := w.admit(n)
 		to.Write(buf[:n])
 		if cut || err != nil {
 			w.client.Close()
@@ -88,8 +87,8 @@ func (w *wire) pass(from, to *net.TCPConn) {
 	}
 }
 
-// take returns how many of n bytes pass, and whether the connection is cut after them.
-func (w *wire) take(n int) (int, bool) {
+// admit returns how many of n bytes pass, and whether the connection is cut after them.
+func (w *wire) admit(n int) (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.left < 0 || int64(n) <= w.left {

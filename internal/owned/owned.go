@@ -1,6 +1,6 @@
-// Package owned finds what a result owns that is read or closed after its attempt has returned: the body of an
-// *http.Response, *sql.Rows, a stream of gRPC. It looks at types: a method Close, CloseSend or Scan, or a field of type
-// io.ReadCloser, up to three levels down. Each type is looked at once.
+// Package owned finds the parts of a result that are read or closed after its attempt has returned: the body of an
+// *http.Response, *sql.Rows, a stream of gRPC. It finds them by type: a method Close, CloseSend or Scan, or a field of type
+// io.ReadCloser, up to three levels down.
 package owned
 
 import (
@@ -12,10 +12,11 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// Lend keeps the context of an attempt alive for what v, its result, owns: until that is closed or at its end, if it is one
-// body (of which a wrapper takes the place; so v must be settable, or hold a pointer); else until nobody refers to it, if it
-// is one pointer; and no longer than the caller's context. With streamsOnly, only bodies count.
-func Lend(in *attempt.Context, v reflect.Value, streamsOnly bool) {
+// KeepContextFor keeps the context of an attempt alive for what v, its result, owns, but no longer than the caller's context.
+// If v owns one body, the context ends when that is closed or read to its end. A wrapper replaces the body, so v must be
+// settable, or hold a pointer. If v owns one pointer, the context ends when nobody refers to that. With streamsOnly, only
+// bodies count.
+func KeepContextFor(in *attempt.Context, v reflect.Value, streamsOnly bool) {
 	var of reflect.Value
 	var one part
 	n := 0
@@ -88,8 +89,8 @@ var (
 	parts sync.Map // reflect.Type to []part: there are no more than the program has types
 )
 
-// By reports whether values of type t may own something. Of an interface type those in it may, as well.
-func By(t reflect.Type) bool { return len(partsOf(t)) > 0 }
+// MayOwn reports whether values of type t may own something. Of an interface type those in it may, as well.
+func MayOwn(t reflect.Type) bool { return len(partsOf(t)) > 0 }
 
 // partsOf returns what a value of type t owns.
 func partsOf(t reflect.Type) []part {
@@ -141,7 +142,7 @@ func eachPart(v reflect.Value, f func(part, reflect.Value)) {
 		return
 	}
 	for _, p := range partsOf(v.Type()) {
-		if owned := follow(v, p.path); there(owned) {
+		if owned := follow(v, p.path); isPresent(owned) {
 			f(p, owned)
 		}
 	}
@@ -160,8 +161,8 @@ func follow(v reflect.Value, path []int) reflect.Value {
 	return v
 }
 
-// there reports whether v holds something. Http.NoBody, for example, does not.
-func there(v reflect.Value) bool {
+// isPresent reports whether v holds something. http.NoBody, for example, holds nothing.
+func isPresent(v reflect.Value) bool {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}

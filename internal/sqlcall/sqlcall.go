@@ -31,21 +31,20 @@ type unknownOutcome struct {
 func (e *unknownOutcome) Error() string   { return e.why + ": " + e.err.Error() }
 func (e *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, e.err} }
 
-// Unanswered returns err as the error of a COMMIT that was sent, unless it is known what became of
-// that: the database has answered with err, COMMIT was not sent (a driver.ErrBadConn is no proof), or op
-// has ended the transaction itself. idle reports that the database has said that the connection is in no
-// transaction. An error without a code is then that of a driver whose database has answered COMMIT
-// with a rollback.
-func Unanswered(err error, idle bool) error {
+// CommitError returns the error of a transaction whose COMMIT ended with err. It contains ErrOutcomeUnknown unless one of
+// these is known: the database has answered with err, COMMIT was not sent (driver.ErrBadConn is no proof), or op has
+// ended the transaction itself. If idle is set, the database has reported that the connection is in no transaction. An
+// error without a code then means that the database has answered COMMIT with a rollback.
+func CommitError(err error, idle bool) error {
 	c, known := sqlerr.Classify(err)
-	if c.Answered || !known && idle || unsent(c, err) || errors.Is(err, sql.ErrTxDone) {
+	if c.Answered || !known && idle || nothingSent(c, err) || errors.Is(err, sql.ErrTxDone) {
 		return err
 	}
 	return &unknownOutcome{ErrOutcomeUnknown.Error(), err}
 }
 
-// unsent reports whether nothing was sent before err, of class c.
-func unsent(c sqlerr.Class, err error) bool {
+// nothingSent reports whether nothing was sent before err, of class c.
+func nothingSent(c sqlerr.Class, err error) bool {
 	return c.NeverSent && !c.Answered && !errors.Is(err, driver.ErrBadConn)
 }
 
@@ -64,14 +63,14 @@ func (e *DialError) Unwrap() error {
 
 var errPoolFull = errors.New("all connections of the pool are in use")
 
-// PoolFull returns err, that of a call whose time was over while others had all connections that the caller's pool
-// may have, as a failure by that limit: it shows nothing of the database.
+// PoolFull marks err, with which a call ended because other calls had all connections of the pool. It shows nothing of the
+// database.
 func PoolFull(err error) error { return fmt.Errorf("%w: %w", errPoolFull, err) }
 
-// NoConn returns err, with which a pool had no connection to give, as a *DialError if anything is known of
-// it: nothing was sent.
+// NoConn returns the error of a pool that had no connection. Nothing was sent, so an err of which anything is known becomes a
+// *DialError.
 func NoConn(err error) error {
-	if dialled(err) || Classify(err).Kind == lull.KindUnclassified && !setup(err) {
+	if isDialError(err) || Classify(err).Kind == lull.KindUnclassified && !isSetupError(err) {
 		return err
 	}
 	return &DialError{err}
@@ -83,7 +82,7 @@ func Classify(err error) lull.Verdict { return lull.VerdictOf(err, verdict) }
 func verdict(err error) lull.Verdict {
 	if e, ok := errors.AsType[*DialError](err); ok {
 		v := Classify(lull.NeverSent(e.Err))
-		if setup(e.Err) && v.Kind == lull.KindTransient {
+		if isSetupError(e.Err) && v.Kind == lull.KindTransient {
 			v.Kind = Classify(e.Err).Kind
 		}
 		return v
@@ -100,18 +99,18 @@ func verdict(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// setup reports whether the server has answered with err for what is set up there. That says nothing
-// about the server, nor about what was sent: it may be set up otherwise soon.
-func setup(err error) bool {
+// isSetupError reports whether err is an answer about what is set up on the server (users, tables). Such an answer shows
+// neither that the server is ill nor that the statement is wrong.
+func isSetupError(err error) bool {
 	c, _ := sqlerr.Classify(err)
 	return c.Answered && c.Kind == lull.KindUnclassified
 }
 
-// Judge returns the verdict on what an attempt ended with. An error of which nothing is known is
-// transient if the connection is broken. broken may be nil.
-func Judge(err error, broken func() bool) lull.Verdict {
+// VerdictOn returns the verdict on an attempt that ended with err. An error of which nothing is known is transient if the
+// connection is broken. broken may be nil.
+func VerdictOn(err error, broken func() bool) lull.Verdict {
 	v := Classify(err)
-	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown || setup(err) {
+	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown || isSetupError(err) {
 		return v
 	}
 	if broken != nil && broken() {
@@ -120,17 +119,17 @@ func Judge(err error, broken func() bool) lull.Verdict {
 	return v
 }
 
-// GiveUp reports whether the connection on which an attempt ended with err, of which v is the verdict, is
-// to be given up: the server behind it refuses what another one may carry out.
-func GiveUp(v lull.Verdict, err error) bool {
+// ShouldClose reports whether the pool should dial another connection after err, whose verdict is v: this server refuses
+// what another one may carry out.
+func ShouldClose(v lull.Verdict, err error) bool {
 	c, _ := sqlerr.Classify(err)
-	return c.Elsewhere && v.Kind == lull.KindTransient
+	return c.OtherServer && v.Kind == lull.KindTransient
 }
 
-// Own returns err, with which op ended. That a transaction which the caller has made read-only refuses
-// a write is the caller's own failure.
-func Own(err error, readOnly bool) error {
-	if c, _ := sqlerr.Classify(err); readOnly && c.Elsewhere {
+// OfCaller returns the error of an op that ended with err. A write in a transaction that the caller has made read-only is the
+// caller's own failure.
+func OfCaller(err error, readOnly bool) error {
+	if c, _ := sqlerr.Classify(err); readOnly && c.OtherServer {
 		return lull.Permanent(err)
 	}
 	return err
@@ -156,15 +155,15 @@ func Call(ctx context.Context, d *lull.Dependency, spec engine.Spec, attempt fun
 	return d.Error(spec.Operation, r, err)
 }
 
-// Tx makes a transaction as a call to d. run makes it once. Its argument twice reports whether the
-// transaction may be carried out twice, so that a COMMIT that was not answered is no end.
+// Tx makes a transaction as a call to d. run makes one attempt. If twice is set, the transaction may be carried out twice:
+// it is repeated after a COMMIT that was not answered.
 func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run func(ctx context.Context, twice bool) (lull.Verdict, error)) error {
 	spec := engine.Spec{Operation: "tx", NotIdempotent: true}
 	Apply(opts, &spec)
 	twice, conflicts := !spec.NotIdempotent, 0
 	spec.NotIdempotent = false // only its COMMIT is not idempotent
 	return Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
-		ctx = In(ctx, d)
+		ctx = WithCall(ctx, d)
 		v, err := run(ctx, twice)
 		if err == nil || !conflict(err) {
 			return v, err
@@ -187,20 +186,19 @@ func conflict(err error) bool {
 	return c.Conflict
 }
 
-// callKey has the dependency of the call that a context belongs to, where no attempt.Context
-// has it.
+// callKey is the key of the dependency that a context's call goes to. A context with an attempt.Context does not need it.
 type callKey struct{}
 
-// In returns a context of a call to d, in which a dial finds that it is one.
-func In(ctx context.Context, d *lull.Dependency) context.Context {
+// WithCall returns a context of a call to d, in which a dial finds that it is one.
+func WithCall(ctx context.Context, d *lull.Dependency) context.Context {
 	if inAttempt(ctx, d) {
 		return ctx
 	}
 	return context.WithValue(ctx, callKey{}, d)
 }
 
-// Within reports whether ctx belongs to a call to d.
-func Within(ctx context.Context, d *lull.Dependency) bool {
+// InCall reports whether ctx belongs to a call to d.
+func InCall(ctx context.Context, d *lull.Dependency) bool {
 	of, _ := ctx.Value(callKey{}).(*lull.Dependency)
 	return of == d || inAttempt(ctx, d)
 }

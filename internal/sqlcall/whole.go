@@ -11,37 +11,36 @@ import (
 	"github.com/lullgo/lull/internal/sqlerr"
 )
 
-// Statement returns v, the verdict on an attempt that sent query with args outside of a transaction and
-// ended with err, without NeverSent if a part of query may have been carried out. Before it was sent nothing was.
-// After that the database has to have undone it as a whole.
-func Statement(v lull.Verdict, err error, query string, args []any) lull.Verdict {
+// VerdictOnStatement returns the verdict on an attempt that sent query outside of a transaction and ended with err; v is that
+// on err alone. NeverSent stays set in two cases: query was not sent, or the database has undone it as a whole.
+func VerdictOnStatement(v lull.Verdict, err error, query string, args []any) lull.Verdict {
 	if !v.NeverSent {
 		return v
 	}
 	c, _ := sqlerr.Classify(err)
-	if c.NeverSent && !dialled(err) && !unsent(c, err) && !(c.Answered && whole(query, args)) {
+	if c.NeverSent && !isDialError(err) && !nothingSent(c, err) && !(c.Answered && isAtomic(query, args)) {
 		v.NeverSent = false
 	}
 	return v
 }
 
-// Several returns v, the verdict on an attempt that may have sent several statements and ended with err,
-// without NeverSent if there was a connection for them. What is known of the last one is not known of all.
-func Several(v lull.Verdict, err error) lull.Verdict {
-	v.NeverSent = v.NeverSent && dialled(err)
+// VerdictOnSeveral returns the verdict on an attempt that may have sent several statements and ended with err; v is that on
+// err alone, and so on the last of them. NeverSent stays set only if there was no connection.
+func VerdictOnSeveral(v lull.Verdict, err error) lull.Verdict {
+	v.NeverSent = v.NeverSent && isDialError(err)
 	return v
 }
 
-// dialled reports whether err is that there was no connection.
-func dialled(err error) bool {
+// isDialError reports whether there was no connection to send anything on.
+func isDialError(err error) bool {
 	_, yes := errors.AsType[*DialError](err)
 	return yes
 }
 
-// whole reports whether a database carries out query as a whole or not at all: it is a single statement
+// isAtomic reports whether a database carries out query as a whole or not at all: it is a single statement
 // that reads or changes rows. What it calls cannot commit. It is false if that is not certain: lull does
 // not parse SQL.
-func whole(query string, args []any) bool {
+func isAtomic(query string, args []any) bool {
 	for _, arg := range args {
 		if rewrites(arg) {
 			return false
@@ -103,19 +102,19 @@ func rewrites(arg any) bool {
 // MEMORY) keeps its changes.
 const notRolledBack = 1196
 
-// Kept returns err, with which what was sent on conn has ended, as one with ErrOutcomeUnknown if a part of that may
-// still be there although the database has undone the rest: in MySQL and MariaDB a change of a table without
-// transactions, by a trigger for example. They have a warning for that.
-func Kept(ctx context.Context, conn *sql.Conn, err error) error {
+// CheckRolledBack returns the error of statements on conn that ended with err. MySQL and MariaDB do not roll back changes of
+// tables without transactions, which a trigger can make, too. They then have a warning, and the error contains
+// ErrOutcomeUnknown.
+func CheckRolledBack(ctx context.Context, conn *sql.Conn, err error) error {
 	c, _ := sqlerr.Classify(err)
-	if c.MySQL && c.Answered && c.Kind == lull.KindTransient && !undone(ctx, conn) {
+	if c.MySQL && c.Answered && c.Kind == lull.KindTransient && !allRolledBack(ctx, conn) {
 		return &unknownOutcome{"tables without transactions are not rolled back: whether a part is still there is not known", err}
 	}
 	return err
 }
 
-// undone reports whether the last answer on conn had no such warning.
-func undone(ctx context.Context, conn *sql.Conn) bool {
+// allRolledBack reports whether the last answer on conn had no such warning.
+func allRolledBack(ctx context.Context, conn *sql.Conn) bool {
 	var all, seen, code int
 	if conn.QueryRowContext(ctx, "SHOW COUNT(*) WARNINGS").Scan(&all) != nil {
 		return false

@@ -49,17 +49,17 @@ func TestWhole(t *testing.T) {
 		"DELIMITER //\nINSERT INTO t VALUES (1)//": false, "HANDLER t OPEN": false, "IF 1=1 INSERT INTO t VALUES (1)": false, "DECLARE @n INT": false,
 		"-- SELECT 1": false, "-- a\rCALL p()\nSELECT 1": false, "# a\nSELECT 1": false,
 	} {
-		if got := whole(query, nil); got != want {
+		if got := isAtomic(query, nil); got != want {
 			t.Errorf("%q: %t", query, got)
 		}
 	}
 	for _, args := range [][]any{{1, nil, "SELECT 1; SELECT 2"}, {sql.Named("a", 1)}} {
-		if !whole("SELECT 1", args) {
+		if !isAtomic("SELECT 1", args) {
 			t.Errorf("not with %v", args)
 		}
 	}
 	for _, query := range []string{"", "SELECT 1"} {
-		if whole(query, []any{1, &rewriter{}}) {
+		if isAtomic(query, []any{1, &rewriter{}}) {
 			t.Errorf("%q although it is rewritten", query)
 		}
 	}
@@ -92,11 +92,11 @@ func TestWhatProvesThatNothingWasDone(t *testing.T) {
 	} {
 		v := Classify(x.err)
 		for query, want := range map[string]bool{one: x.one, many: x.many} {
-			if got := Statement(v, x.err, query, nil); got.NeverSent != want || got.Kind != v.Kind || got.Code != v.Code {
+			if got := VerdictOnStatement(v, x.err, query, nil); got.NeverSent != want || got.Kind != v.Kind || got.Code != v.Code {
 				t.Errorf("%v, %s: %+v, want %t", x.err, query, got, want)
 			}
 		}
-		if got := Several(v, x.err); got.NeverSent != x.several || got.Kind != v.Kind {
+		if got := VerdictOnSeveral(v, x.err); got.NeverSent != x.several || got.Kind != v.Kind {
 			t.Errorf("%v, several: %+v, want %t", x.err, got, x.several)
 		}
 	}
@@ -120,7 +120,7 @@ func TestUnanswered(t *testing.T) {
 		{state("XX000"), false, false},
 	} {
 		for idle, known := range map[bool]bool{false: x.busy, true: x.idle} {
-			err := Unanswered(x.err, idle)
+			err := CommitError(x.err, idle)
 			if errors.Is(err, ErrOutcomeUnknown) == known || !errors.Is(err, x.err) {
 				t.Errorf("%v, idle %t: %v", x.err, idle, err)
 			}
@@ -141,8 +141,8 @@ func TestGiveUp(t *testing.T) {
 		{state("40001"), true, false},
 		{state("53300"), false, false},
 	} {
-		err := Own(x.err, x.readOnly)
-		if v := Classify(err); GiveUp(v, err) != x.want || (v.Kind == lull.KindTransient) != (x.want || x.err != state("25006")) {
+		err := OfCaller(x.err, x.readOnly)
+		if v := Classify(err); ShouldClose(v, err) != x.want || (v.Kind == lull.KindTransient) != (x.want || x.err != state("25006")) {
 			t.Errorf("%v, read-only %t: %+v", x.err, x.readOnly, v)
 		}
 	}
@@ -167,7 +167,7 @@ func TestSetup(t *testing.T) {
 		{state("XX000"), lull.KindTransient, true}, // the connection has ended
 		{state("23505"), lull.KindPermanent, true},
 	} {
-		if v := Judge(x.err, broken); v.Kind != x.kind || v.NeverSent == x.sent {
+		if v := VerdictOn(x.err, broken); v.Kind != x.kind || v.NeverSent == x.sent {
 			t.Errorf("%v: %+v", x.err, v)
 		}
 	}
@@ -180,7 +180,7 @@ func TestNoConn(t *testing.T) {
 		dial bool
 	}{{state("53300"), true}, {state("28P01"), true}, {&DialError{state("53300")}, true}, {errors.New("database is closed"), false}} {
 		err := NoConn(x.err)
-		if dialled(err) != x.dial || !errors.Is(err, x.err) || strings.Contains(err.Error(), "dial: dial") {
+		if isDialError(err) != x.dial || !errors.Is(err, x.err) || strings.Contains(err.Error(), "dial: dial") {
 			t.Errorf("%v: %v", x.err, err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Kept(t.Context(), conn, x.err)
+		err = CheckRolledBack(t.Context(), conn, x.err)
 		if errors.Is(err, ErrOutcomeUnknown) != x.unknown || !errors.Is(err, x.err) || x.w.asked != x.asked || x.w.rowsLeft != 0 {
 			t.Errorf("%s: %v, after %d queries; %d are open", x.name, err, x.w.asked, x.w.rowsLeft)
 		}
@@ -290,7 +290,7 @@ func FuzzWhole(f *testing.F) {
 			query + "; CALL p()", query + ";CALL p() -- end", query + ";--", query + "\n;\u00a0", "CALL p(); " + query, "CALL p()\n" + query, "EXPLAIN ANALYZE " + query,
 			"\ufeff" + query, "\u00a0" + query, "\x00" + query, "(" + query, "/*!" + query, "/*M!" + query, "/* /* */" + query, "--\rCALL p()\n" + query, "DELIMITER //\n" + query,
 		} {
-			if whole(q, nil) {
+			if isAtomic(q, nil) {
 				t.Errorf("%q", q)
 			}
 		}

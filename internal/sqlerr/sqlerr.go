@@ -31,9 +31,9 @@ type Class struct {
 	// Answered: the database has answered the statement with this error. With NeverSent it has
 	// undone the statement, which is a proof only for one that it carries out as a whole.
 	Answered bool
-	// Elsewhere: the server behind this connection does not take the statement, and another one
+	// OtherServer: the server behind this connection does not take the statement, and another one
 	// may: the connection is to be given up.
-	Elsewhere bool
+	OtherServer bool
 	// MySQL: the server is MySQL or MariaDB, which has tables that are not rolled back.
 	MySQL bool
 }
@@ -54,8 +54,8 @@ func classify(err error) (c Class, known bool) {
 	case code != "":
 		return byState(code), true
 	}
-	if safe(err) || errors.Is(err, driver.ErrBadConn) {
-		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: !neterr.AnyOf(err, locked), Code: "bad_connection"}}, true
+	if nothingSent(err) || errors.Is(err, driver.ErrBadConn) {
+		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: !neterr.AnyOf(err, isConnLockError), Code: "bad_connection"}}, true
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindSuccess}, Answered: true}, true
@@ -76,16 +76,16 @@ func state(err error) string {
 	return ""
 }
 
-// safe reports whether the driver knows that nothing was sent.
-func safe(err error) bool {
+// nothingSent reports whether the driver knows that nothing was sent.
+func nothingSent(err error) bool {
 	var e interface{ SafeToRetry() bool }
 	return errors.As(err, &e) && e.SafeToRetry()
 }
 
-// locked reports whether err is pgx's "conn closed". Pgx promises that nothing was sent, but it
+// isConnLockError reports whether err is pgx's "conn closed". Pgx promises that nothing was sent, but it
 // returns this error also when the connection broke before the answer: to a read that follows the
 // one that failed.
-func locked(err error) bool {
+func isConnLockError(err error) bool {
 	t := reflect.TypeOf(err)
 	return t.Kind() == reflect.Pointer && t.Elem().Name() == "connLockError"
 }
@@ -146,7 +146,7 @@ func Idle(conn any) bool {
 	}
 	switch path := v.Type().PkgPath(); { // the names are constants, so that the linker can drop other methods
 	case strings.HasSuffix(path, "/pgx/v5/stdlib"):
-		v = get(get(get(c.MethodByName("Conn")).MethodByName("PgConn")).MethodByName("TxStatus"))
+		v = callGetter(callGetter(callGetter(c.MethodByName("Conn")).MethodByName("PgConn")).MethodByName("TxStatus"))
 	case strings.HasSuffix(path, "/lib/pq") && v.Kind() == reflect.Struct:
 		v = v.FieldByName("txnStatus")
 	default:
@@ -155,8 +155,8 @@ func Idle(conn any) bool {
 	return v.IsValid() && v.CanUint() && v.Uint() == IdleStatus
 }
 
-// get returns what getter returns, or a value without methods if it is none.
-func get(getter reflect.Value) reflect.Value {
+// callGetter returns what getter returns, or a value without methods if it is none.
+func callGetter(getter reflect.Value) reflect.Value {
 	if !getter.IsValid() || getter.Type().NumIn() != 0 || getter.Type().NumOut() != 1 {
 		return reflect.ValueOf(struct{}{})
 	}
@@ -168,32 +168,32 @@ func get(getter reflect.Value) reflect.Value {
 type effect uint8
 
 const (
-	refused   effect = iota // an answer: it had no effect, and would fail again
-	setup                   // refused for what is set up on the server: users, permissions, tables
-	conflict                // undone, since another transaction was in the way
-	undone                  // undone, or refused before it began, and another attempt may succeed
-	elsewhere               // refused by this server
-	unread                  // not read: the server had ended the session
-	timedOut                // ended by a limit of time
-	cut                     // the session ended meanwhile: not known
-	unknown                 // the server says that it does not know
-	ill                     // an error in the server: not known, and another attempt may fail
+	refused     effect = iota // an answer: it had no effect, and would fail again
+	setupError                // refused for what is set up on the server: users, permissions, tables
+	conflict                  // undone, since another transaction was in the way
+	undone                    // undone, or refused before it began, and another attempt may succeed
+	otherServer               // refused by this server
+	notRead                   // not read: the server had ended the session
+	timedOut                  // ended by a limit of time
+	sessionLost               // the session ended meanwhile: not known
+	unknown                   // the server says that it does not know
+	serverFault               // an error in the server: not known, and another attempt may fail
 )
 
 var (
-	again   = engine.Verdict{Kind: engine.KindTransient}
-	unsent  = engine.Verdict{Kind: engine.KindTransient, NeverSent: true}
-	effects = [...]Class{
-		refused:   {Verdict: engine.Verdict{Kind: engine.KindPermanent}, Answered: true},
-		setup:     {Answered: true},
-		conflict:  {Verdict: unsent, Answered: true, Conflict: true},
-		undone:    {Verdict: unsent, Answered: true},
-		elsewhere: {Verdict: unsent, Answered: true, Elsewhere: true},
-		unread:    {Verdict: unsent},
-		timedOut:  {Verdict: engine.Verdict{Kind: engine.KindTransient, Code: engine.CodeTimeout}, Answered: true},
-		cut:       {Verdict: again},
-		unknown:   {Verdict: engine.Verdict{Code: engine.CodeOutcomeUnknown}},
-		ill:       {},
+	maybeSent     = engine.Verdict{Kind: engine.KindTransient}
+	refusedUnsent = engine.Verdict{Kind: engine.KindTransient, NeverSent: true}
+	effects       = [...]Class{
+		refused:     {Verdict: engine.Verdict{Kind: engine.KindPermanent}, Answered: true},
+		setupError:  {Answered: true},
+		conflict:    {Verdict: refusedUnsent, Answered: true, Conflict: true},
+		undone:      {Verdict: refusedUnsent, Answered: true},
+		otherServer: {Verdict: refusedUnsent, Answered: true, OtherServer: true},
+		notRead:     {Verdict: refusedUnsent},
+		timedOut:    {Verdict: engine.Verdict{Kind: engine.KindTransient, Code: engine.CodeTimeout}, Answered: true},
+		sessionLost: {Verdict: maybeSent},
+		unknown:     {Verdict: engine.Verdict{Code: engine.CodeOutcomeUnknown}},
+		serverFault: {},
 	}
 )
 
@@ -210,20 +210,20 @@ var states = map[string]effect{
 	"55P03": conflict,                // a lock that was not free in time
 	"72000": conflict,                // the snapshot is too old
 	"08001": undone, "08004": undone, // the connection was not established
-	"53":    undone,                  // out of resources: memory, disk, connections
-	"57P03": undone,                  // the server is starting or ending
-	"25006": elsewhere,               // read-only
-	"57P05": unread, "25P03": unread, // the session was idle for too long, in a transaction or not
-	"57014": timedOut,          // canceled, by statement_timeout if not by the caller
-	"25P04": timedOut,          // by transaction_timeout
-	"57P01": cut, "57P02": cut, // the server ends, or has crashed
-	"08":    cut, // the connection broke
+	"53":    undone,                    // out of resources: memory, disk, connections
+	"57P03": undone,                    // the server is starting or ending
+	"25006": otherServer,               // read-only
+	"57P05": notRead, "25P03": notRead, // the session was idle for too long, in a transaction or not
+	"57014": timedOut,                          // canceled, by statement_timeout if not by the caller
+	"25P04": timedOut,                          // by transaction_timeout
+	"57P01": sessionLost, "57P02": sessionLost, // the server ends, or has crashed
+	"08":    sessionLost, // the connection broke
 	"40003": unknown, "08007": unknown,
-	"28": setup, "42": setup, // the user or its permissions; the statement and the schema do not match
-	"3D": setup, "3F": setup, // a database or schema that does not exist
-	"26": setup, "55": setup, // a prepared statement that does not exist; an object in another state
-	"57P04": setup, "HV": setup, // the database was dropped; a foreign server
-	"58": ill, "XX": ill, "F0": ill, // errors of the system and in the server
+	"28": setupError, "42": setupError, // the user or its permissions; the statement and the schema do not match
+	"3D": setupError, "3F": setupError, // a database or schema that does not exist
+	"26": setupError, "55": setupError, // a prepared statement that does not exist; an object in another state
+	"57P04": setupError, "HV": setupError, // the database was dropped; a foreign server
+	"58": serverFault, "XX": serverFault, "F0": serverFault, // errors of the system and in the server
 }
 
 // byState classifies an SQLSTATE. Those that are not here the server has answered with, and
@@ -262,22 +262,22 @@ var numbers = map[uint16]effect{
 	1615: undone,                             // a statement is to be prepared again
 	1037: undone, 1041: undone, 1135: undone, // out of memory or threads
 	2002: undone, 2003: undone, // no connection
-	1290: elsewhere, 1792: elsewhere, 1836: elsewhere, // read-only
-	1047: elsewhere,                                // a node of a Galera cluster that is not ready
-	3032: elsewhere,                                // offline
-	4031: unread,                                   // the session was idle for too long
+	1290: otherServer, 1792: otherServer, 1836: otherServer, // read-only
+	1047: otherServer,                              // a node of a Galera cluster that is not ready
+	3032: otherServer,                              // offline
+	4031: notRead,                                  // the session was idle for too long
 	1317: timedOut, 1969: timedOut, 3024: timedOut, // interrupted, by max_execution_time or max_statement_time
-	1053: cut,                                                                              // the server ends
-	1158: cut, 1159: cut, 1160: cut, 1161: cut, 1927: cut, 2006: cut, 2013: cut, 2055: cut, // the connection broke
-	1180: unknown,                                                                             // an error during COMMIT
-	1130: setup, 1129: setup, 1045: setup, 1698: setup, 1251: setup, 1524: setup, 1275: setup, // host, user, password
-	1820: setup, 1862: setup, 3118: setup, 4151: setup, // the password has expired, the account is locked
-	1044: setup, 1142: setup, 1143: setup, 1227: setup, 1370: setup, 3530: setup, 1873: setup, // permissions
-	1046: setup, 1049: setup, 1051: setup, 1146: setup, 1109: setup, 1356: setup, 1347: setup, // database, table, view
-	1054: setup, 1136: setup, 1364: setup, 1176: setup, // columns, keys
-	1305: setup, 1318: setup, 1449: setup, 1243: setup, // functions, their arguments and definer; a prepared statement
-	1064: setup, 1149: setup, // syntax
-	1021: ill, 1026: ill, 1030: ill, 1105: ill, 1114: ill, 1206: ill, // disk, storage engine, locks, any error
+	1053: sessionLost,                                                                                                                                      // the server ends
+	1158: sessionLost, 1159: sessionLost, 1160: sessionLost, 1161: sessionLost, 1927: sessionLost, 2006: sessionLost, 2013: sessionLost, 2055: sessionLost, // the connection broke
+	1180: unknown,                                                                                                                // an error during COMMIT
+	1130: setupError, 1129: setupError, 1045: setupError, 1698: setupError, 1251: setupError, 1524: setupError, 1275: setupError, // host, user, password
+	1820: setupError, 1862: setupError, 3118: setupError, 4151: setupError, // the password has expired, the account is locked
+	1044: setupError, 1142: setupError, 1143: setupError, 1227: setupError, 1370: setupError, 3530: setupError, 1873: setupError, // permissions
+	1046: setupError, 1049: setupError, 1051: setupError, 1146: setupError, 1109: setupError, 1356: setupError, 1347: setupError, // database, table, view
+	1054: setupError, 1136: setupError, 1364: setupError, 1176: setupError, // columns, keys
+	1305: setupError, 1318: setupError, 1449: setupError, 1243: setupError, // functions, their arguments and definer; a prepared statement
+	1064: setupError, 1149: setupError, // syntax
+	1021: serverFault, 1026: serverFault, 1030: serverFault, 1105: serverFault, 1114: serverFault, 1206: serverFault, // disk, storage engine, locks, any error
 }
 
 // byNumber classifies an error number of MySQL and MariaDB.
@@ -290,11 +290,11 @@ func byNumber(n uint16) Class {
 // results has the primary result codes of SQLite.
 var results = map[int]effect{
 	5: conflict, 6: conflict, // busy, locked
-	15: conflict,                               // a race for the locks of the write-ahead log
-	17: conflict,                               // the schema has changed
-	7:  ill, 9: ill, 10: ill, 14: ill, 26: ill, // memory, interrupted, input and output, cannot open, not a database
-	2: ill, 11: ill, 13: ill, // internal, corrupt, the disk is full
-	1: setup, 3: setup, 8: setup, 23: setup, // any error, such as no table; permissions, read-only, authorization
+	15: conflict,                                                                       // a race for the locks of the write-ahead log
+	17: conflict,                                                                       // the schema has changed
+	7:  serverFault, 9: serverFault, 10: serverFault, 14: serverFault, 26: serverFault, // memory, interrupted, input and output, cannot open, not a database
+	2: serverFault, 11: serverFault, 13: serverFault, // internal, corrupt, the disk is full
+	1: setupError, 3: setupError, 8: setupError, 23: setupError, // any error, such as no table; permissions, read-only, authorization
 }
 
 // bySQLite classifies a result code of SQLite, extended or not.

@@ -127,7 +127,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 		t.Fatal("docs/protocols.md has no section of codes")
 	}
 	inDocs := map[string]effect{}
-	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": elsewhere, "unread": unread, "timeout": timedOut, "cut": cut, "unknown": unknown, "ill": ill, "setup": setup}
+	effects := map[string]effect{"conflict": conflict, "undone": undone, "elsewhere": otherServer, "unread": notRead, "timeout": timedOut, "cut": sessionLost, "unknown": unknown, "ill": serverFault, "setup": setupError}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\x60.*?) \| .* \| (\w+) \|`).FindAllStringSubmatch(tables, -1) {
 		e, ok := effects[row[2]]
 		if !ok {

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// A Clock says when a deadline of this process has come by the clock of a server, so that a call
-// can carry its own end with it. A server that stood still then does not carry out what its caller
-// has given up. The zero Clock knows nothing. It may be used concurrently.
+// A Clock converts deadlines of this process to the clock of a server, so that a call can carry its deadline. A server that
+// stood still then does not carry out what its caller has given up. The zero Clock has no reading. A Clock may be used
+// concurrently.
 //
-// The server's answers have its time. A reading is older than its answer, by an unknown part of
-// the round trip. So the deadline that is sent is early by no more than that, and never late, as
-// long as both clocks run alike. A server whose clock was set back carries out a call too late; one
-// whose clock was set forward refuses, and its refusal has the new time.
+// The server's answers have its time. A reading is older than its answer, by a part of the round trip. So a deadline that is
+// sent is early by no more than that, and never late, as long as both clocks run alike. A server whose clock was set back
+// carries out a call too late. One whose clock was set forward refuses, and its refusal has the new time.
 type Clock struct {
 	mu     sync.Mutex
 	micros int64     // the latest reading, in µs since 1970

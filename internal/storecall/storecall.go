@@ -1,5 +1,5 @@
-// Package storecall has what the calls of the stores of idempotency keys share: how a call ends in time
-// though its client ignores contexts, or its server comes to it later.
+// Package storecall has what the stores of idempotency keys share: a call that ends in time though its client ignores
+// contexts, and a deadline that the server checks.
 package storecall
 
 import "context"

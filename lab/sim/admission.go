@@ -21,7 +21,7 @@ const mostRetryAfter = 30
 
 // newGate is admission control that knows nothing yet.
 func (w *world) newGate(s *service) *admission.Controller {
-	g, err := admission.New(s.def.Admission.Config, admission.WithRandom(w.gateRandom))
+	g, err := admission.New(s.def.Admission.Config, admission.WithRand(w.gateRandom))
 	if err != nil {
 		panic(err) // Validate has seen it
 	}

@@ -168,7 +168,7 @@ func TestRefusalsAreReadAsByLullHTTP(t *testing.T) {
 
 // No wait is longer than the table of them: not with the longest times, and the worst luck.
 func TestMostTold(t *testing.T) {
-	g, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRandom(func() uint64 { return math.MaxUint64 }))
+	g, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(func() uint64 { return math.MaxUint64 }))
 	if err != nil {
 		t.Fatal(err)
 	}

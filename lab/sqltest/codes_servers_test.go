@@ -26,10 +26,10 @@ var session = map[bool]string{false: "SELECT pg_backend_pid()", true: "SELECT CO
 func TestAServerThatHasBecomeReadOnly(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
 		maria := k.name == "MariaDB"
-		direct := opened(t, sql.OpenDB(k.connector(k.at(t))))
+		direct := opened(t, sql.OpenDB(k.connector(k.server.Addr(t))))
 		table(t, direct, "failover", "n INTEGER")
 		d := newDependency(t, lull.Policy{})
-		db := k.open(t, k.at(t), d)
+		db := k.open(t, k.server.Addr(t), d)
 		db.SetMaxOpenConns(1)
 		id := func() (n int) {
 			t.Helper()
@@ -71,10 +71,10 @@ func TestAServerThatHasBecomeReadOnly(t *testing.T) {
 // is a transaction that op has ended itself.
 func TestTheCallersOwnCommitErrors(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
-		direct := opened(t, sql.OpenDB(k.connector(k.at(t))))
+		direct := opened(t, sql.OpenDB(k.connector(k.server.Addr(t))))
 		table(t, direct, "own", "n INTEGER PRIMARY KEY")
 		d := newDependency(t, lull.Policy{})
-		db := k.open(t, k.at(t), d)
+		db := k.open(t, k.server.Addr(t), d)
 		const insert = "INSERT INTO own VALUES (1)"
 		for _, x := range []struct {
 			name string

@@ -61,7 +61,7 @@ func TestConflicts(t *testing.T) {
 		}
 	}
 	each(t, func(t *testing.T, k *kind) {
-		s := k.run(t)
+		s := k.server.Own(t)
 		db := opened(t, sql.OpenDB(k.connector(s.Addr())))
 		table(t, db, "counter", "n INTEGER")
 		exec(t, db, "INSERT INTO counter VALUES (0)")

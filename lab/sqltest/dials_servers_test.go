@@ -31,7 +31,7 @@ func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
 func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
 		const statements = 200
-		p := dbserver.NewProxy(t, k.at(t), 0, 0)
+		p := dbserver.NewProxy(t, k.server.Addr(t), 0, 0)
 		d := newDependency(t, lull.Policy{})
 		var dials atomic.Int64
 		base := counting{k.connector(p.Addr()), &dials}

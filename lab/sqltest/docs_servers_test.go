@@ -33,7 +33,7 @@ func packageComment(ctx context.Context, base driver.Connector) error {
 
 func TestWhatTheDocsShow(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
-		if err := packageComment(t.Context(), k.connector(k.at(t))); err != nil {
+		if err := packageComment(t.Context(), k.connector(k.server.Addr(t))); err != nil {
 			t.Error(err)
 		}
 	})

@@ -62,7 +62,7 @@ func TestNoWriteIsCarriedOutTwice(t *testing.T) {
 		writes = 1_500
 	}
 	each(t, func(t *testing.T, k *kind) {
-		s := k.run(t)
+		s := k.server.Own(t)
 		p := dbserver.NewProxy(t, s.Addr(), 0.3, 1_500) // a third of those is over before that many bytes
 		d := newDependency(t, lull.Policy{})
 		db := k.open(t, p.Addr(), d)
@@ -89,7 +89,7 @@ func TestStoppedFrozenAndKilled(t *testing.T) {
 		t.Skip("it is not short to stop servers")
 	}
 	each(t, func(t *testing.T, k *kind) {
-		s := k.run(t)
+		s := k.server.Own(t)
 		d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond, Deadline: time.Second, Budget: budget.Config{Stock: 20}})
 		db := k.open(t, s.Addr(), d)
 		db.SetMaxOpenConns(8)

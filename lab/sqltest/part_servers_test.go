@@ -62,7 +62,7 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 		},
 	}
 	each(t, func(t *testing.T, k *kind) {
-		s := k.run(t)
+		s := k.server.Own(t)
 		maria := k.name == "MariaDB"
 		exec(t, opened(t, sql.OpenDB(k.connector(s.Addr()))), "CREATE DATABASE app") // in MariaDB's own one there are no triggers
 		connector := k.to(s.Addr(), k.user, "app")

@@ -111,7 +111,7 @@ func TestProvoked(t *testing.T) {
 		})
 	})
 	each(t, func(t *testing.T, k *kind) {
-		addr := k.run(t).Addr()
+		addr := k.server.Own(t).Addr()
 		all, prefix, setup := onPostgres, "", []string{"CREATE ROLE guest"}
 		if k.name == "MariaDB" {
 			all, prefix, setup = onMariaDB, "mysql_", []string{

@@ -6,11 +6,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"io"
 	"log"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,12 +25,13 @@ import (
 
 func TestMain(m *testing.M) {
 	pace.Overlap(16)
+	for _, k := range kinds {
+		k.server.Start = func() (*dbserver.Server, error) { return k.start(k.ready) }
+	}
 	mysql.SetLogger(log.New(io.Discard, "", 0)) // it writes of each connection that breaks
 	code := m.Run()
 	for _, k := range kinds {
-		if k.shared.server != nil {
-			k.shared.server.Close()
-		}
+		k.server.Close()
 	}
 	os.Exit(code)
 }
@@ -47,11 +46,7 @@ type kind struct {
 	insert  string // with one argument
 	nothing string // a statement that does nothing
 	deaf    bool   // the driver does not end when its context does, but when the server answers
-	shared  struct {
-		once   sync.Once
-		server *dbserver.Server
-		err    error
-	}
+	server  dbserver.Shared
 }
 
 var kinds = []*kind{
@@ -121,33 +116,6 @@ func (k *kind) ready(addr string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return db.PingContext(ctx)
-}
-
-// run starts a server of the test's own.
-func (k *kind) run(t testing.TB) *dbserver.Server {
-	t.Helper()
-	s, err := k.start(k.ready)
-	k.need(t, err)
-	t.Cleanup(s.Close)
-	return s
-}
-
-// at is the address of a server that tests share.
-func (k *kind) at(t testing.TB) string {
-	t.Helper()
-	k.shared.once.Do(func() { k.shared.server, k.shared.err = k.start(k.ready) })
-	k.need(t, k.shared.err)
-	return k.shared.server.Addr()
-}
-
-func (k *kind) need(t testing.TB, err error) {
-	t.Helper()
-	if errors.Is(err, dbserver.ErrAbsent) && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // each runs f with every kind of server.

@@ -21,26 +21,26 @@ type Controller struct {
 	random  func() uint64
 	observe func(Event)
 
-	mu       sync.Mutex // guards what follows
-	now      time.Duration
-	inFlight int
-	knee     knee
-	most     int // of requests in flight, as the server says; 0: as many as the limit
-	queue    queue
-	times    times
-	share    share
-	pressure pressure
-	comeback time.Duration // by when those who were asked to come back are served
-	counts   counts
+	mu           sync.Mutex // guards what follows
+	now          time.Duration
+	inFlight     int
+	knee         knee
+	maxInFlight  int // of requests in flight, as the server says; 0: as many as the limit
+	queue        queue
+	times        times
+	share        retryShare
+	pressure     pressure
+	lastComeback time.Duration // by when those who were asked to come back are served
+	counts       counts
 }
 
 // An Option wires a Controller.
 type Option func(*Controller)
 
-// WithRandom sets the source of 64 random bits that spreads Retry-After. A [Gate]
+// WithRand sets the source of 64 random bits that spreads Retry-After. A [Gate]
 // without one sets math/rand/v2's Uint64. Without a source Retry-After is the middle of
 // its range. random is called with a lock held.
-func WithRandom(random func() uint64) Option { return func(c *Controller) { c.random = random } }
+func WithRand(random func() uint64) Option { return func(c *Controller) { c.random = random } }
 
 // WithObserver calls observe for each admission, refusal and departure: outside of
 // any lock, on the goroutine that caused it, and concurrently.
@@ -51,7 +51,7 @@ func New(c Config, opts ...Option) (*Controller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Controller{share: newShare()}
+	a := &Controller{share: newRetryShare()}
 	a.rules, a.knee = c.rules()
 	for _, o := range opts {
 		if o != nil {
@@ -140,19 +140,19 @@ func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
 // arrive sets t.decision, and returns the ticket that had to make room, or nil.
 func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced *Ticket) {
 	c.counts.arrived[t.class]++
-	pressed := c.pressed(now)
+	pressed := c.updatePressure(now)
 	if t.class == First {
-		c.share.first(now)
-	} else if why := c.extra(now, r, t.class, pressed); why != NotRefused {
+		c.share.recordFirst(now)
+	} else if why := c.refuseExtra(now, r, t.class, pressed); why != NotRefused {
 		c.refuse(now, t, why)
 		return nil
 	}
 	if r.Deadline != 0 && saturating.Since(now, r.Deadline) < c.times.median {
-		c.times.doubt()
+		c.times.lowerMedian()
 		c.refuse(now, t, TooLate)
 		return nil
 	}
-	if c.queue.len == 0 && c.inFlight < c.bounded(c.knee.current) {
+	if c.queue.len == 0 && c.inFlight < c.boundedLimit(c.knee.current) {
 		c.admit(now, t)
 		return nil
 	}
@@ -165,7 +165,7 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 		return nil
 	}
 	if c.queue.len >= c.rules.queue {
-		if displaced = c.lowest(int(t.rank), pressed); displaced == nil {
+		if displaced = c.displaceable(int(t.rank), pressed); displaced == nil {
 			c.refuse(now, t, Full)
 			return nil
 		}
@@ -175,20 +175,20 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 	// A request of higher rank than some that wait is served before them, and soon. The
 	// pressure comes from lower ranks, so it does not shorten this wait.
 	pressed = pressed && int(t.rank) <= bits.TrailingZeros32(c.queue.used)
-	t.Until, t.untilDeadline = saturating.Add(now, c.bound(pressed)), false
+	t.Until, t.untilDeadline = saturating.Add(now, c.longestWait(pressed)), false
 	if latest := r.Deadline - c.times.median; r.Deadline != 0 && latest < t.Until {
 		t.Until, t.untilDeadline = latest, true
 	}
 	if c.queue.len == 0 {
-		c.pressure.waiting = now
+		c.pressure.queuedSince = now
 	}
 	t.state, t.decision = waiting, Decision{Outcome: Queued}
 	c.queue.push(t)
 	return displaced
 }
 
-// extra returns why a retry or hedge is refused, or NotRefused.
-func (c *Controller) extra(now time.Duration, r Request, class AttemptKind, pressed bool) RefusalReason {
+// refuseExtra returns why a retry or hedge is refused, or NotRefused.
+func (c *Controller) refuseExtra(now time.Duration, r Request, class AttemptKind, pressed bool) RefusalReason {
 	switch {
 	case pressed && class == Hedge:
 		return ShedHedge
@@ -200,11 +200,11 @@ func (c *Controller) extra(now time.Duration, r Request, class AttemptKind, pres
 	return NotRefused
 }
 
-// lowest returns the ticket that has to make room in a full queue for a request of the
+// displaceable returns the ticket that has to make room in a full queue for a request of the
 // given rank: the oldest of the lowest rank that is in use, if that rank is lower. An
 // equal rank makes room under pressure: then the newest is served first, and the oldest
 // is as good as lost. It returns nil if there is none.
-func (c *Controller) lowest(rank int, pressed bool) *Ticket {
+func (c *Controller) displaceable(rank int, pressed bool) *Ticket {
 	for r := 0; r <= rank; r++ {
 		if t := c.queue.lists[r].oldest; t != nil {
 			if r == rank && !pressed {
@@ -294,17 +294,17 @@ func (c *Controller) SetMax(now time.Duration, n int) error {
 	}
 	c.mu.Lock()
 	now = c.advance(now)
-	c.most = n
+	c.maxInFlight = n
 	settled := c.next(now)
 	c.mu.Unlock()
 	c.notify(settled, now)
 	return nil
 }
 
-// bounded is a limit, or what the server can take if that is less.
-func (c *Controller) bounded(limit int) int {
-	if c.most > 0 {
-		return min(limit, c.most)
+// boundedLimit is a limit, or what the server can take if that is less.
+func (c *Controller) boundedLimit(limit int) int {
+	if c.maxInFlight > 0 {
+		return min(limit, c.maxInFlight)
 	}
 	return limit
 }
@@ -333,13 +333,13 @@ func (c *Controller) refuse(now time.Duration, t *Ticket, why RefusalReason) {
 	switch why {
 	case Full, Waited, Displaced:
 		if t.class == First {
-			c.shed(now)
-			if c.bounded(c.knee.current) == c.knee.current {
+			c.recordShed(now)
+			if c.boundedLimit(c.knee.current) == c.knee.current {
 				c.knee.missed++
 			}
 		}
 	}
-	t.decision = c.advise(now, t.class, why)
+	t.decision = c.refusal(now, t.class, why)
 }
 
 // next admits those that wait, as long as there is room. It refuses those that have waited
@@ -348,9 +348,9 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	if c.queue.len == 0 {
 		return nil
 	}
-	pressed := c.pressed(now)
+	pressed := c.updatePressure(now)
 	var last *Ticket
-	for c.inFlight < c.bounded(c.knee.current) && c.queue.len > 0 {
+	for c.inFlight < c.boundedLimit(c.knee.current) && c.queue.len > 0 {
 		l := &c.queue.lists[top(c.queue.used)]
 		t := l.oldest
 		if pressed {

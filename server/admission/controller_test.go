@@ -196,7 +196,7 @@ func TestAdviceIsSpread(t *testing.T) {
 		bits uint64
 		want time.Duration
 	}{{0, 100 * ms}, {1<<64 - 1, 150 * ms}} {
-		a := must(t, Config{Limit: 1, MaxWait: -1}, WithRandom(func() uint64 { return c.bits }))
+		a := must(t, Config{Limit: 1, MaxWait: -1}, WithRand(func() uint64 { return c.bits }))
 		var x, y Ticket
 		a.Arrive(0, Request{}, &x)
 		if d := a.Arrive(0, Request{}, &y); d.RetryAfter != c.want || d.DontRetry || d.Pushback() != c.want {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -26,7 +25,7 @@ const ms = time.Millisecond
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
-	a, err := admission.New(c, admission.WithRandom(seed.Source(t)))
+	a, err := admission.New(c, admission.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,30 +88,13 @@ func TestRefusalIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestPriorityAndSkip(t *testing.T) {
+func TestOptions(t *testing.T) {
 	m := full(t, admission.WithSkip(func(r *http.Request) bool { return r.Header.Get("Health") != "" }))
 	if got := get(m.Handler(ok), "Health", "1"); got.StatusCode != 200 || got.Header["Lull"] != nil {
 		t.Error(got.Status, got.Header)
 	}
-	var saw []admission.Priority
-	c, _ := admission.New(admission.Config{}, admission.WithObserver(func(e admission.Event) {
-		if e.Kind == admission.Admission {
-			saw = append(saw, e.Priority)
-		}
-	}))
-	g := admission.NewGate(c)
-	plain, _ := g.Middleware()
-	own, _ := g.Middleware(admission.WithPriority(func(r *http.Request) admission.Priority { return admission.SheddablePlus }))
-	trusting, _ := g.Middleware(admission.WithTrust(lullhttp.TrustEverybody))
-	get(plain.Handler(ok))
-	get(plain.Handler(ok), "Lull-Criticality", "critical-plus")
-	get(own.Handler(ok), "Lull-Criticality", "critical-plus")
-	get(trusting.Handler(ok), "Lull-Criticality", "critical-plus")
-	if want := []admission.Priority{admission.Critical, admission.Critical, admission.SheddablePlus, admission.CriticalPlus}; fmt.Sprint(saw) != fmt.Sprint(want) {
-		t.Errorf("saw %v, want %v", saw, want)
-	}
 	for _, o := range []admission.MiddlewareOption{admission.WithStatus(500), admission.WithPriority(nil), admission.WithTrust(nil), admission.WithResult(nil)} {
-		if _, err := g.Middleware(nil, o); err == nil {
+		if _, err := m.Gate().Middleware(nil, o); err == nil {
 			t.Error("an option that makes no sense was taken")
 		}
 	}

@@ -49,19 +49,19 @@ import (
 //
 // Cost: some 20 ns a request, and 260 bytes.
 const (
-	leastRounds  = 4    // least completions in a window, as a multiple of the limit
-	mostRounds   = 16   // most of them, unless coarse needs more
-	coarse       = 64   // 1 / square of the largest standard error that a window may have
-	fine         = 1024 // 1 / square of the standard error that is aimed at once a knee was found
-	mostLength   = 512  // most completions in a window, unless leastRounds needs more
-	saturated    = 0.85 // mean in flight, as a part of the limit, from which a window counts
-	headroom     = 0.2  // beyond the knee c; and no less than √c
-	proportional = 0.92 // knee / limit from which the limit is too low to show one
-	enough       = 1.15 // knee / half the limit up to which half is enough
-	surest       = 6    // 2^surest / 2 is how many times as long as a comparison the pause after it is, at most
-	unsteady     = 1.5  // ratio of two equal figures from which something else has changed
-	tryStep      = 0.5  // by which a limit is exceeded to see whether that achieves more
-	stepLeast    = 0.25 // growth of a limit that has shown no knee
+	leastRounds   = 4    // least completions in a window, as a multiple of the limit
+	mostRounds    = 16   // most of them, unless coarse needs more
+	coarse        = 64   // 1 / square of the largest standard error that a window may have
+	fine          = 1024 // 1 / square of the standard error that is aimed at once a knee was found
+	mostLength    = 512  // most completions in a window, unless leastRounds needs more
+	saturated     = 0.85 // mean in flight, as a part of the limit, from which a window counts
+	headroom      = 0.2  // beyond the knee c; and no less than √c
+	proportional  = 0.92 // knee / limit from which the limit is too low to show one
+	halfIsEnough  = 1.15 // knee / half the limit up to which half is enough
+	maxAgreements = 6    // 2^surest / 2 is how many times as long as a comparison the pause after it is, at most
+	unsteady      = 1.5  // ratio of two equal figures from which something else has changed
+	tryStep       = 0.5  // by which a limit is exceeded to see whether that achieves more
+	stepLeast     = 0.25 // growth of a limit that has shown no knee
 )
 
 type phase uint8
@@ -80,12 +80,12 @@ type knee struct {
 	current     int // what holds now: L, or l while comparing
 	phase       phase
 	step        float64 // by which a limit that is too low grows, as a part of it
-	c           float64 // mean of the comparisons that agreed
-	sure        int     // how many did
-	tight       bool    // the last one showed no knee
-	tried       bool    // a larger limit, since the last comparison with half of it
+	meanKnee    float64 // mean of the comparisons that agreed
+	agreements  int     // how many did
+	noKnee      bool    // the last one showed no knee
+	triedLarger bool    // a larger limit, since the last comparison with half of it
 	found       bool    // a knee, ever
-	again       bool    // compare after the next window
+	compareNext bool    // compare after the next window
 
 	// How much the times of requests vary.
 	mean, square float64
@@ -97,13 +97,13 @@ type knee struct {
 	missed      int     // first attempts refused for want of room
 	area        float64 // in flight × ns
 
-	before  float64       // X before the comparison, per ns
-	low     float64       // x
-	lowAt   int           // l
-	lowFor  time.Duration // how long its window took
-	grown   bool          // l is the limit before it grew, not its half
-	cruised time.Duration
-	usual   float64 // mean time of a request when the limit was last found right, ns
+	rateBefore float64       // X before the comparison, per ns
+	lowerRate  float64       // x
+	lowerLimit int           // l
+	lowerTook  time.Duration // how long its window took
+	grown      bool          // l is the limit before it grew, not its half
+	cruised    time.Duration
+	usual      float64 // mean time of a request when the limit was last found right, ns
 }
 
 func newKnee(least, most, initial int) knee {
@@ -194,9 +194,9 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 		// There was too little to do to learn anything.
 		// A limit that has grown beyond the demand may stay, since it refuses nobody. It
 		// goes back if what it lets in fails, at once.
-		k.cruised, k.tried = 0, k.tried && failing
-		if k.phase == restored && k.grown && failing && rate <= enough*k.low {
-			k.limit = k.lowAt
+		k.cruised, k.triedLarger = 0, k.triedLarger && failing
+		if k.phase == restored && k.grown && failing && rate <= halfIsEnough*k.lowerRate {
+			k.limit = k.lowerLimit
 		}
 		if missed && !failing && k.phase == cruising {
 			// The limit is high enough on average, and too low for bursts.
@@ -210,14 +210,14 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 	switch k.phase {
 	case cruising:
 		k.cruised += took
-		k.before = rate
-		if k.again || apart(mean, k.usual) || k.cruised >= k.lowFor<<k.sure>>1 {
-			k.again = false
+		k.rateBefore = rate
+		if k.compareNext || differ(mean, k.usual) || k.cruised >= k.lowerTook<<k.agreements>>1 {
+			k.compareNext = false
 			k.usual = mean
 			k.compare(inFlight)
 		}
 	case halved:
-		k.low, k.lowFor = rate, took
+		k.lowerRate, k.lowerTook = rate, took
 		k.enter(restored, k.limit)
 	case restored:
 		k.usual, k.cruised = mean, 0
@@ -229,29 +229,29 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 func (k *knee) compare(inFlight int) {
 	half := max(k.limit/2, k.least)
 	switch {
-	case !k.tried && k.limit < k.most:
+	case !k.triedLarger && k.limit < k.most:
 		// A larger limit costs nobody a place. If it achieves more, or there is not more to
 		// do, a try of half would have been wrong.
-		k.tried = true
-		if k.sure > 0 {
+		k.triedLarger = true
+		if k.agreements > 0 {
 			k.step = tryStep
 		}
-		k.grow(k.before)
+		k.grow(k.rateBefore)
 	case half < k.limit:
-		k.lowAt, k.grown = half, false
+		k.lowerLimit, k.grown = half, false
 		k.enter(draining, half)
 		if inFlight <= half {
 			k.phase = halved
 		}
 	default:
-		k.grow(k.before)
+		k.grow(k.rateBefore)
 	}
 }
 
 // grow enters a larger limit, which is compared with the present one and its rate. A limit
 // that only grows need not be halved for that.
 func (k *knee) grow(rate float64) {
-	k.low, k.lowAt, k.grown = rate, k.limit, true
+	k.lowerRate, k.lowerLimit, k.grown = rate, k.limit, true
 	k.limit = min(k.limit+max(1, int(k.step*float64(k.limit))), k.most)
 	k.step = math.Min(1, 2*k.step)
 	k.enter(restored, k.limit)
@@ -259,56 +259,56 @@ func (k *knee) grow(rate float64) {
 
 // decide sets the limit, given X after the comparison.
 func (k *knee) decide(after float64) {
-	old, high := k.limit, (k.before+after)/2
+	old, high := k.limit, (k.rateBefore+after)/2
 	if k.grown {
 		high = after
-	} else if apart(after, k.before) {
+	} else if differ(after, k.rateBefore) {
 		high = 0
 	}
-	k.before = after
-	if high <= 0 || k.lowAt == k.limit {
-		k.again = true
+	k.rateBefore = after
+	if high <= 0 || k.lowerLimit == k.limit {
+		k.compareNext = true
 		k.phase = cruising
 		return
 	}
 	c := float64(k.most)
-	if k.low > 0 {
-		c = math.Min(c, float64(k.lowAt)*high/k.low)
+	if k.lowerRate > 0 {
+		c = math.Min(c, float64(k.lowerLimit)*high/k.lowerRate)
 	}
 	tight := c >= proportional*float64(k.limit)
 	if k.grown {
-		tight = c >= float64(k.lowAt+k.limit)/2
+		tight = c >= float64(k.lowerLimit+k.limit)/2
 	}
-	if tight && k.limit < k.most && (k.sure == 0 || k.tight || k.grown) {
-		k.sure, k.tight, k.tried = 0, false, false
+	if tight && k.limit < k.most && (k.agreements == 0 || k.noKnee || k.grown) {
+		k.agreements, k.noKnee, k.triedLarger = 0, false, false
 		k.grow(after)
 		return
 	}
-	if k.grown && k.tried && !tight {
-		k.limit, k.again = k.lowAt, true
+	if k.grown && k.triedLarger && !tight {
+		k.limit, k.compareNext = k.lowerLimit, true
 		k.step = stepLeast
 		k.enter(cruising, k.limit)
 		return
 	}
-	k.tight, k.tried = tight, false
+	k.noKnee, k.triedLarger = tight, false
 	k.found = k.found || !tight
-	agrees := k.sure > 0 && !apart(c, k.c)
+	agrees := k.agreements > 0 && !differ(c, k.meanKnee)
 	if agrees {
-		c = k.c + (c-k.c)/float64(k.sure+1)
+		c = k.meanKnee + (c-k.meanKnee)/float64(k.agreements+1)
 	}
 	switch {
 	case tight:
-		k.again = true
-	case !k.grown && !agrees && c <= enough*float64(k.lowAt):
-		k.sure, k.step = 0, stepLeast
-		k.limit = k.lowAt
+		k.compareNext = true
+	case !k.grown && !agrees && c <= halfIsEnough*float64(k.lowerLimit):
+		k.agreements, k.step = 0, stepLeast
+		k.limit = k.lowerLimit
 	default:
-		k.c, k.step = c, stepLeast
+		k.meanKnee, k.step = c, stepLeast
 		k.limit = min(max(int(c+math.Max(headroom*c, math.Sqrt(c))), k.least), k.most)
 		if agrees {
-			k.sure = min(k.sure+1, surest)
+			k.agreements = min(k.agreements+1, maxAgreements)
 		} else {
-			k.sure = 1
+			k.agreements = 1
 		}
 	}
 	if k.limit == old {
@@ -318,5 +318,5 @@ func (k *knee) decide(after float64) {
 	k.enter(cruising, k.limit)
 }
 
-// apart reports whether two figures differ by more than chance explains.
-func apart(a, b float64) bool { return a > unsteady*b || b > unsteady*a }
+// differ reports whether two figures differ by more than chance explains.
+func differ(a, b float64) bool { return a > unsteady*b || b > unsteady*a }

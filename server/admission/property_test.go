@@ -171,7 +171,7 @@ func TestInvariants(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		events := [3]uint64{}
-		a := must(t, Config{MaxQueue: 20}, WithRandom(rng.Uint64), WithObserver(func(e Event) { events[e.Kind]++ }))
+		a := must(t, Config{MaxQueue: 20}, WithRand(rng.Uint64), WithObserver(func(e Event) { events[e.Kind]++ }))
 		var working, queued []*guest
 		var arrived, settled, left uint64
 		now := time.Duration(0)
@@ -201,7 +201,7 @@ func TestInvariants(t *testing.T) {
 				case Queued:
 					queued = append(queued, g)
 				case Refused:
-					if d.RetryAfter <= 0 || d.RetryAfter > mostAfter || d.Reason == NotRefused {
+					if d.RetryAfter <= 0 || d.RetryAfter > maxRetryAfter || d.Reason == NotRefused {
 						t.Fatalf("%+v", d)
 					}
 				}
@@ -246,7 +246,7 @@ func TestInvariants(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	a := must(t, Config{Initial: 4, MaxQueue: 8}, WithObserver(func(Event) {}), WithRandom(seed.Source(t)))
+	a := must(t, Config{Initial: 4, MaxQueue: 8}, WithObserver(func(Event) {}), WithRand(seed.Source(t)))
 	g := NewGate(a)
 	var wg sync.WaitGroup
 	for i := range 16 {

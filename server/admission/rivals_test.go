@@ -97,8 +97,8 @@ func (w *windowed) done(took time.Duration, inFlight int) int {
 // not enough: go test -json implies it.
 func TestRivals(t *testing.T) {
 	t.Parallel()
-	if raced {
-		t.Skip("single-threaded, and long with the race detector")
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
 	}
 	type outcome struct{ before, slow, after float64 }
 	fly := func(name string, c *Controller, l limiter, workers int) (o outcome) {

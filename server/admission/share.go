@@ -20,18 +20,18 @@ const (
 	shareFree  = 10
 )
 
-type share struct {
+type retryShare struct {
 	firsts, extras window.Counter
 }
 
-func newShare() share {
-	return share{window.New(shareSlots + 1), window.New(shareSlots + 1)}
+func newRetryShare() retryShare {
+	return retryShare{window.New(shareSlots + 1), window.New(shareSlots + 1)}
 }
 
-func (s *share) first(now time.Duration) { s.firsts.Add(window.Tick(now, shareSlot), 1) }
+func (s *retryShare) recordFirst(now time.Duration) { s.firsts.Add(window.Tick(now, shareSlot), 1) }
 
 // spend reports whether one more retry or hedge may come in. If so it counts it.
-func (s *share) spend(now time.Duration, ratio float64) bool {
+func (s *retryShare) spend(now time.Duration, ratio float64) bool {
 	tick := window.Tick(now, shareSlot)
 	allowed := ratio*float64(s.firsts.Sum(tick, shareSlots)) + shareFree
 	if float64(s.extras.Sum(tick, shareSlots)+1) > allowed {

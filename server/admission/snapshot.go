@@ -1,6 +1,10 @@
 package admission
 
-import "time"
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/choice"
+)
 
 // EventKind is the kind of an Event.
 type EventKind uint8
@@ -17,12 +21,7 @@ const (
 var kindNames = [...]string{"admission", "refusal", "departure"}
 
 // String returns the kind in lower case, such as "refusal".
-func (k EventKind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "unknown"
-}
+func (k EventKind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // An Event is a change in the state of one request, by value.
 type Event struct {
@@ -73,7 +72,7 @@ func (c *Controller) Snapshot(now time.Duration) Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Snapshot{
-		Limit: c.bounded(c.knee.limit), InFlight: c.inFlight, Waiting: c.queue.len, Pressed: c.looksPressed(max(now, c.now)),
+		Limit: c.boundedLimit(c.knee.limit), InFlight: c.inFlight, Waiting: c.queue.len, Pressed: c.isPressed(max(now, c.now)),
 		MeanTime: c.times.mean, WaitSum: c.counts.waited, counts: c.counts,
 	}
 }

@@ -30,6 +30,6 @@ func (t *times) learn(took time.Duration) {
 	}
 }
 
-// doubt lowers the median a little. It is called when a request is refused because of the
+// lowerMedian lowers the median a little. It is called when a request is refused because of the
 // median: if all were refused, nothing would be learned any more.
-func (t *times) doubt() { t.median -= t.median / doubtStep }
+func (t *times) lowerMedian() { t.median -= t.median / doubtStep }

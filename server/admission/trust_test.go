@@ -35,7 +35,7 @@ func TestTrust(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []seen
-			a, err := admission.New(admission.Config{}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
+			a, err := admission.New(admission.Config{}, admission.WithRand(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 				if e.Kind != admission.Departure {
 					got = append(got, seen{e.Class, e.Priority})
 				}

@@ -31,7 +31,7 @@ func Benchmark(b *testing.B) {
 		}
 	}
 	fresh := func(i int) string { return fmt.Sprint("key-", i) }
-	store := newMemory(b, idempotency.MemoryStoreConfig{Entries: 1 << 30, Bytes: 1 << 40})
+	store := newMemory(b, idempotency.MemoryStoreConfig{MaxEntries: 1 << 30, MaxBytes: 1 << 40})
 	m, err := idempotency.New(store, idempotency.Config{})
 	if err != nil {
 		b.Fatal(err)

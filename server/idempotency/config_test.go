@@ -51,11 +51,11 @@ func TestValidate(t *testing.T) {
 var _ map[Config]bool
 
 func TestMemoryConfig(t *testing.T) {
-	err := MemoryStoreConfig{Entries: -1, Bytes: -1}.Validate()
-	if got := problem.Fields(err); len(got) != 2 || got[0] != "Entries" || got[1] != "Bytes" {
+	err := MemoryStoreConfig{MaxEntries: -1, MaxBytes: -1}.Validate()
+	if got := problem.Fields(err); len(got) != 2 || got[0] != "MaxEntries" || got[1] != "MaxBytes" {
 		t.Errorf("%v", err)
 	}
-	if _, err := NewMemoryStore(MemoryStoreConfig{Entries: -1}); err == nil {
+	if _, err := NewMemoryStore(MemoryStoreConfig{MaxEntries: -1}); err == nil {
 		t.Error("NewMemory takes a negative number of entries")
 	}
 }

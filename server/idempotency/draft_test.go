@@ -171,19 +171,6 @@ func TestEmptyAuthorizationIsNoCaller(t *testing.T) {
 	send(t, h, req).is(t, 400, "no-caller")
 }
 
-func TestWithPayload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &counter{}
-		h := newRig(t, nil, idempotency.Config{}, idempotency.WithPayload(func(_ *http.Request, body []byte) []byte {
-			amount, _, _ := strings.Cut(string(body), " at ")
-			return []byte(amount)
-		})).m.Wrap(c)
-		send(t, h, requestOf("POST", "/pay", "k", "100 at 10:00")).ran(t, 201, "receipt 1")
-		send(t, h, requestOf("POST", "/pay", "k", "100 at 10:01")).replays(t, 201, "receipt 1")
-		send(t, h, requestOf("POST", "/pay", "k", "101 at 10:01")).is(t, 422, "key-reused")
-	})
-}
-
 // A body that is announced as too long is not read: a client that expects 100-continue need
 // not send it.
 func TestTooLongBodyIsNotRead(t *testing.T) {

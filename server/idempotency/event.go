@@ -10,7 +10,7 @@ import (
 
 // An Event is the outcome of one request with a key, or of a step of it.
 type Event struct {
-	What What
+	Kind EventKind
 	Key  string // the store's key, see StoreKey; empty for RefusedNoCaller
 	// Status of the response that the handler made, or that was replayed; zero if
 	// there is none.
@@ -44,12 +44,12 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// What happened.
-type What uint8
+// An EventKind is what happened.
+type EventKind uint8
 
 const (
 	// Ran: the handler returned, and its response is recorded.
-	Ran What = iota
+	Ran EventKind = iota
 	// Released: the handler ended without effect, and the key is free.
 	Released
 	// Abandoned: the handler panicked or, resumed, failed, without declaring an
@@ -83,8 +83,8 @@ const (
 	Fenced
 )
 
-// whats has the name, the level in the log, and the text there, of each.
-var whats = [...]struct {
+// eventKinds has the name, the level in the log, and the text there, of each.
+var eventKinds = [...]struct {
 	name  string
 	level slog.Level
 	text  string
@@ -106,9 +106,9 @@ var whats = [...]struct {
 }
 
 // String returns the name in lower case, such as "refused-in-flight".
-func (w What) String() string {
-	if int(w) < len(whats) {
-		return whats[w].name
+func (w EventKind) String() string {
+	if int(w) < len(eventKinds) {
+		return eventKinds[w].name
 	}
 	return fmt.Sprintf("what(%d)", uint8(w))
 }

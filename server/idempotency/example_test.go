@@ -109,7 +109,7 @@ func ExampleCommitted() {
 }
 
 // A handler that can find out what was done takes over from one that was interrupted.
-func ExampleAttempt() {
+func ExampleKeyedRequest() {
 	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, _ := idempotency.New(store, idempotency.Config{Resume: true})
 	paid := map[string]bool{} // by key: the bank's books
@@ -186,7 +186,7 @@ func ExampleWithPayload() {
 func ExampleWithObserver() {
 	store, _ := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
 	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(func(_ context.Context, e idempotency.Event) {
-		fmt.Println("event:", e.What, e.Status)
+		fmt.Println("event:", e.Kind, e.Status)
 	}))
 	if err != nil {
 		log.Fatal(err)

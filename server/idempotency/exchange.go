@@ -13,15 +13,15 @@ import (
 
 // exchange is one request with a key.
 type exchange struct {
-	m             *Middleware
-	next          http.Handler
-	w             http.ResponseWriter
-	r             *http.Request // with the handler's context
-	cancelHandler context.CancelCauseFunc
-	key           string
-	body          []byte
-	claim         Claim
-	until         time.Time // until then a claim whose answer was lost may be carried out; zero: there is none
+	m              *Middleware
+	next           http.Handler
+	w              http.ResponseWriter
+	r              *http.Request // with the handler's context
+	cancelHandler  context.CancelCauseFunc
+	key            string
+	body           []byte
+	claim          Claim
+	lostClaimUntil time.Time // until then a claim whose answer was lost may be carried out; zero: there is none
 }
 
 func (x *exchange) event(e Event) {
@@ -47,12 +47,12 @@ func (x *exchange) serve() {
 		if err != nil {
 			answer = ClaimResult{}
 			if !errors.Is(err, ErrFull) && !classify(err).NeverSent {
-				x.until = end
+				x.lostClaimUntil = end
 			}
 		}
 		return answer, err
 	}, lull.Operation("claim"))
-	if answer.State != Claimed && !x.until.IsZero() {
+	if answer.State != Claimed && !x.lostClaimUntil.IsZero() {
 		x.unclaim()
 	}
 	switch {
@@ -78,11 +78,11 @@ func (x *exchange) claimEnd(attempt context.Context, began time.Time) time.Time 
 // storeFailed answers where it is not known whether the key could be claimed.
 func (x *exchange) storeFailed(err error) {
 	if errors.Is(err, ErrShare) && !x.m.config.FailOpen {
-		x.event(Event{What: RefusedShare, Err: err})
+		x.event(Event{Kind: RefusedShare, Err: err})
 		x.m.problem(x.w, x.m.details(ProblemTooManyKeys, period(x.m.config.Retention)))
 		return
 	}
-	x.event(Event{What: StoreFailed, Err: err})
+	x.event(Event{Kind: StoreFailed, Err: err})
 	if x.m.config.FailOpen {
 		x.next.ServeHTTP(x.w, withBody(x.r, x.body))
 		return
@@ -100,35 +100,35 @@ func (x *exchange) unavailable() {
 // unclaim takes back, in the background, a claim whose answer was lost: if it has
 // arrived after all, the key would stay taken though nobody works on it.
 func (x *exchange) unclaim() {
-	m, c, until := x.m, x.claim, x.until // not x, which has the body
+	m, c, until := x.m, x.claim, x.lostClaimUntil // not x, which has the body
 	ctx := context.WithoutCancel(x.r.Context())
-	m.free(c.Key, func() {
+	m.freeInBackground(c.Key, func() {
 		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
 		for _, wait := range []time.Duration{time.Until(until), min(c.Lease/3, m.saveTimeout())} {
 			time.Sleep(wait)
-			m.undo <- struct{}{}
+			m.undoSlots <- struct{}{}
 			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) })
-			<-m.undo
+			<-m.undoSlots
 			if err != nil && !errors.Is(err, ErrFenced) {
-				m.observe(ctx, Event{What: SaveLost, Key: c.Key, Err: err})
+				m.observe(ctx, Event{Kind: SaveLost, Key: c.Key, Err: err})
 				return
 			}
 		}
 	})
 }
 
-// free calls store in the background, which tells the store that a request had no effect. Until it
+// freeInBackground calls store in the background, which tells the store that a request had no effect. Until it
 // has returned, this process knows better than to call the key's outcome unknown.
-func (m *Middleware) free(key string, store func()) {
+func (m *Middleware) freeInBackground(key string, store func()) {
 	m.mu.Lock()
-	m.freeing[key]++
+	m.pendingFrees[key]++
 	m.mu.Unlock()
 	m.saving.Go(func() {
 		store()
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.freeing[key]--; m.freeing[key] == 0 {
-			delete(m.freeing, key)
+		if m.pendingFrees[key]--; m.pendingFrees[key] == 0 {
+			delete(m.pendingFrees, key)
 		}
 	})
 }
@@ -155,28 +155,28 @@ func (x *exchange) refuse(answer ClaimResult) {
 	m := x.m
 	if answer.State == Unknown {
 		m.mu.Lock()
-		if m.freeing[x.claim.Key] > 0 {
+		if m.pendingFrees[x.claim.Key] > 0 {
 			answer.State = InFlight
 		}
 		m.mu.Unlock()
 	}
 	switch answer.State {
 	case InFlight:
-		x.event(Event{What: RefusedInFlight})
+		x.event(Event{Kind: RefusedInFlight})
 		d := m.details(ProblemInFlight)
 		d.retryAfter = min(m.config.RetryAfter, cmp.Or(answer.Remaining, m.config.RetryAfter))
 		m.problem(x.w, d)
 	case Mismatch:
-		x.event(Event{What: RefusedReused})
+		x.event(Event{Kind: RefusedReused})
 		m.problem(x.w, m.details(ProblemKeyReused))
 	case Unknown:
-		x.event(Event{What: RefusedUnknown})
+		x.event(Event{Kind: RefusedUnknown})
 		m.problem(x.w, m.details(ProblemOutcomeUnknown))
 	case Replay:
 		var rec Record
 		err := rec.UnmarshalBinary(answer.Record)
 		if err != nil || rec.BodyOmitted || rec.Status == 0 {
-			x.event(Event{What: RefusedNotKept, Status: rec.Status, Err: err})
+			x.event(Event{Kind: RefusedNotKept, Status: rec.Status, Err: err})
 			for name, values := range rec.Header {
 				x.w.Header()[name] = values
 			}
@@ -185,7 +185,7 @@ func (x *exchange) refuse(answer ClaimResult) {
 			m.problem(x.w, d)
 			return
 		}
-		x.event(Event{What: Replayed, Status: rec.Status})
+		x.event(Event{Kind: Replayed, Status: rec.Status})
 		replay(x.w, rec)
 	}
 }

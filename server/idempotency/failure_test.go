@@ -233,7 +233,7 @@ func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 // out, and how it ended.
 func TestShortRecordsAlwaysFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryStoreConfig{Bytes: len(idempotency.StoreKey("", "k"))})
+		store := newMemory(t, idempotency.MemoryStoreConfig{MaxBytes: len(idempotency.StoreKey("", "k"))})
 		const receipt = "a receipt that is longer than the shortest records"
 		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
 		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
@@ -469,7 +469,7 @@ func TestSaveIsLost(t *testing.T) {
 // A full store refuses new keys, at once, and forgets none.
 func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newMemory(t, idempotency.MemoryStoreConfig{Entries: 2})
+		store := newMemory(t, idempotency.MemoryStoreConfig{MaxEntries: 2})
 		h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
 		send(t, h, request("a")).ran(t, 201, "receipt 1")
 		send(t, h, request("b")).ran(t, 201, "receipt 2")

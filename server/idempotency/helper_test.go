@@ -49,7 +49,7 @@ func (r *rig) happened() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
-		out = append(out, e.What.String())
+		out = append(out, e.Kind.String())
 	}
 	r.events = nil
 	return out

@@ -20,20 +20,20 @@ type lease struct {
 	claim         *Claim
 	cancelHandler context.CancelCauseFunc // of the handler's context
 
-	mu      sync.Mutex
-	timer   *time.Timer
-	ctx     context.Context // of the calls to the store
-	stopped bool
-	cancel  context.CancelFunc
-	until   time.Time // as far as this process knows
+	mu         sync.Mutex
+	timer      *time.Timer
+	ctx        context.Context // of the calls to the store
+	stopped    bool
+	cancel     context.CancelFunc
+	validUntil time.Time // as far as this process knows
 }
 
-// hold extends the lease of c, which was claimed after began, until stop.
-func (m *Middleware) hold(ctx context.Context, c *Claim, began time.Time, cancelHandler context.CancelCauseFunc) *lease {
-	l := &lease{m: m, claim: c, cancelHandler: cancelHandler, until: began.Add(c.Lease)}
+// holdLease extends the lease of c, which was claimed after began, until stop.
+func (m *Middleware) holdLease(ctx context.Context, c *Claim, began time.Time, cancelHandler context.CancelCauseFunc) *lease {
+	l := &lease{m: m, claim: c, cancelHandler: cancelHandler, validUntil: began.Add(c.Lease)}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.mu.Lock()
-	l.timer = time.AfterFunc(c.Lease/3, l.beat)
+	l.timer = time.AfterFunc(c.Lease/3, l.extend)
 	l.mu.Unlock()
 	return l
 }
@@ -46,8 +46,8 @@ func (l *lease) stop() {
 	l.cancel()
 }
 
-// beat extends the lease once, and sets the timer for the next time.
-func (l *lease) beat() {
+// extend extends the lease once, and sets the timer for the next time.
+func (l *lease) extend() {
 	c := l.claim
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(l.ctx, c.Lease/6)
@@ -62,11 +62,11 @@ func (l *lease) beat() {
 		return
 	case err == nil:
 		next = c.Lease / 3
-		l.until = began.Add(c.Lease)
+		l.validUntil = began.Add(c.Lease)
 	case errors.Is(err, ErrFenced):
 		l.cancelHandler(ErrFenced)
 		return
-	case c.Resume && !time.Now().Before(l.until):
+	case c.Resume && !time.Now().Before(l.validUntil):
 		// Without Resume nobody can take over, so the handler continues.
 		l.cancelHandler(ErrLeaseLost)
 		return

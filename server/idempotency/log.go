@@ -25,7 +25,7 @@ func NewLog(l *slog.Logger) Observer {
 func defaultObserver() Observer {
 	const every = time.Minute
 	var mu sync.Mutex
-	next := map[What]time.Time{}
+	next := map[EventKind]time.Time{}
 	return func(ctx context.Context, e Event) {
 		level := e.level()
 		if level < slog.LevelWarn {
@@ -34,9 +34,9 @@ func defaultObserver() Observer {
 		if level == slog.LevelWarn {
 			now := time.Now()
 			mu.Lock()
-			quiet := now.Before(next[e.What])
+			quiet := now.Before(next[e.Kind])
 			if !quiet {
-				next[e.What] = now.Add(every)
+				next[e.Kind] = now.Add(every)
 			}
 			mu.Unlock()
 			if quiet {
@@ -49,11 +49,11 @@ func defaultObserver() Observer {
 
 func (e Event) level() slog.Level {
 	level := slog.LevelDebug
-	if int(e.What) < len(whats) {
-		level = whats[e.What].level
+	if int(e.Kind) < len(eventKinds) {
+		level = eventKinds[e.Kind].level
 	}
 	_, panicked := errors.AsType[*PanicError](e.Err)
-	if panicked && level == slog.LevelDebug || e.What == RefusedNotKept && e.Err != nil {
+	if panicked && level == slog.LevelDebug || e.Kind == RefusedNotKept && e.Err != nil {
 		return slog.LevelError
 	}
 	return level
@@ -67,7 +67,7 @@ func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 5)
-	attrs = append(attrs, slog.String("event", e.What.String()))
+	attrs = append(attrs, slog.String("event", e.Kind.String()))
 	if e.Key != "" {
 		attrs = append(attrs, slog.String("key", e.Key))
 	}
@@ -80,9 +80,9 @@ func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
 	if p, is := errors.AsType[*PanicError](e.Err); is && p.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	text := e.What.String()
-	if int(e.What) < len(whats) {
-		text = whats[e.What].text
+	text := e.Kind.String()
+	if int(e.Kind) < len(eventKinds) {
+		text = eventKinds[e.Kind].text
 	}
 	l.LogAttrs(ctx, level, "idempotency: "+text, attrs...)
 }

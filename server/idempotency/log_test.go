@@ -93,10 +93,10 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 // A response that was not kept is as it should be; one that cannot be read is not.
 func TestLevels(t *testing.T) {
 	for want, e := range map[string]idempotency.Event{
-		"level=INFO":                        {What: idempotency.RefusedNotKept},
-		"level=ERROR":                       {What: idempotency.RefusedNotKept, Err: errDown},
-		"level=INFO msg=\"idempotency: ref": {What: idempotency.RefusedReused},
-		"level=WARN":                        {What: idempotency.Fenced},
+		"level=INFO":                        {Kind: idempotency.RefusedNotKept},
+		"level=ERROR":                       {Kind: idempotency.RefusedNotKept, Err: errDown},
+		"level=INFO msg=\"idempotency: ref": {Kind: idempotency.RefusedReused},
+		"level=WARN":                        {Kind: idempotency.Fenced},
 	} {
 		var out bytes.Buffer
 		idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), e)
@@ -140,8 +140,8 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 		e    idempotency.Event
 		want string
 	}{
-		{idempotency.Event{What: idempotency.StoreFailed, Err: io.ErrUnexpectedEOF}, "error"},
-		{idempotency.Event{What: idempotency.StoreFailed, Key: "k", Status: 503}, "key status"},
+		{idempotency.Event{Kind: idempotency.StoreFailed, Err: io.ErrUnexpectedEOF}, "error"},
+		{idempotency.Event{Kind: idempotency.StoreFailed, Key: "k", Status: 503}, "key status"},
 	} {
 		out.Reset()
 		o(context.Background(), c.e)

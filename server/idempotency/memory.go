@@ -23,17 +23,17 @@ const (
 // others: one that takes all it can get has half, two have a third each, and a new
 // caller always finds room. Callers that share their keys ([SharedScope]) have no shares.
 type MemoryStoreConfig struct {
-	// Entries is how many keys are remembered at a time. Zero: 100,000.
-	Entries int
-	// Bytes is how much their keys and records may take together. Zero: 64 MiB.
-	Bytes int
+	// MaxEntries is how many keys are remembered at a time. Zero: 100,000.
+	MaxEntries int
+	// MaxBytes is how much their keys and records may take together. Zero: 64 MiB.
+	MaxBytes int
 }
 
 // Validate reports everything that is wrong with c at once.
 func (c MemoryStoreConfig) Validate() error {
 	var l problem.List
-	l.Check(c.Entries >= 0, "Entries", c.Entries, "a positive number, or 0 for the default of 100000")
-	l.Check(c.Bytes >= 0, "Bytes", c.Bytes, "a positive number of bytes, or 0 for the default of 64 MiB")
+	l.Check(c.MaxEntries >= 0, "MaxEntries", c.MaxEntries, "a positive number, or 0 for the default of 100000")
+	l.Check(c.MaxBytes >= 0, "MaxBytes", c.MaxBytes, "a positive number of bytes, or 0 for the default of 64 MiB")
 	return l.Err()
 }
 
@@ -79,8 +79,8 @@ func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 		return nil, err
 	}
 	return &MemoryStore{
-		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
-		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
+		maxEntries: cmp.Or(c.MaxEntries, DefaultMemoryEntries),
+		maxBytes:   cmp.Or(c.MaxBytes, DefaultMemoryBytes),
 		entries:    make(map[string]*entry),
 		held:       make(map[string]holding),
 	}, nil
@@ -106,7 +106,7 @@ func (m *MemoryStore) Claim(ctx context.Context, c Claim) (ClaimResult, error) {
 		}
 		e = &entry{key: c.Key, caller: c.Caller, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: addCapped(now, c.Lease), forgetAt: addCapped(now, c.Retention)}
 		m.entries[c.Key] = e
-		m.hold(e.caller, 1, len(c.Key))
+		m.addHolding(e.caller, 1, len(c.Key))
 		heap.Push(&m.byEnd, e)
 		return ClaimResult{State: Claimed}, nil
 	}
@@ -124,7 +124,7 @@ func (m *MemoryStore) Claim(ctx context.Context, c Claim) (ClaimResult, error) {
 		return ClaimResult{State: Unknown}, nil
 	}
 	e.leaseEnd = addCapped(now, c.Lease)
-	m.keep(e, addCapped(now, c.Retention))
+	m.keepUntil(e, addCapped(now, c.Retention))
 	return ClaimResult{State: Claimed, Resumed: e.resumed}, nil
 }
 
@@ -135,7 +135,7 @@ func (m *MemoryStore) Extend(ctx context.Context, key string, token FencingToken
 			return ErrFenced
 		}
 		e.leaseEnd = addCapped(now, lease)
-		m.keep(e, addCapped(now, retention))
+		m.keepUntil(e, addCapped(now, retention))
 		return nil
 	})
 }
@@ -152,8 +152,8 @@ func (m *MemoryStore) Complete(ctx context.Context, key string, token FencingTok
 			return ErrTooLarge
 		}
 		e.completed, e.record = true, record
-		m.hold(e.caller, 0, len(record))
-		m.keep(e, addCapped(now, retention))
+		m.addHolding(e.caller, 0, len(record))
+		m.keepUntil(e, addCapped(now, retention))
 		return nil
 	})
 }
@@ -208,7 +208,7 @@ func (m *MemoryStore) sweep() time.Time {
 // forget drops an entry that is out of byEnd already. With the lock.
 func (m *MemoryStore) forget(e *entry) {
 	delete(m.entries, e.key)
-	m.hold(e.caller, -1, -len(e.key)-len(e.record))
+	m.addHolding(e.caller, -1, -len(e.key)-len(e.record))
 }
 
 // fits reports whether a caller may have so much more: what it holds then is no more
@@ -220,8 +220,8 @@ func (m *MemoryStore) fits(caller string, entries, bytes int) bool {
 	return (entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
 }
 
-// hold adds to the holding of a caller, or subtracts from it. The lock is held.
-func (m *MemoryStore) hold(caller string, entries, bytes int) {
+// addHolding adds to the holding of a caller, or subtracts from it. The lock is held.
+func (m *MemoryStore) addHolding(caller string, entries, bytes int) {
 	m.bytes += bytes
 	if caller == "" {
 		return
@@ -234,7 +234,7 @@ func (m *MemoryStore) hold(caller string, entries, bytes int) {
 	}
 }
 
-func (m *MemoryStore) keep(e *entry, until time.Time) {
+func (m *MemoryStore) keepUntil(e *entry, until time.Time) {
 	e.forgetAt = until
 	heap.Fix(&m.byEnd, e.index)
 }

@@ -20,13 +20,13 @@ type Middleware struct {
 	payload func(*http.Request, []byte) []byte
 	observe Observer
 
-	claims *lull.Dependency // the store, while a client waits
-	saves  *lull.Dependency // the store, when a response has to be stored
-	saving sync.WaitGroup   // what is stored in the background
-	undo   chan struct{}    // has one for each claim that is being taken back
+	claims    *lull.Dependency // the store, while a client waits
+	saves     *lull.Dependency // the store, when a response has to be stored
+	saving    sync.WaitGroup   // what is stored in the background
+	undoSlots chan struct{}    // has one for each claim that is being taken back
 
-	mu      sync.Mutex
-	freeing map[string]int // by key: how many calls will tell the store that nothing was done
+	mu           sync.Mutex
+	pendingFrees map[string]int // by key: how many calls will tell the store that nothing was done
 }
 
 // An Option wires a Middleware: what cannot be data in a Config.
@@ -93,11 +93,11 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 		return nil, fmt.Errorf("idempotency: Transactional is true: want a store that is a Transactor; %T is none", store)
 	}
 	m := &Middleware{
-		store:   store,
-		config:  c.WithDefaults(),
-		payload: func(_ *http.Request, body []byte) []byte { return body },
-		undo:    make(chan struct{}, maxUndo),
-		freeing: map[string]int{},
+		store:        store,
+		config:       c.WithDefaults(),
+		payload:      func(_ *http.Request, body []byte) []byte { return body },
+		undoSlots:    make(chan struct{}, maxUndo),
+		pendingFrees: map[string]int{},
 	}
 	for _, o := range opts {
 		if err := o(m); err != nil {
@@ -165,7 +165,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	scope, err := m.callerOf(r)
 	if err != nil {
-		m.observe(r.Context(), Event{What: RefusedNoCaller, Err: err})
+		m.observe(r.Context(), Event{Kind: RefusedNoCaller, Err: err})
 		m.problem(w, m.details(ProblemNoCaller))
 		return
 	}
@@ -182,13 +182,13 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	x := &exchange{
 		m: m, next: next, w: w, key: key, body: body,
 		claim: Claim{
-			Key:         storeKey,
-			Caller:      callerOf(scope, storeKey),
-			Fingerprint: fingerprint(r, scope, m.payload(r, body)),
-			Lease:       m.config.Lease,
-			Retention:   m.config.Retention,
-			Resume:      m.config.Resume,
-			Commit:      m.saveTimeout(),
+			Key:           storeKey,
+			Caller:        callerOf(scope, storeKey),
+			Fingerprint:   fingerprint(r, scope, m.payload(r, body)),
+			Lease:         m.config.Lease,
+			Retention:     m.config.Retention,
+			Resume:        m.config.Resume,
+			CommitTimeout: m.saveTimeout(),
 		},
 	}
 	rand.Read(x.claim.Token[:])

@@ -27,11 +27,11 @@ const (
 	declaredCommitted = 2
 )
 
-type attemptKey struct{}
+type keyedRequestKey struct{}
 
 // KeyedRequestFrom returns the attempt that ctx belongs to, or nil if no key protects it.
 func KeyedRequestFrom(ctx context.Context) *KeyedRequest {
-	a, _ := ctx.Value(attemptKey{}).(*KeyedRequest)
+	a, _ := ctx.Value(keyedRequestKey{}).(*KeyedRequest)
 	return a
 }
 
@@ -56,51 +56,51 @@ func declare(ctx context.Context, what uint32) {
 	}
 }
 
-// A verdict decides the state of a key after its handler has ended.
-type verdict uint8
+// A keyDecision decides the state of a key after its handler has ended.
+type keyDecision uint8
 
 const (
-	keep    verdict = iota // record the response
-	release                // the key is free
-	abandon                // the outcome is unknown
+	keepResponse keyDecision = iota // record the response
+	releaseKey                      // the key is free
+	abandonKey                      // the outcome is unknown
 )
 
 // event returns the event that observers get once the verdict is stored.
-func (v verdict) event() What {
+func (v keyDecision) event() EventKind {
 	switch v {
-	case release:
+	case releaseKey:
 		return Released
-	case abandon:
+	case abandonKey:
 		return Abandoned
 	}
 	return Ran
 }
 
-// judge applies the rules of c to a handler that returned, having written status and
+// decide applies the rules of c to a handler that returned, having written status and
 // header, or that did not return but panicked. In a transaction what is not recorded is
 // rolled back, so a failure has no effect, and leaves nothing unknown.
-func (a *KeyedRequest) judge(returned bool, status int, header http.Header, c *Config) verdict {
+func (a *KeyedRequest) decide(returned bool, status int, header http.Header, c *Config) keyDecision {
 	declared := a.declared.Load()
 	switch {
 	case declared&declaredCommitted != 0:
-		return keep
+		return keepResponse
 	case declared&declaredNoEffect != 0, c.Transactional && status >= 500:
-		return release
+		return releaseKey
 	case !returned:
-		return abandon
-	case a.Resumed && !c.Transactional && (status >= 500 || refuses(status)):
+		return abandonKey
+	case a.Resumed && !c.Transactional && (status >= 500 || meansNotDone(status)):
 		// It may have failed before it found out what its predecessor did.
-		return abandon
-	case !c.Strict && invites(status, header):
-		return release
+		return abandonKey
+	case !c.Strict && asksForRetry(status, header):
+		return releaseKey
 	}
-	return keep
+	return keepResponse
 }
 
-// refuses reports whether a status means, by its definition, that the request was not
+// meansNotDone reports whether a status means, by its definition, that the request was not
 // carried out and may be sent again: RFC 9110 (15.5.9, 15.6.4), RFC 8470 (5.2), RFC
 // 6585 (4).
-func refuses(status int) bool {
+func meansNotDone(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return true
@@ -108,13 +108,13 @@ func refuses(status int) bool {
 	return false
 }
 
-// invites reports whether a refusal asks the client to send the request again. 408 and 425
+// asksForRetry reports whether a refusal asks the client to send the request again. 408 and 425
 // are about how the request arrived. 429 and 503 may also be those of a dependency, passed
 // on after an effect: they count only with a Retry-After.
-func invites(status int, header http.Header) bool {
+func asksForRetry(status int, header http.Header) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return header.Get("Retry-After") != ""
 	}
-	return refuses(status)
+	return meansNotDone(status)
 }

@@ -53,15 +53,15 @@ type details struct {
 	OriginalStatus int   `json:"original_status,omitempty"` // of the response that was not kept
 	Retention      int64 `json:"retention,omitempty"`       // seconds that keys are remembered
 
-	forgets    bool          // it has Retention
-	retryAfter time.Duration // more than zero: Retry-After
-	retry      string        // X-Should-Retry
+	showsRetention bool          // it has Retention
+	retryAfter     time.Duration // more than zero: Retry-After
+	shouldRetry    string        // X-Should-Retry
 }
 
 // problems has what the answers of a type have in common.
 var problems = map[string]details{
 	ProblemKeyMissing: {
-		Status: http.StatusBadRequest, Title: "Idempotency-Key is missing", forgets: true,
+		Status: http.StatusBadRequest, Title: "Idempotency-Key is missing", showsRetention: true,
 		Detail: "This operation needs an Idempotency-Key: a unique string in double quotes, the same for all attempts at one operation.",
 	},
 	ProblemKeyInvalid: {
@@ -85,23 +85,23 @@ var problems = map[string]details{
 		Detail: "With an Idempotency-Key the body may have up to %d bytes. The request was not carried out.",
 	},
 	ProblemInFlight: {
-		Status: http.StatusConflict, Title: "A request is outstanding for this Idempotency-Key", retry: "true",
+		Status: http.StatusConflict, Title: "A request is outstanding for this Idempotency-Key", shouldRetry: "true",
 		Detail: "The first request with this key is still being processed. Send it again later, with the same key.",
 	},
 	ProblemKeyReused: {
-		Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used", retry: "false", forgets: true,
+		Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used", shouldRetry: "false", showsRetention: true,
 		Detail: "This key was used for another request. A key must not be used again with another method, target or payload.",
 	},
 	ProblemOutcomeUnknown: {
-		Status: http.StatusConflict, Title: "The outcome of the first request is unknown", retry: "false",
+		Status: http.StatusConflict, Title: "The outcome of the first request is unknown", shouldRetry: "false",
 		Detail: "A request with this key began and was interrupted. It may or may not have been carried out, and is not carried out again. Find out before you send it with a new key.",
 	},
 	ProblemResponseNotKept: {
-		Status: http.StatusConflict, Title: "The response to the first request was not kept", retry: "false",
+		Status: http.StatusConflict, Title: "The response to the first request was not kept", shouldRetry: "false",
 		Detail: "The request with this key was carried out, and is not carried out again. Its response cannot be repeated.",
 	},
 	ProblemTooManyKeys: {
-		Status: http.StatusTooManyRequests, Title: "Too many Idempotency-Keys of this caller", retry: "false", forgets: true,
+		Status: http.StatusTooManyRequests, Title: "Too many Idempotency-Keys of this caller", shouldRetry: "false", showsRetention: true,
 		Detail: "The request was not carried out: this caller's share of the keys that can be remembered is used up. Each is forgotten %s after its request.",
 	},
 	ProblemStoreUnavailable: {
@@ -117,7 +117,7 @@ func (m *Middleware) details(kind string, args ...any) details {
 	if len(args) > 0 {
 		d.Detail = fmt.Sprintf(d.Detail, args...)
 	}
-	if d.forgets {
+	if d.showsRetention {
 		d.Retention = int64(m.config.Retention / time.Second)
 	}
 	return d
@@ -141,8 +141,8 @@ func (m *Middleware) problem(w http.ResponseWriter, d details) {
 	if d.retryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((d.retryAfter+time.Second-1)/time.Second), 10))
 	}
-	if d.retry != "" {
-		h.Set("X-Should-Retry", d.retry)
+	if d.shouldRetry != "" {
+		h.Set("X-Should-Retry", d.shouldRetry)
 	}
 	body, err := json.Marshal(d)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 // is flushed, or gets too long; from then on it passes on. What has been passed on is
 // kept nevertheless as long as all of it fits.
 type response struct {
-	w      http.ResponseWriter
-	before http.Header // of w, before the handler
-	limit  int         // of header and body together
+	w            http.ResponseWriter
+	headerBefore http.Header // of w, before the handler
+	limit        int         // of header and body together
 
 	status   int         // zero until the header is written
 	header   http.Header // as it was then
 	size     int         // of header and body
 	body     []byte
 	omitted  bool // the body is too long to keep, or was never ours
-	passing  bool // header, and body so far, have been passed on
+	passedOn bool // header, and body so far, have been passed on
 	hijacked bool
 }
 
 func newResponse(w http.ResponseWriter, limit int) *response {
-	return &response{w: w, before: w.Header().Clone(), limit: limit}
+	return &response{w: w, headerBefore: w.Header().Clone(), limit: limit}
 }
 
 // Unwrap is for http.ResponseController: deadlines and full duplex are the
@@ -77,7 +77,7 @@ func (p *response) Write(b []byte) (int, error) {
 			p.body = append(p.body, b...)
 		}
 	}
-	if !p.passing {
+	if !p.passedOn {
 		return len(b), nil
 	}
 	n, err := p.w.Write(b)
@@ -100,7 +100,7 @@ func (p *response) FlushError() error {
 	if p.status == 0 {
 		p.WriteHeader(http.StatusOK)
 	}
-	p.pass()
+	p.passOn()
 	return http.NewResponseController(p.w).Flush()
 }
 
@@ -108,7 +108,7 @@ func (p *response) FlushError() error {
 // makes of it is not ours to keep.
 func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if p.status != 0 {
-		p.pass()
+		p.passOn()
 	}
 	conn, rw, err := http.NewResponseController(p.w).Hijack()
 	if err == nil {
@@ -128,17 +128,17 @@ func (p *response) end() {
 // omit passes on what there is and gives up keeping it.
 func (p *response) omit() {
 	p.omitted = true
-	p.pass()
+	p.passOn()
 	p.body = nil
 }
 
-// pass sends the header as it was when it was written, and the body so far. What the
+// passOn sends the header as it was when it was written, and the body so far. What the
 // handler changed in the header since is put back afterwards: there may be trailers.
-func (p *response) pass() {
-	if p.passing || p.hijacked {
+func (p *response) passOn() {
+	if p.passedOn || p.hijacked {
 		return
 	}
-	p.passing = true
+	p.passedOn = true
 	h := p.w.Header()
 	changed := maps.Clone(h)
 	replace(h, p.header)
@@ -150,7 +150,7 @@ func (p *response) pass() {
 }
 
 // discard takes back a response that has not been passed on.
-func (p *response) discard() { replace(p.w.Header(), p.before) }
+func (p *response) discard() { replace(p.w.Header(), p.headerBefore) }
 
 func replace(h, with http.Header) {
 	clear(h)
@@ -163,7 +163,7 @@ func (p *response) record(ended bool) Record {
 	if !ended {
 		return Record{BodyOmitted: true}
 	}
-	r := Record{Status: p.status, BodyOmitted: p.omitted || p.short()}
+	r := Record{Status: p.status, BodyOmitted: p.omitted || p.truncated()}
 	for name, values := range p.header {
 		switch {
 		case r.BodyOmitted && name != "Location" && name != "Content-Location",
@@ -171,7 +171,7 @@ func (p *response) record(ended bool) Record {
 			ofConnection(p.header, name),
 			strings.HasPrefix(name, http.TrailerPrefix),
 			len(values) == 0,
-			slices.Equal(values, p.before[name]):
+			slices.Equal(values, p.headerBefore[name]):
 			continue
 		}
 		if r.Header == nil {
@@ -185,9 +185,9 @@ func (p *response) record(ended bool) Record {
 	return r
 }
 
-// short reports whether a response announced another length than it had: net/http
+// truncated reports whether a response announced another length than it had: net/http
 // breaks the connection, and the client knows that the response is not complete.
-func (p *response) short() bool {
+func (p *response) truncated() bool {
 	declared := p.header["Content-Length"]
 	return len(declared) > 0 && hasBody(p.status) && declared[0] != strconv.Itoa(len(p.body))
 }

@@ -12,9 +12,9 @@ import (
 // run gives the request to the handler, which owns the key since began or later, and
 // stores what came of it before the client sees it.
 func (x *exchange) run(resumed bool, began time.Time) {
-	a := x.attempt(resumed)
+	a := x.keyedRequest(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
-	l := x.m.hold(x.r.Context(), &x.claim, began, x.cancelHandler)
+	l := x.m.holdLease(x.r.Context(), &x.claim, began, x.cancelHandler)
 	returned := false
 	defer func() {
 		if returned {
@@ -28,42 +28,42 @@ func (x *exchange) run(resumed bool, began time.Time) {
 			panic(v)
 		}
 	}()
-	x.next.ServeHTTP(p, x.request(x.r.Context(), a))
+	x.next.ServeHTTP(p, x.handlerRequest(x.r.Context(), a))
 	returned = true
 	l.stop()
 	p.end()
 	x.settle(a, p, true, nil)
-	p.pass()
+	p.passOn()
 }
 
-func (x *exchange) attempt(resumed bool) *KeyedRequest {
+func (x *exchange) keyedRequest(resumed bool) *KeyedRequest {
 	return &KeyedRequest{Key: x.key, Resumed: resumed, Token: x.claim.Token}
 }
 
-// request returns the handler's request.
-func (x *exchange) request(ctx context.Context, a *KeyedRequest) *http.Request {
-	return withBody(x.r.WithContext(context.WithValue(ctx, attemptKey{}, a)), x.body)
+// handlerRequest returns the handler's request.
+func (x *exchange) handlerRequest(ctx context.Context, a *KeyedRequest) *http.Request {
+	return withBody(x.r.WithContext(context.WithValue(ctx, keyedRequestKey{}, a)), x.body)
 }
 
 // settle stores the handler's outcome. It waits for one attempt; if that
 // fails, the rest is done in the background, and the client gets its response.
 func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValue any) {
 	m := x.m
-	what := a.judge(returned, p.status, p.header, &m.config)
-	e := Event{What: what.event(), Status: p.status}
+	what := a.decide(returned, p.status, p.header, &m.config)
+	e := Event{Kind: what.event(), Status: p.status}
 	if panicValue != nil {
 		e.Err = newPanic(panicValue)
 	}
 	var record []byte
-	if what == keep {
+	if what == keepResponse {
 		record = encode(p.record(returned))
 	}
 	// Not with the request's context: the client may be gone, or its time over, and the
 	// record is for its next attempt.
 	ctx := context.WithoutCancel(x.r.Context())
 	late := time.Duration(0)
-	if what == release { // another claim may be under way, and would own the key again
-		late = max(time.Until(x.until), 0)
+	if what == releaseKey { // another claim may be under way, and would own the key again
+		late = max(time.Until(x.lostClaimUntil), 0)
 	}
 	if late == 0 {
 		first, cancel := context.WithTimeout(ctx, m.saveTimeout())
@@ -73,14 +73,14 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 			x.settled(e, err)
 			return
 		}
-		x.event(Event{What: SaveFailed, Status: p.status, Err: err})
+		x.event(Event{Kind: SaveFailed, Status: p.status, Err: err})
 	}
 	later := func() {
 		time.Sleep(late)
 		x.settled(e, m.save(ctx, "save", func(ctx context.Context) error { return store(ctx, m.store, &x.claim, what, record) }))
 	}
-	if what == release {
-		m.free(x.claim.Key, later)
+	if what == releaseKey {
+		m.freeInBackground(x.claim.Key, later)
 	} else {
 		m.saving.Go(later)
 	}
@@ -90,9 +90,9 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 func (x *exchange) settled(e Event, err error) {
 	switch {
 	case errors.Is(err, ErrFenced):
-		e.What = Fenced
+		e.Kind = Fenced
 	case err != nil:
-		e.What, e.Err = SaveLost, errors.Join(err, e.Err)
+		e.Kind, e.Err = SaveLost, errors.Join(err, e.Err)
 	}
 	x.event(e)
 }
@@ -124,11 +124,11 @@ func (m *Middleware) saveTimeout() time.Duration {
 
 // store carries out a verdict. If the record is too long for the store, it records that
 // the response was not kept.
-func store(ctx context.Context, s Store, c *Claim, what verdict, record []byte) error {
+func store(ctx context.Context, s Store, c *Claim, what keyDecision, record []byte) error {
 	switch what {
-	case release:
+	case releaseKey:
 		return s.Release(ctx, c.Key, c.Token)
-	case abandon:
+	case abandonKey:
 		return s.Extend(ctx, c.Key, c.Token, 0, c.Retention)
 	}
 	err := s.Complete(ctx, c.Key, c.Token, record, c.Retention)

@@ -16,7 +16,7 @@ import (
 // One caller that takes all it can get is refused in its turn, but for its old keys, and all others go on.
 func TestOneCallerCannotFillTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, newMemory(t, idempotency.MemoryStoreConfig{Entries: 10}), idempotency.Config{})
+		r := newRig(t, newMemory(t, idempotency.MemoryStoreConfig{MaxEntries: 10}), idempotency.Config{})
 		h := r.m.Wrap(&counter{})
 		by := func(caller, key string) result {
 			req := request(key)
@@ -52,7 +52,7 @@ func sharesAgainstModel(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 30))
 		const maxEntries, maxBytes = 40, 4000
-		store := newMemory(t, idempotency.MemoryStoreConfig{Entries: maxEntries, Bytes: maxBytes})
+		store := newMemory(t, idempotency.MemoryStoreConfig{MaxEntries: maxEntries, MaxBytes: maxBytes})
 		ctx := context.Background()
 		var now time.Duration
 		entries := map[string]*kept{}

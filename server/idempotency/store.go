@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A Store remembers keys for the middleware: who is at work on a key, and what
@@ -142,7 +144,7 @@ type Transactor interface {
 	// ctx bounds the claim: Transact returns promptly when it ends before run is called,
 	// and may then be called again. run is not called after that. Once run runs, the end
 	// of ctx means nothing: the middleware gives the handler the request's own context,
-	// with the values of the one that run was called with. After run, c.Commit is the
+	// with the values of the one that run was called with. After run, c.CommitTimeout is the
 	// bound.
 	//
 	// The key is owned for as long as run runs; the middleware does not extend a lease
@@ -167,13 +169,13 @@ type Claim struct {
 	Key string
 	// Caller is the same for all keys of one caller, and empty where callers share their
 	// keys. A Store may use it to give each a part of its room, and for nothing else.
-	Caller      string
-	Fingerprint Fingerprint
-	Token       FencingToken  // the owner, if it is claimed
-	Lease       time.Duration // how long it is owned unless extended; positive
-	Retention   time.Duration // when it is forgotten; not less than Lease
-	Resume      bool          // take over from an owner whose lease has ended
-	Commit      time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
+	Caller        string
+	Fingerprint   Fingerprint
+	Token         FencingToken  // the owner, if it is claimed
+	Lease         time.Duration // how long it is owned unless extended; positive
+	Retention     time.Duration // when it is forgotten; not less than Lease
+	Resume        bool          // take over from an owner whose lease has ended
+	CommitTimeout time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
 }
 
 // A ClaimResult is a Store's answer to a Claim. The zero ClaimResult is none.
@@ -204,12 +206,7 @@ const (
 var stateNames = [...]string{"none", "claimed", "in-flight", "replay", "mismatch", "unknown"}
 
 // String is "claimed", "in-flight", "replay", "mismatch" or "unknown".
-func (s KeyState) String() string {
-	if int(s) < len(stateNames) {
-		return stateNames[s]
-	}
-	return "invalid"
-}
+func (s KeyState) String() string { return choice.Name("state", stateNames[:], s) }
 
 var (
 	// ErrFenced is a Store's answer to one that does not own the key: it never did,

@@ -21,7 +21,7 @@ func (x *exchange) transact(t Transactor) {
 			return
 		}
 		if v := recover(); v != nil { // all is rolled back; it is raised again
-			x.event(Event{What: Released, Err: newPanic(v)})
+			x.event(Event{Kind: Released, Err: newPanic(v)})
 			panic(v)
 		}
 	}()
@@ -29,10 +29,10 @@ func (x *exchange) transact(t Transactor) {
 		answer, err := t.Transact(ctx, x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
 			ran = true
 			claimed()
-			a = x.attempt(resumed)
-			x.next.ServeHTTP(p, x.request(handlerContext{x.r.Context(), ctx}, a))
+			a = x.keyedRequest(resumed)
+			x.next.ServeHTTP(p, x.handlerRequest(handlerContext{x.r.Context(), ctx}, a))
 			p.end()
-			if kept = a.judge(true, p.status, p.header, &m.config) == keep; !kept {
+			if kept = a.decide(true, p.status, p.header, &m.config) == keepResponse; !kept {
 				return nil, false
 			}
 			return encode(p.record(true)), true
@@ -44,14 +44,14 @@ func (x *exchange) transact(t Transactor) {
 	})
 	returned = true
 	switch {
-	case err != nil && p.passing, err != nil && p.hijacked:
+	case err != nil && p.passedOn, err != nil && p.hijacked:
 		// The client has a response to what was, perhaps, rolled back. Broken off, it
 		// is none, and the client will ask again.
-		x.event(Event{What: StoreFailed, Status: p.status, Err: err})
+		x.event(Event{Kind: StoreFailed, Status: p.status, Err: err})
 		panic(http.ErrAbortHandler)
 	case err != nil:
 		p.discard()
-		x.event(Event{What: StoreFailed, Err: err})
+		x.event(Event{Kind: StoreFailed, Err: err})
 		x.unavailable()
 	case !ran:
 		x.refuse(answer)
@@ -60,8 +60,8 @@ func (x *exchange) transact(t Transactor) {
 		if kept {
 			what = Ran
 		}
-		x.event(Event{What: what, Status: p.status})
-		p.pass()
+		x.event(Event{Kind: what, Status: p.status})
+		p.passOn()
 	}
 }
 

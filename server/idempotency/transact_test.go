@@ -24,7 +24,7 @@ type ledger struct {
 	lost   error // of every commit, after it was made
 	hangs  int   // so many claims get no answer
 	claims atomic.Int64
-	bound  atomic.Int64 // Claim.Commit of the last that was claimed
+	bound  atomic.Int64 // Claim.CommitTimeout of the last that was claimed
 }
 
 type ledgerTx struct{ lines []string }
@@ -46,7 +46,7 @@ func (l *ledger) Transact(ctx context.Context, c idempotency.Claim, run func(con
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
 	}
-	l.bound.Store(int64(c.Commit))
+	l.bound.Store(int64(c.CommitTimeout))
 	always := context.WithoutCancel(ctx)
 	rollback := func() {
 		if a.Resumed {

@@ -29,18 +29,18 @@ func Classify(err error) lull.Verdict {
 	return sqlcall.Classify(err)
 }
 
-// Exec makes one statement as a call to d, as lullsql.Exec does: it is repeated only if it provably had no effect, and of
-// what may have committed a part only what was not sent. That is so for a statement that was prepared by name, too.
+// Exec makes one statement as a call to d, by the rules of lullsql.Exec. They hold for a statement that was prepared by name,
+// too.
 //
 // When the call fails the error is a [*lull.Error]. Exec may be called concurrently.
 func Exec(ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, query string, args ...any) (pgconn.CommandTag, error) {
 	var out pgconn.CommandTag
 	err := sqlcall.Call(ctx, d, engine.Spec{Operation: "exec", NotIdempotent: true}, func(ctx context.Context) (lull.Verdict, error) {
-		v, err := onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		v, err := onConn(sqlcall.WithCall(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 			out, err = conn.Exec(ctx, query, args...)
 			return err
 		})
-		return sqlcall.Statement(v, err, query, args), err
+		return sqlcall.VerdictOnStatement(v, err, query, args), err
 	})
 	return out, err
 }
@@ -55,18 +55,18 @@ func Read[T any](ctx context.Context, d *lull.Dependency, pool *pgxpool.Pool, op
 	spec := engine.Spec{Operation: "read"}
 	sqlcall.Apply(opts, &spec)
 	err := sqlcall.Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
-		v, err := onConn(sqlcall.In(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		v, err := onConn(sqlcall.WithCall(ctx, d), pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
-		return sqlcall.Several(v, err), err
+		return sqlcall.VerdictOnSeveral(v, err), err
 	})
 	return out, err
 }
 
-// Tx runs op in a transaction of pool and commits it, as a call to d: as pgx.BeginTxFunc does once, and
-// lullsql.Tx repeats it. An error of a statement that op kept to itself is pgx.ErrTxCommitRollback, and ends the call. So
-// does a write under pgx.ReadOnly.
+// Tx runs op in a transaction of pool and commits it, as a call to d. It does what pgx.BeginTxFunc does, and repeats that by
+// the rules of lullsql.Tx. If op does not return the error of a statement, the call ends with pgx.ErrTxCommitRollback. A write
+// under pgx.ReadOnly ends it, too.
 //
 // When the call fails the error is a [*lull.Error], with [ErrOutcomeUnknown] in it if COMMIT was sent and not answered.
 // Tx may be called concurrently.
@@ -85,13 +85,13 @@ func transact(ctx context.Context, conn *pgxpool.Conn, opts pgx.TxOptions, twice
 	}
 	defer tx.Rollback(ctx) // after Commit it does nothing; if ctx is over it closes the connection
 	if err := op(ctx, tx); err != nil {
-		return sqlcall.Own(err, opts.AccessMode == pgx.ReadOnly)
+		return sqlcall.OfCaller(err, opts.AccessMode == pgx.ReadOnly)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err = tx.Commit(ctx); err != nil && !twice {
-		return sqlcall.Unanswered(err, conn.Conn().PgConn().TxStatus() == sqlerr.IdleStatus)
+		return sqlcall.CommitError(err, conn.Conn().PgConn().TxStatus() == sqlerr.IdleStatus)
 	}
 	return err
 }
@@ -105,12 +105,12 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, op func(context.Context, *p
 		} else {
 			err = &sqlcall.DialError{Err: err}
 		}
-		return sqlcall.Judge(err, nil), err
+		return sqlcall.VerdictOn(err, nil), err
 	}
 	defer conn.Release()
 	if err := op(ctx, conn); err != nil {
-		v := sqlcall.Judge(err, conn.Conn().IsClosed)
-		if sqlcall.GiveUp(v, err) {
+		v := sqlcall.VerdictOn(err, conn.Conn().IsClosed)
+		if sqlcall.ShouldClose(v, err) {
 			conn.Conn().Close(ctx)
 		}
 		return v, err

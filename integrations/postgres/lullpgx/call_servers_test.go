@@ -23,7 +23,7 @@ import (
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	d := newDependency(t, patient)
-	pool := open(t, url(at(t)), d, lullpgx.Config{})
+	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{})
 	exec(t, pool, "DROP TABLE IF EXISTS answers")
 	exec(t, pool, "CREATE TABLE answers (n INTEGER CHECK (n > 0))")
 	runs := 0
@@ -106,7 +106,7 @@ func TestACommitThatIsNotAnswered(t *testing.T) {
 		var cuts atomic.Int32
 		cuts.Store(1)
 		d := newDependency(t, patient)
-		pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+		pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 			wrapDials(c, func(conn net.Conn) net.Conn { return cutAtCommit{conn, &cuts} })
 		})
 		runs := 0
@@ -126,7 +126,7 @@ func TestACommitThatIsNotAnswered(t *testing.T) {
 func TestTheEndOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	calm := newDependency(t, lull.Policy{})
-	pool := open(t, url(at(t)), calm, lullpgx.Config{})
+	pool := open(t, url(server.Addr(t)), calm, lullpgx.Config{})
 	exec(t, pool, "DROP TABLE IF EXISTS late")
 	exec(t, pool, "CREATE TABLE late (n INTEGER)")
 	short := newDependency(t, lull.Policy{AttemptTimeout: 100 * time.Millisecond, Attempts: 1})
@@ -158,7 +158,7 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 	short := policy
 	short.AttemptTimeout = 50 * time.Millisecond
 	d := newDependency(t, policy)
-	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 // The calls of this package, and what a program would do without it.
 func costs(t testing.TB) cost.Calls {
 	d := newDependency(t, lull.Policy{})
-	bare, pool := open(t, url(at(t)), nil, lullpgx.Config{}), open(t, url(at(t)), d, lullpgx.Config{})
+	bare, pool := open(t, url(server.Addr(t)), nil, lullpgx.Config{}), open(t, url(server.Addr(t)), d, lullpgx.Config{})
 	begin := func(ctx context.Context) error { return pgx.BeginFunc(ctx, bare, func(pgx.Tx) error { return nil }) }
 	transact := func(ctx context.Context) error {
 		return lullpgx.Tx(ctx, d, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { return nil })

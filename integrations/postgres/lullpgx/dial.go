@@ -17,36 +17,36 @@ import (
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
-// DefaultDials is how many dials a pool has in flight at most, if Config.Dials is zero.
-const DefaultDials = 4
+// DefaultMaxDials is how many dials a pool has in flight at most, if Config.MaxDials is zero.
+const DefaultMaxDials = 4
 
 // A Config configures the dials of a pool. Its zero value is the recommended one.
 type Config struct {
-	// Dials is the most dials in flight, from the first packet until the server has accepted the
-	// user. Others wait for one of them to end. Zero means DefaultDials.
-	Dials int
+	// MaxDials is the most dials in flight, from the first packet until the server has accepted the
+	// user. Others wait for one of them to end. Zero means DefaultMaxDials.
+	MaxDials int
 }
 
 // AddTo puts the dials of the pools made of config under the policy of d. Call it before
 // pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
 // the one that was there.
 //
-// Which dials are calls of their own, lullsql.NewConnector has; those in the background are, too. If the connection was made
-// and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated. If
-// the Close of a connection that was not accepted panics, that is an error of the dial: a pool dials in a goroutine of its own,
-// where nobody could recover.
+// lullsql.NewConnector describes which dials are calls of their own; those in the background are, too. If the connection was
+// made and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated.
+// If the Close of such a connection panics, that is an error of the dial: a pool dials in a goroutine of its own, where nobody
+// could recover.
 func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	switch {
 	case config == nil || config.ConnConfig == nil:
 		return errors.New("lullpgx: AddTo: there is no config: make one with pgxpool.ParseConfig")
 	case d == nil:
 		return errors.New("lullpgx: AddTo: the dependency is nil: make one with lull.NewDependency")
-	case c.Dials < 0:
-		return fmt.Errorf("lullpgx: AddTo: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
-	case c.Dials == 0:
-		c.Dials = DefaultDials
+	case c.MaxDials < 0:
+		return fmt.Errorf("lullpgx: AddTo: Config.MaxDials is %d: want a positive number, or 0 for the default of %d", c.MaxDials, DefaultMaxDials)
+	case c.MaxDials == 0:
+		c.MaxDials = DefaultMaxDials
 	}
-	dials := make(chan struct{}, c.Dials)
+	dials := make(chan struct{}, c.MaxDials)
 	before := config.BeforeConnect
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
 		if before != nil {
@@ -58,7 +58,7 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 		c.DialFunc = k.dial
 		validate, after := c.ValidateConnect, c.AfterConnect
 		c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			k.dialled().end(true) // the server has accepted the user
+			k.lastConn().end(true) // the server has accepted the user
 			if validate == nil {
 				return nil
 			}
@@ -74,7 +74,7 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 		refuses := c.OnPgError
 		c.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 			if !k.established.Load() {
-				k.dialled().refusal.Store(err)
+				k.lastConn().refusal.Store(err)
 			}
 			return refuses == nil || refuses(conn, err)
 		}
@@ -93,7 +93,7 @@ type connecting struct {
 
 	mu     sync.Mutex
 	failed map[string]error // why an address could not be reached
-	last   *dialled
+	latest *dialledConn
 }
 
 var (
@@ -104,7 +104,7 @@ var (
 
 // dial dials addr as a part of the call that needs it, or as a call of its own.
 func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if network == nowhere {
+	if network == refusedNetwork {
 		return nil, errNoAnswer
 	}
 	if k.established.Load() {
@@ -116,11 +116,11 @@ func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, 
 	if err != nil { // a moment ago, for another mode of TLS
 		return nil, err
 	}
-	var conn *dialled
-	if sqlcall.Within(ctx, k.d) {
-		conn, err = k.once(ctx, network, addr)
+	var conn *dialledConn
+	if sqlcall.InCall(ctx, k.d) {
+		conn, err = k.dialOnce(ctx, network, addr)
 	} else {
-		conn, err = k.call(ctx, network, addr)
+		conn, err = k.dialAsCall(ctx, network, addr)
 	}
 	if err != nil {
 		k.fail(addr, err)
@@ -135,12 +135,12 @@ func (k *connecting) fail(addr string, err error) {
 	k.failed[addr] = err
 }
 
-// call dials as a call of its own. The call goes on, in its goroutine, until the server has accepted
+// dialAsCall dials as a call of its own. The call continues, in its goroutine, until the server has accepted
 // the user or the connection is closed. After a connection was handed out nothing is repeated.
 //
-// Pgx ends ctx when a dial has failed. That is no end of the call: only one while the dial goes on is.
-func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, error) {
-	made := make(chan *dialled, 1)
+// Pgx ends ctx when a dial has failed. The call ends with ctx only while the dial continues.
+func (k *connecting) dialAsCall(ctx context.Context, network, addr string) (*dialledConn, error) {
+	made := make(chan *dialledConn, 1)
 	failed := make(chan error, 1)
 	var panicked any // in the DialFunc, or an observer: it goes up where this is called
 	own, cancel := detached(ctx)
@@ -162,9 +162,9 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 		}()
 		spec := engine.Spec{Operation: "connect", NotIdempotent: true} // but a dial that failed was never sent
 		r := k.d.Drive(own, spec, func(ctx context.Context) lull.Verdict {
-			var conn *dialled
-			if conn, err = k.once(ctx, network, addr); err != nil {
-				return sqlcall.Judge(err, nil)
+			var conn *dialledConn
+			if conn, err = k.dialOnce(ctx, network, addr); err != nil {
+				return sqlcall.VerdictOn(err, nil)
 			}
 			conn.release = func() { leave(); stop() }
 			handedOut = true
@@ -204,7 +204,7 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // verdict returns the verdict on a dial that has ended, and its error.
-func (c *dialled) verdict(ctx context.Context) (lull.Verdict, error) {
+func (c *dialledConn) verdict(ctx context.Context) (lull.Verdict, error) {
 	if c.accepted.Load() || c.noTLS.Load() {
 		return sqlcall.Success, nil
 	}
@@ -219,14 +219,14 @@ func (c *dialled) verdict(ctx context.Context) (lull.Verdict, error) {
 	return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, c.withPanic(errNoAnswer)
 }
 
-// once dials once, when there is room.
-func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, error) {
+// dialOnce dials once, when there is room.
+func (k *connecting) dialOnce(ctx context.Context, network, addr string) (*dialledConn, error) {
 	select {
 	case k.dials <- struct{}{}:
 	case <-ctx.Done():
 		return nil, &sqlcall.DialError{Err: ctx.Err()}
 	}
-	var conn *dialled
+	var conn *dialledConn
 	defer func() {
 		if conn == nil { // it failed, or panicked
 			<-k.dials
@@ -236,22 +236,22 @@ func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, 
 	if err != nil {
 		return nil, &sqlcall.DialError{Err: err}
 	}
-	conn = &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
+	conn = &dialledConn{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = conn
+	k.latest = conn
 	return conn, nil
 }
 
-// dialled returns the last connection, for which pgx calls its hooks.
-func (k *connecting) dialled() *dialled {
+// lastConn returns the last connection, for which pgx calls its hooks.
+func (k *connecting) lastConn() *dialledConn {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.last
+	return k.latest
 }
 
-// dialled is a connection. Its dial ends when the server accepts the user, or when it is closed.
-type dialled struct {
+// dialledConn is a connection. Its dial ends when the server accepts the user, or when it is closed.
+type dialledConn struct {
 	net.Conn
 	k       *connecting
 	addr    string
@@ -267,23 +267,23 @@ type dialled struct {
 	ended    chan struct{} // closed when the dial has ended
 }
 
-func (c *dialled) Read(p []byte) (int, error) {
+func (c *dialledConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && (!c.answered.Load() || c.noTLS.Load()) {
 		c.noTLS.Store(n == 1 && p[0] == 'N' && !c.answered.Load())
 		c.answered.Store(true)
 	}
-	return n, c.lost(n, err)
+	return n, c.closeIfLost(n, err)
 }
 
-func (c *dialled) Write(p []byte) (int, error) {
+func (c *dialledConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	return n, c.lost(n, err)
+	return n, c.closeIfLost(n, err)
 }
 
-// lost returns err, the error of a Read or Write of n bytes. A connection that is of no use after it, and was not accepted,
-// is closed here: pgx closes it next, and drops the error of that.
-func (c *dialled) lost(n int, err error) error {
+// closeIfLost returns the error of a Read or Write of n bytes that ended with err. It closes a connection that is broken and
+// was not accepted. Pgx would close it next, and drop the error of that.
+func (c *dialledConn) closeIfLost(n int, err error) error {
 	if err == nil || n > 0 || c.ending.Load() {
 		return err
 	}
@@ -294,8 +294,8 @@ func (c *dialled) lost(n int, err error) error {
 	return c.withPanic(err)
 }
 
-// withPanic returns err, with which a dial has ended, and in it what Close panicked with.
-func (c *dialled) withPanic(err error) error {
+// withPanic returns err, the error of a dial, and in it the panic of Close, if there was one.
+func (c *dialledConn) withPanic(err error) error {
 	if c.panicked == nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (c *dialled) withPanic(err error) error {
 }
 
 // Close closes the connection, once. If it was accepted, a panic of its Close is not recovered.
-func (c *dialled) Close() error {
+func (c *dialledConn) Close() error {
 	c.end(false)
 	err := net.ErrClosed
 	c.once.Do(func() { err = c.Conn.Close() })
@@ -312,7 +312,7 @@ func (c *dialled) Close() error {
 
 // end ends the dial, once, and returns when it has ended. A connection that was not accepted is
 // closed before another dial may begin. If its Close panics it is as good as closed.
-func (c *dialled) end(accepted bool) {
+func (c *dialledConn) end(accepted bool) {
 	if !c.ending.CompareAndSwap(false, true) {
 		<-c.ended
 		return
@@ -332,15 +332,16 @@ func (c *dialled) end(accepted bool) {
 	}
 }
 
-// nowhere is the network of a server that has not accepted the user.
-const nowhere = "not accepted"
+// refusedNetwork is the network of a server that has not accepted the user.
+const refusedNetwork = "not accepted"
 
 type noAddr struct{ net.Addr }
 
-func (noAddr) Network() string { return nowhere }
+func (noAddr) Network() string { return refusedNetwork }
 
-// RemoteAddr returns the address of the server. After a dial that was lost pgx would dial there once more, to cancel a statement.
-func (c *dialled) RemoteAddr() net.Addr {
+// RemoteAddr returns the address of the server. After a lost dial it has the network refusedNetwork, so that pgx does not
+// dial there once more to cancel a statement.
+func (c *dialledConn) RemoteAddr() net.Addr {
 	if c.ending.Load() && !c.accepted.Load() {
 		return noAddr{c.Conn.RemoteAddr()}
 	}
@@ -348,4 +349,4 @@ func (c *dialled) RemoteAddr() net.Addr {
 }
 
 // NetConn returns the connection below, as that of a tls.Conn.
-func (c *dialled) NetConn() net.Conn { return c.Conn }
+func (c *dialledConn) NetConn() net.Conn { return c.Conn }

@@ -30,7 +30,7 @@ import (
 func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	const statements = 60
-	p := dbserver.NewProxy(t, at(t), 0, 0)
+	p := dbserver.NewProxy(t, server.Addr(t), 0, 0)
 	d := newDependency(t, lull.Policy{})
 	pool := open(t, strings.Replace(url(p.Addr()), "disable", "prefer", 1), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 		c.AfterRelease = func(*pgx.Conn) bool { return false } // a statement needs a dial, also in normal operation
@@ -66,7 +66,7 @@ func TestHooksAreKept(t *testing.T) {
 	t.Parallel()
 	var before, after, validated, refused atomic.Int32
 	d := newDependency(t, lull.Policy{})
-	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { before.Add(1); return nil }
 		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error { after.Add(1); return nil }
 		c.ConnConfig.ValidateConnect = func(context.Context, *pgconn.PgConn) error { validated.Add(1); return nil }
@@ -93,7 +93,7 @@ func TestTheErrorsOfHooksAreKept(t *testing.T) {
 		"AfterConnect":    func(c *pgx.ConnConfig) { c.AfterConnect = hook },
 		"ValidateConnect": func(c *pgx.ConnConfig) { c.ValidateConnect = hook },
 	} {
-		pool := open(t, url(at(t)), newDependency(t, lull.Policy{}), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
+		pool := open(t, url(server.Addr(t)), newDependency(t, lull.Policy{}), lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
 		for range 2 {
 			if err := pool.Ping(t.Context()); !errors.Is(err, own) {
 				t.Errorf("%s: %v", name, err)
@@ -106,7 +106,7 @@ func TestTheErrorsOfHooksAreKept(t *testing.T) {
 // attempt might be accepted.
 func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	exec(t, open(t, url(at(t)), nil, lullpgx.Config{}), "DROP ROLE IF EXISTS no_connections; CREATE ROLE no_connections LOGIN CONNECTION LIMIT 0")
+	exec(t, open(t, url(server.Addr(t)), nil, lullpgx.Config{}), "DROP ROLE IF EXISTS no_connections; CREATE ROLE no_connections LOGIN CONNECTION LIMIT 0")
 	same := func(c net.Conn) net.Conn { return c }
 	for name, x := range map[string]struct {
 		wrap  func(net.Conn) net.Conn
@@ -118,8 +118,8 @@ func TestADialThatIsRefusedIsNotRepeated(t *testing.T) {
 	} {
 		var seen connects
 		var dials atomic.Int32
-		to := strings.Replace(url(strings.Repeat(at(t)+",", int(x.hosts-1))+at(t)), "postgres@", "no_connections@", 1)
-		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+		to := strings.Replace(url(strings.Repeat(server.Addr(t)+",", int(x.hosts-1))+server.Addr(t)), "postgres@", "no_connections@", 1)
+		pool := open(t, to, newDependency(t, lull.Policy{}, lull.WithObserver(&seen)), lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) {
 			wrapDials(c, func(conn net.Conn) net.Conn { dials.Add(1); return x.wrap(conn) })
 		})
 		calls := 5 * x.hosts
@@ -155,7 +155,7 @@ func (c withEnd) Read(p []byte) (int, error) {
 func TestADialThatIsAnswered(t *testing.T) {
 	t.Parallel()
 	var c connects
-	pool := open(t, strings.Replace(url(at(t)), "/postgres?", "/nothing?", 1), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{})
+	pool := open(t, strings.Replace(url(server.Addr(t)), "/postgres?", "/nothing?", 1), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{})
 	for c.answered.Load() < 100 {
 		if pool.Ping(t.Context()) == nil {
 			t.Fatal("it answered")
@@ -220,17 +220,17 @@ func TestAPanicOfClose(t *testing.T) {
 		alone      bool // pgx's error has another reason: only that of a dial which is a call has the panic, too
 	}{
 		{name: "hangs up", addr: hangsUp.Addr()},
-		{name: "broken later", addr: at(t), wrap: func(c net.Conn) net.Conn { return &cutOff{Conn: c} }},
-		{name: "unwritable", addr: at(t), wrap: func(c net.Conn) net.Conn { return unwritable{c} }},
-		{name: "mute", addr: at(t), wrap: func(c net.Conn) net.Conn { return mute{c} }, alone: true},
-		{name: "refuses", addr: at(t), change: func(c *pgx.ConnConfig) { c.Database = "nothing" }, alone: true},
+		{name: "broken later", addr: server.Addr(t), wrap: func(c net.Conn) net.Conn { return &cutOff{Conn: c} }},
+		{name: "unwritable", addr: server.Addr(t), wrap: func(c net.Conn) net.Conn { return unwritable{c} }},
+		{name: "mute", addr: server.Addr(t), wrap: func(c net.Conn) net.Conn { return mute{c} }, alone: true},
+		{name: "refuses", addr: server.Addr(t), change: func(c *pgx.ConnConfig) { c.Database = "nothing" }, alone: true},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			var bad atomic.Bool
 			var dials atomic.Int32
 			var seen connects
 			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}}, lull.WithObserver(&seen))
-			pool := open(t, url(at(t)), d, lullpgx.Config{Dials: 1}, func(c *pgxpool.Config) {
+			pool := open(t, url(server.Addr(t)), d, lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) {
 				c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 					if bad.Load() && x.change != nil {
 						x.change(c)
@@ -280,7 +280,7 @@ func TestAPanicOfClose(t *testing.T) {
 // A DialFunc that panics, or ends its goroutine, does so in the goroutine that dials. It gives its place back.
 func TestAPanicOfTheDialFunc(t *testing.T) {
 	t.Parallel()
-	config, err := pgxpool.ParseConfig(url(at(t)))
+	config, err := pgxpool.ParseConfig(url(server.Addr(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestAPanicOfTheDialFunc(t *testing.T) {
 		return dial(ctx, network, addr)
 	}
 	d := newDependency(t, lull.Policy{Attempts: 1})
-	if err := lullpgx.AddTo(config, d, lullpgx.Config{Dials: 1}); err != nil {
+	if err := lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: 1}); err != nil {
 		t.Fatal(err)
 	}
 	connect := func(ctx context.Context) (panicked any, err error) {
@@ -341,7 +341,7 @@ func TestAServerWithoutTLSIsNoFailure(t *testing.T) {
 	t.Parallel()
 	var c connects
 	d := newDependency(t, lull.Policy{}, lull.WithObserver(&c))
-	pool := open(t, strings.Replace(url(at(t)), "disable", "prefer", 1), d, lullpgx.Config{})
+	pool := open(t, strings.Replace(url(server.Addr(t)), "disable", "prefer", 1), d, lullpgx.Config{})
 	exec(t, pool, "SELECT 1")
 	if n := c.failed.Load() + c.answered.Load() + c.others.Load(); n != 0 {
 		t.Errorf("%d calls failed", n)
@@ -353,7 +353,7 @@ func TestACancelledStatementIsNoConnect(t *testing.T) {
 	t.Parallel()
 	var c connects
 	var dials, closed atomic.Int32
-	pool := open(t, url(at(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(config *pgxpool.Config) {
+	pool := open(t, url(server.Addr(t)), newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}, func(config *pgxpool.Config) {
 		wrapDials(config, func(conn net.Conn) net.Conn { dials.Add(1); return &closing{conn, &closed} })
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

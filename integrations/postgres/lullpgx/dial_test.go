@@ -32,8 +32,8 @@ func TestAddToRefuses(t *testing.T) {
 		"there is no config":     lullpgx.AddTo(nil, d, lullpgx.Config{}),
 		"there is no config: ":   lullpgx.AddTo(&pgxpool.Config{}, d, lullpgx.Config{}),
 		"the dependency is nil":  lullpgx.AddTo(config, nil, lullpgx.Config{}),
-		"Config.Dials is -1":     lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
-		"want a positive number": lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
+		"Config.MaxDials is -1":  lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: -1}),
+		"want a positive number": lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: -1}),
 	} {
 		if got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("%v, want %q", got, want)
@@ -87,7 +87,7 @@ func TestDialsInFlight(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var h held
 				d := newDependency(t, lull.Policy{Attempts: 1})
-				pool := open(t, url("127.0.0.1:1")+"&connect_timeout=5", d, lullpgx.Config{Dials: 2}, func(c *pgxpool.Config) {
+				pool := open(t, url("127.0.0.1:1")+"&connect_timeout=5", d, lullpgx.Config{MaxDials: 2}, func(c *pgxpool.Config) {
 					c.ConnConfig.DialFunc = h.dial
 				})
 				var wg sync.WaitGroup

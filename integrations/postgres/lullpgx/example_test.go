@@ -47,7 +47,7 @@ func nobody(ctx context.Context) (*lull.Dependency, *pgxpool.Pool) {
 		log.Fatal(err)
 	}
 	config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
-	if err := lullpgx.AddTo(config, d, lullpgx.Config{Dials: 2}); err != nil {
+	if err := lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: 2}); err != nil {
 		log.Fatal(err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)

@@ -42,7 +42,7 @@ func guide(ctx context.Context, url string) error {
 
 func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
-	if err := guide(t.Context(), url(at(t))); err != nil {
+	if err := guide(t.Context(), url(server.Addr(t))); err != nil {
 		t.Error(err)
 	}
 }

@@ -57,7 +57,7 @@ func TestNoWriteIsCarriedOutTwice(t *testing.T) {
 	if os.Getenv("LULLPGX_ALL") != "" {
 		writes = 10_000
 	}
-	s := run(t)
+	s := server.Own(t)
 	p := dbserver.NewProxy(t, s.Addr(), 0.3, 1_500) // a third of those is over before that many bytes
 	d := newDependency(t, lull.Policy{})
 	pool := open(t, url(p.Addr()), d, lullpgx.Config{})
@@ -78,7 +78,7 @@ func TestStoppedFrozenAndKilled(t *testing.T) {
 		t.Skip("it is not short to stop servers")
 	}
 	t.Parallel()
-	s := run(t)
+	s := server.Own(t)
 	d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond, Deadline: time.Second, Budget: budget.Config{Stock: 20}})
 	pool := open(t, url(s.Addr()), d, lullpgx.Config{})
 	tally(t, s, d, pool).Restarts(t, s, false)

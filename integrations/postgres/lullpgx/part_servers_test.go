@@ -36,7 +36,7 @@ func (rewriter) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string,
 func TestNothingIsRepeatedInPart(t *testing.T) {
 	t.Parallel()
 	const blocked = "SELECT n FROM part_acc FOR UPDATE NOWAIT"
-	direct := open(t, url(at(t)), nil, lullpgx.Config{})
+	direct := open(t, url(server.Addr(t)), nil, lullpgx.Config{})
 	exec(t, direct, "DROP TABLE IF EXISTS part_acc, part_ledger")
 	exec(t, direct, "CREATE TABLE part_acc (n INT)")
 	exec(t, direct, "INSERT INTO part_acc VALUES (0)")
@@ -90,7 +90,7 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := newDependency(t, patient, lull.WithObserver(onRetry(func() { tx.Rollback(context.Background()) })))
-			pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+			pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 				c.ConnConfig.RuntimeParams["lock_timeout"] = "300"
 				c.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 					_, err := c.Prepare(ctx, "pay", "CALL part_pay()")
@@ -113,12 +113,12 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 // What the server itself says to try again is tried again, in the same session if that is of use.
 func TestWhatTheServerSaysToRepeat(t *testing.T) {
 	t.Parallel()
-	direct := open(t, url(at(t)), nil, lullpgx.Config{})
+	direct := open(t, url(server.Addr(t)), nil, lullpgx.Config{})
 	exec(t, direct, "DROP TABLE IF EXISTS again")
 	exec(t, direct, "CREATE TABLE again (n INT)")
 	exec(t, direct, "INSERT INTO again VALUES (0)")
 	d := newDependency(t, lull.Policy{})
-	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	session := func() (id int) {
 		t.Helper()
 		if err := pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&id); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/dbserver"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -32,15 +33,8 @@ func parallel(b *testing.B, f func() error) {
 func BenchmarkStore(b *testing.B) {
 	for _, fsync := range []string{"on", "off"} {
 		b.Run("fsync="+fsync, func(b *testing.B) {
-			at, stop, absent, err := start("-c", "fsync="+fsync)
-			if absent {
-				b.Skip(err)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer stop()
-			benchmarkStore(b, newTable(b, newPool(b, at), Config{}))
+			own := dbserver.Shared{Start: func() (*dbserver.Server, error) { return start("-c", "fsync="+fsync) }}
+			benchmarkStore(b, newTable(b, newPool(b, connString(own.Own(b).Addr())), Config{}))
 		})
 	}
 }

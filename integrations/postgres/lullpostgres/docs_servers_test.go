@@ -41,12 +41,12 @@ func TestWhatTheDocsShow(t *testing.T) {
 
 // Database returns the address of a new schema with the given tables, for the examples.
 func Database(tables string) (string, error) {
-	server.once.Do(startShared)
-	if server.err != nil {
-		return "", server.err
+	shared, err := server.Server()
+	if err != nil {
+		return "", err
 	}
 	ctx, name := context.Background(), "e_"+strings.ToLower(rand.Text())
-	at := server.dsn + "&search_path=" + name
+	at := connString(shared.Addr()) + "&search_path=" + name
 	conn, err := pgx.Connect(ctx, at)
 	if err != nil {
 		return "", err

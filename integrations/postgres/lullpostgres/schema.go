@@ -56,7 +56,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer undo(context.WithoutCancel(ctx), tx, ending)
+	defer rollBack(context.WithoutCancel(ctx), tx, defaultCommitTimeout)
 	// Two that make a table at once would fail, even with IF NOT EXISTS.
 	table, missing := s.config.quoted(), false
 	if err := tx.row(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ") IS NULL"), nil, []any{&missing}); err != nil {

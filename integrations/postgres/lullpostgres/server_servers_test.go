@@ -4,11 +4,8 @@ package lullpostgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,66 +16,40 @@ import (
 	"github.com/lullgo/lull/internal/pace"
 )
 
-// useServer is the variable that names a server to use instead of one that the tests start: a
-// connection string of a role that may create tables.
-const useServer = "LULLPOSTGRES_SERVER"
-
-// server is the PostgreSQL of these tests, started by the first test that needs it.
-var server struct {
-	once   sync.Once
-	dsn    string
-	err    error
-	absent bool
-	stop   func()
-}
+var server = dbserver.Shared{Start: func() (*dbserver.Server, error) {
+	return start("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+}}
 
 func TestMain(m *testing.M) {
 	pace.Overlap(16)
-	if os.Getenv("CI") == "" && os.Getenv(useServer) == "" && !dbserver.HasPostgres() {
+	if os.Getenv("CI") == "" && !dbserver.HasPostgres() {
 		pace.Skip("^Example(NewSQL|TxFrom)?$")
 	}
 	code := m.Run()
-	if server.stop != nil {
-		server.stop()
-	}
+	server.Close()
 	os.Exit(code)
 }
 
-// dsn returns the address of the server. Without one the test is skipped; with CI set it fails.
-func dsn(t testing.TB) string {
-	t.Helper()
-	server.once.Do(startShared)
-	if server.absent && os.Getenv("CI") == "" {
-		t.Skip(server.err)
-	}
-	if server.err != nil {
-		t.Fatal(server.err)
-	}
-	return server.dsn
-}
-
-func startShared() {
-	if server.dsn = os.Getenv(useServer); server.dsn == "" {
-		server.dsn, server.stop, server.absent, server.err = start("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
-	}
-}
-
-// start starts a server on a free port of 127.0.0.1, in a new directory.
-func start(options ...string) (dsn string, stop func(), absent bool, err error) {
-	at := func(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
-	s, err := dbserver.Postgres(func(addr string) error {
+func start(options ...string) (*dbserver.Server, error) {
+	return dbserver.Postgres(func(addr string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		conn, err := pgx.Connect(ctx, at(addr))
+		conn, err := pgx.Connect(ctx, connString(addr))
 		if err == nil {
 			conn.Close(ctx)
 		}
 		return err
 	}, options...)
-	if err != nil {
-		return "", nil, errors.Is(err, dbserver.ErrAbsent), fmt.Errorf("%w, or name a server in %s", err, useServer)
-	}
-	return at(s.Addr()), s.Close, false, nil
+}
+
+func connString(addr string) string {
+	return "postgres://postgres@" + addr + "/postgres?sslmode=disable"
+}
+
+// dsn returns the connection string of the shared server.
+func dsn(t testing.TB) string {
+	t.Helper()
+	return connString(server.Addr(t))
 }
 
 // newPool returns a pool of connections to the server at dsn.

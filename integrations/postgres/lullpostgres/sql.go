@@ -9,9 +9,9 @@ type statements struct {
 	completeAlone, sweep, check string
 }
 
-// again is a value of the first column of the claim's row, beside the States: with another
+// claimAgain is a value of the first column of the claim's row, beside the States: with another
 // snapshot, or another reading of the server's clock.
-const again = 0
+const claimAgain = 0
 
 // All of them need the time, and whether no transaction is at work on the key. The server evaluates
 // clock_timestamp() at each use: hence a table with one row. %LOCK% is evaluated only if something

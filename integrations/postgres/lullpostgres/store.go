@@ -61,9 +61,9 @@ func newStore(db database, c Config) (*Store, error) {
 }
 
 const (
-	// rounds is how often a statement is made again after it met other transactions. Each of them
+	// maxRounds is how often a statement is made again after it met other transactions. Each of them
 	// has finished, so this many in a row do not happen.
-	rounds = 20
+	maxRounds = 20
 
 	// maxRecord: a server returns at most a gigabyte at a time, and its text form needs two
 	// characters for a byte.
@@ -79,13 +79,13 @@ var errBusy = errors.New("a transaction is at work on the key, and will decide")
 // Claim implements idempotency.Store, in one statement. The first with a deadline takes two, to learn
 // the server's clock. While a transaction is at work on the key, Remaining is zero.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.ClaimResult, error) {
-	for range rounds {
+	for range maxRounds {
 		if err := ctx.Err(); err != nil {
 			return idempotency.ClaimResult{}, err
 		}
 		a, err := s.claim(ctx, s.db, s.sql.claim, &c)
 		switch {
-		case err == nil && a.State == again, transient(err):
+		case err == nil && a.State == claimAgain, transient(err):
 		case err != nil:
 			return idempotency.ClaimResult{}, s.explain(ctx, "Claim", err)
 		default:
@@ -164,7 +164,7 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Fenci
 func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.FencingToken, more ...any) error {
 	args := append([]any{key, token[:], s.lock(key)}, more...)
 	err := errContended
-	for range rounds {
+	for range maxRounds {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -11,16 +11,16 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// ending is the default of Claim.Commit: how long storing the record and the commit, or the rollback,
+// defaultCommitTimeout is the default of Claim.CommitTimeout: how long storing the record and the commit, or the rollback,
 // may take after run has returned, whether or not its context has ended.
-const ending = 5 * time.Second
+const defaultCommitTimeout = 5 * time.Second
 
 var errVanished = errors.New("the entry that this transaction has made is gone")
 
 // Transact implements idempotency.Transactor. TxFrom and SQLTxFrom give the handler its
 // transaction.
 //
-// The result of run is committed even if ctx has ended by then, if that takes no longer than c.Commit
+// The result of run is committed even if ctx has ended by then, if that takes no longer than c.CommitTimeout
 // (zero: five seconds). If run has ended the transaction itself, or a statement has failed in it, and
 // the record must be kept nevertheless, Transact returns an error.
 func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.ClaimResult, error) {
@@ -29,11 +29,11 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 		return a, err
 	}
 	always, committed := context.WithoutCancel(ctx), false
-	left := func() time.Duration { return cmp.Or(c.Commit, ending) }
+	left := func() time.Duration { return cmp.Or(c.CommitTimeout, defaultCommitTimeout) }
 	// run may panic, or end its goroutine: neither is recovered.
 	defer func() {
 		if !committed {
-			undo(always, tx, left())
+			rollBack(always, tx, left())
 		}
 	}()
 	if err := ctx.Err(); err != nil {
@@ -70,7 +70,7 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 
 // begin returns a transaction that has claimed c, or no transaction and the answer to c.
 func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, idempotency.ClaimResult, error) {
-	for range rounds {
+	for range maxRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, idempotency.ClaimResult{}, err
 		}
@@ -82,9 +82,9 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 		if err == nil && a.State == idempotency.Claimed {
 			return tx, a, nil
 		}
-		undo(ctx, tx, ending)
+		rollBack(ctx, tx, defaultCommitTimeout)
 		switch {
-		case err == nil && a.State == again, transient(err):
+		case err == nil && a.State == claimAgain, transient(err):
 			// A new transaction, not only a new statement: its snapshot may be fixed.
 		case err != nil:
 			return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", err)
@@ -95,8 +95,8 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 	return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", errContended)
 }
 
-// undo rolls back. If that fails, the connection is closed, and the server rolls back.
-func undo(ctx context.Context, tx transaction, within time.Duration) {
+// rollBack rolls back. If that fails, the connection is closed, and the server rolls back.
+func rollBack(ctx context.Context, tx transaction, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tx.rollback(ctx)

@@ -353,7 +353,7 @@ func TestLateClaims(t *testing.T) {
 			was := there()
 			for _, query := range []string{s.sql.claim, s.sql.claimAlone} {
 				s.clock.Read(1) // as if the deadline had been in 1970
-				if a, err := s.claim(ctx, s.db, query, &c); err != nil || a.State != again || there() != was {
+				if a, err := s.claim(ctx, s.db, query, &c); err != nil || a.State != claimAgain || there() != was {
 					t.Errorf("%s: a late claim: %v, %v; the row %q became %q", name, a.State, err, was, there())
 				}
 			}
