@@ -1,16 +1,15 @@
-package main
+package queue
 
 import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// inspect is lull queue inspect.
-func inspect(env cli.Env, f command.Inspect) error {
+// Run shows dead letters.
+func (f Inspect) Run(env cli.Env) error {
 	var l problem.List
-	w := wantedOf(env, f.Letters, &l)
+	w := f.selection(env, &l)
 	if err := l.Err(); err != nil {
 		return err
 	}

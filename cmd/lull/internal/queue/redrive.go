@@ -1,4 +1,4 @@
-package main
+package queue
 
 import (
 	"cmp"
@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// redrive is lull queue redrive.
-func redrive(env cli.Env, f command.Redrive) error {
+// Run moves dead letters.
+func (f Redrive) Run(env cli.Env) error {
 	var l problem.List
-	w := wantedOf(env, f.Letters, &l)
+	w := f.selection(env, &l)
 	c := queue.RedriveConfig{Filter: w.filter, Limit: w.limit, DryRun: f.DryRun, Rate: math.Inf(1)}
 	if f.Rate != "max" {
 		c.Rate = cli.Number(&l, "--rate", f.Rate, 0.001, 1e6, "letters a second, or max")
