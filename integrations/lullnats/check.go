@@ -61,7 +61,7 @@ func (k client) look(ctx context.Context, c Config) (p queueState, err error) {
 	}
 	p.stream = stream(c.Stream)
 	p.consumer = consumer(p.stream, c.Consumer)
-	p.dead = stream(c.DeadStream)
+	p.dead = stream(c.DeadLetters)
 	if c.reaps() {
 		p.advisories = stream(c.AdvisoryStream)
 		p.reaper = consumer(p.advisories, c.reaper())
@@ -198,9 +198,7 @@ func (p queueState) worst(c Config) time.Duration {
 	if p.consumer != nil && p.consumer.Config.AckWait > 0 {
 		lease = p.consumer.Config.AckWait
 	}
-	policy := c.Policy
-	policy.Attempts = c.Attempts
-	return queue.Config{Lease: lease}.WorstCase(policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
+	return queue.Config{Lease: lease}.WorstCase(c.Policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
 }
 
 func (p queueState) consumerProblems(c Config, l *problem.List) {
@@ -230,9 +228,9 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 		}
 	}
 	if n := s.MaxDeliver; c.reaps() {
-		x.check(n == c.MaxDeliver, "MaxDeliver", n, fmt.Sprintf("%d, or Config.MaxDeliver to say what it is", c.MaxDeliver))
+		x.check(n == c.DeliveryLimit, "MaxDeliver", n, fmt.Sprintf("%d, or Config.DeliveryLimit to say what it is", c.DeliveryLimit))
 	} else {
-		x.check(n <= 0, "MaxDeliver", n, "no limit, or Config.MaxDeliver to say what it is")
+		x.check(n <= 0, "MaxDeliver", n, "no limit, or Config.DeliveryLimit to say what it is")
 	}
 	x.check(!s.HeadersOnly, "HeadersOnly", s.HeadersOnly, "false")
 	x.check(s.ReplayPolicy == jetstream.ReplayInstantPolicy, "ReplayPolicy", s.ReplayPolicy, "instant")
@@ -251,13 +249,13 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 }
 
 func (p queueState) deadProblems(c Config, l *problem.List) {
-	x := part{l, "stream " + c.DeadStream}
+	x := part{l, "stream " + c.DeadLetters}
 	if p.dead == nil {
-		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadSubject)
+		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadLetterSubject)
 		return
 	}
 	s := p.dead.Config
-	x.has("Subjects", s.Subjects, c.DeadSubject)
+	x.has("Subjects", s.Subjects, c.DeadLetterSubject)
 	x.check(s.Retention == jetstream.LimitsPolicy, "Retention", s.Retention, "Limits: dead letters are kept until they are removed")
 	x.keeps(s, c, "dead letters", "")
 	if p.stream != nil && s.MaxMsgSize > 0 {
@@ -271,7 +269,7 @@ func (p queueState) deadProblems(c Config, l *problem.List) {
 func (p queueState) advisoryProblems(c Config, l *problem.List) {
 	x, subjects := part{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
 	if p.advisories == nil {
-		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.MaxDeliver)")
+		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.DeliveryLimit)")
 		return
 	}
 	for _, subject := range subjects {

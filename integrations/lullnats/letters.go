@@ -32,7 +32,7 @@ func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadL
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
-	return k.letters(ctx, c.DeadStream, c.DeadSubject)
+	return k.letters(ctx, c.DeadLetters, c.DeadLetterSubject)
 }
 
 // LettersIn is Letters for all dead letters of a stream, whatever their queues. It is for tools

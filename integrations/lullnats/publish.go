@@ -64,11 +64,11 @@ func tooLarge(err error) bool {
 // the consumer, and the stream's name of the message when it was sent (its sequence and its time). So only the same letter
 // is discarded, which an earlier call has written.
 func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
-	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
+	m := &nats.Msg{Subject: c.DeadLetterSubject, Header: copied(header), Data: body}
 	m.Header[subjectHeader] = []string{subject}
 	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
 	id := queue.DeadLetterID(c.Stream, c.Consumer, origin)
-	err := k.publish(ctx, c.DeadStream, id, m)
+	err := k.publish(ctx, c.DeadLetters, id, m)
 	bare := *e
 	bare.Errors = nil
 	for _, smaller := range []func(){
@@ -80,10 +80,10 @@ func (k client) letter(ctx context.Context, c Config, origin, subject string, he
 			return err
 		}
 		smaller()
-		err = k.publish(ctx, c.DeadStream, id, m)
+		err = k.publish(ctx, c.DeadLetters, id, m)
 	}
 	if tooLarge(err) {
-		err = k.store(ctx, c.DeadStream, &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body})
+		err = k.store(ctx, c.DeadLetters, &nats.Msg{Subject: c.DeadLetterSubject, Header: copied(header), Data: body})
 	}
 	return err
 }

@@ -47,10 +47,10 @@ type Config struct {
 	// longer delay shortens the time for which a lease can be extended: queue.Capabilities.MaxLease
 	// is 11h59m less MaxDelay. Whole seconds from 1 s to 11 h. Zero: 6 h.
 	MaxDelay time.Duration
-	// Retention is how long Queue keeps a message. Declare and Check return it. A message that could
+	// MaxAge is how long Queue keeps a message. Declare and Check return it. A message that could
 	// not be retried in that time is a dead letter, with the reason queue.ReasonExpired. Zero: it is not
 	// known, and SQS drops such a message.
-	Retention time.Duration
+	MaxAge time.Duration
 }
 
 // Validate reports everything that is wrong with c at once. Each problem names its field, the value
@@ -71,7 +71,7 @@ func (c Config) Validate() error {
 	d := c.withDefaults()
 	l.Check(whole(d.Wait) && d.Wait >= time.Second && d.Wait <= longestWait, "Wait", c.Wait, "whole seconds from 1s to 20s, or 0 for the default of 5s")
 	l.Check(whole(d.MaxDelay) && d.MaxDelay >= time.Second && d.MaxDelay <= 11*time.Hour, "MaxDelay", c.MaxDelay, "whole seconds from 1s to 11h, or 0 for the default of 6h")
-	l.Check(c.Retention >= 0, "Retention", c.Retention, "a positive duration, or 0 if it is not known")
+	l.Check(c.MaxAge >= 0, "MaxAge", c.MaxAge, "a positive duration, or 0 if it is not known")
 	return l.Err()
 }
 

@@ -193,7 +193,7 @@ func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Deliv
 		},
 	}
 	// It has just come: if its time is over, the clocks differ.
-	if end := d.Enqueued.Add(q.config.Retention); q.config.Retention > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
+	if end := d.Enqueued.Add(q.config.MaxAge); q.config.MaxAge > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
 		d.Expires = end
 	}
 	switch {

@@ -662,7 +662,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Broker) {
-				q.config.Retention = x.retention
+				q.config.MaxAge = x.retention
 				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
 				time.Sleep(time.Second)
 				for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
