@@ -12,15 +12,15 @@ type gate struct {
 	pausedUntil time.Time // until when a Pauser is paused
 }
 
-// pass waits until something may be fetched, and returns how much at most; zero if ctx has
+// awaitFetch waits until something may be fetched, and returns how much at most; zero if ctx has
 // ended.
-func (g *gate) pass(ctx context.Context) (most int, probe bool) {
+func (g *gate) awaitFetch(ctx context.Context) (most int, probe bool) {
 	c := g.c
 	for ctx.Err() == nil {
-		c.line.next(g.alone)
+		c.line.next(g.stopFetchingAhead)
 		batch := c.line.fetch(c.config.Batch)
 		if batch == 0 { // until a message has ended
-			g.wait(ctx, lineLook)
+			g.wait(ctx, turnCheck)
 			continue
 		}
 		f := c.dep.State().Fetch(c.dep.Now(), batch, c.probing.Load() > 0 || c.held.Load() > 0)
@@ -40,12 +40,12 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 	return 0, false
 }
 
-// lineLook is how often to look whether it is the turn of a message that waits for it, beside when a
+// turnCheck is how often to look whether it is the turn of a message that waits for it, beside when a
 // message has ended.
-const lineLook = 250 * time.Millisecond
+const turnCheck = 250 * time.Millisecond
 
-// alone has the broker fetch nothing ahead, which would be taken for crashed with what begins now.
-func (g *gate) alone() {
+// stopFetchingAhead has the broker fetch nothing ahead, which would be taken for crashed with what begins now.
+func (g *gate) stopFetchingAhead() {
 	if p, ok := g.c.broker.(Pauser); ok {
 		ctx, cancel := context.WithTimeout(g.c.calls, 5*time.Second)
 		defer cancel()

@@ -31,9 +31,9 @@ const (
 	headerGroup       = ownHeaders + "Group"        // text: Delivery.Group
 )
 
-// brokers reports whether RabbitMQ writes a header, or acts on it: CC and BCC send a message to
+// brokerHeader reports whether RabbitMQ writes a header, or acts on it: CC and BCC send a message to
 // further queues, each time it is published.
-func brokers(name string) bool {
+func brokerHeader(name string) bool {
 	switch name {
 	case "x-delivery-count", "x-acquired-count", "x-death", "CC", "BCC":
 		return true
@@ -171,8 +171,8 @@ func headersOf(t amqp.Table) queue.Headers {
 	return h
 }
 
-// carried returns the headers that a moved message keeps: the sender's, of all types.
-func carried(t amqp.Table) amqp.Table {
+// keptHeaders returns the headers that a moved message keeps: the sender's, of all types.
+func keptHeaders(t amqp.Table) amqp.Table {
 	h := make(amqp.Table, len(t)+6)
 	for name, v := range t {
 		if !reserved(name) {
@@ -211,7 +211,7 @@ func digest(d *amqp.Delivery, own bool) string {
 		part(d.Timestamp.UTC().Format(time.RFC3339))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
-		if !brokers(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
+		if !brokerHeader(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
 			part(name)
 			part(fmt.Sprintf("%#v", d.Headers[name])) // the keys of tables are in order
 		}
@@ -234,9 +234,9 @@ func expiry(d *amqp.Delivery, received time.Time) time.Time {
 	return received.Add(live)
 }
 
-// moved returns the message of a delivery for publishing it again, without Expiration, which would
+// republished returns the message of a delivery for publishing it again, without Expiration, which would
 // end its wait early (headerExpires has it), and without UserId, which others must not set.
-func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+func republished(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	return amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
 		DeliveryMode: amqp.Persistent, Priority: d.Priority, CorrelationId: d.CorrelationId,
@@ -246,7 +246,7 @@ func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 }
 
 // reserved reports whether senders must not write a header.
-func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokers(name) }
+func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokerHeader(name) }
 
 // death is RabbitMQ's record of a dead-lettered message.
 type death struct {

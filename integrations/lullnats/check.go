@@ -134,7 +134,7 @@ func (x part) check(ok bool, field string, value any, allowed string) {
 
 // has checks that one of the filters covers subject.
 func (x part) has(field string, filters []string, subject string) {
-	ok := slices.ContainsFunc(filters, func(f string) bool { return covers(f, subject) })
+	ok := slices.ContainsFunc(filters, func(f string) bool { return matchesAll(f, subject) })
 	x.check(ok, field, strings.Join(filters, " "), "one that has "+subject)
 }
 
@@ -214,7 +214,7 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 	x.has("FilterSubject", filters(s), c.Subject)
 	if c.Schedules {
 		for _, f := range filters(s) {
-			x.check(!covers(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
+			x.check(!matchesAll(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
 		}
 	}
 	x.check(s.Durable != "" && s.InactiveThreshold == 0, "InactiveThreshold", s.InactiveThreshold, "0, of a durable consumer: the server deletes it with all that it knows")
@@ -224,7 +224,7 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 		if c.Lease > 0 {
 			x.check(s.AckWait == c.ackWait(), "AckWait", s.AckWait, c.ackWait().String()+", which is Lease and a second")
 		} else {
-			x.check(s.AckWait >= restart+minLease, "AckWait", s.AckWait, "at least "+(restart+minLease).String()+", which is a lease and a second")
+			x.check(s.AckWait >= restartError+minLease, "AckWait", s.AckWait, "at least "+(restartError+minLease).String()+", which is a lease and a second")
 		}
 	}
 	if n := s.MaxDeliver; c.reaps() {

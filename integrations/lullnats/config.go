@@ -23,9 +23,9 @@ const (
 	MaxDelay = 30 * 24 * time.Hour
 )
 
-// restart is the largest error of the server's times after a restart: it keeps the times of
+// restartError is the largest error of the server's times after a restart: it keeps the times of
 // deliveries that are out or waiting in whole seconds, rounded down.
-const restart = time.Second
+const restartError = time.Second
 
 // A Config names a queue in JetStream and its settings: a stream, a durable pull consumer of it
 // that all instances of a service share, a stream for dead letters, and one for the server's
@@ -148,9 +148,9 @@ func (c Config) Validate() error {
 	if c.LaterSubject != "" {
 		subject("LaterSubject", c.LaterSubject)
 	}
-	l.Check(!covers(c.Subject, d.DeadLetterSubject), "DeadLetterSubject", fmt.Sprintf("%q", d.DeadLetterSubject), "none that is of Subject, "+c.Subject)
+	l.Check(!matchesAll(c.Subject, d.DeadLetterSubject), "DeadLetterSubject", fmt.Sprintf("%q", d.DeadLetterSubject), "none that is of Subject, "+c.Subject)
 	if c.Schedules {
-		l.Check(!covers(c.Subject, d.LaterSubject+".x"), "LaterSubject", fmt.Sprintf("%q", d.LaterSubject), "none below which is Subject, "+c.Subject)
+		l.Check(!matchesAll(c.Subject, d.LaterSubject+".x"), "LaterSubject", fmt.Sprintf("%q", d.LaterSubject), "none below which is Subject, "+c.Subject)
 	}
 	l.Check(c.Duplicates == 0 || c.Duplicates >= time.Second, "Duplicates", c.Duplicates, "at least 1s, or 0 for the default of 2m")
 	l.Check(c.MaxAge >= 0 && (c.MaxAge == 0 || c.MaxAge >= d.Duplicates), "MaxAge", c.MaxAge, "at least Duplicates, "+d.Duplicates.String()+", or 0 for any")
@@ -195,7 +195,7 @@ func (c Config) checked() (Config, error) {
 }
 
 // ackWait returns AckWait of the consumer that Declare makes.
-func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restart }
+func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 
 // Subjects of advisories, and the name of the reaper's consumer of them.
 const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
@@ -211,8 +211,8 @@ func (c Config) reaper() string { return "lull-reaper-" + c.Stream + "-" + c.Con
 // reaps reports whether the server may give messages up.
 func (c Config) reaps() bool { return c.DeliveryLimit > 0 }
 
-// covers reports whether filter a matches everything that subject b matches.
-func covers(a, b string) bool {
+// matchesAll reports whether filter a matches everything that subject b matches.
+func matchesAll(a, b string) bool {
 	if a == "" {
 		return b == ""
 	}

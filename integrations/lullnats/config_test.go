@@ -101,7 +101,7 @@ func TestCovers(t *testing.T) {
 		{">", "a", true}, {">", "a.b.>", true}, {"a.>", "a", false}, {"a.>", "a.b", true}, {"a.>", "a.>", true}, {"a.*", "a.>", false}, {"a.>", ">", false},
 		{"*.*", "a.b", true}, {"*", ">", false}, {"", "", true}, {"", "a", false},
 	} {
-		if got := covers(x.a, x.b); got != x.want {
+		if got := matchesAll(x.a, x.b); got != x.want {
 			t.Errorf("covers(%q, %q) = %v", x.a, x.b, got)
 		}
 	}
@@ -113,7 +113,7 @@ func FuzzCovers(f *testing.F) {
 	f.Add(">", "a")
 	f.Fuzz(func(t *testing.T, filter, subject string) {
 		if !validFilter.MatchString(filter) || !validSubject.MatchString(subject) {
-			covers(filter, subject)
+			matchesAll(filter, subject)
 			return
 		}
 		var match func(f, s []string) bool
@@ -126,10 +126,10 @@ func FuzzCovers(f *testing.F) {
 			}
 			return (f[0] == "*" || f[0] == s[0]) && match(f[1:], s[1:])
 		}
-		if got, want := covers(filter, subject), match(strings.Split(filter, "."), strings.Split(subject, ".")); got != want {
+		if got, want := matchesAll(filter, subject), match(strings.Split(filter, "."), strings.Split(subject, ".")); got != want {
 			t.Errorf("covers(%q, %q) = %v", filter, subject, got)
 		}
-		if !covers(filter, filter) {
+		if !matchesAll(filter, filter) {
 			t.Errorf("%q does not cover itself", filter)
 		}
 	})

@@ -34,13 +34,13 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 		if c.Memory {
 			s.Storage = jetstream.MemoryStorage
 		}
-		if _, err := js.CreateStream(ctx, s); err != nil && !is(err, jetstream.JSErrCodeStreamNameInUse) {
+		if _, err := js.CreateStream(ctx, s); err != nil && !isAPIError(err, jetstream.JSErrCodeStreamNameInUse) {
 			return failed("stream "+name, err)
 		}
 		return nil
 	}
 	consumer := func(of string, s jetstream.ConsumerConfig) error {
-		if _, err := js.CreateConsumer(ctx, of, s); err != nil && !is(err, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
+		if _, err := js.CreateConsumer(ctx, of, s); err != nil && !isAPIError(err, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
 			return failed("consumer "+s.Durable+" of "+of, err)
 		}
 		return nil

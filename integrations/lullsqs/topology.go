@@ -66,8 +66,8 @@ func (t Topology) Validate() error {
 	attempts := d.attempts()
 	l.In("Policy", t.Policy.Validate())
 	l.Check(d.DeliveryLimit >= attempts+2 && d.DeliveryLimit <= 1000, "DeliveryLimit", t.DeliveryLimit, fmt.Sprintf("%d (Policy.Attempts + 2) to 1000 receives, or 0 for the default", attempts+2))
-	l.Check(whole(t.MaxAge) && d.MaxAge >= time.Minute && d.MaxAge < longestRetention, "MaxAge", t.MaxAge, "whole seconds from 1 minute to less than 14 days, or 0 for the default of 4 days")
-	l.Check(whole(t.DeadLetterMaxAge) && d.DeadLetterMaxAge > d.MaxAge && d.DeadLetterMaxAge <= longestRetention, "DeadLetterMaxAge", t.DeadLetterMaxAge, "whole seconds, more than MaxAge and up to 14 days, or 0 for 14 days")
+	l.Check(isWholeSeconds(t.MaxAge) && d.MaxAge >= time.Minute && d.MaxAge < longestRetention, "MaxAge", t.MaxAge, "whole seconds from 1 minute to less than 14 days, or 0 for the default of 4 days")
+	l.Check(isWholeSeconds(t.DeadLetterMaxAge) && d.DeadLetterMaxAge > d.MaxAge && d.DeadLetterMaxAge <= longestRetention, "DeadLetterMaxAge", t.DeadLetterMaxAge, "whole seconds, more than MaxAge and up to 14 days, or 0 for 14 days")
 	return l.Err()
 }
 

@@ -88,7 +88,7 @@ type connector = func(ctx context.Context, address string) (*Connection, error)
 
 type check struct {
 	name string
-	run  func(b *bench)
+	run  func(b *tester)
 	// process: it needs another process.
 	process bool
 }

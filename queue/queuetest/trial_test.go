@@ -58,10 +58,10 @@ func TestRepeats(t *testing.T) {
 	} {
 		r := &recorder{TB: t}
 		var leases []time.Duration
-		c := check{name: "fails", run: func(b *bench) {
+		c := check{name: "fails", run: func(b *tester) {
 			leases = append(leases, b.o.Lease)
 			b.send("hello")
-			b.ack(b.one())
+			b.ack(b.receiveOne())
 			b.Errorf("wrong")
 		}}
 		synctest.Test(t, func(t *testing.T) {

@@ -11,27 +11,27 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// known is what a consumer knows of the messages that it has in hand, and of those of which it
+// lostDeliveries is what a consumer knows of the messages that it has in hand, and of those of which it
 // has lost a delivery: its connection ended, or the lease did, and the broker hands the message
 // out again. Nobody else knows that it was not the process that died.
-type known struct {
+type lostDeliveries struct {
 	mu    sync.Mutex
-	of    map[string]*past
+	of    map[string]*history
 	order []string // of the ids in of, from the oldest on
 }
 
-// mostKnown is of how many messages that is kept.
-const mostKnown = 10_000
+// maxKnown is of how many messages that is kept.
+const maxKnown = 10_000
 
-type past struct {
-	holder *work // has it in hand, or had it last
-	seen   int   // its deliveries that were lost here, and that the broker still counts
-	row    int   // of these, those since a handler ran to its end
-	result *result
+type history struct {
+	holder     *work // has it in hand, or had it last
+	lostHere   int   // its deliveries that were lost here, and that the broker still counts
+	lostInARow int   // of these, those since a handler ran to its end
+	result     *handlerResult
 }
 
-// result is how the handler had ended in a delivery that could not be settled.
-type result struct {
+// handlerResult is how the handler had ended in a delivery that could not be settled.
+type handlerResult struct {
 	disposition
 	print   [sha256.Size]byte
 	err     error
@@ -52,12 +52,12 @@ func (d *Delivery) print() [sha256.Size]byte {
 
 // meet records that w has its message in hand. It returns the work whose handler has it in hand
 // since before, if it is that message.
-func (k *known) meet(w *work) (former *work) {
+func (k *lostDeliveries) meet(w *work) (former *work) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.of[w.d.ID]
-	if p == nil || !w.after(p.holder) && (p.row == 0 || !p.holder.over()) {
-		p = &past{} // what there was has been settled after all, or is another message with this id
+	if p == nil || !w.after(p.holder) && (p.lostInARow == 0 || !p.holder.over()) {
+		p = &history{} // what there was has been settled after all, or is another message with this id
 		k.put(w.d.ID, p)
 	}
 	for former = p.holder; former != nil && former.over(); {
@@ -67,13 +67,13 @@ func (k *known) meet(w *work) (former *work) {
 	return former
 }
 
-func (k *known) put(id string, p *past) {
+func (k *lostDeliveries) put(id string, p *history) {
 	if k.of == nil {
-		k.of = map[string]*past{}
+		k.of = map[string]*history{}
 	}
 	k.of[id] = p
 	k.order = append(k.order, id)
-	for len(k.of) > mostKnown || len(k.order) > 2*mostKnown {
+	for len(k.of) > maxKnown || len(k.order) > 2*maxKnown {
 		delete(k.of, k.order[0])
 		k.order = k.order[1:]
 	}
@@ -90,47 +90,47 @@ func (w *work) after(other *work) bool {
 
 // recall returns what is known of w's message: of how many deliveries the end, how many were lost
 // in a row, and how the handler ended in the last.
-func (k *known) recall(w *work) (seen, row int, ended *result) {
+func (k *lostDeliveries) recall(w *work) (seen, row int, ended *handlerResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
 	if r := p.result; r != nil && (r.Outcome == Retry || !w.d.Enqueued.IsZero() && r.print == w.d.print()) {
 		ended = r
 	}
-	return p.seen, p.row, ended
+	return p.lostHere, p.lostInARow, ended
 }
 
 // settled records that the broker knows what happens to w's message.
-func (k *known) settled(w *work, by MessageOutcome) {
+func (k *lostDeliveries) settled(w *work, by MessageOutcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
 	switch {
 	case k.of[w.d.ID] != p || p.holder != w:
-	case by != Retry && by != Defer, p.seen == 0 && p.row == 0, w.c.can.Losses && w.tries > 0:
+	case by != Retry && by != Defer, p.lostHere == 0 && p.lostInARow == 0, w.c.can.Losses && w.tries > 0:
 		delete(k.of, w.d.ID)
 	default:
 		p.result = nil
 		if w.c.can.Losses {
-			p.seen = 0 // the broker keeps what is left
+			p.lostHere = 0 // the broker keeps what is left
 		}
 	}
 }
 
 // lost records that w's delivery is not settled, or may not be, though f was to become of it.
-func (k *known) lost(w *work, f disposition) {
+func (k *lostDeliveries) lost(w *work, f disposition) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
-	p.seen++
-	p.row++
+	p.lostHere++
+	p.lostInARow++
 	if w.tries == 0 {
 		return
 	}
 	p.result = nil
-	cutOff := w.err != nil && (w.cut == engine.CutByCaller || w.lease.isEnding()) // which is no verdict on the message
+	cutOff := w.err != nil && (w.cutOff == engine.CutByCaller || w.lease.isEnding()) // which is no verdict on the message
 	if !cutOff && f.Outcome != Defer {
-		p.row = 0
-		p.result = &result{f, w.d.print(), w.err, w.verdict, w.failed, w.tries}
+		p.lostInARow = 0
+		p.result = &handlerResult{f, w.d.print(), w.err, w.verdict, w.failed, w.tries}
 	}
 }
