@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// WithDefaults is c with every zero replaced by what it means, but for Margin.
+// WithDefaults returns c with its defaults in place of zeros, except for Margin.
 func (c Config) WithDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
 	c.Batch = cmp.Or(c.Batch, max(min(DefaultBatch, c.Concurrency), 1))
@@ -176,7 +176,7 @@ func bounded(can Capabilities) bool {
 	return can.Leases && (!can.Extends || can.MaxLease > 0)
 }
 
-// longestRun is how long one delivery can be kept out.
+// longestRun returns how long one delivery can be kept out.
 func (c Config) longestRun(can Capabilities) time.Duration {
 	switch {
 	case !bounded(can):

@@ -120,7 +120,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	return c, nil
 }
 
-// InFlight is how many messages are out with this consumer.
+// InFlight returns how many messages this consumer has in hand.
 func (c *Consumer) InFlight() int { return int(c.inFlight.Load()) }
 
 // Run fetches and handles messages until ctx ends, or the broker reports that it is of no
@@ -247,10 +247,10 @@ func receiveWaits(s backoff.Schedule) backoff.Schedule {
 	return s
 }
 
-// minReceiveInterval is how long there is at least between two calls of Receive that give nothing.
+// minReceiveInterval is the shortest time between two calls of Receive that return nothing.
 const minReceiveInterval = 10 * time.Millisecond
 
-// room waits for a slot, and takes as many as there are, up to most.
+// room waits for a slot. It takes all free slots, up to most, and returns how many.
 func (c *Consumer) room(ctx context.Context, most int) int {
 	if ctx.Err() != nil || most == 0 {
 		return 0

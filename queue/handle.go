@@ -64,7 +64,7 @@ func (c *Consumer) planNow() *engine.Plan {
 	return c.plan.Load()
 }
 
-// delivery is the delivery as the engine sees it now.
+// delivery describes w to the engine.
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
 		BrokerCapabilities: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
@@ -77,7 +77,7 @@ func (w *work) delivery() engine.Delivery {
 	return d
 }
 
-// receive begins to hold d, which has come.
+// receive takes d in hand.
 func (c *Consumer) receive(d *Delivery) *work {
 	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), firstSeen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
 	if w.firstSeen.IsZero() {
@@ -229,8 +229,7 @@ func (w *work) try() disposition {
 	return f
 }
 
-// handlerEnd is how the handler has ended, for the engine. label is the reason of the dead
-// letter, if the engine has no word for it.
+// handlerEnd describes to the engine how the handler ended. label is the reason of the dead letter, if the engine has none.
 func (w *work) handlerEnd() (h engine.Handled, label string) {
 	defer func() { w.verdict = h.Verdict }()
 	if w.err == nil {
@@ -326,8 +325,7 @@ func (w *work) queue(call *engine.Call) engine.Step {
 	return call.LeaveQueue(c.dep.Now(), place, engine.Canceled, c.random)
 }
 
-// run runs the handler, in a goroutine of its own: one that ends its goroutine, as
-// (*testing.T).FailNow does, ends that, and not the consumer's.
+// run runs the handler in a goroutine of its own, which the handler may end (as (*testing.T).FailNow does).
 func (w *work) run() (err error) {
 	c := w.c
 	cause, cancel := context.WithCancelCause(c.handlers)

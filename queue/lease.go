@@ -10,9 +10,8 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// lease is the hold on one delivery: extended every third of its length, and every
-// sixth while that fails, by a timer, until it is stopped. Whoever runs under it is
-// warned by gone when it must end: when the lease is lost, or margin before it lapses.
+// lease keeps one delivery. A timer extends it every third of its length, and every sixth while that fails, until stop.
+// gone is closed when the work under it must end: the lease is lost, or lapses after the margin.
 type lease struct {
 	c *Consumer
 	d *Delivery
@@ -65,7 +64,7 @@ func (l *lease) describe(d *engine.Delivery) {
 	}
 }
 
-// end is when it lapses; zero if never.
+// end returns when the lease lapses. Zero: never.
 func (l *lease) end() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,16 +11,15 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// lostDeliveries is what a consumer knows of the messages that it has in hand, and of those of which it
-// has lost a delivery: its connection ended, or the lease did, and the broker hands the message
-// out again. Nobody else knows that it was not the process that died.
+// lostDeliveries remembers the messages in hand, and those whose delivery was lost: the connection or the lease ended,
+// and the broker hands the message out again. Only this process knows that it did not crash meanwhile.
 type lostDeliveries struct {
 	mu    sync.Mutex
 	of    map[string]*history
 	order []string // of the ids in of, from the oldest on
 }
 
-// maxKnown is of how many messages that is kept.
+// maxKnown is the number of messages that are remembered.
 const maxKnown = 10_000
 
 type history struct {
@@ -30,7 +29,7 @@ type history struct {
 	result     *handlerResult
 }
 
-// handlerResult is how the handler had ended in a delivery that could not be settled.
+// A handlerResult is how the handler ended in a delivery that could not be settled.
 type handlerResult struct {
 	disposition
 	print   [sha256.Size]byte
@@ -40,7 +39,7 @@ type handlerResult struct {
 	tries   int
 }
 
-// print tells a message from another with the same id.
+// print returns a hash of d. Messages with the same id may differ in it.
 func (d *Delivery) print() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q", d.ID, d.Enqueued.UnixNano(), d.Body)
@@ -50,8 +49,7 @@ func (d *Delivery) print() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// meet records that w has its message in hand. It returns the work whose handler has it in hand
-// since before, if it is that message.
+// meet records that w has its message in hand. It returns the earlier work that still has the same message in hand.
 func (k *lostDeliveries) meet(w *work) (former *work) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,8 +86,8 @@ func (w *work) after(other *work) bool {
 	return w.d.Attempt > other.d.Attempt
 }
 
-// recall returns what is known of w's message: of how many deliveries the end, how many were lost
-// in a row, and how the handler ended in the last.
+// recall returns what is known of w's message: how many of its deliveries were lost, how many of these in a row, and how
+// the handler ended in the last.
 func (k *lostDeliveries) recall(w *work) (seen, row int, ended *handlerResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,7 +115,7 @@ func (k *lostDeliveries) settled(w *work, by MessageOutcome) {
 	}
 }
 
-// lost records that w's delivery is not settled, or may not be, though f was to become of it.
+// lost records that w's delivery is not settled, or perhaps not. f was to be its settlement.
 func (k *lostDeliveries) lost(w *work, f disposition) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A MemoryBrokerConfig sets what kind of broker a MemoryBroker is. It is plain, comparable data; the zero
-// Memory can do everything.
+// A MemoryBrokerConfig sets what kind of broker a MemoryBroker is. It is plain, comparable data. The zero
+// MemoryBrokerConfig makes one that can do everything.
 type MemoryBrokerConfig struct {
 	// Order is the order that is kept. Zero: none.
 	Order Order
-	// CountDefers: a deferral raises the attempt number, and losses are not told, as in SQS.
+	// CountDefers: a deferral raises the attempt number, and Capabilities.Losses is false, as in SQS.
 	CountDefers bool
 	// FixedLeases: leases cannot be extended.
 	FixedLeases bool
@@ -176,7 +176,6 @@ func (m *MemoryBroker) send(o Outgoing) error {
 	return nil
 }
 
-// group returns the group within which e is kept in order.
 func (m *MemoryBroker) group(e *entry) string {
 	if m.config.Order == PerGroup {
 		return e.d.Group
@@ -302,7 +301,7 @@ func (m *MemoryBroker) Extend(ctx context.Context, d *Delivery, lease time.Durat
 		return time.Time{}, err
 	}
 	if m.config.FixedLeases {
-		return time.Time{}, lull.Permanent(errors.New("queue: leases are fixed (MemoryConfig.FixedLeases)"))
+		return time.Time{}, lull.Permanent(errors.New("queue: leases are fixed (MemoryBrokerConfig.FixedLeases)"))
 	}
 	now := time.Now()
 	e.readyAt = now.Add(m.lease(e, now, lease))
@@ -350,7 +349,7 @@ func (m *MemoryBroker) Settle(ctx context.Context, d *Delivery, s Settlement) er
 	return nil
 }
 
-// schedule is a heap by time, then by age.
+// A schedule is a heap by time, then by age.
 type schedule []*entry
 
 func (s schedule) Len() int { return len(s) }

@@ -7,15 +7,15 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// turns is the messages that are being handled, and those that wait for their turn, because they or
-// others may crash this process.
+// turns decides which messages are handled now. A message that was in hand in a crash waits until few others, or
+// none, are handled beside it.
 type turns struct {
 	mu    sync.Mutex
 	crowd engine.Crowd
 	wait  []*work // the first waits for what is being handled
 }
 
-// come lets w begin, or has it wait or go back.
+// come decides whether w begins, waits, or goes back.
 func (l *turns) come(w *work) {
 	if w.decidedEarly != nil {
 		return // its handler does not begin
@@ -34,7 +34,7 @@ func (l *turns) come(w *work) {
 	}
 }
 
-// next lets those begin whose turn it is, after calling alone if they may crash.
+// next begins the messages whose turn it is. It calls alone before one that may crash.
 func (l *turns) next(alone func()) {
 	for {
 		l.mu.Lock()
@@ -61,7 +61,7 @@ func (l *turns) shift() {
 	}
 }
 
-// leave is for a message whose handler has ended, or does not begin.
+// leave removes a message whose handler has ended, or does not begin.
 func (l *turns) leave(w *work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

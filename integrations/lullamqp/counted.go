@@ -53,7 +53,7 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	if is.known {
 		found = fmt.Sprintf("that of %s is %d", l.name, is.n)
 	}
-	help := "ask the management API (Reading.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
+	help := "ask the management API (LettersConfig.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
 	if l.reading.Management != nil {
 		help = fmt.Sprintf("move all letters, without a filter, or give the queue a limit of %d", neverReached)
 	}

@@ -33,7 +33,7 @@ type LettersConfig struct {
 
 // Letters begins a reading of the queue of dead letters with the given name: from the oldest letter on, until there is none,
 // or only those that died a minute after the reading began. Letters that are read and not removed are kept out until the
-// reading is closed, at most r.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
+// reading is closed, at most LettersConfig.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
 // server, letters that were out for longer than consumer_timeout), the next call opens another, and skips the letters
 // that it knows.
 //
@@ -45,7 +45,7 @@ type LettersConfig struct {
 // envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
 func (c *Client) Letters(ctx context.Context, name string, r LettersConfig) (queue.DeadLetters, error) {
 	if r.Hold < 0 {
-		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
+		return nil, fmt.Errorf("LettersConfig.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
 	}
 	r.Hold = cmp.Or(r.Hold, DefaultHold)
 	if err := c.queue(ctx, name); err != nil {
@@ -74,7 +74,7 @@ type letters struct {
 	done    bool
 
 	channels []*consumedLetters
-	out      map[*letterReceipt]bool     // letters that are out with the piles
+	out      map[*letterReceipt]bool     // letters that are out with the channels
 	known    map[string][]*letterReceipt // letters that were out with a lost channel, and were not met since, by their digest
 	ahead    []*letterReceipt            // letters that were read and not returned yet: found while looking for another, or more than were wanted
 	young    int                         // letters in a row that died after end
@@ -92,7 +92,6 @@ type consumedLetters struct {
 	unapplied unapplied
 }
 
-// letterReceipt is the receipt of a letter.
 type letterReceipt struct {
 	of           *letters
 	channel      *consumedLetters
