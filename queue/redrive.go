@@ -77,8 +77,8 @@ type RedriveConfig struct {
 	DryRun bool
 }
 
-// DefaultRate is how many letters a second Redrive moves.
-const DefaultRate = 10
+// defaultRate is how many letters a second Redrive moves.
+const defaultRate = 10
 
 // Validate reports everything that is wrong with c at once.
 func (c RedriveConfig) Validate() error {
@@ -128,7 +128,7 @@ type LetterResult struct {
 // with letters that failed for good it continues, and they are counted. from is closed in any case.
 func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(LetterResult)) (Progress, error) {
 	r := redrive{letterWalk: letterWalk{from: from, filter: c.Filter}, to: to, c: c}
-	if rate := cmp.Or(c.Rate, DefaultRate); !math.IsInf(rate, 1) && !c.DryRun {
+	if rate := cmp.Or(c.Rate, defaultRate); !math.IsInf(rate, 1) && !c.DryRun {
 		r.interval = time.Duration(float64(time.Second) / rate)
 	}
 	invalid := named("config of a redrive", c.Validate())

@@ -18,8 +18,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// DefaultHold is the default of LettersConfig.Hold.
-const DefaultHold = 10_000
+// defaultHold is the default of LettersConfig.Hold.
+const defaultHold = 10_000
 
 // A LettersConfig configures how dead letters are read. It is plain, comparable data.
 type LettersConfig struct {
@@ -45,9 +45,9 @@ type LettersConfig struct {
 // envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
 func (c *Client) Letters(ctx context.Context, name string, r LettersConfig) (queue.DeadLetters, error) {
 	if r.Hold < 0 {
-		return nil, fmt.Errorf("LettersConfig.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
+		return nil, fmt.Errorf("LettersConfig.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, defaultHold)
 	}
-	r.Hold = cmp.Or(r.Hold, DefaultHold)
+	r.Hold = cmp.Or(r.Hold, defaultHold)
 	if err := c.queue(ctx, name); err != nil {
 		return nil, err
 	}

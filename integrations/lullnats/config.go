@@ -14,8 +14,8 @@ import (
 
 // The defaults of a zero Config.
 const (
-	DefaultOutstanding = 1000
-	DefaultDuplicates  = 2 * time.Minute
+	defaultOutstanding = 1000
+	defaultDuplicates  = 2 * time.Minute
 
 	// slack is how many deliveries beyond Policy.Attempts the server may make by default.
 	slack = 5
@@ -170,7 +170,7 @@ func (c Config) WithDefaults() Config {
 	}
 	c.DeliveryLimit = max(c.DeliveryLimit, -1)
 	if c.Outstanding == 0 {
-		c.Outstanding = DefaultOutstanding
+		c.Outstanding = defaultOutstanding
 		if c.Order == queue.Total {
 			c.Outstanding = 1
 		}
@@ -180,7 +180,7 @@ func (c Config) WithDefaults() Config {
 	c.DeadLetters = cmp.Or(c.DeadLetters, c.Stream+"_DEAD")
 	c.DeadLetterSubject = cmp.Or(c.DeadLetterSubject, "dead."+c.Stream+"."+c.Consumer)
 	c.AdvisoryStream = cmp.Or(c.AdvisoryStream, c.Stream+"_"+c.Consumer+"_ADVISORIES")
-	c.Duplicates = cmp.Or(c.Duplicates, DefaultDuplicates)
+	c.Duplicates = cmp.Or(c.Duplicates, defaultDuplicates)
 	return c
 }
 

@@ -12,8 +12,8 @@ import (
 
 // The defaults of the zero Config.
 const (
-	DefaultWait     = 5 * time.Second
-	DefaultMaxDelay = 6 * time.Hour
+	defaultWait     = 5 * time.Second
+	defaultMaxDelay = 6 * time.Hour
 )
 
 // The limits of SQS.
@@ -76,8 +76,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	c.Wait = cmp.Or(c.Wait, DefaultWait)
-	c.MaxDelay = cmp.Or(c.MaxDelay, DefaultMaxDelay)
+	c.Wait = cmp.Or(c.Wait, defaultWait)
+	c.MaxDelay = cmp.Or(c.MaxDelay, defaultMaxDelay)
 	return c
 }
 

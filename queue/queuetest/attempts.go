@@ -166,5 +166,5 @@ func restarted(b *tester) {
 		n++
 	}
 	d := b.receiveAttempt("after a restart and Defer", waits, n)
-	b.ack(b.retried("and Retry", d, n+1))
+	b.ack(b.retryAndReceive("and Retry", d, n+1))
 }

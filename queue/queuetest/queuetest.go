@@ -132,11 +132,11 @@ func (c check) in(t *testing.T, target Target, order queue.Order) {
 		t.Skip("not for this broker: " + why)
 	}
 	if !target.Virtual {
-		c.try(t, target, order)
+		c.runTrial(t, target, order)
 		return
 	}
 	if c.process {
 		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
-	synctest.Test(t, func(t *testing.T) { c.try(t, target, order) })
+	synctest.Test(t, func(t *testing.T) { c.runTrial(t, target, order) })
 }

@@ -206,7 +206,7 @@ func endedContexts(b *tester) {
 	for _, o := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.Retry, queue.Defer, queue.DeadLetter} {
 		wantCanceled(fmt.Sprint("Settle (", o, ")"), b.Broker.Settle(ended, d, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}))
 	}
-	b.ack(b.retried("after Retry", d, 2))
+	b.ack(b.retryAndReceive("after Retry", d, 2))
 	b.equal("dead letters", len(b.letters(false)), 0)
 	b.expectEmpty("after contexts that had ended")
 }

@@ -139,7 +139,7 @@ func settleLost(b *tester, o queue.MessageOutcome) {
 	} else if err := slow.Broker.Settle(b.ctx, first, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}); err == nil {
 		b.Errorf("Settle (%v) over a connection that was closed says nil", o)
 	}
-	b.ack(b.retried("after Retry by its holder", d, 3))
+	b.ack(b.retryAndReceive("after Retry by its holder", d, 3))
 	b.expectEmpty("after Ack")
 }
 

@@ -223,8 +223,8 @@ func (b *tester) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement)
 	return c.Broker.Settle(b.ctx, d, s)
 }
 
-// retried settles d with Retry, and takes its next delivery, which must be attempt n.
-func (b *tester) retried(what string, d *queue.Delivery, n int) *queue.Delivery {
+// retryAndReceive settles d with Retry, and takes its next delivery, which must be attempt n.
+func (b *tester) retryAndReceive(what string, d *queue.Delivery, n int) *queue.Delivery {
 	b.Helper()
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	return b.receiveAttempt(what, d, n)

@@ -9,13 +9,13 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// longer is how often a check is repeated, each time with leases that are twice as long.
-const longer = 5
+// maxRepeats is how often a check is repeated, each time with leases that are twice as long.
+const maxRepeats = 5
 
-// try runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
+// runTrial runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
 // it has no time to answer. What a check finds then is not the broker's fault. So a check that fails while calls or timers
 // are late has no verdict: it is repeated, with a queue of its own and longer leases.
-func (c check) try(t testing.TB, target Target, order queue.Order) {
+func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 	t.Helper()
 	for n := 0; ; n++ {
 		r := &recorder{TB: t}
@@ -31,7 +31,7 @@ func (c check) try(t testing.TB, target Target, order queue.Order) {
 			r.reportTo(t)
 			return
 		}
-		if n == longer {
+		if n == maxRepeats {
 			t.Logf("leases of %v are too short for this machine", target.Lease)
 			r.reportTo(t)
 		}

@@ -54,7 +54,7 @@ func TestRepeats(t *testing.T) {
 	}{
 		{0, 0},
 		{time.Second, 3}, // with leases of 2 and 4 s they are late, with 8 s they are not
-		{time.Hour, longer + 1},
+		{time.Hour, maxRepeats + 1},
 	} {
 		r := &recorder{TB: t}
 		var leases []time.Duration
@@ -65,7 +65,7 @@ func TestRepeats(t *testing.T) {
 			b.Errorf("wrong")
 		}}
 		synctest.Test(t, func(t *testing.T) {
-			r.run(func(t testing.TB) { c.try(t, slow(x.answer), queue.Unordered) })
+			r.run(func(t testing.TB) { c.runTrial(t, slow(x.answer), queue.Unordered) })
 		})
 		t.Log(r.text())
 		if !r.Failed() || len(leases) != max(x.repeats, 1) {
