@@ -157,9 +157,12 @@ func (w *work) giveBack(stopping bool) disposition {
 	return disposition{Redelivery: w.c.dep.State().Refused(w.c.dep.Now(), engine.Limited, w.verdict, d, w.c.random)}
 }
 
-func (w *work) over() bool {
+func (w *work) over() bool     { return isClosed(w.done) }
+func (w *work) stopping() bool { return isClosed(w.c.stopping) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-w.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -188,15 +191,6 @@ func (w *work) waitForRerun(f disposition) bool {
 	}
 	w.c.notify(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
-}
-
-func (w *work) stopping() bool {
-	select {
-	case <-w.c.stopping:
-		return true
-	default:
-		return false
-	}
 }
 
 // wait holds the message for d. It returns false if it must be let go of earlier.

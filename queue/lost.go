@@ -3,8 +3,6 @@ package queue
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/lullgo/lull"
@@ -42,10 +40,7 @@ type handlerResult struct {
 // print returns a hash of d. Messages with the same id may differ in it.
 func (d *Delivery) print() [sha256.Size]byte {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %d %q", d.ID, d.Enqueued.UnixNano(), d.Body)
-	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
-		fmt.Fprintf(h, "%q %q", name, d.Headers[name])
-	}
+	fmt.Fprintf(h, "%q %d %q %q", d.ID, d.Enqueued.UnixNano(), d.Body, d.Headers) // fmt sorts the names
 	return [sha256.Size]byte(h.Sum(nil))
 }
 

@@ -140,10 +140,6 @@ func (m *MemoryBroker) Send(ctx context.Context, o Outgoing) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.send(o)
-}
-
-func (m *MemoryBroker) send(o Outgoing) error {
 	now := time.Now()
 	for len(m.order) > 0 && !m.sent[m.order[0]].After(now) {
 		delete(m.sent, m.order[0])

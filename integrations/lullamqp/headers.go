@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,26 +125,15 @@ func counted(h amqp.Table) int {
 
 // integer returns the value of any of AMQP's types of whole numbers, or of a text.
 func integer(v any) (int64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return n, true
-	case int32:
-		return int64(n), true
-	case int16:
-		return int64(n), true
-	case int8:
-		return int64(n), true
-	case byte:
-		return int64(n), true
-	case uint16:
-		return int64(n), true
-	case uint32:
-		return int64(n), true
-	case int:
-		return int64(n), true
-	case string:
-		i, err := strconv.ParseInt(n, 10, 64)
-		return i, err == nil
+	if text, ok := v.(string); ok {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return n.Int(), true
+	case n.CanUint():
+		return int64(n.Uint()), n.Uint() <= math.MaxInt64
 	}
 	return 0, false
 }

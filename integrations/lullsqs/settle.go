@@ -67,9 +67,7 @@ func (q *Broker) Extend(ctx context.Context, d *queue.Delivery, lease time.Durat
 	last := r.since.Add(q.config.maxLease())
 	out := min(ceilSeconds(lease), last.Sub(began).Truncate(time.Second))
 	if out < time.Second {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.lease, nil
+		return r.end(), nil
 	}
 	if err := q.setVisibility(ctx, r, out); err != nil {
 		return time.Time{}, err
@@ -107,22 +105,20 @@ func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	if err != nil {
 		return err
 	}
+	gone := s.Outcome == queue.Ack || s.Outcome == queue.Drop
+	if lapsed && !gone {
+		return errLapsed
+	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		if err = q.remove(ctx, r); lapsed {
 			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
-		if lapsed {
-			return errLapsed
-		}
 		if err = q.delay(ctx, r, s.After); err == nil && !time.Now().Before(r.end()) {
 			return errLapsed // it may have come too late, and changed nothing
 		}
 	case queue.DeadLetter:
-		if lapsed {
-			return errLapsed
-		}
 		err = q.deadLetter(ctx, d, r, s.Envelope)
 	}
 	if err != nil {
