@@ -132,7 +132,7 @@ func (r *running) msgs(t *testing.T, stream string) int {
 // A worker of another build would give other results. What it refuses is a dead letter, which ends the run.
 func TestCellsOfAnotherBuild(t *testing.T) {
 	lull, other := program(t), filepath.Join(t.TempDir(), "other")
-	worker, err := os.ReadFile(lull)
+	worker, err := os.ReadFile(lull + "-queue")
 	if err == nil {
 		err = os.WriteFile(other, append(worker, 0), 0o755)
 	}
