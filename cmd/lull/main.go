@@ -1,5 +1,5 @@
 // Command lull shows what retries do to a service that has failed, and how to retry without making the failure worse. Without
-// arguments it lists its commands. Each is a package of internal.
+// arguments it lists its commands. Each is a package of internal; a program of its own, lull-queue, runs what needs a broker.
 package main
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
-	"github.com/lullgo/lull/cmd/lull/internal/workers"
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
 
@@ -39,7 +38,7 @@ type commands struct {
 	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: how they behave when a server fails."`
 	Probe    probe.Command      `cmd:"" help:"Grade your HTTP server: how it behaves when clients retry."`
 	Queue    queue.Commands     `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
-	Worker   workers.Command    `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
+	Worker   queue.Worker       `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
 	Version  version            `cmd:"" help:"Print the version, as --version does."`
 	Complete completion.Command `cmd:"" name:"completion" help:"Print a completion script for bash, zsh or fish."`
 	Man      man.Command        `cmd:"" help:"Print the manual page."`

@@ -242,7 +242,17 @@ func TestTheFirstInterruptEndsLintAndConvert(t *testing.T) {
 	}
 }
 
-func TestQueueAndWorkerHaveHelp(t *testing.T) {
+// Without lull-queue the error has the command that installs it. Help and mistakes in the command line do not
+// need it.
+func TestQueueIsNotInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range [][]string{{"queue", "inspect", "nats://localhost", "DEAD"}, {"worker", "nats://localhost"}, {"simulate", "--workers=nats://localhost"}} {
+		code, out, errs := lullProgram(t.Context(), args...)
+		const want = "lull: lull-queue is not installed: go install github.com/lullgo/lull/cmd/lull/lull-queue@latest (in a checkout of lull without @latest)\n"
+		if code != cli.Failed || out != "" || errs != want {
+			t.Errorf("%v: exit code %d, printed %q and %q", args, code, out, errs)
+		}
+	}
 	for args, want := range map[string][]string{
 		"queue --help":         {"Usage: lull queue <command>", "  queue inspect", "  queue redrive", "4 there is no such queue"},
 		"help queue":           {"  queue inspect", "  queue redrive"},

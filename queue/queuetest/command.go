@@ -102,17 +102,19 @@ var built struct {
 	err    error
 }
 
-// Program builds the program lull of the workspace, once for the tests of a process. It returns its path. Main removes it.
+// Program builds the program lull of the workspace, and lull-queue beside it, which it starts: once for the tests of a
+// process. It returns the path of lull. Main removes both.
 func Program(t testing.TB) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("interrupts cannot be sent here")
+		t.Skip("interrupts cannot be sent here, and lull cannot start another program in its place")
 	}
 	built.once.Do(func() {
 		if built.folder, built.err = os.MkdirTemp("", "queuetest"); built.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", built.folder, "github.com/lullgo/lull/cmd/lull").CombinedOutput()
+		out, err := exec.Command("go", "build", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", built.folder,
+			"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}

@@ -97,6 +97,7 @@ var ofLull = []program{
 		{"completion/_lull", []string{"completion", "zsh"}},
 		{"completion/lull.fish", []string{"completion", "fish"}},
 	}},
+	{"cmd/lull/lull-queue", [][]string{{"--version"}, {"inspect", "--help"}}, nil},
 }
 
 // buildWith compiles a package, in a module of its own, that imports every package of m that others

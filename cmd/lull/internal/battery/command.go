@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/cmd/lull/internal/workers"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
@@ -86,7 +87,10 @@ func families() []string {
 }
 
 // Run flies and prints.
-func (f Command) Run(env cli.Env) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	t, err := f.task()
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (f Command) task() (task, error) {
 	t := task{seeds: cli.Whole(&l, "--seeds", f.Seeds.Or(seeds), 1, 100)}
 	t.plan.Seeds = t.seeds
 	var err error
-	t.where, err = f.Flags.Read(&l, workers.RunCells)
+	t.where, err = f.Flags.Read(&l)
 	wrong.Add(err)
 	l.Check(f.Cells == "" || !f.JSON, "--cells", "with --json", "one of them")
 	asked, known := f.Family.Split(), families()

@@ -122,7 +122,7 @@ func TestKey(t *testing.T) {
 func read(t *testing.T, f Flags, out *bytes.Buffer) *Where {
 	t.Helper()
 	var l problem.List
-	w, err := f.Read(&l, nil)
+	w, err := f.Read(&l)
 	w.Env = cli.Env{Stdout: out}
 	if err != nil || l.Err() != nil {
 		t.Fatal(err, l.Err())

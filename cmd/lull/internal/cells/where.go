@@ -21,6 +21,8 @@ type Flags struct {
 	Cells   cli.Text  `placeholder:"I/N" help:"Run only part I of N, from 0/N on, and print its results for --merge."`
 	Merge   cli.Texts `placeholder:"FILE,..." help:"Take the results of the parts from these files. * matches any text. Give the same other flags as for the parts."`
 	Quiet   bool      `help:"Show no progress."`
+	// Away runs cells elsewhere. Nil: this program cannot, and starts lull-queue.
+	Away Away `kong:"-"`
 }
 
 // An Away has cells flown by the workers of a URL, and calls done with the result of each, one call at a time.
@@ -42,10 +44,9 @@ type Where struct {
 	quiet   bool
 }
 
-// Read reads the flags. Errors of files are returned; mistakes in flags are added to the list. away runs cells if the flags
-// name a URL.
-func (f Flags) Read(l *problem.List, away Away) (*Where, error) {
-	w := &Where{away: away, n: 1, quiet: f.Quiet}
+// Read reads the flags. Errors of files are returned; mistakes in flags are added to the list.
+func (f Flags) Read(l *problem.List) (*Where, error) {
+	w := &Where{away: f.Away, n: 1, quiet: f.Quiet}
 	switch {
 	case f.Remote():
 		w.url = string(f.Workers)

@@ -1,11 +1,14 @@
-// Package queue has lull queue: it shows the dead letters of a broker, and puts them back into a queue.
+// Package queue has the command lines of lull queue and lull worker, and starts the program that runs
+// them: lull-queue. It is a module of its own (cmd/lull/lull-queue), because it needs the clients of three
+// brokers, and the other commands do not. Both programs parse the command lines of this package. So lull
+// has the help, the manual page and the completions of what lull-queue accepts.
 package queue
 
 import (
-	"errors"
+	"slices"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/cmd/lull/internal/queue/brokers"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
@@ -58,6 +61,9 @@ func (Letters) Complete() map[string][]string {
 type Inspect struct {
 	Letters
 	Body bool `help:"Print the bodies too. With --json they are there in any case."`
+
+	// Do shows the letters. Nil: this program cannot, and starts lull-queue.
+	Do func(cli.Env, Inspect) error `kong:"-"`
 }
 
 func (Inspect) Help() string {
@@ -68,6 +74,9 @@ up to 4.2, quorum queues with a limit on deliveries) it is refused.
 ` + exitCodes
 }
 
+// Run shows dead letters.
+func (f Inspect) Run(env cli.Env, ctx *kong.Context) error { return run(env, ctx, f.Do, f) }
+
 // Redrive is lull queue redrive.
 type Redrive struct {
 	Letters
@@ -75,6 +84,9 @@ type Redrive struct {
 	Rate   cli.Text `placeholder:"10" default:"10" help:"The most messages that are moved in a second: 0.001 or more, or max. The consumers of the queue have other work too."`
 	DryRun bool     `help:"Move nothing. Print what would be moved."`
 	Quiet  bool     `help:"Show no progress."`
+
+	// Do moves the letters. Nil: this program cannot, and starts lull-queue.
+	Do func(cli.Env, Redrive) error `kong:"-"`
 }
 
 func (Redrive) Help() string {
@@ -91,27 +103,36 @@ however much it is like another.
 ` + exitCodes
 }
 
-// Exit codes of lull queue, besides those of all commands.
-const (
-	exitUnreachable = 3
-	exitNoQueue     = 4
-)
+// Run moves dead letters.
+func (f Redrive) Run(env cli.Env, ctx *kong.Context) error { return run(env, ctx, f.Do, f) }
 
-// coded gives err its exit code.
-func coded(err error) error {
-	switch {
-	case errors.Is(err, brokers.ErrUnreachable):
-		return cli.Fail(exitUnreachable, err)
-	case errors.Is(err, brokers.ErrNoQueue):
-		return cli.Fail(exitNoQueue, err)
-	}
-	return err
+// Worker is lull worker.
+type Worker struct {
+	URL     string   `arg:"" help:"The server, such as nats://host:4222. ?creds=FILE names a file with credentials."`
+	Workers cli.Text `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor."`
+	Quiet   bool     `help:"Print no line for each simulation."`
+
+	// Do runs simulations. Nil: this program cannot, and starts lull-queue.
+	Do func(cli.Env, Worker) error `kong:"-"`
 }
 
-// interrupted returns err, or an error with the text means if the user interrupted the command.
-func interrupted(env cli.Env, err error, means string) error {
-	if err != nil && env.Context.Err() != nil && errors.Is(err, env.Context.Err()) {
-		return errors.New(means)
+func (Worker) Help() string {
+	return `Runs simulations for lull simulate and lull battery that were started with
+--workers and the same URL, until it is interrupted. It may be killed at any
+time: another worker then runs what it had begun.`
+}
+
+// Run runs simulations until it is interrupted.
+func (c Worker) Run(env cli.Env, ctx *kong.Context) error { return run(env, ctx, c.Do, c) }
+
+// run calls do. If there is none, it starts lull-queue with the arguments of lull, without the word queue.
+func run[T any](env cli.Env, ctx *kong.Context, do func(cli.Env, T) error, command T) error {
+	if do != nil {
+		return do(env, command)
 	}
-	return err
+	args := slices.Clone(ctx.Args)
+	if i := slices.Index(args, "queue"); ctx.Selected().Parent.Name == "queue" {
+		args = slices.Delete(args, i, i+1)
+	}
+	return Start(env, args)
 }

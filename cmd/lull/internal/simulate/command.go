@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
@@ -81,7 +83,10 @@ type shown interface {
 }
 
 // Run simulates and prints what comes of it.
-func (f Command) Run(env cli.Env) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	if f.Remote() && f.Away == nil {
+		return queue.Start(env, ctx.Args)
+	}
 	if f.List {
 		return printList(env.Stdout)
 	}

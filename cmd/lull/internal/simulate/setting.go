@@ -12,7 +12,6 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/cmd/lull/internal/workers"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/sim"
@@ -124,7 +123,7 @@ func (f Command) simulation() (simulation, error) {
 	var l problem.List
 	s := simulation{seed: cli.Seed(&l, f.Seed), seeds: cli.Whole(&l, "--seeds", f.Seeds, 1, mostSeeds)}
 	var err error
-	s.where, err = f.Flags.Read(&l, workers.RunCells)
+	s.where, err = f.Flags.Read(&l)
 	wrong.Add(err)
 	l.Check(f.Cells == "" || !f.JSON && !f.CSV && f.Report == "", "--cells", "with --json, --csv or --report", "none of these, but with --merge")
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")

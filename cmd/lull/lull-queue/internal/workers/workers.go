@@ -24,7 +24,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
-	"github.com/lullgo/lull/cmd/lull/internal/queue/brokers"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/queue"
 )

@@ -15,26 +15,14 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// Command is lull worker.
-type Command struct {
-	URL     string   `arg:"" help:"The server, such as nats://host:4222. ?creds=FILE names a file with credentials."`
-	Workers cli.Text `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor."`
-	Quiet   bool     `help:"Print no line for each simulation."`
-}
-
-func (Command) Help() string {
-	return `Runs simulations for lull simulate and lull battery that were started with
---workers and the same URL, until it is interrupted. It may be killed at any
-time: another worker then runs what it had begun.`
-}
-
-// Run runs simulations until it is interrupted.
-func (c Command) Run(env cli.Env) error {
+// Work is lull worker: it flies cells until it is interrupted.
+func Work(env cli.Env, c command.Worker) error {
 	side := runtime.GOMAXPROCS(0)
 	if c.Workers != "" {
 		var l problem.List

@@ -1,4 +1,4 @@
-package queue
+package main
 
 import (
 	"cmp"
@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// Run moves dead letters.
-func (f Redrive) Run(env cli.Env) error {
+// redrive is lull queue redrive.
+func redrive(env cli.Env, f command.Redrive) error {
 	var l problem.List
-	w := f.selection(env, &l)
+	w := wantedOf(env, f.Letters, &l)
 	c := queue.RedriveConfig{Filter: w.filter, Limit: w.limit, DryRun: f.DryRun, Rate: math.Inf(1)}
 	if f.Rate != "max" {
 		c.Rate = cli.Number(&l, "--rate", f.Rate, 0.001, 1e6, "letters a second, or max")

@@ -1,4 +1,4 @@
-package queue
+package main
 
 import (
 	"context"
@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/cmd/lull/internal/queue/brokers"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// selection is what the flags select.
-type selection struct {
+// wanted is the choice of the flags.
+type wanted struct {
 	broker *url.URL
 	queue  string
 	filter queue.Filter
 	limit  int
 }
 
-func (f Letters) selection(env cli.Env, l *problem.List) selection {
-	w := selection{queue: string(f.Queue), filter: queue.Filter{
+func wantedOf(env cli.Env, f command.Letters, l *problem.List) wanted {
+	w := wanted{queue: string(f.Queue), filter: queue.Filter{
 		Reason: string(f.Reason), Code: string(f.Code), Source: string(f.Source), ID: string(f.ID),
 		OlderThan: age(l, "--older-than", f.OlderThan), YoungerThan: age(l, "--younger-than", f.YoungerThan),
 		MaxRedrives: count(l, "--max-redrives", f.MaxRedrives),
@@ -79,7 +80,7 @@ func age(l *problem.List, flag string, v cli.Text) time.Duration {
 
 // read opens the broker and begins to read its dead letters. The caller closes the broker;
 // queue.Inspect and queue.Redrive close the letters.
-func (w selection) read(ctx context.Context) (brokers.Broker, queue.DeadLetters, error) {
+func (w wanted) read(ctx context.Context) (brokers.Broker, queue.DeadLetters, error) {
 	b, err := brokers.Open(ctx, w.broker)
 	if err != nil {
 		return nil, nil, coded(err)

@@ -19,9 +19,9 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// RunCells is a cells.Away. It hands the cells out, and takes their results. When it returns, none of them is left
+// Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left
 // in the queue.
-func RunCells(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) (err error) {
+func Away(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) (err error) {
 	s, err := connect(ctx, address, "lull")
 	if err != nil {
 		return fmt.Errorf("--workers: %w", err)

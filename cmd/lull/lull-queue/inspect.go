@@ -1,15 +1,16 @@
-package queue
+package main
 
 import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// Run shows dead letters.
-func (f Inspect) Run(env cli.Env) error {
+// inspect is lull queue inspect.
+func inspect(env cli.Env, f command.Inspect) error {
 	var l problem.List
-	w := f.selection(env, &l)
+	w := wantedOf(env, f.Letters, &l)
 	if err := l.Err(); err != nil {
 		return err
 	}

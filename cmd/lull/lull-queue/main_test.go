@@ -1,4 +1,4 @@
-package queue
+package main
 
 import (
 	"bytes"
@@ -16,19 +16,15 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/cmd/lull/internal/queue/brokers"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	"github.com/lullgo/lull/queue"
 )
-
-type commandLine struct {
-	Queue Commands `cmd:""`
-}
 
 // lullQueue runs lull queue, and returns what it printed.
 func lullQueue(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Context: ctx, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
-	code = cli.Run(env, &commandLine{}, append([]string{"queue"}, args...))
+	code = program(env, args)
 	return code, out.String(), errs.String()
 }
 
@@ -340,7 +336,7 @@ func TestThePasswordMayStandInTheEnvironment(t *testing.T) {
 		env := cli.Env{Context: t.Context(), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(name string) string {
 			return map[string]string{"LULL_BROKER_PASSWORD": "secret"}[name]
 		}}
-		cli.Run(env, &commandLine{}, []string{"queue", "inspect", typed, "dead"})
+		program(env, []string{"inspect", typed, "dead"})
 		if got == nil || got.User.String() != want {
 			t.Errorf("%s: the broker is opened with %v, want user %s", typed, got, want)
 		}
