@@ -15,11 +15,11 @@ import (
 
 // What the zero Config means.
 const (
-	DefaultConcurrency = 16
-	DefaultBatch       = 10
+	defaultConcurrency = 16
+	defaultBatch       = 10
 	DefaultLease       = 30 * time.Second
-	DefaultQuickWait   = time.Second
-	DefaultDrain       = 30 * time.Second
+	defaultQuickWait   = time.Second
+	defaultDrain       = 30 * time.Second
 )
 
 // The bounds of what Validate lets pass.
@@ -82,13 +82,13 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// WithDefaults is c with every zero replaced by what it means, but for Margin.
+// WithDefaults returns c with its defaults in place of zeros, except for Margin.
 func (c Config) WithDefaults() Config {
-	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
-	c.Batch = cmp.Or(c.Batch, max(min(DefaultBatch, c.Concurrency), 1))
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.Batch = cmp.Or(c.Batch, max(min(defaultBatch, c.Concurrency), 1))
 	c.Lease = cmp.Or(c.Lease, DefaultLease)
-	c.QuickWait = cmp.Or(c.QuickWait, DefaultQuickWait)
-	c.Drain = cmp.Or(c.Drain, DefaultDrain)
+	c.QuickWait = cmp.Or(c.QuickWait, defaultQuickWait)
+	c.Drain = cmp.Or(c.Drain, defaultDrain)
 	return c
 }
 
@@ -176,7 +176,7 @@ func bounded(can Capabilities) bool {
 	return can.Leases && (!can.Extends || can.MaxLease > 0)
 }
 
-// longestRun is how long one delivery can be kept out.
+// longestRun returns how long one delivery can be kept out.
 func (c Config) longestRun(can Capabilities) time.Duration {
 	switch {
 	case !bounded(can):

@@ -32,8 +32,8 @@ type Consumer struct {
 	// State.
 	plan     atomic.Pointer[engine.Plan] // the latest that does not hedge
 	probes   engine.ProbeCounter[string]
-	known    known
-	line     line
+	known    lostDeliveries
+	line     turns
 	running  atomic.Bool
 	inFlight atomic.Int64
 	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
@@ -120,7 +120,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	return c, nil
 }
 
-// InFlight is how many messages are out with this consumer.
+// InFlight returns how many messages this consumer has in hand.
 func (c *Consumer) InFlight() int { return int(c.inFlight.Load()) }
 
 // Run fetches and handles messages until ctx ends, or the broker reports that it is of no
@@ -153,8 +153,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 // their leases lapse or the connection ends.
 var ErrUndrained = errors.New("queue: handlers have not returned though their contexts have ended")
 
-// grace is how long Run waits for handlers whose contexts have ended.
-const grace = 5 * time.Second
+// handlerGrace is how long Run waits for handlers whose contexts have ended.
+const handlerGrace = 5 * time.Second
 
 func (c *Consumer) drain() error {
 	defer c.endAll(ErrDraining)
@@ -172,7 +172,7 @@ func (c *Consumer) drain() error {
 	select {
 	case <-done:
 		return nil
-	case <-time.After(grace):
+	case <-time.After(handlerGrace):
 		c.abandoned.Store(true)
 		return ErrUndrained
 	}
@@ -182,7 +182,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 	g := gate{c: c}
 	failures := 0
 	for {
-		most, probe := g.pass(ctx)
+		most, probe := g.awaitFetch(ctx)
 		n := c.room(ctx, most)
 		if n == 0 {
 			return nil // ctx has ended
@@ -211,8 +211,8 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		switch {
 		case err == nil:
 			failures = 0
-			if len(got) == 0 && time.Since(began) < idle {
-				sleep.For(ctx, idle) // the broker should have waited
+			if len(got) == 0 && time.Since(began) < minReceiveInterval {
+				sleep.For(ctx, minReceiveInterval) // the broker should have waited
 			}
 			continue
 		case ctx.Err() != nil:
@@ -247,10 +247,10 @@ func receiveWaits(s backoff.Schedule) backoff.Schedule {
 	return s
 }
 
-// idle is how long there is at least between two calls of Receive that give nothing.
-const idle = 10 * time.Millisecond
+// minReceiveInterval is the shortest time between two calls of Receive that return nothing.
+const minReceiveInterval = 10 * time.Millisecond
 
-// room waits for a slot, and takes as many as there are, up to most.
+// room waits for a slot. It takes all free slots, up to most, and returns how many.
 func (c *Consumer) room(ctx context.Context, most int) int {
 	if ctx.Err() != nil || most == 0 {
 		return 0

@@ -33,11 +33,3 @@ var orderNames = [...]string{"unordered", "per-group", "total"}
 
 // String is the order in lower case, such as "per-group".
 func (o Order) String() string { return choice.Name("order", orderNames[:], o) }
-
-// MarshalText is String, for an order that is one.
-func (o Order) MarshalText() ([]byte, error) { return choice.Marshal("Order", orderNames[:], o) }
-
-// UnmarshalText takes what MarshalText gives, in any case.
-func (o *Order) UnmarshalText(text []byte) error {
-	return choice.Unmarshal("Order", orderNames[:], o, text)
-}

@@ -103,7 +103,7 @@ func uniqueID(kind string, parts ...string) string {
 	return kind + "-" + id
 }
 
-type wire struct {
+type envelopeJSON struct {
 	Version      int      `json:"v"`
 	Reason       string   `json:"reason,omitempty"`
 	Code         string   `json:"code,omitempty"`
@@ -123,7 +123,7 @@ type wire struct {
 // cut, errors first; an OriginalID that is too long ends in a hash, so that it is still
 // no other's. Times are to the millisecond.
 func (e *Envelope) Encode() string {
-	w := wire{
+	w := envelopeJSON{
 		Version:      1,
 		Reason:       clip(e.Reason, maxLabel),
 		Code:         clip(e.Code, maxLabel),
@@ -134,7 +134,7 @@ func (e *Envelope) Encode() string {
 		OriginalID:   clipID(e.OriginalID),
 		Redrives:     max(e.Redrives, 0),
 		TraceParent:  clip(e.TraceParent, maxLabel),
-		TraceState:   whole(e.TraceState, maxTraceState),
+		TraceState:   orEmpty(e.TraceState, maxTraceState),
 	}
 	for _, text := range e.Errors {
 		if len(w.Errors) < maxErrors && text != "" {
@@ -159,7 +159,7 @@ func DecodeEnvelope(text string) (*Envelope, error) {
 	if len(text) > MaxEnvelope {
 		return nil, fmt.Errorf("queue: the envelope has %d bytes, %d are allowed", len(text), MaxEnvelope)
 	}
-	var w wire
+	var w envelopeJSON
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return nil, fmt.Errorf("queue: the envelope is not JSON as it should be: %w", err)
 	}
@@ -172,11 +172,11 @@ func DecodeEnvelope(text string) (*Envelope, error) {
 	if len(w.Errors) > maxErrors {
 		return nil, fmt.Errorf("queue: the envelope has %d errors, %d are allowed", len(w.Errors), maxErrors)
 	}
-	first, err := unstamp(w.FirstFailure)
+	first, err := parseStamp(w.FirstFailure)
 	if err != nil {
 		return nil, err
 	}
-	last, err := unstamp(w.LastFailure)
+	last, err := parseStamp(w.LastFailure)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func stamp(t time.Time) string {
 	return t.Format(stampFormat)
 }
 
-func unstamp(s string) (time.Time, error) {
+func parseStamp(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -268,7 +268,7 @@ func unstamp(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-func encoded(w wire) string {
+func encoded(w envelopeJSON) string {
 	raw, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // strings and numbers
@@ -276,8 +276,8 @@ func encoded(w wire) string {
 	return ascii.JSON(string(raw))
 }
 
-// cost is how many bytes r takes once encoded, at most.
-func cost(r rune) int {
+// encodedSize is how many bytes r takes once encoded, at most.
+func encodedSize(r rune) int {
 	switch {
 	case r >= 0x10000:
 		return 12
@@ -294,7 +294,7 @@ func clip(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	var used, keep int
 	for i, r := range s {
-		if used += cost(r); used > limit {
+		if used += encodedSize(r); used > limit {
 			return s[:keep] + ellipsis
 		}
 		if used <= limit-len(ellipsis) {
@@ -304,8 +304,8 @@ func clip(s string, limit int) string {
 	return s
 }
 
-// whole is s if it fits; half of it would mean something else.
-func whole(s string, limit int) string {
+// orEmpty is s if it fits; half of it would mean something else.
+func orEmpty(s string, limit int) string {
 	if c := clip(s, limit); c == s {
 		return s
 	}
@@ -320,8 +320,8 @@ func clipID(id string) string {
 	return clip(id, maxName-70) + "#" + hex.EncodeToString(sum[:])
 }
 
-// chain is the text of err and of what it wraps, for Envelope.Errors.
-func chain(err error) []string {
+// errorTexts is the text of err and of what it wraps, for Envelope.Errors.
+func errorTexts(err error) []string {
 	var out []string
 	var walk func(err error, depth int)
 	walk = func(err error, depth int) {

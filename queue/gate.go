@@ -12,15 +12,14 @@ type gate struct {
 	pausedUntil time.Time // until when a Pauser is paused
 }
 
-// pass waits until something may be fetched, and returns how much at most; zero if ctx has
-// ended.
-func (g *gate) pass(ctx context.Context) (most int, probe bool) {
+// awaitFetch waits until messages may be fetched, and returns the largest number. It returns zero when ctx ends.
+func (g *gate) awaitFetch(ctx context.Context) (most int, probe bool) {
 	c := g.c
 	for ctx.Err() == nil {
-		c.line.next(g.alone)
+		c.line.next(g.stopFetchingAhead)
 		batch := c.line.fetch(c.config.Batch)
 		if batch == 0 { // until a message has ended
-			g.wait(ctx, lineLook)
+			g.wait(ctx, turnCheck)
 			continue
 		}
 		f := c.dep.State().Fetch(c.dep.Now(), batch, c.probing.Load() > 0 || c.held.Load() > 0)
@@ -40,12 +39,12 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 	return 0, false
 }
 
-// lineLook is how often to look whether it is the turn of a message that waits for it, beside when a
-// message has ended.
-const lineLook = 250 * time.Millisecond
+// turnCheck is the interval at which turns are checked, besides at the end of each message.
+const turnCheck = 250 * time.Millisecond
 
-// alone has the broker fetch nothing ahead, which would be taken for crashed with what begins now.
-func (g *gate) alone() {
+// stopFetchingAhead pauses the broker for a second. A message that was fetched ahead would count as crashed if the message
+// that begins now ends the process.
+func (g *gate) stopFetchingAhead() {
 	if p, ok := g.c.broker.(Pauser); ok {
 		ctx, cancel := context.WithTimeout(g.c.calls, 5*time.Second)
 		defer cancel()
@@ -53,7 +52,7 @@ func (g *gate) alone() {
 	}
 }
 
-// pause announces a pause, of wait at least and long at most as far as is known.
+// pause announces a pause of wait at least. It ends after long at the latest, as far as is known.
 func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	if !g.paused {
 		g.paused = true
@@ -61,7 +60,7 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	}
 	p, ok := g.c.broker.(Pauser)
 	now := time.Now()
-	soon := long > wait && now.Add(2*wait).After(g.pausedUntil) // it ends, and nobody knows why it should
+	soon := long > wait && now.Add(2*wait).After(g.pausedUntil) // the announced pause ends soon, and the breaker may stay open for longer
 	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.pausedUntil.Add(tolerance)) {
 		return
 	}
@@ -73,11 +72,10 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	}
 }
 
-// tolerance is by how much a pause may end before the time that the Pauser got.
+// tolerance is how much earlier than announced a pause may end.
 const tolerance = 250 * time.Millisecond
 
-// wait is for a time, or less: until a message has ended, which may have changed
-// the breaker's mind.
+// wait blocks for d, or until a message ends: its result may open or close the breaker.
 func (g *gate) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -20,25 +20,25 @@ type work struct {
 	lease *lease
 	m     *Message
 
-	plan    *engine.Plan  // as the policy was when the message came
-	attempt int           // as the engine counts, and
-	lost    int           // of Delivery.Lost,
-	crashes int           // of Delivery.Crashes
-	row     int           // how often this process has lost the message in a row
-	past    *past         // what this process knows of the message
-	former  *work         // still has the message in hand, which was lost
-	done    chan struct{} // closed when it is settled
-	turn    chan struct{} // closed when the handler may begin; nil: it may
-	back    bool          // the message goes back, for there is no room for it
-	begun   bool          // it has a place in the crowd
-	first   *disposition  // what becomes of it, without its handler
-	seen    time.Time
-	tries   int
-	elapsed time.Duration
-	err     error // of the last try
-	verdict lull.Verdict
-	cut     engine.CutOff // who ended the handler's context in the last try, before it returned
-	failed  bool          // a try has failed
+	plan         *engine.Plan  // as the policy was when the message came
+	attempt      int           // as the engine counts, and
+	lost         int           // of Delivery.Lost,
+	crashes      int           // of Delivery.Crashes
+	lostInARow   int           // how often this process has lost the message in a row
+	past         *history      // what this process knows of the message
+	former       *work         // still has the message in hand, which was lost
+	done         chan struct{} // closed when it is settled
+	turn         chan struct{} // closed when the handler may begin; nil: it may
+	sendBack     bool          // the message goes back, for there is no room for it
+	begun        bool          // it has a place in the crowd
+	decidedEarly *disposition  // what becomes of it, without its handler
+	firstSeen    time.Time
+	tries        int
+	elapsed      time.Duration
+	err          error // of the last try
+	verdict      lull.Verdict
+	cutOff       engine.CutOff // who ended the handler's context in the last try, before it returned
+	failed       bool          // a try has failed
 }
 
 // A disposition is what happens to a message.
@@ -64,24 +64,24 @@ func (c *Consumer) planNow() *engine.Plan {
 	return c.plan.Load()
 }
 
-// delivery is the delivery as the engine sees it now.
+// delivery describes w to the engine.
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
 		BrokerCapabilities: w.c.can.engine(), QuickRetries: engine.QuickRetries{MaxRuns: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
-		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, SeenLost: w.row, Runs: w.tries, RetryLeft: engine.Never, LifeLeft: w.d.life(), Stopping: w.stopping(),
+		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, SeenLost: w.lostInARow, Runs: w.tries, RetryLeft: engine.Never, LifeLeft: w.d.life(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
-		d.RetryLeft = limit - time.Since(w.seen)
+		d.RetryLeft = limit - time.Since(w.firstSeen)
 	}
 	w.lease.describe(&d)
 	return d
 }
 
-// receive begins to hold d, which has come.
+// receive takes d in hand.
 func (c *Consumer) receive(d *Delivery) *work {
-	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), seen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
-	if w.seen.IsZero() {
-		w.seen = time.Now()
+	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), firstSeen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
+	if w.firstSeen.IsZero() {
+		w.firstSeen = time.Now()
 	}
 	w.m = w.message()
 	w.former = c.known.meet(w)
@@ -92,18 +92,18 @@ func (c *Consumer) receive(d *Delivery) *work {
 // consumer was to stop before it came.
 func (w *work) decide(afterStop bool) {
 	seen, row, known := w.c.known.recall(w)
-	w.row = row
+	w.lostInARow = row
 	now := w.plan.Counted(w.delivery(), seen)
 	w.attempt, w.lost, w.crashes = now.Attempt, now.Lost, now.Crashes
 	w.m.Attempt = w.attempt
 	if known != nil {
 		w.err, w.verdict, w.failed, w.tries = known.err, known.verdict, known.failed, known.tries
-		w.first = &known.disposition
+		w.decidedEarly = &known.disposition
 		return
 	}
 	now.Stopping = afterStop
 	if r, ok := w.plan.Deliver(now, w.c.random); !ok {
-		w.first = &disposition{Redelivery: r}
+		w.decidedEarly = &disposition{Redelivery: r}
 	}
 }
 
@@ -116,22 +116,22 @@ func (w *work) handle(afterStop bool) {
 			w.decide(afterStop || w.stopping())
 			w.c.line.come(w)
 		case <-w.lease.gone:
-			if w.decide(afterStop); w.first == nil {
-				w.first = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
+			if w.decide(afterStop); w.decidedEarly == nil {
+				w.decidedEarly = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
 			}
 		}
 	}
-	if w.first == nil {
+	if w.decidedEarly == nil {
 		f := w.enter()
-		w.first = &f
+		w.decidedEarly = &f
 	}
-	w.settle(*w.first)
+	w.settle(*w.decidedEarly)
 }
 
 // enter runs the handler when it is its turn.
 func (w *work) enter() disposition {
 	defer w.c.line.leave(w)
-	if w.back {
+	if w.sendBack {
 		return w.giveBack(false)
 	}
 	if w.turn != nil {
@@ -144,7 +144,7 @@ func (w *work) enter() disposition {
 		}
 	}
 	f := w.try()
-	for f.Here && w.again(f) {
+	for f.Here && w.waitForRerun(f) {
 		f = w.try()
 	}
 	return f
@@ -157,9 +157,12 @@ func (w *work) giveBack(stopping bool) disposition {
 	return disposition{Redelivery: w.c.dep.State().Refused(w.c.dep.Now(), engine.Limited, w.verdict, d, w.c.random)}
 }
 
-func (w *work) over() bool {
+func (w *work) over() bool     { return isClosed(w.done) }
+func (w *work) stopping() bool { return isClosed(w.c.stopping) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-w.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -181,22 +184,13 @@ func (w *work) message() *Message {
 	return m
 }
 
-// again waits until the handler is to be run again, and reports whether it still may.
-func (w *work) again(f disposition) bool {
+// waitForRerun waits until the handler is to be run again, and reports whether it still may.
+func (w *work) waitForRerun(f disposition) bool {
 	if f.Redelivery.Within(w.d.life()).Reason == engine.Expired {
 		return false // settle makes it one
 	}
 	w.c.notify(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
-}
-
-func (w *work) stopping() bool {
-	select {
-	case <-w.c.stopping:
-		return true
-	default:
-		return false
-	}
 }
 
 // wait holds the message for d. It returns false if it must be let go of earlier.
@@ -220,7 +214,7 @@ func (w *work) try() disposition {
 	w.tries++
 	w.m.Try = w.tries
 	w.err = w.run()
-	h, label := w.ended()
+	h, label := w.handlerEnd()
 	free := func(most int) bool { return w.c.probes.Free(w.d.ID, most) }
 	f := disposition{Redelivery: call.Handled(w.c.dep.Now(), h, w.delivery(), free, w.c.random)}
 	if f.Outcome == DeadLetter && (h.Chosen.Outcome != 0 || f.Reason == engine.AttemptsExhausted) {
@@ -229,14 +223,13 @@ func (w *work) try() disposition {
 	return f
 }
 
-// ended is how the handler has ended, for the engine. label is the reason of the dead
-// letter, if the engine has no word for it.
-func (w *work) ended() (h engine.Handled, label string) {
+// handlerEnd describes to the engine how the handler ended. label is the reason of the dead letter, if the engine has none.
+func (w *work) handlerEnd() (h engine.Handled, label string) {
 	defer func() { w.verdict = h.Verdict }()
 	if w.err == nil {
 		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}}, ""
 	}
-	h.CutOff = w.cut
+	h.CutOff = w.cutOff
 	if p, ok := errors.AsType[*PanicError](w.err); ok && p == w.err {
 		w.failed = true
 		h.Verdict, h.Panicked = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}, true
@@ -252,7 +245,7 @@ func (w *work) ended() (h engine.Handled, label string) {
 		h.Chosen = engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}
 		return h, by.reason
 	}
-	h.Verdict = classified(w.err, w.c.classify).Failed(w.cut)
+	h.Verdict = classified(w.err, w.c.classify).Failed(w.cutOff)
 	if inner, ok := errors.AsType[*lull.Error](w.err); ok && inner != nil && inner.Reason == engine.CircuitOpen {
 		h.Behind, h.RetryAt, h.Called = true, inner.RetryAt, inner.Attempts > 0
 	}
@@ -326,15 +319,14 @@ func (w *work) queue(call *engine.Call) engine.Step {
 	return call.LeaveQueue(c.dep.Now(), place, engine.Canceled, c.random)
 }
 
-// run runs the handler, in a goroutine of its own: one that ends its goroutine, as
-// (*testing.T).FailNow does, ends that, and not the consumer's.
+// run runs the handler in a goroutine of its own, which the handler may end (as (*testing.T).FailNow does).
 func (w *work) run() (err error) {
 	c := w.c
 	cause, cancel := context.WithCancelCause(c.handlers)
 	defer cancel(context.Canceled)
 	timeout := w.plan.AttemptTimeout()
-	if end := w.lease.bounds(true); !end.IsZero() {
-		defer w.lease.bounds(false)
+	if end := w.lease.boundHandler(true); !end.IsZero() {
+		defer w.lease.boundHandler(false)
 		if left := max(time.Until(end), 1); timeout <= 0 || left < timeout {
 			timeout = left
 		}
@@ -359,14 +351,14 @@ func (w *work) run() (err error) {
 		normal = true
 	}()
 	defer func() {
-		w.cut = attempt.CutOff(ctx, cause)
+		w.cutOff = attempt.CutOff(ctx, cause)
 		w.elapsed += time.Since(began)
 	}()
 	select {
 	case err := <-returned:
 		return err
 	case <-w.lease.gone:
-		cancel(w.lease.ended())
+		cancel(w.lease.lossReason())
 		return <-returned
 	}
 }

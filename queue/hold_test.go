@@ -427,17 +427,6 @@ func TestNames(t *testing.T) {
 	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.MessageOutcome(0), queue.MessageOutcome(9)), "ack retry defer dead-letter drop none outcome(9)")
 	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
 	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
-	for _, o := range []queue.Order{queue.Unordered, queue.PerGroup, queue.Total} {
-		text, err := o.MarshalText()
-		var back queue.Order
-		if err != nil || back.UnmarshalText(text) != nil || back != o {
-			t.Errorf("%v came back as %v", o, back)
-		}
-	}
-	var o queue.Order
-	if err := o.UnmarshalText([]byte("sorted")); err == nil {
-		t.Error("an order that is none")
-	}
 }
 
 // When Run has returned nothing of it is left: a goroutine that still waited for something

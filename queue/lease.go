@@ -10,9 +10,8 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// lease is the hold on one delivery: extended every third of its length, and every
-// sixth while that fails, by a timer, until it is stopped. Whoever runs under it is
-// warned by gone when it must end: when the lease is lost, or margin before it lapses.
+// lease keeps one delivery. A timer extends it every third of its length, and every sixth while that fails, until stop.
+// gone is closed when the work under it must end: the lease is lost, or lapses after the margin.
 type lease struct {
 	c *Consumer
 	d *Delivery
@@ -22,17 +21,17 @@ type lease struct {
 	mu    sync.Mutex
 	until time.Time // zero: never
 	engine.Lease
-	bound   bool // a handler runs whose context ends before it does
-	stopped bool
-	lost    bool          // by the broker's report
-	why     error         // it is lost, or ended
-	ending  bool          // gone is closed
-	gone    chan struct{} // closed when the work under it must end
-	unwatch func() bool   // of Delivery.Held
-	beat    *time.Timer
-	expiry  *time.Timer
-	ctx     context.Context // of the calls of Extend
-	cancel  context.CancelFunc
+	bound          bool // a handler runs whose context ends before it does
+	stopped        bool
+	lost           bool          // by the broker's report
+	why            error         // it is lost, or ended
+	ending         bool          // gone is closed
+	gone           chan struct{} // closed when the work under it must end
+	unwatch        func() bool   // of Delivery.Held
+	heartbeatTimer *time.Timer
+	expiryTimer    *time.Timer
+	ctx            context.Context // of the calls of Extend
+	cancel         context.CancelFunc
 }
 
 func (c *Consumer) hold(d *Delivery) *lease {
@@ -48,9 +47,9 @@ func (c *Consumer) hold(d *Delivery) *lease {
 	}
 	left := time.Until(l.until)
 	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.can.Extends)
-	l.expiry = time.AfterFunc(left-l.Margin(), l.expire)
+	l.expiryTimer = time.AfterFunc(left-l.Margin(), l.expire)
 	if !l.Final {
-		l.beat = time.AfterFunc(l.AfterExtension(false), l.heartbeat)
+		l.heartbeatTimer = time.AfterFunc(l.AfterExtension(false), l.heartbeat)
 	}
 	return l
 }
@@ -65,21 +64,21 @@ func (l *lease) describe(d *engine.Delivery) {
 	}
 }
 
-// end is when it lapses; zero if never.
+// end returns when the lease lapses. Zero: never.
 func (l *lease) end() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
-// bounds is when a handler's context must end because the lease will and cannot be extended; zero if that is not so. The
+// boundHandler is when a handler's context must end because the lease will and cannot be extended; zero if that is not so. The
 // context will end at that time by itself, as one ends whose time is over, until bounds(false): the handler has returned.
-func (l *lease) bounds(yes bool) (t time.Time) {
+func (l *lease) boundHandler(yes bool) (t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bound = yes && l.Final
-	if !l.bound && l.expiry != nil {
-		l.expiry.Reset(time.Until(l.until) - l.Margin())
+	if !l.bound && l.expiryTimer != nil {
+		l.expiryTimer.Reset(time.Until(l.until) - l.Margin())
 	}
 	if !l.until.IsZero() && l.Final {
 		t = l.until.Add(-l.Margin())
@@ -118,8 +117,8 @@ func (l *lease) markLost(why error) {
 	l.finish()
 }
 
-// ended returns why the work under it must end: ErrLeaseLost, and what is known of the reason.
-func (l *lease) ended() error {
+// lossReason returns why the work under it must end: ErrLeaseLost, and what is known of the reason.
+func (l *lease) lossReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.why == nil {
@@ -130,7 +129,7 @@ func (l *lease) ended() error {
 
 // stopTimers stops the timers, with l.mu held.
 func (l *lease) stopTimers() {
-	for _, t := range []*time.Timer{l.beat, l.expiry} {
+	for _, t := range []*time.Timer{l.heartbeatTimer, l.expiryTimer} {
 		if t != nil {
 			t.Stop()
 		}
@@ -158,7 +157,7 @@ func (l *lease) expire() {
 		left -= l.Margin()
 	}
 	if left > 0 {
-		l.expiry.Reset(left) // it was extended meanwhile, or the handler's context ends by itself
+		l.expiryTimer.Reset(left) // it was extended meanwhile, or the handler's context ends by itself
 		return
 	}
 	l.finish()
@@ -171,7 +170,7 @@ func (l *lease) heartbeat() {
 		return
 	}
 	if wait := l.UntilExtension(time.Until(l.until)); wait > 0 {
-		l.beat.Reset(wait)
+		l.heartbeatTimer.Reset(wait)
 		l.mu.Unlock()
 		return
 	}
@@ -185,7 +184,7 @@ func (l *lease) heartbeat() {
 	if l.stopped || l.ending || l.Final {
 		return
 	}
-	l.beat.Reset(max(l.AfterExtension(err != nil)-time.Since(began), 0))
+	l.heartbeatTimer.Reset(max(l.AfterExtension(err != nil)-time.Since(began), 0))
 }
 
 func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
@@ -237,6 +236,6 @@ func (l *lease) extend(ctx context.Context, length time.Duration) error {
 	l.why = nil
 	l.until = until
 	l.Extended(length, until.Sub(began))
-	l.expiry.Reset(time.Until(until) - l.Margin())
+	l.expiryTimer.Reset(time.Until(until) - l.Margin())
 	return nil
 }

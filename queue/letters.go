@@ -125,8 +125,8 @@ func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 		return nil, fmt.Errorf("config of a scan: %w", err)
 	}
 	c.Idle, c.Lease, c.Hold = cmp.Or(c.Idle, 2*time.Second), cmp.Or(c.Lease, 30*time.Second), cmp.Or(c.Hold, 10_000)
-	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, again: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
-	go s.keep()
+	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, repeated: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	go s.extendLeases()
 	return s, nil
 }
 
@@ -142,15 +142,15 @@ type scan struct {
 	unsureUntil time.Time // until then they may be out
 
 	// The answers since the last new letter.
-	none  int             // how many there were that nothing else is there, in a row
-	since time.Time       // when the first of them was asked for
-	again map[string]bool // letters that came again
+	emptyAnswers int             // how many there were that nothing else is there, in a row
+	since        time.Time       // when the first of them was asked for
+	repeated     map[string]bool // letters that came again
 
 	stop, stopped chan struct{}
 	once          sync.Once
 }
 
-func (s *scan) keep() {
+func (s *scan) extendLeases() {
 	defer close(s.stopped)
 	if !s.b.Capabilities().Extends {
 		<-s.stop
@@ -188,9 +188,9 @@ func (s *scan) extend(id string) {
 	}
 }
 
-// answers is how many times a broker must report that there is nothing. One answer may be false: a
+// requiredAnswers is how many times a broker must report that there is nothing. One answer may be false: a
 // part of the broker was asked, or what it had handed out was just coming back.
-const answers = 2
+const requiredAnswers = 2
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 	for asked := false; ; asked = true {
@@ -201,22 +201,22 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 			return nil, ErrTooMany
 		}
 		began := time.Now()
-		if end, ok := ctx.Deadline(); ok && asked && end.Sub(began) < s.c.Idle/answers {
+		if end, ok := ctx.Deadline(); ok && asked && end.Sub(began) < s.c.Idle/requiredAnswers {
 			<-ctx.Done() // an answer would come too late, and letters with it
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		patience, cancel := context.WithTimeout(ctx, s.c.Idle/answers)
+		patience, cancel := context.WithTimeout(ctx, s.c.Idle/requiredAnswers)
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
 		answered := err == nil || err == patience.Err()
 		if len(got) == 0 && answered {
-			sleep.For(patience, idle-time.Since(began)) // the broker should have waited
+			sleep.For(patience, minReceiveInterval-time.Since(began)) // the broker should have waited
 		}
 		cancel()
 		letters := s.take(got, began, answered)
 		if answered && s.lost { // a server that stood still carries out what it was asked before
-			s.lost, s.unsureUntil = false, began.Add(s.c.Lease+s.c.Idle/answers)
+			s.lost, s.unsureUntil = false, began.Add(s.c.Lease+s.c.Idle/requiredAnswers)
 		}
 		if v := lull.Classify(err); !answered && !v.NeverSent && v.Kind != lull.KindPermanent && v.Kind != lull.KindRateLimited {
 			s.lost = s.b.Capabilities().Leases
@@ -228,7 +228,7 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 			return nil, cmp.Or(err, ctx.Err())
 		case !answered:
 			return nil, err
-		case s.none >= answers && time.Since(s.since) >= s.c.Idle && !time.Now().Before(s.unsureUntil):
+		case s.emptyAnswers >= requiredAnswers && time.Since(s.since) >= s.c.Idle && !time.Now().Before(s.unsureUntil):
 			return nil, io.EOF
 		}
 	}
@@ -244,20 +244,20 @@ func (s *scan) take(got []*Delivery, began time.Time, answered bool) (letters []
 		case !s.seen[d.ID]:
 			s.seen[d.ID] = true
 			letters = append(letters, LetterOf(d))
-		case s.again[d.ID]:
+		case s.repeated[d.ID]:
 			repeated++
 		}
-		s.again[d.ID] = true
+		s.repeated[d.ID] = true
 		s.held[d.ID] = d // the one that counts, if it came again
 	}
 	switch {
 	case len(letters) > 0:
-		s.none = 0
-		clear(s.again)
+		s.emptyAnswers = 0
+		clear(s.repeated)
 	case !answered || repeated < len(got): // more leases may have lapsed while nobody extended them
-		s.none = 0
+		s.emptyAnswers = 0
 	default:
-		if s.none++; s.none == 1 {
+		if s.emptyAnswers++; s.emptyAnswers == 1 {
 			s.since = began
 		}
 	}

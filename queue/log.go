@@ -27,7 +27,7 @@ func logLosses(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelE
 
 // logEvent writes a line, if it is of that level or above.
 func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
-	level, message, do := lineOf(e)
+	level, message, do := describeEvent(e)
 	if level < least {
 		return
 	}
@@ -72,15 +72,15 @@ func panicOf(e Event) *PanicError {
 	return p
 }
 
-// lineOf returns the text of a line about e: what happened, and what to do.
-func lineOf(e Event) (level slog.Level, message, do string) {
+// describeEvent returns the text of a line about e: what happened, and what to do.
+func describeEvent(e Event) (level slog.Level, message, do string) {
 	const fix = "fix the handler: the stack says where"
 	panicked := panicOf(e) != nil
 	switch e.Kind {
 	case EventSettled:
 		switch {
 		case e.Outcome == DeadLetter:
-			return slog.LevelError, "a message is a dead letter, and will not be tried again", doWith(e)
+			return slog.LevelError, "a message is a dead letter, and will not be tried again", advice(e)
 		case e.Outcome == Retry && panicked:
 			return slog.LevelError, "the handler panicked; the message will be tried again", fix
 		case e.Outcome == Retry:
@@ -110,8 +110,8 @@ func lineOf(e Event) (level slog.Level, message, do string) {
 	return slog.LevelDebug, e.Kind.String(), ""
 }
 
-// doWith returns what an operator can do with a dead letter.
-func doWith(e Event) string {
+// advice returns what an operator can do with a dead letter.
+func advice(e Event) string {
 	switch {
 	case e.Reason == ReasonCrashed:
 		return "find out what ended the workers that had it before you put it back (lull queue inspect)"

@@ -17,12 +17,12 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A MemoryBrokerConfig sets what kind of broker a MemoryBroker is. It is plain, comparable data; the zero
-// Memory can do everything.
+// A MemoryBrokerConfig sets what kind of broker a MemoryBroker is. It is plain, comparable data. The zero
+// MemoryBrokerConfig makes one that can do everything.
 type MemoryBrokerConfig struct {
 	// Order is the order that is kept. Zero: none.
 	Order Order
-	// CountDefers: a deferral raises the attempt number, and losses are not told, as in SQS.
+	// CountDefers: a deferral raises the attempt number, and Capabilities.Losses is false, as in SQS.
 	CountDefers bool
 	// FixedLeases: leases cannot be extended.
 	FixedLeases bool
@@ -74,14 +74,14 @@ type MemoryBroker struct {
 }
 
 type entry struct {
-	d       Delivery
-	seq     int64
-	at      time.Time // when it may be handed out (again)
-	index   int       // in the schedule; -1: it is not the first of its group
-	receipt int       // of the delivery that is out; none: 0
-	handed  int       // receipts that were given
-	out     bool      // nobody has settled the last delivery
-	since   time.Time // when it was handed out
+	d           Delivery
+	seq         int64
+	readyAt     time.Time // when it may be handed out (again)
+	index       int       // in the schedule; -1: it is not the first of its group
+	receipt     int       // of the delivery that is out; none: 0
+	receipts    int       // receipts that were given
+	out         bool      // nobody has settled the last delivery
+	handedOutAt time.Time // when it was handed out
 }
 
 // NewMemoryBroker returns an empty queue.
@@ -140,10 +140,6 @@ func (m *MemoryBroker) Send(ctx context.Context, o Outgoing) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.send(o)
-}
-
-func (m *MemoryBroker) send(o Outgoing) error {
 	now := time.Now()
 	for len(m.order) > 0 && !m.sent[m.order[0]].After(now) {
 		delete(m.sent, m.order[0])
@@ -160,7 +156,7 @@ func (m *MemoryBroker) send(o Outgoing) error {
 		m.order = append(m.order, o.ID)
 	}
 	m.last++
-	e := &entry{seq: m.last, at: now, index: -1}
+	e := &entry{seq: m.last, readyAt: now, index: -1}
 	e.d = Delivery{
 		ID: strconv.FormatInt(m.last, 10), Enqueued: now, Group: o.Group,
 		Headers: maps.Clone(o.Headers), Body: slices.Clone(o.Body),
@@ -176,7 +172,6 @@ func (m *MemoryBroker) send(o Outgoing) error {
 	return nil
 }
 
-// group returns the group within which e is kept in order.
 func (m *MemoryBroker) group(e *entry) string {
 	if m.config.Order == PerGroup {
 		return e.d.Group
@@ -221,18 +216,18 @@ func (m *MemoryBroker) Receive(ctx context.Context, w Want) ([]*Delivery, error)
 		} else if err != nil {
 			return nil, err
 		}
-		got, wait, changed := m.take(w)
+		got, wait, changed := m.handOut(w)
 		if len(got) > 0 {
 			return got, nil
 		}
-		if err := until(ctx, wait, changed); err != nil {
+		if err := awaitChange(ctx, wait, changed); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// until waits for a time, for changed, or for ctx to end.
-func until(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
+// awaitChange waits for a time, for changed, or for ctx to end.
+func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-time.After(wait):
 	case <-changed:
@@ -242,25 +237,25 @@ func until(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// take hands out what is ready. If nothing is, it returns when something will be.
-func (m *MemoryBroker) take(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
+// handOut hands out what is ready. If nothing is, it returns when something will be.
+func (m *MemoryBroker) handOut(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	for len(got) < w.Max && len(m.next) > 0 && !m.next[0].at.After(now) {
+	for len(got) < w.Max && len(m.next) > 0 && !m.next[0].readyAt.After(now) {
 		e := m.next[0]
-		e.handed++
-		e.receipt = e.handed
-		e.since = now
+		e.receipts++
+		e.receipt = e.receipts
+		e.handedOutAt = now
 		e.d.Attempt++
 		if e.out && !m.config.CountDefers {
 			e.d.Lost++
 		}
 		e.out = true
-		e.at = now.Add(m.lease(e, now, w.Lease))
+		e.readyAt = now.Add(m.lease(e, now, w.Lease))
 		m.schedule(e)
 		d := e.d
-		d.Lease, d.Receipt = e.at, e.receipt
+		d.Lease, d.Receipt = e.readyAt, e.receipt
 		got = append(got, &d)
 		if e.d.FirstSeen.IsZero() {
 			e.d.FirstSeen = now
@@ -268,7 +263,7 @@ func (m *MemoryBroker) take(w Want) (got []*Delivery, wait time.Duration, change
 	}
 	wait = math.MaxInt64
 	if len(m.next) > 0 {
-		wait = m.next[0].at.Sub(now)
+		wait = m.next[0].readyAt.Sub(now)
 	}
 	return got, wait, m.changed
 }
@@ -276,13 +271,13 @@ func (m *MemoryBroker) take(w Want) (got []*Delivery, wait time.Duration, change
 // lease is how long e can be leased from now on, if asked for so long.
 func (m *MemoryBroker) lease(e *entry, now time.Time, want time.Duration) time.Duration {
 	if limit := m.config.MaxLease; limit > 0 {
-		return min(want, e.since.Add(limit).Sub(now))
+		return min(want, e.handedOutAt.Add(limit).Sub(now))
 	}
 	return want
 }
 
-// out is the entry of a delivery that is still its holder's.
-func (m *MemoryBroker) out(d *Delivery) (*entry, error) {
+// heldEntry is the entry of a delivery that is still its holder's.
+func (m *MemoryBroker) heldEntry(d *Delivery) (*entry, error) {
 	e := m.held[d.ID]
 	if e == nil || e.receipt == 0 || d.Receipt != e.receipt {
 		return nil, ErrLost
@@ -297,17 +292,17 @@ func (m *MemoryBroker) Extend(ctx context.Context, d *Delivery, lease time.Durat
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, err := m.out(d)
+	e, err := m.heldEntry(d)
 	if err != nil {
 		return time.Time{}, err
 	}
 	if m.config.FixedLeases {
-		return time.Time{}, lull.Permanent(errors.New("queue: leases are fixed (MemoryConfig.FixedLeases)"))
+		return time.Time{}, lull.Permanent(errors.New("queue: leases are fixed (MemoryBrokerConfig.FixedLeases)"))
 	}
 	now := time.Now()
-	e.at = now.Add(m.lease(e, now, lease))
+	e.readyAt = now.Add(m.lease(e, now, lease))
 	m.schedule(e)
-	return e.at, nil
+	return e.readyAt, nil
 }
 
 // Settle is part of Broker.
@@ -317,7 +312,7 @@ func (m *MemoryBroker) Settle(ctx context.Context, d *Delivery, s Settlement) er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, err := m.out(d)
+	e, err := m.heldEntry(d)
 	if err != nil {
 		return err
 	}
@@ -345,17 +340,17 @@ func (m *MemoryBroker) Settle(ctx context.Context, d *Delivery, s Settlement) er
 		e.d.FirstFailed = s.FirstFailed
 	}
 	e.receipt = 0
-	e.at = time.Now().Add(s.After)
+	e.readyAt = time.Now().Add(s.After)
 	m.schedule(e)
 	return nil
 }
 
-// schedule is a heap by time, then by age.
+// A schedule is a heap by time, then by age.
 type schedule []*entry
 
 func (s schedule) Len() int { return len(s) }
 func (s schedule) Less(i, j int) bool {
-	if c := s[i].at.Compare(s[j].at); c != 0 {
+	if c := s[i].readyAt.Compare(s[j].readyAt); c != 0 {
 		return c < 0
 	}
 	return s[i].seq < s[j].seq

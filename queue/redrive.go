@@ -77,8 +77,8 @@ type RedriveConfig struct {
 	DryRun bool
 }
 
-// DefaultRate is how many letters a second Redrive moves.
-const DefaultRate = 10
+// defaultRate is how many letters a second Redrive moves.
+const defaultRate = 10
 
 // Validate reports everything that is wrong with c at once.
 func (c RedriveConfig) Validate() error {
@@ -127,13 +127,13 @@ type LetterResult struct {
 // over, or nothing is to be moved. A broker that fails is asked again for about a minute. The error is then that, or ctx's;
 // with letters that failed for good it continues, and they are counted. from is closed in any case.
 func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(LetterResult)) (Progress, error) {
-	r := redrive{walk: walk{from: from, filter: c.Filter}, to: to, c: c}
-	if rate := cmp.Or(c.Rate, DefaultRate); !math.IsInf(rate, 1) && !c.DryRun {
-		r.gap = time.Duration(float64(time.Second) / rate)
+	r := redrive{letterWalk: letterWalk{from: from, filter: c.Filter}, to: to, c: c}
+	if rate := cmp.Or(c.Rate, defaultRate); !math.IsInf(rate, 1) && !c.DryRun {
+		r.interval = time.Duration(float64(time.Second) / rate)
 	}
 	invalid := named("config of a redrive", c.Validate())
 	err := r.run(ctx, "redrive", invalid, c.DryRun || c.Filter != (Filter{}), r.batch, func(l *Letter) (bool, error) {
-		err := r.letter(ctx, l)
+		err := r.move(ctx, l)
 		if failed := (*letterError)(nil); err != nil && !errors.As(err, &failed) {
 			return false, err
 		}
@@ -148,7 +148,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 // Inspect shows dead letters without moving any, until visit returns false or an error.
 // It closes from. A reading in which that counts (Counted) is refused.
 func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (Progress, error) {
-	w := walk{from: from, filter: f}
+	w := letterWalk{from: from, filter: f}
 	err := w.run(ctx, "inspect", named("filter", f.Validate()), true, func() int { return batch }, visit)
 	return w.Progress, err
 }
@@ -160,7 +160,7 @@ func named(what string, err error) error {
 	return err
 }
 
-type walk struct {
+type letterWalk struct {
 	Progress
 	from   DeadLetters
 	filter Filter
@@ -169,7 +169,7 @@ type walk struct {
 
 // run has visit see each letter that the filter means, until it returns false or an error, and closes the reading. leaves:
 // some letters are read and left there. No more are read at a time than most returns.
-func (w *walk) run(ctx context.Context, name string, invalid error, leaves bool, most func() int, visit func(*Letter) (bool, error)) error {
+func (w *letterWalk) run(ctx context.Context, name string, invalid error, leaves bool, most func() int, visit func(*Letter) (bool, error)) error {
 	err := invalid
 	if c, ok := w.from.(Counted); ok && leaves && err == nil {
 		err = c.Uncounted(ctx)
@@ -178,7 +178,7 @@ func (w *walk) run(ctx context.Context, name string, invalid error, leaves bool,
 		w.calls, err = lull.NewDependency(name, redrivePolicy())
 	}
 	if err == nil {
-		err = w.each(ctx, most, visit)
+		err = w.visitAll(ctx, most, visit)
 	}
 	return errors.Join(err, closeLetters(ctx, w.from))
 }
@@ -195,7 +195,7 @@ func closeLetters(ctx context.Context, from DeadLetters) error {
 // batch is how many letters are read at a time.
 const batch = 10
 
-func (w *walk) each(ctx context.Context, most func() int, visit func(*Letter) (bool, error)) error {
+func (w *letterWalk) visitAll(ctx context.Context, most func() int, visit func(*Letter) (bool, error)) error {
 	for {
 		var letters []*Letter
 		over := false
@@ -253,7 +253,7 @@ func redrivePolicy() lull.Policy {
 }
 
 // call makes a call to a broker. What is not known of its errors is worth another try.
-func (w *walk) call(ctx context.Context, what string, f func(context.Context) error) error {
+func (w *letterWalk) call(ctx context.Context, what string, f func(context.Context) error) error {
 	return lull.Run(ctx, w.calls, func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
@@ -264,11 +264,11 @@ func (w *walk) call(ctx context.Context, what string, f func(context.Context) er
 }
 
 type redrive struct {
-	walk
-	to  Sender
-	c   RedriveConfig
-	gap time.Duration
-	due time.Time // when the next may be sent
+	letterWalk
+	to       Sender
+	c        RedriveConfig
+	interval time.Duration
+	due      time.Time // when the next may be sent
 }
 
 // batch is how many letters are to be read next: none that will not be moved because of
@@ -286,14 +286,14 @@ type letterError struct{ err error }
 func (u *letterError) Error() string { return u.err.Error() }
 func (u *letterError) Unwrap() error { return u.err }
 
-func (r *redrive) letter(ctx context.Context, l *Letter) error {
+func (r *redrive) move(ctx context.Context, l *Letter) error {
 	again := l.Envelope
 	again.Redrives++
 	if r.c.DryRun {
 		r.Moved++
 		return nil
 	}
-	if err := r.pace(ctx); err != nil {
+	if err := r.awaitRate(ctx); err != nil {
 		return err
 	}
 	o := Outgoing{Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body, Letter: l}
@@ -319,12 +319,12 @@ func (r *redrive) remove(ctx context.Context, l *Letter) error {
 	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
 }
 
-func (r *redrive) pace(ctx context.Context) error {
+func (r *redrive) awaitRate(ctx context.Context) error {
 	now := time.Now()
 	if r.due.Before(now) {
 		r.due = now
 	}
 	sleep.For(ctx, r.due.Sub(now))
-	r.due = r.due.Add(r.gap)
+	r.due = r.due.Add(r.interval)
 	return ctx.Err()
 }

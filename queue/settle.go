@@ -117,7 +117,7 @@ func (w *work) awaitGiveBack() {
 // lostBecause is why a delivery is lost, and the handler's error if it had one: answer is the
 // broker's, if it was asked.
 func (w *work) lostBecause(answer error) error {
-	why := w.lease.ended()
+	why := w.lease.lossReason()
 	if answer != nil && w.lease.held() {
 		why = fmt.Errorf("%w: %w", ErrLeaseLost, answer)
 	}
@@ -126,7 +126,7 @@ func (w *work) lostBecause(answer error) error {
 
 func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 	e := &Envelope{
-		Reason: reason, Code: w.verdict.Code, Errors: chain(w.err), Attempts: w.attempt,
+		Reason: reason, Code: w.verdict.Code, Errors: errorTexts(w.err), Attempts: w.attempt,
 		FirstFailure: first, LastFailure: now,
 		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],

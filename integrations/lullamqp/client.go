@@ -126,7 +126,7 @@ type shared[T interface {
 	shut func(T) error
 
 	mu     sync.Mutex
-	is     T
+	value  T
 	making *call[T]
 	closed bool
 }
@@ -141,9 +141,9 @@ func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 		s.mu.Unlock()
 		return none, lull.Permanent(ErrClosed)
 	}
-	if s.is != none && !s.is.IsClosed() {
+	if s.value != none && !s.value.IsClosed() {
 		defer s.mu.Unlock()
-		return s.is, nil
+		return s.value, nil
 	}
 	if s.making == nil {
 		s.making = begin(s.make)
@@ -167,7 +167,7 @@ func (s *shared[T]) make() (none T, err error) {
 		go s.shut(is)
 		return none, lull.Permanent(ErrClosed)
 	}
-	s.is = is
+	s.value = is
 	return is, nil
 }
 
@@ -176,8 +176,8 @@ func (s *shared[T]) end() (open T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.is != open && !s.is.IsClosed() {
-		open = s.is
+	if s.value != open && !s.value.IsClosed() {
+		open = s.value
 	}
 	return open
 }

@@ -24,7 +24,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 	const n = 40
 	for name, last := range map[string]func(ctx context.Context, q *Broker){
 		"stopped":  func(context.Context, *Broker) {},
-		"canceled": func(_ context.Context, q *Broker) { q.mu.Lock(); q.halt(); q.mu.Unlock() },
+		"canceled": func(_ context.Context, q *Broker) { q.mu.Lock(); q.stopConsuming(); q.mu.Unlock() },
 		"paused":   func(ctx context.Context, q *Broker) { q.Pause(ctx, time.Now().Add(time.Minute)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 // The defaults of the zero Config.
 const (
-	DefaultPrefix        = "lull"
-	DefaultDeliveryLimit = 100
+	defaultPrefix        = "lull"
+	defaultDeliveryLimit = 100
 )
 
 // A Config names a queue and its settings. It is plain, comparable data. Declare and Check use all
@@ -79,8 +79,8 @@ const day = 24 * time.Hour
 // WithDefaults returns c with every zero replaced by its default.
 func (c Config) WithDefaults() Config {
 	c.DeadLetters = cmp.Or(c.DeadLetters, c.Queue+".dead")
-	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
-	c.DeliveryLimit = cmp.Or(c.DeliveryLimit, DefaultDeliveryLimit)
+	c.Prefix = cmp.Or(c.Prefix, defaultPrefix)
+	c.DeliveryLimit = cmp.Or(c.DeliveryLimit, defaultDeliveryLimit)
 	return c
 }
 

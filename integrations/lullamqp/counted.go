@@ -16,8 +16,8 @@ import (
 // that, and may have a limit at which it drops them.
 var ErrCounted = errors.New("lullamqp: reading a letter and leaving it there counts as a delivery of it, and the server drops it at the queue's limit")
 
-// enough is a limit that no number of readings reaches.
-const enough = 100_000
+// neverReached is a limit that no number of readings reaches.
+const neverReached = 100_000
 
 // limit is a queue's limit on deliveries, as far as it is known.
 type limit struct {
@@ -46,16 +46,16 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if is.known && (is.none || is.n >= enough) {
+	if is.known && (is.none || is.n >= neverReached) {
 		return nil
 	}
 	found := "whether " + l.name + " has one is not known: " + is.why
 	if is.known {
 		found = fmt.Sprintf("that of %s is %d", l.name, is.n)
 	}
-	help := "ask the management API (Reading.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
+	help := "ask the management API (LettersConfig.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
 	if l.reading.Management != nil {
-		help = fmt.Sprintf("move all letters, without a filter, or give the queue a limit of %d", enough)
+		help = fmt.Sprintf("move all letters, without a filter, or give the queue a limit of %d", neverReached)
 	}
 	return lull.Permanent(fmt.Errorf("%w (%v); %s; %s", ErrCounted, server, found, help))
 }

@@ -57,7 +57,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			q := opened(t, declared(t, Config{}))
 			must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}))
 			settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
-			in, out := q.client.in.is, q.client.out.is
+			in, out := q.client.in.value, q.client.out.value
 			sent := maps.Clone(x.headers)
 			sent["kind"], sent["n"] = "order", int32(5)
 			publish(t, raw(t), "", q.config.Queue, amqp.Publishing{Headers: sent, MessageId: "poison", CorrelationId: "c", Body: []byte("poison")})
@@ -104,7 +104,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			if said != x.short {
 				t.Errorf("errors %q: want that headers are shortened: %t", l.Errors, x.short)
 			}
-			m := l.Receipt.(*held).d
+			m := l.Receipt.(*letterReceipt).d
 			size := headerFrame(&amqp.Publishing{Headers: m.Headers, MessageId: m.MessageId, CorrelationId: m.CorrelationId})
 			if m.Headers["kind"] != "order" && name != "thousands" || m.Headers["n"] != int32(5) || m.CorrelationId != "c" || m.MessageId != "poison" || size > frame {
 				t.Errorf("headers of %d bytes: %v, %v", size, m.Headers["kind"], m.Headers["n"])
@@ -114,7 +114,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 					t.Errorf("%d of %d bytes are left", len(got), len(text))
 				}
 			}
-			if q.client.in.is != in || q.client.out.is != out || in.IsClosed() || out.IsClosed() {
+			if q.client.in.value != in || q.client.out.value != out || in.IsClosed() || out.IsClosed() {
 				t.Error("a connection was lost")
 			}
 			// What is a letter can go back.

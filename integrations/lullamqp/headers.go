@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +32,9 @@ const (
 	headerGroup       = ownHeaders + "Group"        // text: Delivery.Group
 )
 
-// brokers reports whether RabbitMQ writes a header, or acts on it: CC and BCC send a message to
+// brokerHeader reports whether RabbitMQ writes a header, or acts on it: CC and BCC send a message to
 // further queues, each time it is published.
-func brokers(name string) bool {
+func brokerHeader(name string) bool {
 	switch name {
 	case "x-delivery-count", "x-acquired-count", "x-death", "CC", "BCC":
 		return true
@@ -124,26 +125,15 @@ func counted(h amqp.Table) int {
 
 // integer returns the value of any of AMQP's types of whole numbers, or of a text.
 func integer(v any) (int64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return n, true
-	case int32:
-		return int64(n), true
-	case int16:
-		return int64(n), true
-	case int8:
-		return int64(n), true
-	case byte:
-		return int64(n), true
-	case uint16:
-		return int64(n), true
-	case uint32:
-		return int64(n), true
-	case int:
-		return int64(n), true
-	case string:
-		i, err := strconv.ParseInt(n, 10, 64)
-		return i, err == nil
+	if text, ok := v.(string); ok {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return n.Int(), true
+	case n.CanUint():
+		return int64(n.Uint()), n.Uint() <= math.MaxInt64
 	}
 	return 0, false
 }
@@ -171,8 +161,8 @@ func headersOf(t amqp.Table) queue.Headers {
 	return h
 }
 
-// carried returns the headers that a moved message keeps: the sender's, of all types.
-func carried(t amqp.Table) amqp.Table {
+// keptHeaders returns the headers that a moved message keeps: the sender's, of all types.
+func keptHeaders(t amqp.Table) amqp.Table {
 	h := make(amqp.Table, len(t)+6)
 	for name, v := range t {
 		if !reserved(name) {
@@ -211,7 +201,7 @@ func digest(d *amqp.Delivery, own bool) string {
 		part(d.Timestamp.UTC().Format(time.RFC3339))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
-		if !brokers(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
+		if !brokerHeader(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
 			part(name)
 			part(fmt.Sprintf("%#v", d.Headers[name])) // the keys of tables are in order
 		}
@@ -234,9 +224,9 @@ func expiry(d *amqp.Delivery, received time.Time) time.Time {
 	return received.Add(live)
 }
 
-// moved returns the message of a delivery for publishing it again, without Expiration, which would
+// republished returns the message of a delivery for publishing it again, without Expiration, which would
 // end its wait early (headerExpires has it), and without UserId, which others must not set.
-func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+func republished(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	return amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
 		DeliveryMode: amqp.Persistent, Priority: d.Priority, CorrelationId: d.CorrelationId,
@@ -246,7 +236,7 @@ func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 }
 
 // reserved reports whether senders must not write a header.
-func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokers(name) }
+func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokerHeader(name) }
 
 // death is RabbitMQ's record of a dead-lettered message.
 type death struct {

@@ -83,7 +83,7 @@ func TestWhatIsMoved(t *testing.T) {
 		ContentType: "text/plain", ContentEncoding: "gzip", DeliveryMode: amqp.Persistent, Priority: 3, CorrelationId: "c", ReplyTo: "r",
 		MessageId: "m", Type: "t", AppId: "a", Body: []byte("body"),
 	}
-	if got := moved(&d, carried(d.Headers)); !reflect.DeepEqual(got, want) {
+	if got := republished(&d, keptHeaders(d.Headers)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if got := headersOf(d.Headers); !reflect.DeepEqual(got, queue.Headers{"kind": "order", "x-request-id": "r"}) {
@@ -164,7 +164,7 @@ func FuzzHeaders(f *testing.F) {
 				t.Fatalf("%v: %+v after attempt %d of %q", s.Outcome, next, got.Attempt, got.ID)
 			}
 			for name := range m.Headers {
-				if brokers(name) {
+				if brokerHeader(name) {
 					t.Fatalf("the header %s goes along", name)
 				}
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// DefaultHold is the default of LettersConfig.Hold.
-const DefaultHold = 10_000
+// defaultHold is the default of LettersConfig.Hold.
+const defaultHold = 10_000
 
 // A LettersConfig configures how dead letters are read. It is plain, comparable data.
 type LettersConfig struct {
@@ -33,7 +33,7 @@ type LettersConfig struct {
 
 // Letters begins a reading of the queue of dead letters with the given name: from the oldest letter on, until there is none,
 // or only those that died a minute after the reading began. Letters that are read and not removed are kept out until the
-// reading is closed, at most r.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
+// reading is closed, at most LettersConfig.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
 // server, letters that were out for longer than consumer_timeout), the next call opens another, and skips the letters
 // that it knows.
 //
@@ -45,13 +45,13 @@ type LettersConfig struct {
 // envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
 func (c *Client) Letters(ctx context.Context, name string, r LettersConfig) (queue.DeadLetters, error) {
 	if r.Hold < 0 {
-		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
+		return nil, fmt.Errorf("LettersConfig.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, defaultHold)
 	}
-	r.Hold = cmp.Or(r.Hold, DefaultHold)
+	r.Hold = cmp.Or(r.Hold, defaultHold)
 	if err := c.queue(ctx, name); err != nil {
 		return nil, err
 	}
-	return &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}, nil
+	return &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*letterReceipt]bool{}, known: map[string][]*letterReceipt{}}, nil
 }
 
 // Letters is Client.Letters for the queue's own dead letters.
@@ -73,11 +73,11 @@ type letters struct {
 	end     time.Time // letters that died after this are not read
 	done    bool
 
-	piles []*consumedLetters
-	out   map[*held]bool     // letters that are out with the piles
-	known map[string][]*held // letters that were out with a lost channel, and were not met since, by their digest
-	ahead []*held            // letters that were read and not returned yet: found while looking for another, or more than were wanted
-	young int                // letters in a row that died after end
+	channels []*consumedLetters
+	out      map[*letterReceipt]bool     // letters that are out with the channels
+	known    map[string][]*letterReceipt // letters that were out with a lost channel, and were not met since, by their digest
+	ahead    []*letterReceipt            // letters that were read and not returned yet: found while looking for another, or more than were wanted
+	young    int                         // letters in a row that died after end
 
 	// Letters may be out that nobody has: a channel was given up while the server pushed them.
 	closing atomic.Int64 // how many such channels have not ended yet
@@ -92,27 +92,26 @@ type consumedLetters struct {
 	unapplied unapplied
 }
 
-// held is the receipt of a letter.
-type held struct {
-	of      *letters
-	pile    *consumedLetters
-	d       amqp.Delivery
-	what    string    // the digest of the whole message
-	copyID  string    // the id of its copy in a redrive, also if that is sent twice: its own, if it has one
-	sought  time.Time // known: since when it is looked for; zero: not yet
-	removed bool
+type letterReceipt struct {
+	of           *letters
+	channel      *consumedLetters
+	d            amqp.Delivery
+	digest       string    // the digest of the whole message
+	copyID       string    // the id of its copy in a redrive, also if that is sent twice: its own, if it has one
+	missingSince time.Time // known: since when it is looked for; zero: not yet
+	removed      bool
 }
 
-// sweep finds channels that were lost: their letters are in the queue again.
-func (l *letters) sweep() {
-	l.piles = slices.DeleteFunc(l.piles, func(p *consumedLetters) bool {
+// findLostChannels finds channels that were lost: their letters are in the queue again.
+func (l *letters) findLostChannels() {
+	l.channels = slices.DeleteFunc(l.channels, func(p *consumedLetters) bool {
 		p.lost = p.lost || p.ch.IsClosed()
 		return p.lost
 	})
 	for h := range l.out {
-		if h.pile.lost {
-			h.sought = time.Time{}
-			l.known[h.what] = append(l.known[h.what], h)
+		if h.channel.lost {
+			h.missingSince = time.Time{}
+			l.known[h.digest] = append(l.known[h.digest], h)
 			delete(l.out, h)
 		}
 	}
@@ -124,16 +123,16 @@ const requeued = 5 * time.Second
 // youngInARow is how many letters that died after the reading began end it.
 const youngInARow = 100
 
-// look is the interval between looks at the queue.
-const look = 50 * time.Millisecond
+// pollInterval is the interval between looks at the queue.
+const pollInterval = 50 * time.Millisecond
 
 // fetch takes up to n letters out. It returns those that were not read before, and the number of
 // all. If all is 0, the queue has none.
-func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err error) {
+func (l *letters) fetch(ctx context.Context, n int) (fresh []*letterReceipt, all int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	l.sweep()
+	l.findLostChannels()
 	conn, err := l.client.in.get(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -144,8 +143,8 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 	}
 	now := time.Now()
 	for h := range l.missing() {
-		if h.sought.IsZero() {
-			h.sought = now
+		if h.missingSince.IsZero() {
+			h.missingSince = now
 		}
 	}
 	got, err := l.consume(ctx, ch, n)
@@ -157,16 +156,16 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 		return nil, 0, explain("read "+l.name, err)
 	case err != nil:
 		l.giveUp(conn, ch)
-		return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
+		return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, withoutServerMark(err)))
 	case len(got) == 0:
 		go ch.Close()
 		return nil, 0, nil
 	}
-	l.sweep() // letters of a channel that has ended meanwhile may be among them
+	l.findLostChannels() // letters of a channel that has ended meanwhile may be among them
 	p := &consumedLetters{ch: ch, out: len(got)}
-	l.piles = append(l.piles, p)
+	l.channels = append(l.channels, p)
 	for i := range got {
-		if h, again := l.met(p, &got[i]); !again {
+		if h, again := l.register(p, &got[i]); !again {
 			fresh = append(fresh, h)
 		}
 	}
@@ -189,8 +188,8 @@ func (l *letters) giveUp(conn *amqp.Connection, ch *amqp.Channel) {
 }
 
 // missing yields the letters that were out and were not met since.
-func (l *letters) missing() iter.Seq[*held] {
-	return func(yield func(*held) bool) {
+func (l *letters) missing() iter.Seq[*letterReceipt] {
+	return func(yield func(*letterReceipt) bool) {
 		for _, alike := range l.known {
 			for _, h := range alike {
 				if !yield(h) {
@@ -202,7 +201,9 @@ func (l *letters) missing() iter.Seq[*held] {
 }
 
 // gone reports whether h would have been met if it were in the queue.
-func (h *held) gone() bool { return !h.sought.IsZero() && time.Since(h.sought) > requeued }
+func (h *letterReceipt) gone() bool {
+	return !h.missingSince.IsZero() && time.Since(h.missingSince) > requeued
+}
 
 // consume makes the server push up to n letters, until none is ready.
 func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []amqp.Delivery, err error) {
@@ -223,7 +224,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 			return nil, err
 		}
 		empty = is.Messages == 0
-		patience := time.After(look)
+		patience := time.After(pollInterval)
 		for more := true; more && len(got) < n; {
 			select {
 			case d, ok := <-pushed:
@@ -265,18 +266,18 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	return got, err
 }
 
-// met reports whether a letter was read before, and returns its receipt. Of several equal letters
+// register reports whether a letter was read before, and returns its receipt. Of several equal letters
 // it may be any.
-func (l *letters) met(p *consumedLetters, d *amqp.Delivery) (h *held, again bool) {
+func (l *letters) register(p *consumedLetters, d *amqp.Delivery) (h *letterReceipt, again bool) {
 	what := digest(d, true)
 	if before := l.known[what]; len(before) > 0 {
 		h, again = before[0], true
 		if l.known[what] = before[1:]; len(before) == 1 {
 			delete(l.known, what)
 		}
-		h.d, h.pile = *d, p
+		h.d, h.channel = *d, p
 	} else {
-		h = &held{of: l, pile: p, d: *d, what: what, copyID: cmp.Or(recordOf(d.Headers).id, newID())}
+		h = &letterReceipt{of: l, channel: p, d: *d, digest: what, copyID: cmp.Or(recordOf(d.Headers).id, newID())}
 	}
 	l.out[h] = true
 	return h, again
@@ -323,7 +324,7 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 
 // next returns a letter that was not returned before; nil if there is none. It fetches about as
 // many as are wanted.
-func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
+func (l *letters) next(ctx context.Context, wanted int) (*letterReceipt, error) {
 	for len(l.ahead) == 0 {
 		// If many letters are left where they are, fetch more at a time: otherwise there would be
 		// as many channels.
@@ -337,7 +338,7 @@ func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 		case l.settled():
 			return nil, nil
 		default:
-			sleep.For(ctx, look)
+			sleep.For(ctx, pollInterval)
 		}
 	}
 	h := l.ahead[0]
@@ -358,7 +359,7 @@ func (l *letters) settled() bool {
 	return true
 }
 
-func (l *letters) letter(h *held) *queue.Letter {
+func (l *letters) letter(h *letterReceipt) *queue.Letter {
 	d := &h.d
 	r := recordOf(d.Headers)
 	if r.id == "" {
@@ -383,7 +384,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h, ok := letter.Receipt.(*held)
+	h, ok := letter.Receipt.(*letterReceipt)
 	if !ok || h.of != l {
 		return lull.Permanent(errors.New("lullamqp: the letter is not of this reading"))
 	}
@@ -391,7 +392,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		if h.removed {
 			return nil
 		}
-		l.sweep()
+		l.findLostChannels()
 		if l.out[h] {
 			break
 		}
@@ -404,9 +405,9 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		switch {
 		case all > 0:
 		case h.gone():
-			l.forget(h) // removed, or out with another reader
+			l.recordRemoved(h) // removed, or out with another reader
 		default:
-			sleep.For(ctx, look)
+			sleep.For(ctx, pollInterval)
 		}
 	}
 	err := do(ctx, func() error {
@@ -415,32 +416,32 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		}
 		// The server answers any request after it has read the acknowledgement. A channel that the
 		// server has ended returns an error.
-		return h.pile.ch.Qos(1, 0, false)
+		return h.channel.ch.Qos(1, 0, false)
 	})
 	if err != nil {
-		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
+		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, withoutServerMark(err)))
 	}
 	h.removed = true
-	h.pile.unapplied.note(time.Now())
+	h.channel.unapplied.note(time.Now())
 	delete(l.out, h)
-	h.pile.out--
+	h.channel.out--
 	l.closeEmpty(ctx)
 	return nil
 }
 
-// forget records that h, which is missing, was removed.
-func (l *letters) forget(h *held) {
+// recordRemoved records that h, which is missing, was removed.
+func (l *letters) recordRemoved(h *letterReceipt) {
 	h.removed = true
-	alike := slices.DeleteFunc(l.known[h.what], func(each *held) bool { return each == h })
-	if l.known[h.what] = alike; len(alike) == 0 {
-		delete(l.known, h.what)
+	alike := slices.DeleteFunc(l.known[h.digest], func(each *letterReceipt) bool { return each == h })
+	if l.known[h.digest] = alike; len(alike) == 0 {
+		delete(l.known, h.digest)
 	}
 }
 
 // closeEmpty closes the channels without letters, once all acknowledgements on them have been
 // carried out.
 func (l *letters) closeEmpty(ctx context.Context) {
-	l.piles = slices.DeleteFunc(l.piles, func(p *consumedLetters) bool {
+	l.channels = slices.DeleteFunc(l.channels, func(p *consumedLetters) bool {
 		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
 			return false
 		}
@@ -451,7 +452,7 @@ func (l *letters) closeEmpty(ctx context.Context) {
 
 func (l *letters) Close(ctx context.Context) error {
 	var problems []error
-	for _, p := range l.piles {
+	for _, p := range l.channels {
 		sleep.For(ctx, p.unapplied.left(time.Now()))
 		if p.ch.IsClosed() {
 			continue // they are back already
@@ -468,6 +469,6 @@ func (l *letters) Close(ctx context.Context) error {
 			problems = append(problems, err)
 		}
 	}
-	l.piles = nil
+	l.channels = nil
 	return errors.Join(problems...)
 }

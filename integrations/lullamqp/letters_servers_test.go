@@ -113,7 +113,7 @@ func TestRedriveKeepsProperties(t *testing.T) {
 		t.Errorf("attempt %d, envelope %+v", d.Attempt, e)
 	}
 	is := d.Receipt.(*receipt).d
-	got := moved(&is, carried(is.Headers))
+	got := republished(&is, keptHeaders(is.Headers))
 	delete(got.Headers, queue.EnvelopeHeader)
 	got.Timestamp = got.Timestamp.UTC()
 	if !reflect.DeepEqual(got, sent) {
@@ -243,7 +243,7 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 	must(t, err)
 	l := from.(*letters)
 	cut := func() {
-		for _, each := range l.piles {
+		for _, each := range l.channels {
 			if r.IntN(2) == 0 {
 				each.ch.Close()
 			}
@@ -285,8 +285,8 @@ func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	must(t, err)
 	first, err := from.Next(testContext(t), 1)
 	must(t, err)
-	h := first[0].Receipt.(*held)
-	h.d.Acknowledger = unheard{h.pile.ch}
+	h := first[0].Receipt.(*letterReceipt)
+	h.d.Acknowledger = unheard{h.channel.ch}
 	await(t, "its removal", func() bool { return from.Remove(testContext(t), first[0]) == nil })
 	rest, err := from.Next(testContext(t), n)
 	if err != nil || len(rest) != n-1 {
@@ -411,7 +411,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	}
 	killed, client := New(Dial(rabbit(t).url())), New(Dial(rabbit(t).url()))
 	read(killed, all)
-	killed.in.is.Close() // as if the process had been killed
+	killed.in.value.Close() // as if the process had been killed
 	readable(t, ch, name, all)
 	from, letters := read(client, removed)
 	for _, l := range letters {
@@ -425,7 +425,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 }
 
 func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, want map[string]int) {
-	const workers, each, handled = 5, exact, 15
+	const workers, each, handled = 5, exactConsumers, 15
 	want = numbered(t, ch, config.Queue, workers*each)
 	var all []*Broker
 	for range workers {
@@ -436,7 +436,7 @@ func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, wan
 		}
 	}
 	for _, q := range all {
-		q.client.in.is.Close()
+		q.client.in.value.Close()
 	}
 	readable(t, ch, config.Queue, len(want))
 	q := opened(t, config)

@@ -222,14 +222,14 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 	session := func() *session {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return q.s
+		return q.current
 	}
 	got := make(chan []*queue.Delivery, 1)
 	go func() {
 		d, _ := q.Receive(context.Background(), queue.Want{Max: 1, Lease: time.Minute})
 		got <- d
 	}()
-	q.await(t, "a consumer", func() bool { return q.s != nil && len(q.s.tags) == 1 })
+	q.await(t, "a consumer", func() bool { return q.current != nil && len(q.current.tags) == 1 })
 	first := session()
 	for range 20 {
 		time.Sleep(q.linger) // longer in all than linger
@@ -243,7 +243,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 		t.Fatal("the message came on another channel")
 	}
 	settle(t, q, d[0], queue.Settlement{Outcome: queue.Ack})
-	q.await(t, "it goes when nobody asks any more", func() bool { return q.s == nil || q.s.stopped })
+	q.await(t, "it goes when nobody asks any more", func() bool { return q.current == nil || q.current.stopped })
 }
 
 // A queue that is deleted and made again does not end its consumers.

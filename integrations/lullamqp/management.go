@@ -1,6 +1,7 @@
 package lullamqp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,12 +89,7 @@ func (m Management) Check(ctx context.Context, config Config) error {
 	return found.err()
 }
 
-func (m Management) vhost() string {
-	if m.Vhost == "" {
-		return "/"
-	}
-	return m.Vhost
-}
+func (m Management) vhost() string { return cmp.Or(m.Vhost, "/") }
 
 // description is an exchange or a queue as the API describes it.
 type description struct {
@@ -191,11 +187,7 @@ func (m Management) get(ctx context.Context, into any, path ...string) (ok bool,
 		return false, fmt.Errorf("lullamqp: %w", err)
 	}
 	req.SetBasicAuth(m.User, m.Password)
-	client := m.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	res, err := client.Do(req)
+	res, err := cmp.Or(m.Client, http.DefaultClient).Do(req)
 	if err != nil {
 		return false, fmt.Errorf("lullamqp: management: %w", err)
 	}

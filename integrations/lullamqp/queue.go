@@ -27,18 +27,18 @@ type Broker struct {
 
 	abandonAfter, linger time.Duration // see the constants
 
-	mu      sync.Mutex
-	s       *session          // nil: there is none yet, or it has ended
-	all     map[*session]bool // including those that only wait for deliveries that are out
-	failed  error             // why there is none; Receive returns it, once
-	busy    bool              // the session is being opened or changed
-	changed chan struct{}     // closed when a field above, or in the session, has changed
-	idle    *time.Timer       // stops the consumer when nobody asks for messages
-	asking  bool              // a Receive waits
-	there   bool              // everything that it needs has been seen on the server
-	worked  bool              // a consumer has been added once
-	closed  bool
-	unsure  error // why acknowledgements on a session that has ended may not have been carried out
+	mu          sync.Mutex
+	current     *session          // nil: there is none yet, or it has ended
+	sessions    map[*session]bool // including those that only wait for deliveries that are out
+	failed      error             // why there is none; Receive returns it, once
+	busy        bool              // the session is being opened or changed
+	changed     chan struct{}     // closed when a field above, or in the session, has changed
+	idle        *time.Timer       // stops the consumer when nobody asks for messages
+	asking      bool              // a Receive waits
+	checked     bool              // everything that it needs has been seen on the server
+	consumed    bool              // a consumer has been added once
+	closed      bool
+	unconfirmed error // why acknowledgements on a session that has ended may not have been carried out
 }
 
 var (
@@ -85,7 +85,7 @@ func (c *Client) Open(ctx context.Context, config Config) (*Broker, error) {
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.there = false
+		q.checked = false
 	}
 	return q, nil
 }
@@ -97,7 +97,7 @@ func (c *Client) open(config Config) (*Broker, error) {
 	}
 	q := &Broker{
 		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, linger: linger,
-		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
+		sessions: map[*session]bool{}, changed: make(chan struct{}), checked: true,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,22 +145,22 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 		if q.closed {
 			return nil, lull.Permanent(ErrClosed)
 		}
-		if got := q.take(w.Max); len(got) > 0 {
+		if got := q.takeAhead(w.Max); len(got) > 0 {
 			q.watchIdle()
 			return got, nil
 		}
 		if err := ctx.Err(); err != nil {
-			q.halt()
+			q.stopConsuming()
 			return nil, err
 		}
 		if err := q.failed; err != nil {
 			q.failed = nil
 			return nil, err
 		}
-		if s := q.s; s != nil && s.stopped {
+		if s := q.current; s != nil && s.stopped {
 			q.retire(s)
 		}
-		if s := q.s; !q.busy && (s == nil || s.limit < s.out+w.Max && len(s.tags) < most) {
+		if s := q.current; !q.busy && (s == nil || s.limit < s.out+w.Max && len(s.tags) < maxConsumers) {
 			q.busy = true
 			need := w.Max
 			if s != nil {
@@ -183,9 +183,9 @@ func (q *Broker) awaitChange(ctx context.Context) {
 	}
 }
 
-// take returns messages that were fetched. It is called with q.mu held.
-func (q *Broker) take(most int) []*queue.Delivery {
-	s := q.s
+// takeAhead returns messages that were fetched. It is called with q.mu held.
+func (q *Broker) takeAhead(most int) []*queue.Delivery {
+	s := q.current
 	if s == nil {
 		return nil
 	}
@@ -222,8 +222,8 @@ func (q *Broker) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	}
 }
 
-// note wakes everybody who waits for a change. It is called with q.mu held.
-func (q *Broker) note() {
+// wake wakes everybody who waits for a change. It is called with q.mu held.
+func (q *Broker) wake() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -234,34 +234,34 @@ func (q *Broker) consume(s *session, limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false
-	q.worked = q.worked || err == nil
-	if err != nil && q.worked && !q.closed {
+	q.consumed = q.consumed || err == nil
+	if err != nil && q.consumed && !q.closed {
 		// It was there, and may be there again: a queue that is made anew, a node that moves.
 		err = lull.Transient(err)
 	}
 	if err != nil {
 		q.failed = err
 	}
-	q.note()
+	q.wake()
 }
 
 const (
-	// exact is the number of consumers that a session gets with exactly the wanted prefetch. Later
+	// exactConsumers is the number of consumers that a session gets with exactly the wanted prefetch. Later
 	// ones raise the limit by half at least.
-	exact = 8
-	// most is the most consumers that a session gets, which is enough for any Concurrency. RabbitMQ
+	exactConsumers = 8
+	// maxConsumers is the most consumers that a session gets, which is enough for any Concurrency. RabbitMQ
 	// before 4.1 gives back the messages of more consumers of one channel in an order that changes
 	// after a crash: see letters. (Up to 32 the order is that of their names.)
-	most = 32
+	maxConsumers = 32
 	// maxPrefetch is the largest prefetch of basic.qos.
 	maxPrefetch = 65535
 )
 
-// raise returns by how much another consumer raises the limit of n consumers, so that it reaches
+// prefetchStep returns by how much another consumer raises the limit of n consumers, so that it reaches
 // wanted, or as near as basic.qos allows.
-func raise(n, limit, wanted int) int {
+func prefetchStep(n, limit, wanted int) int {
 	more := wanted - limit
-	if n >= exact {
+	if n >= exactConsumers {
 		more = max(more, limit/2)
 	}
 	return min(max(more, 1), maxPrefetch)
@@ -278,7 +278,7 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 		}
 	}
 	q.mu.Lock()
-	more := raise(len(s.tags), s.limit, limit)
+	more := prefetchStep(len(s.tags), s.limit, limit)
 	tag := fmt.Sprintf("lull-%d", len(s.tags)+1)
 	q.mu.Unlock()
 	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
@@ -288,7 +288,7 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 		return s.ch.Consume(q.config.Queue, tag, false, false, false, false, nil)
 	})
 	if err != nil {
-		err = explain("consume from "+q.config.Queue, q.why(ctx, s, err))
+		err = explain("consume from "+q.config.Queue, q.closeReason(ctx, s, err))
 		q.end(s, err)
 		return err
 	}
@@ -303,16 +303,16 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 			if !s.ended {
 				s.ahead = append(s.ahead, d)
 			}
-			q.note()
+			q.wake()
 			q.mu.Unlock()
 		}
 	})
 	return nil
 }
 
-// why returns the server's reason for closing the channel, if there is one. Then err is only that
+// closeReason returns the server's reason for closing the channel, if there is one. Then err is only that
 // the channel is closed.
-func (q *Broker) why(ctx context.Context, s *session, err error) error {
+func (q *Broker) closeReason(ctx context.Context, s *session, err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
 		select { // the server's reason arrives just after
 		case <-s.held.Done():
@@ -338,7 +338,7 @@ func (q *Broker) open(ctx context.Context) (*session, error) {
 		return nil, lull.Permanent(err)
 	}
 	q.mu.Lock()
-	there := q.there
+	there := q.checked
 	q.mu.Unlock()
 	if !there {
 		if err := q.present(ctx); err != nil {
@@ -357,8 +357,8 @@ func (q *Broker) open(ctx context.Context) (*session, error) {
 		go s.ch.Close()
 		return nil, lull.Permanent(ErrClosed)
 	}
-	q.s, q.unsure = s, nil
-	q.all[s] = true
+	q.current, q.unconfirmed = s, nil
+	q.sessions[s] = true
 	go q.watch(s, ends, cancels)
 	return s, nil
 }
@@ -370,7 +370,7 @@ func (q *Broker) present(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.there = true
+	q.checked = true
 	return nil
 }
 
@@ -386,7 +386,7 @@ func (q *Broker) watch(s *session, ends <-chan *amqp.Error, cancels <-chan strin
 			if ok {
 				err = e
 			}
-			q.end(s, explain("the channel of "+q.config.Queue+" ended", temporary(err)))
+			q.end(s, explain("the channel of "+q.config.Queue+" ended", withoutServerMark(err)))
 			return
 		case _, ok := <-cancels:
 			if ok {
@@ -399,9 +399,9 @@ func (q *Broker) watch(s *session, ends <-chan *amqp.Error, cancels <-chan strin
 	}
 }
 
-// temporary removes the server's mark from an error of a channel that once worked. Opening another
+// withoutServerMark removes the server's mark from an error of a channel that once worked. Opening another
 // shows whether it is permanent.
-func temporary(err error) error {
+func withoutServerMark(err error) error {
 	if e, ok := errors.AsType[*amqp.Error](err); ok {
 		return fmt.Errorf("%d %s", e.Code, e.Reason)
 	}
@@ -417,17 +417,17 @@ func (q *Broker) end(s *session, reason error) {
 	}
 	s.ended, s.reason, s.ahead = true, reason, nil
 	if s.unapplied.since() < 2*patience { // a connection may be mute for so long
-		q.unsure = lull.Transient(fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, reason))
+		q.unconfirmed = lull.Transient(fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, reason))
 	}
 	s.cancelHeld(reason)
-	delete(q.all, s)
-	if q.s == s {
-		q.s = nil
+	delete(q.sessions, s)
+	if q.current == s {
+		q.current = nil
 		if q.failed == nil && !q.busy && !q.closed {
 			q.failed = reason
 		}
 	}
-	q.note()
+	q.wake()
 	go s.ch.Close()
 }
 
@@ -437,18 +437,18 @@ func (q *Broker) retire(s *session) {
 	if !s.stopped || len(s.ahead) > 0 {
 		return
 	}
-	if q.s == s {
-		q.s = nil
+	if q.current == s {
+		q.current = nil
 	}
 	if !s.ended && !s.closing && s.out == 0 {
 		s.closing = true
-		go q.finish(s)
+		go q.closeSession(s)
 	}
 }
 
-// finish closes the channel of s, once the server has carried out all acknowledgements on it: see
+// closeSession closes the channel of s, once the server has carried out all acknowledgements on it: see
 // unapplied. What is still out goes back to the queue.
-func (q *Broker) finish(s *session) {
+func (q *Broker) closeSession(s *session) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	q.mu.Lock()
@@ -470,7 +470,7 @@ func (q *Broker) finish(s *session) {
 	}
 	err := do(ctx, func() error { return s.ch.Qos(1, 0, false) }) // the server has read all before it answers
 	if err != nil {
-		q.end(s, explain("close the channel of "+q.config.Queue, temporary(q.why(ctx, s, err))))
+		q.end(s, explain("close the channel of "+q.config.Queue, withoutServerMark(q.closeReason(ctx, s, err))))
 		return
 	}
 	q.mu.Lock()
@@ -480,8 +480,8 @@ func (q *Broker) finish(s *session) {
 	do(ctx, s.ch.Close)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.all, s)
-	q.note()
+	delete(q.sessions, s)
+	q.wake()
 }
 
 // watchIdle stops the consumers when nobody has asked for messages for a while. It is called with
@@ -494,25 +494,25 @@ func (q *Broker) watchIdle() {
 			if q.asking {
 				return
 			}
-			if s := q.s; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
+			if s := q.current; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
 				q.idle.Reset(q.linger) // the server may push nothing to it; look again
 				return
 			}
-			q.halt()
+			q.stopConsuming()
 		})
 		return
 	}
 	q.idle.Reset(q.linger)
 }
 
-// halt cancels the consumers and gives back the messages that they have fetched, in the background.
+// stopConsuming cancels the consumers and gives back the messages that they have fetched, in the background.
 // It is called with q.mu held.
-func (q *Broker) halt() {
+func (q *Broker) stopConsuming() {
 	if q.busy {
 		q.watchIdle() // try again later
 		return
 	}
-	if s := q.s; s != nil && (len(s.tags) > 0 || len(s.ahead) > 0) {
+	if s := q.current; s != nil && (len(s.tags) > 0 || len(s.ahead) > 0) {
 		q.busy = true
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -521,7 +521,7 @@ func (q *Broker) halt() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.busy = false
-			q.note()
+			q.wake()
 		}()
 	}
 }
@@ -558,7 +558,7 @@ func (q *Broker) cancel(ctx context.Context, s *session) error {
 		return nil
 	})
 	if err != nil {
-		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(ctx, s, err)))
+		return explain("cancel the consumer of "+q.config.Queue, withoutServerMark(q.closeReason(ctx, s, err)))
 	}
 	return nil
 }
@@ -660,12 +660,12 @@ func (q *Broker) Pause(ctx context.Context, until time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		s := q.s
+		s := q.current
 		if q.closed || !q.busy && (s == nil || s.stopped) {
 			return nil // messages that could not be given back are kept
 		}
 		if !q.busy {
-			q.halt()
+			q.stopConsuming()
 		}
 		q.awaitChange(ctx)
 		if err := ctx.Err(); err != nil {
@@ -689,19 +689,19 @@ func (q *Broker) Close(ctx context.Context) error {
 	if q.idle != nil {
 		q.idle.Stop()
 	}
-	q.note()
-	for s := range q.all {
+	q.wake()
+	for s := range q.sessions {
 		if !s.closing {
 			s.closing = true
 			s.cancelHeld(ErrClosed)
-			go q.finish(s)
+			go q.closeSession(s)
 		}
 	}
-	for len(q.all) > 0 && ctx.Err() == nil {
+	for len(q.sessions) > 0 && ctx.Err() == nil {
 		q.awaitChange(ctx)
 	}
-	err = errors.Join(err, q.unsure)
-	if len(q.all) > 0 {
+	err = errors.Join(err, q.unconfirmed)
+	if len(q.sessions) > 0 {
 		err = errors.Join(err, fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, ctx.Err()))
 	}
 	q.mu.Unlock()

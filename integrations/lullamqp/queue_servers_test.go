@@ -95,7 +95,7 @@ func nothing(t testing.TB, q *Broker, d time.Duration) {
 	}
 	// Its consumer is cancelled in the background. Messages that are sent meanwhile may be pushed
 	// to it.
-	q.await(t, "its consumer is cancelled", func() bool { return !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0) })
+	q.await(t, "its consumer is cancelled", func() bool { return !q.busy && (q.current == nil || q.current.stopped || len(q.current.tags) == 0) })
 }
 
 func settle(t testing.TB, q *Broker, d *queue.Delivery, s queue.Settlement) {
@@ -117,8 +117,8 @@ func TestPrefetchIsWhatIsWanted(t *testing.T) {
 	mine := receive(t, q, 3)
 	mine = append(mine, receive(t, q, 2)...)
 	q.mu.Lock()
-	if q.s.limit != 5 || q.s.out != 5 || len(q.s.ahead) != 0 {
-		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.s.limit, q.s.out, len(q.s.ahead))
+	if q.current.limit != 5 || q.current.out != 5 || len(q.current.ahead) != 0 {
+		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.current.limit, q.current.out, len(q.current.ahead))
 	}
 	q.mu.Unlock()
 	if got := len(receive(t, other, 15)); got != 15 {
@@ -141,7 +141,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			send(t, q, "first")
 			first := receive10(t, q)
 			send(t, q, "1", "2", "3", "4") // it has asked for these already
-			q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 4 })
+			q.await(t, "the others are fetched", func() bool { return len(q.current.ahead) == 4 })
 			switch how {
 			case "pause":
 				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
@@ -149,13 +149,13 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				q.mu.Lock()
-				ahead := q.s.ahead
-				q.s.ahead = nil // as if they came in the moment in which it ends
+				ahead := q.current.ahead
+				q.current.ahead = nil // as if they came in the moment in which it ends
 				q.mu.Unlock()
 				go func() {
 					q.mu.Lock()
-					q.s.ahead = ahead
-					q.halt()
+					q.current.ahead = ahead
+					q.stopConsuming()
 					q.mu.Unlock()
 				}()
 				if _, err := q.Receive(ctx, queue.Want{Max: 1}); !errors.Is(err, context.Canceled) {
@@ -476,7 +476,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	send(t, q, "first")
 	first := receive10(t, q)
 	send(t, q, "1", "2", "3")
-	q.await(t, "the others are fetched", func() bool { return len(q.s.ahead) == 3 })
+	q.await(t, "the others are fetched", func() bool { return len(q.current.ahead) == 3 })
 	shut := func(yes bool) {
 		q.pub.mu.Lock()
 		q.pub.closed = yes
@@ -503,7 +503,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.all) != 1 {
-		t.Errorf("%d channels, want 1", len(q.all))
+	if len(q.sessions) != 1 {
+		t.Errorf("%d channels, want 1", len(q.sessions))
 	}
 }

@@ -11,12 +11,12 @@ func TestConsumersOfOneChannel(t *testing.T) {
 		n, limit := 0, 0
 		for wanted := step; limit < concurrency; wanted = min(max(wanted, limit)+step, concurrency) {
 			for limit < wanted {
-				limit += raise(n, limit, wanted)
+				limit += prefetchStep(n, limit, wanted)
 				n++
 			}
 		}
-		if n > most {
-			t.Errorf("%d consumers by steps of %d, want no more than %d", n, step, most)
+		if n > maxConsumers {
+			t.Errorf("%d consumers by steps of %d, want no more than %d", n, step, maxConsumers)
 		}
 	}
 }

@@ -187,8 +187,8 @@ func (q *Broker) replace(ctx context.Context, r *receipt, s queue.Settlement) er
 // successor returns the message that replaces r's, and its exchange and routing key.
 func (q *Broker) successor(r *receipt, s queue.Settlement) (exchange, key string, m amqp.Publishing) {
 	next := r.record
-	h := carried(r.d.Headers)
-	m = moved(&r.d, h)
+	h := keptHeaders(r.d.Headers)
+	m = republished(&r.d, h)
 	if s.Outcome == queue.DeadLetter {
 		h[queue.EnvelopeHeader] = s.Envelope.Encode()
 		dead := record{id: newID(), enqueued: time.Now(), group: next.group}
@@ -276,8 +276,8 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
 	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	if o.Letter != nil {
-		if was, ok := o.Letter.Receipt.(*held); ok {
-			m = moved(&was.d, carried(was.d.Headers))
+		if was, ok := o.Letter.Receipt.(*letterReceipt); ok {
+			m = republished(&was.d, keptHeaders(was.d.Headers))
 			r.id, room = was.copyID, roomToCount
 		}
 	}

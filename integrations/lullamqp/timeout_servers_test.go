@@ -117,9 +117,9 @@ func TestRealConsumerTimeout(t *testing.T) {
 		if err != nil || len(letters) != n {
 			t.Fatalf("%d letters, %v", len(letters), err)
 		}
-		h := letters[0].Receipt.(*held)
+		h := letters[0].Receipt.(*letterReceipt)
 		must(t, h.d.Ack(false))
-		if err := h.pile.ch.Close(); err != nil { // after the server has read the acknowledgement
+		if err := h.channel.ch.Close(); err != nil { // after the server has read the acknowledgement
 			t.Fatal(err)
 		}
 		for i, l := range letters {

@@ -228,7 +228,7 @@ func (c *Client) present(ctx context.Context, config Config) error {
 	}
 	defer s.close()
 	for _, o := range config.topology().objects {
-		if _, err := s.there(ctx, o); err != nil {
+		if _, err := s.exists(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -255,7 +255,7 @@ func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surve
 	}()
 	t = config.topology()
 	for _, o := range t.objects {
-		if err := s.look(ctx, o, only); err != nil {
+		if err := s.compare(ctx, o, only); err != nil {
 			return s, t, err
 		}
 	}
@@ -304,9 +304,9 @@ func answered(err error, code int) bool {
 	return ok && e.Server && e.Code == code
 }
 
-// there reports whether there is an object of that name. If there is none, it records a
+// exists reports whether there is an object of that name. If there is none, it records a
 // problem.
-func (s *surveyor) there(ctx context.Context, o object) (bool, error) {
+func (s *surveyor) exists(ctx context.Context, o object) (bool, error) {
 	err := s.do(ctx, func(ch *amqp.Channel) error { return o.declare(ch, true) })
 	if answered(err, amqp.NotFound) {
 		s.found.missing(o)
@@ -326,10 +326,10 @@ func (c *Client) queue(ctx context.Context, name string) error {
 	return explain("look at the queue "+name, err)
 }
 
-// look compares o with what is there. Unless only is set, it makes o if nothing is.
-func (s *surveyor) look(ctx context.Context, o object, only bool) error {
+// compare compares o with what is there. Unless only is set, it makes o if nothing is.
+func (s *surveyor) compare(ctx context.Context, o object, only bool) error {
 	if only {
-		if there, err := s.there(ctx, o); !there {
+		if there, err := s.exists(ctx, o); !there {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package lullamqp
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -41,17 +40,8 @@ func (s ServerInfo) AtLeast(major, minor int) bool {
 
 // parseVersion reads the first two numbers of "4.3.6", "4.3.0-rc.1", "4.3.6+14.g0abc".
 func parseVersion(s string) (major, minor int, ok bool) {
-	first, rest, found := strings.Cut(s, ".")
-	if !found {
-		return 0, 0, false
-	}
-	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		end = len(rest)
-	}
-	major, err1 := strconv.Atoi(first)
-	minor, err2 := strconv.Atoi(rest[:end])
-	return major, minor, err1 == nil && err2 == nil && major >= 0
+	n, _ := fmt.Sscanf(s, "%d.%d", &major, &minor)
+	return major, minor, n == 2 && major >= 0 && minor >= 0
 }
 
 func (c *Config) supported(s ServerInfo) error {

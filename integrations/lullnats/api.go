@@ -188,7 +188,7 @@ func (k client) message(ctx context.Context, stream string, seq uint64, filter s
 		Next string `json:"next_by_subj,omitempty"`
 	}{seq, filter}
 	err := k.ask(ctx, "STREAM.MSG.GET."+stream, request, &answer)
-	if is(err, jetstream.JSErrCodeMessageNotFound) {
+	if isAPIError(err, jetstream.JSErrCodeMessageNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -231,14 +231,14 @@ func (k client) remove(ctx context.Context, stream string, seq uint64) error {
 	return fmt.Errorf("lullnats: deleting message %d of %s: %w", seq, stream, err)
 }
 
-// is reports whether err is one of these answers of the server.
-func is(err error, codes ...jetstream.ErrorCode) bool {
+// isAPIError reports whether err is one of these answers of the server.
+func isAPIError(err error, codes ...jetstream.ErrorCode) bool {
 	var failed jetstream.JetStreamError
 	return errors.As(err, &failed) && failed.APIError() != nil && slices.Contains(codes, failed.APIError().ErrorCode)
 }
 
 // absent reports whether err means that a stream, a consumer or JetStream does not exist.
 func absent(err error) bool {
-	return is(err, jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist,
+	return isAPIError(err, jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist,
 		jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount)
 }

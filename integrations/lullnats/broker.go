@@ -49,7 +49,7 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 	}
 	b := &Broker{
 		client: k, c: c,
-		lease: c.ackWait() - restart,
+		lease: c.ackWait() - restartError,
 		out:   map[uint64]*receipt{},
 		batch: 1000,
 		next:  k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
@@ -79,10 +79,10 @@ func (b *Broker) check(ctx context.Context) error {
 		b.batch = min(b.batch, n)
 	}
 	b.longest, b.maxAge = info.Config.MaxRequestExpires, p.stream.Config.MaxAge
-	b.saw(before, info.TimeStamp)
+	b.recordClock(before, info.TimeStamp)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lease, b.asked, b.there = info.Config.AckWait-restart, before, true
+	b.lease, b.asked, b.there = info.Config.AckWait-restartError, before, true
 	return nil
 }
 
@@ -158,8 +158,8 @@ func (r *receipt) shorten(length time.Duration, why error) {
 	}
 }
 
-// ends records that the lease ends at t, if that is earlier.
-func (r *receipt) ends(t time.Time) {
+// endBy records that the lease ends at t, if that is earlier.
+func (r *receipt) endBy(t time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.Before(r.lease) {
@@ -183,7 +183,7 @@ func (b *Broker) settle(r *receipt) {
 // errAgain is the cause when a delivery is lost because the server has delivered its message again.
 var errAgain = errors.New("lullnats: the server has delivered the message again: AckWait of the consumer is over, or was made shorter")
 
-func (b *Broker) leased() time.Duration {
+func (b *Broker) currentLease() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lease
@@ -192,7 +192,7 @@ func (b *Broker) leased() time.Duration {
 // poll returns how long a request waits for a message. It must be short, as a lease is counted from
 // the request.
 func (b *Broker) poll() time.Duration {
-	d := min(max(b.leased()/4, 25*time.Millisecond), 5*time.Second)
+	d := min(max(b.currentLease()/4, 25*time.Millisecond), 5*time.Second)
 	if b.longest > 0 {
 		d = min(d, b.longest)
 	}
@@ -235,7 +235,7 @@ func (b *Broker) remeasure(ctx context.Context) error {
 		return nil // the operation that needs it will return the error
 	}
 	wait := consumer.CachedInfo().Config.AckWait
-	lease := wait - restart
+	lease := wait - restartError
 	b.mu.Lock()
 	was := b.lease
 	b.lease = max(lease, minLease)
@@ -248,7 +248,7 @@ func (b *Broker) remeasure(ctx context.Context) error {
 		}
 	}
 	if lease < minLease {
-		return fmt.Errorf("lullnats: AckWait of the consumer %s of %s is %v now: want at least %v, which is a lease and a second", b.c.Consumer, b.c.Stream, wait, restart+minLease)
+		return fmt.Errorf("lullnats: AckWait of the consumer %s of %s is %v now: want at least %v, which is a lease and a second", b.c.Consumer, b.c.Stream, wait, restartError+minLease)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.out[at.seq] = r
 	b.mu.Unlock()
 	if former != nil {
-		former.ends(time.Now())
+		former.endBy(time.Now())
 		former.cancelHeld(errAgain)
 	}
 	r.origin = id(at.stream, at.seq, at.stored)

@@ -61,7 +61,7 @@ func (k client) look(ctx context.Context, c Config) (p queueState, err error) {
 	}
 	p.stream = stream(c.Stream)
 	p.consumer = consumer(p.stream, c.Consumer)
-	p.dead = stream(c.DeadStream)
+	p.dead = stream(c.DeadLetters)
 	if c.reaps() {
 		p.advisories = stream(c.AdvisoryStream)
 		p.reaper = consumer(p.advisories, c.reaper())
@@ -134,7 +134,7 @@ func (x part) check(ok bool, field string, value any, allowed string) {
 
 // has checks that one of the filters covers subject.
 func (x part) has(field string, filters []string, subject string) {
-	ok := slices.ContainsFunc(filters, func(f string) bool { return covers(f, subject) })
+	ok := slices.ContainsFunc(filters, func(f string) bool { return matchesAll(f, subject) })
 	x.check(ok, field, strings.Join(filters, " "), "one that has "+subject)
 }
 
@@ -198,9 +198,7 @@ func (p queueState) worst(c Config) time.Duration {
 	if p.consumer != nil && p.consumer.Config.AckWait > 0 {
 		lease = p.consumer.Config.AckWait
 	}
-	policy := c.Policy
-	policy.Attempts = c.Attempts
-	return queue.Config{Lease: lease}.WorstCase(policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
+	return queue.Config{Lease: lease}.WorstCase(c.Policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
 }
 
 func (p queueState) consumerProblems(c Config, l *problem.List) {
@@ -216,7 +214,7 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 	x.has("FilterSubject", filters(s), c.Subject)
 	if c.Schedules {
 		for _, f := range filters(s) {
-			x.check(!covers(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
+			x.check(!matchesAll(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
 		}
 	}
 	x.check(s.Durable != "" && s.InactiveThreshold == 0, "InactiveThreshold", s.InactiveThreshold, "0, of a durable consumer: the server deletes it with all that it knows")
@@ -226,13 +224,13 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 		if c.Lease > 0 {
 			x.check(s.AckWait == c.ackWait(), "AckWait", s.AckWait, c.ackWait().String()+", which is Lease and a second")
 		} else {
-			x.check(s.AckWait >= restart+minLease, "AckWait", s.AckWait, "at least "+(restart+minLease).String()+", which is a lease and a second")
+			x.check(s.AckWait >= restartError+minLease, "AckWait", s.AckWait, "at least "+(restartError+minLease).String()+", which is a lease and a second")
 		}
 	}
 	if n := s.MaxDeliver; c.reaps() {
-		x.check(n == c.MaxDeliver, "MaxDeliver", n, fmt.Sprintf("%d, or Config.MaxDeliver to say what it is", c.MaxDeliver))
+		x.check(n == c.DeliveryLimit, "MaxDeliver", n, fmt.Sprintf("%d, or Config.DeliveryLimit to say what it is", c.DeliveryLimit))
 	} else {
-		x.check(n <= 0, "MaxDeliver", n, "no limit, or Config.MaxDeliver to say what it is")
+		x.check(n <= 0, "MaxDeliver", n, "no limit, or Config.DeliveryLimit to say what it is")
 	}
 	x.check(!s.HeadersOnly, "HeadersOnly", s.HeadersOnly, "false")
 	x.check(s.ReplayPolicy == jetstream.ReplayInstantPolicy, "ReplayPolicy", s.ReplayPolicy, "instant")
@@ -251,13 +249,13 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 }
 
 func (p queueState) deadProblems(c Config, l *problem.List) {
-	x := part{l, "stream " + c.DeadStream}
+	x := part{l, "stream " + c.DeadLetters}
 	if p.dead == nil {
-		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadSubject)
+		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadLetterSubject)
 		return
 	}
 	s := p.dead.Config
-	x.has("Subjects", s.Subjects, c.DeadSubject)
+	x.has("Subjects", s.Subjects, c.DeadLetterSubject)
 	x.check(s.Retention == jetstream.LimitsPolicy, "Retention", s.Retention, "Limits: dead letters are kept until they are removed")
 	x.keeps(s, c, "dead letters", "")
 	if p.stream != nil && s.MaxMsgSize > 0 {
@@ -271,7 +269,7 @@ func (p queueState) deadProblems(c Config, l *problem.List) {
 func (p queueState) advisoryProblems(c Config, l *problem.List) {
 	x, subjects := part{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
 	if p.advisories == nil {
-		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.MaxDeliver)")
+		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.DeliveryLimit)")
 		return
 	}
 	for _, subject := range subjects {

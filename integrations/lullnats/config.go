@@ -14,19 +14,18 @@ import (
 
 // The defaults of a zero Config.
 const (
-	DefaultOutstanding = 1000
-	DefaultDuplicates  = 2 * time.Minute
+	defaultOutstanding = 1000
+	defaultDuplicates  = 2 * time.Minute
 
-	// Slack is how many deliveries beyond Config.Attempts the server may make before it gives a
-	// message up.
-	Slack = 5
+	// slack is how many deliveries beyond Policy.Attempts the server may make by default.
+	slack = 5
 	// MaxDelay is the longest delay of a retry or a deferral.
 	MaxDelay = 30 * 24 * time.Hour
 )
 
-// restart is the largest error of the server's times after a restart: it keeps the times of
+// restartError is the largest error of the server's times after a restart: it keeps the times of
 // deliveries that are out or waiting in whole seconds, rounded down.
-const restart = time.Second
+const restartError = time.Second
 
 // A Config names a queue in JetStream and its settings: a stream, a durable pull consumer of it
 // that all instances of a service share, a stream for dead letters, and one for the server's
@@ -51,14 +50,13 @@ type Config struct {
 	// the server may take away. From 100 ms to 12 h. Zero: 30 s when the consumer is declared, and
 	// the existing value if it exists.
 	Lease time.Duration
-	// Policy is the policy of the consumer's dependency. Check compares MaxAge with it: a message
-	// must not be dropped while it is retried. Zero: queue.Policy.
+	// Policy is the policy of the consumer's dependency. Check compares DeliveryLimit and MaxAge with
+	// it: a message must not be dropped while it is retried. Zero: queue.Policy.
 	Policy lull.Policy
-	// Attempts is the policy's number of attempts. Zero: that of Policy; 10 if that is zero too.
-	Attempts int
-	// MaxDeliver is the number of deliveries after which the server gives a message up. The Reaper
-	// then makes a dead letter of it. At least Attempts + 2. Zero: Attempts + 5. Negative: never.
-	MaxDeliver int
+	// DeliveryLimit is the number of deliveries after which the server gives a message up: MaxDeliver of
+	// the consumer. The Reaper then makes a dead letter of it. At least Policy.Attempts + 2. Zero:
+	// Policy.Attempts + 5. Negative: never.
+	DeliveryLimit int
 	// Outstanding is how many messages may be out or waiting for a retry, over all instances:
 	// MaxAckPending of the consumer. At this number no other is delivered. Zero: 1,000; 1 if Order
 	// is queue.Total. Negative: any number.
@@ -78,12 +76,12 @@ type Config struct {
 	LaterSubject string
 
 	// DeadStream is the stream for dead letters. Zero: <Stream>_DEAD.
-	DeadStream string
+	DeadLetters string
 	// DeadSubject is the subject of dead letters, without wildcards. Zero:
 	// dead.<Stream>.<Consumer>.
-	DeadSubject string
+	DeadLetterSubject string
 	// AdvisoryStream is the stream that keeps the advisories for the Reaper. It is not used if
-	// MaxDeliver is negative. Zero: <Stream>_<Consumer>_ADVISORIES.
+	// DeliveryLimit is negative. Zero: <Stream>_<Consumer>_ADVISORIES.
 	AdvisoryStream string
 
 	// Duplicates is how long a message, or a dead letter, with the id of another is discarded.
@@ -121,8 +119,9 @@ func (c Config) Validate() error {
 	name("Consumer", c.Consumer)
 	l.Check(validFilter.MatchString(c.Subject) && len(c.Subject) <= 300 && !strings.HasPrefix(c.Subject, "$"), "Subject", fmt.Sprintf("%q", c.Subject), "a subject, with wildcards or not, of up to 300 bytes, that does not begin with $")
 	l.Check(c.Lease == 0 || c.Lease >= 100*time.Millisecond && c.Lease <= 12*time.Hour, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 30s")
-	l.Check(c.Attempts >= 0 && c.Attempts <= 1_000_000, "Attempts", c.Attempts, "1 to 1000000, or 0 for the default of 10")
-	l.Check(c.MaxDeliver <= 0 || c.MaxDeliver >= d.Attempts+2, "MaxDeliver", c.MaxDeliver, fmt.Sprintf("at least %d (Attempts + 2), 0 for Attempts + %d, or less for no limit", d.Attempts+2, Slack))
+	attempts := d.attempts()
+	l.In("Policy", c.Policy.Validate())
+	l.Check(c.DeliveryLimit <= 0 || c.DeliveryLimit >= attempts+2, "DeliveryLimit", c.DeliveryLimit, fmt.Sprintf("at least %d (Policy.Attempts + 2), 0 for Policy.Attempts + %d, or less for no limit", attempts+2, slack))
 	switch c.Order {
 	case queue.Unordered:
 	case queue.Total:
@@ -135,23 +134,23 @@ func (c Config) Validate() error {
 	if d.Outstanding > 0 && c.Order != queue.Total {
 		l.Check(c.Concurrency <= d.Outstanding, "Concurrency", c.Concurrency, fmt.Sprintf("at most Outstanding, %d", d.Outstanding))
 	}
-	if c.DeadStream != "" {
-		name("DeadStream", c.DeadStream)
+	if c.DeadLetters != "" {
+		name("DeadLetters", c.DeadLetters)
 	}
 	if c.AdvisoryStream != "" {
 		name("AdvisoryStream", c.AdvisoryStream)
 	}
-	l.Check(d.DeadStream != c.Stream, "DeadStream", fmt.Sprintf("%q", d.DeadStream), "another stream than Stream")
-	l.Check(d.AdvisoryStream != c.Stream && d.AdvisoryStream != d.DeadStream, "AdvisoryStream", fmt.Sprintf("%q", d.AdvisoryStream), "another stream than Stream and DeadStream")
-	if c.DeadSubject != "" {
-		subject("DeadSubject", c.DeadSubject)
+	l.Check(d.DeadLetters != c.Stream, "DeadLetters", fmt.Sprintf("%q", d.DeadLetters), "another stream than Stream")
+	l.Check(d.AdvisoryStream != c.Stream && d.AdvisoryStream != d.DeadLetters, "AdvisoryStream", fmt.Sprintf("%q", d.AdvisoryStream), "another stream than Stream and DeadLetters")
+	if c.DeadLetterSubject != "" {
+		subject("DeadLetterSubject", c.DeadLetterSubject)
 	}
 	if c.LaterSubject != "" {
 		subject("LaterSubject", c.LaterSubject)
 	}
-	l.Check(!covers(c.Subject, d.DeadSubject), "DeadSubject", fmt.Sprintf("%q", d.DeadSubject), "none that is of Subject, "+c.Subject)
+	l.Check(!matchesAll(c.Subject, d.DeadLetterSubject), "DeadLetterSubject", fmt.Sprintf("%q", d.DeadLetterSubject), "none that is of Subject, "+c.Subject)
 	if c.Schedules {
-		l.Check(!covers(c.Subject, d.LaterSubject+".x"), "LaterSubject", fmt.Sprintf("%q", d.LaterSubject), "none below which is Subject, "+c.Subject)
+		l.Check(!matchesAll(c.Subject, d.LaterSubject+".x"), "LaterSubject", fmt.Sprintf("%q", d.LaterSubject), "none below which is Subject, "+c.Subject)
 	}
 	l.Check(c.Duplicates == 0 || c.Duplicates >= time.Second, "Duplicates", c.Duplicates, "at least 1s, or 0 for the default of 2m")
 	l.Check(c.MaxAge >= 0 && (c.MaxAge == 0 || c.MaxAge >= d.Duplicates), "MaxAge", c.MaxAge, "at least Duplicates, "+d.Duplicates.String()+", or 0 for any")
@@ -166,25 +165,26 @@ func (c Config) WithDefaults() Config {
 	if c.Policy == (lull.Policy{}) {
 		c.Policy = queue.Policy()
 	}
-	c.Attempts = cmp.Or(c.Attempts, c.Policy.WithDefaults().MaxAttempts())
-	if c.MaxDeliver == 0 {
-		c.MaxDeliver = c.Attempts + Slack
+	if c.DeliveryLimit == 0 {
+		c.DeliveryLimit = c.attempts() + slack
 	}
-	c.MaxDeliver = max(c.MaxDeliver, -1)
+	c.DeliveryLimit = max(c.DeliveryLimit, -1)
 	if c.Outstanding == 0 {
-		c.Outstanding = DefaultOutstanding
+		c.Outstanding = defaultOutstanding
 		if c.Order == queue.Total {
 			c.Outstanding = 1
 		}
 	}
 	c.Outstanding = max(c.Outstanding, -1)
 	c.LaterSubject = cmp.Or(c.LaterSubject, "later."+c.Stream+"."+c.Consumer)
-	c.DeadStream = cmp.Or(c.DeadStream, c.Stream+"_DEAD")
-	c.DeadSubject = cmp.Or(c.DeadSubject, "dead."+c.Stream+"."+c.Consumer)
+	c.DeadLetters = cmp.Or(c.DeadLetters, c.Stream+"_DEAD")
+	c.DeadLetterSubject = cmp.Or(c.DeadLetterSubject, "dead."+c.Stream+"."+c.Consumer)
 	c.AdvisoryStream = cmp.Or(c.AdvisoryStream, c.Stream+"_"+c.Consumer+"_ADVISORIES")
-	c.Duplicates = cmp.Or(c.Duplicates, DefaultDuplicates)
+	c.Duplicates = cmp.Or(c.Duplicates, defaultDuplicates)
 	return c
 }
+
+func (c Config) attempts() int { return c.Policy.WithDefaults().MaxAttempts() }
 
 // checked returns c with its defaults, if it is valid.
 func (c Config) checked() (Config, error) {
@@ -195,7 +195,7 @@ func (c Config) checked() (Config, error) {
 }
 
 // ackWait returns AckWait of the consumer that Declare makes.
-func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restart }
+func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 
 // Subjects of advisories, and the name of the reaper's consumer of them.
 const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
@@ -209,10 +209,10 @@ func (c Config) terminated() string {
 func (c Config) reaper() string { return "lull-reaper-" + c.Stream + "-" + c.Consumer }
 
 // reaps reports whether the server may give messages up.
-func (c Config) reaps() bool { return c.MaxDeliver > 0 }
+func (c Config) reaps() bool { return c.DeliveryLimit > 0 }
 
-// covers reports whether filter a matches everything that subject b matches.
-func covers(a, b string) bool {
+// matchesAll reports whether filter a matches everything that subject b matches.
+func matchesAll(a, b string) bool {
 	if a == "" {
 		return b == ""
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -22,18 +23,18 @@ func TestConfigValidate(t *testing.T) {
 		{Config{}, "Stream Consumer Subject"},
 		{Config{Stream: "a.b", Consumer: "c d", Subject: "a..b"}, "Stream Consumer Subject"},
 		{Config{Stream: strings.Repeat("x", 101), Consumer: "ü", Subject: "$JS.API.>"}, "Stream Consumer Subject"},
-		{with(func(c *Config) { c.Subject = ">" }), "DeadSubject"},
+		{with(func(c *Config) { c.Subject = ">" }), "DeadLetterSubject"},
 		{with(func(c *Config) { c.Subject = "a.>.b" }), "Subject"},
 		{with(func(c *Config) { c.Subject = "a.*.b" }), ""},
 		{with(func(c *Config) { c.Subject = "a b" }), "Subject"},
 		{with(func(c *Config) { c.Lease = 99 * time.Millisecond }), "Lease"},
 		{with(func(c *Config) { c.Lease = 13 * time.Hour }), "Lease"},
 		{with(func(c *Config) { c.Lease = -1 }), "Lease"},
-		{with(func(c *Config) { c.Attempts = -1 }), "Attempts"},
-		{with(func(c *Config) { c.MaxDeliver = 11 }), "MaxDeliver"},
-		{with(func(c *Config) { c.MaxDeliver = 12 }), ""},
-		{with(func(c *Config) { c.MaxDeliver = -1 }), ""},
-		{with(func(c *Config) { c.Attempts, c.MaxDeliver = 1, 3 }), ""},
+		{with(func(c *Config) { c.Policy.Attempts = -1 }), "Policy.Attempts"},
+		{with(func(c *Config) { c.DeliveryLimit = 11 }), "DeliveryLimit"},
+		{with(func(c *Config) { c.DeliveryLimit = 12 }), ""},
+		{with(func(c *Config) { c.DeliveryLimit = -1 }), ""},
+		{with(func(c *Config) { c.Policy.Attempts, c.DeliveryLimit = 1, 3 }), ""},
 		{with(func(c *Config) { c.Order = queue.PerGroup }), "Order"},
 		{with(func(c *Config) { c.Order, c.Outstanding = queue.Total, 2 }), "Outstanding"},
 		{with(func(c *Config) { c.Order, c.Outstanding, c.Concurrency = queue.Total, 1, 16 }), ""},
@@ -41,11 +42,11 @@ func TestConfigValidate(t *testing.T) {
 		{with(func(c *Config) { c.Concurrency = 1001 }), "Concurrency"},
 		{with(func(c *Config) { c.Concurrency, c.Outstanding = 1001, -1 }), ""},
 		{with(func(c *Config) { c.Concurrency = -1 }), "Concurrency"},
-		{with(func(c *Config) { c.DeadStream = "ORDERS" }), "DeadStream"},
+		{with(func(c *Config) { c.DeadLetters = "ORDERS" }), "DeadLetters"},
 		{with(func(c *Config) { c.AdvisoryStream = "ORDERS_DEAD" }), "AdvisoryStream"},
-		{with(func(c *Config) { c.DeadStream, c.AdvisoryStream = "a b", "c.d" }), "DeadStream AdvisoryStream"},
-		{with(func(c *Config) { c.DeadSubject = "orders.dead" }), "DeadSubject"},
-		{with(func(c *Config) { c.DeadSubject = "dead.>" }), "DeadSubject"},
+		{with(func(c *Config) { c.DeadLetters, c.AdvisoryStream = "a b", "c.d" }), "DeadLetters AdvisoryStream"},
+		{with(func(c *Config) { c.DeadLetterSubject = "orders.dead" }), "DeadLetterSubject"},
+		{with(func(c *Config) { c.DeadLetterSubject = "dead.>" }), "DeadLetterSubject"},
 		{with(func(c *Config) { c.LaterSubject = "later.*" }), "LaterSubject"},
 		{with(func(c *Config) { c.Schedules, c.LaterSubject = true, "orders" }), "LaterSubject"},
 		{with(func(c *Config) { c.Duplicates = time.Millisecond }), "Duplicates"},
@@ -70,8 +71,8 @@ func TestConfigDefaults(t *testing.T) {
 	got := good.WithDefaults()
 	want := Config{
 		Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Source: "ORDERS",
-		Policy: queue.Policy(), Attempts: 10, MaxDeliver: 15, Outstanding: 1000, Duplicates: 2 * time.Minute,
-		LaterSubject: "later.ORDERS.billing", DeadStream: "ORDERS_DEAD", DeadSubject: "dead.ORDERS.billing", AdvisoryStream: "ORDERS_billing_ADVISORIES",
+		Policy: queue.Policy(), DeliveryLimit: 15, Outstanding: 1000, Duplicates: 2 * time.Minute,
+		LaterSubject: "later.ORDERS.billing", DeadLetters: "ORDERS_DEAD", DeadLetterSubject: "dead.ORDERS.billing", AdvisoryStream: "ORDERS_billing_ADVISORIES",
 	}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -79,7 +80,7 @@ func TestConfigDefaults(t *testing.T) {
 	if again := got.WithDefaults(); again != got {
 		t.Errorf("and again %+v", again)
 	}
-	if n := (Config{MaxDeliver: -7, Outstanding: -7}).WithDefaults(); n.MaxDeliver != -1 || n.Outstanding != -1 || n.reaps() {
+	if n := (Config{DeliveryLimit: -7, Outstanding: -7}).WithDefaults(); n.DeliveryLimit != -1 || n.Outstanding != -1 || n.reaps() {
 		t.Errorf("no limits: %+v", n)
 	}
 	if n := (Config{Order: queue.Total}).WithDefaults().Outstanding; n != 1 {
@@ -100,7 +101,7 @@ func TestCovers(t *testing.T) {
 		{">", "a", true}, {">", "a.b.>", true}, {"a.>", "a", false}, {"a.>", "a.b", true}, {"a.>", "a.>", true}, {"a.*", "a.>", false}, {"a.>", ">", false},
 		{"*.*", "a.b", true}, {"*", ">", false}, {"", "", true}, {"", "a", false},
 	} {
-		if got := covers(x.a, x.b); got != x.want {
+		if got := matchesAll(x.a, x.b); got != x.want {
 			t.Errorf("covers(%q, %q) = %v", x.a, x.b, got)
 		}
 	}
@@ -112,7 +113,7 @@ func FuzzCovers(f *testing.F) {
 	f.Add(">", "a")
 	f.Fuzz(func(t *testing.T, filter, subject string) {
 		if !validFilter.MatchString(filter) || !validSubject.MatchString(subject) {
-			covers(filter, subject)
+			matchesAll(filter, subject)
 			return
 		}
 		var match func(f, s []string) bool
@@ -125,10 +126,10 @@ func FuzzCovers(f *testing.F) {
 			}
 			return (f[0] == "*" || f[0] == s[0]) && match(f[1:], s[1:])
 		}
-		if got, want := covers(filter, subject), match(strings.Split(filter, "."), strings.Split(subject, ".")); got != want {
+		if got, want := matchesAll(filter, subject), match(strings.Split(filter, "."), strings.Split(subject, ".")); got != want {
 			t.Errorf("covers(%q, %q) = %v", filter, subject, got)
 		}
-		if !covers(filter, filter) {
+		if !matchesAll(filter, filter) {
 			t.Errorf("%q does not cover itself", filter)
 		}
 	})
@@ -139,8 +140,8 @@ func FuzzConfig(f *testing.F) {
 	f.Add("S", "c", "a.>", "", "", int64(0), 0, 0, 0, uint8(0), false)
 	f.Fuzz(func(t *testing.T, stream, consumer, subject, dead, later string, lease int64, attempts, deliver, outstanding int, order uint8, schedules bool) {
 		c := Config{
-			Stream: stream, Consumer: consumer, Subject: subject, DeadSubject: dead, LaterSubject: later, Lease: time.Duration(lease),
-			Attempts: attempts, MaxDeliver: deliver, Outstanding: outstanding, Order: queue.Order(order), Schedules: schedules,
+			Stream: stream, Consumer: consumer, Subject: subject, DeadLetterSubject: dead, LaterSubject: later, Lease: time.Duration(lease),
+			Policy: lull.Policy{Attempts: attempts}, DeliveryLimit: deliver, Outstanding: outstanding, Order: queue.Order(order), Schedules: schedules,
 		}
 		d := c.WithDefaults()
 		var none queueState
@@ -151,8 +152,8 @@ func FuzzConfig(f *testing.F) {
 		if err := d.Validate(); err != nil {
 			t.Errorf("with defaults: %v", err)
 		}
-		if d.MaxDeliver > 0 && d.MaxDeliver < d.Attempts+2 {
-			t.Errorf("MaxDeliver %d for %d attempts", d.MaxDeliver, d.Attempts)
+		if d.DeliveryLimit > 0 && d.DeliveryLimit < d.attempts()+2 {
+			t.Errorf("DeliveryLimit %d for %d attempts", d.DeliveryLimit, d.attempts())
 		}
 		if !slices.Contains([]queue.Order{queue.Unordered, queue.Total}, c.Order) {
 			t.Errorf("order %v", c.Order)

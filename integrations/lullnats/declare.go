@@ -34,19 +34,19 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 		if c.Memory {
 			s.Storage = jetstream.MemoryStorage
 		}
-		if _, err := js.CreateStream(ctx, s); err != nil && !is(err, jetstream.JSErrCodeStreamNameInUse) {
+		if _, err := js.CreateStream(ctx, s); err != nil && !isAPIError(err, jetstream.JSErrCodeStreamNameInUse) {
 			return failed("stream "+name, err)
 		}
 		return nil
 	}
 	consumer := func(of string, s jetstream.ConsumerConfig) error {
-		if _, err := js.CreateConsumer(ctx, of, s); err != nil && !is(err, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
+		if _, err := js.CreateConsumer(ctx, of, s); err != nil && !isAPIError(err, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
 			return failed("consumer "+s.Durable+" of "+of, err)
 		}
 		return nil
 	}
 	if p.dead == nil {
-		if err := stream(c.DeadStream, jetstream.StreamConfig{Subjects: []string{c.DeadSubject}, Duplicates: c.Duplicates}); err != nil {
+		if err := stream(c.DeadLetters, jetstream.StreamConfig{Subjects: []string{c.DeadLetterSubject}, Duplicates: c.Duplicates}); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 	if p.consumer == nil {
 		s := jetstream.ConsumerConfig{
 			Durable: c.Consumer, FilterSubject: c.Subject, AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: c.ackWait(), MaxDeliver: c.MaxDeliver, MaxAckPending: c.Outstanding,
+			AckWait: c.ackWait(), MaxDeliver: c.DeliveryLimit, MaxAckPending: c.Outstanding,
 		}
 		if err := consumer(c.Stream, s); err != nil {
 			return err

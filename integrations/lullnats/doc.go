@@ -3,7 +3,7 @@
 // for messages that the server gives up, and [Declare] and [Check] for everything that a queue
 // consists of.
 //
-//	orders := lullnats.Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Attempts: policy.Attempts}
+//	orders := lullnats.Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Policy: policy}
 //	err := lullnats.Declare(ctx, js, orders) // or Check, where others declare
 //	...
 //	b, err := lullnats.Open(ctx, js, orders)

@@ -12,11 +12,11 @@ import (
 )
 
 func ExampleConfig_Validate() {
-	c := lullnats.Config{Stream: "ORDERS", Consumer: "bil ling", Subject: "orders.>", MaxDeliver: 5}
+	c := lullnats.Config{Stream: "ORDERS", Consumer: "bil ling", Subject: "orders.>", DeliveryLimit: 5}
 	fmt.Println(c.Validate())
 	// Output:
 	// Consumer is "bil ling": want 1 to 100 letters, digits, hyphens and underscores
-	// MaxDeliver is 5: want at least 12 (Attempts + 2), 0 for Attempts + 5, or less for no limit
+	// DeliveryLimit is 5: want at least 12 (Policy.Attempts + 2), 0 for Policy.Attempts + 5, or less for no limit
 }
 
 // Check reports everything that is missing of a queue, line by line.

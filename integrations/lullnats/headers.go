@@ -27,7 +27,7 @@ const (
 	reserved      = "Nats-"
 )
 
-func ours(name string) bool {
+func ownHeader(name string) bool {
 	return name == groupHeader || name == encodedHeader || name == movedHeader || name == subjectHeader
 }
 
@@ -56,7 +56,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 		switch {
 		case !plainName.MatchString(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the name of the header %q: want letters, digits and hyphens", name))
-		case strings.HasPrefix(name, reserved) || ours(name):
+		case strings.HasPrefix(name, reserved) || ownHeader(name):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s cannot be sent: names that begin with Nats- are the server's, and those that begin with Lull- this package's", name))
 		case !utf8.ValidString(value):
 			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s is not UTF-8", name))
@@ -90,7 +90,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	out = make(queue.Headers, len(h))
 	for name, values := range h {
-		if plainName.MatchString(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
+		if plainName.MatchString(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ownHeader(name) {
 			out[name] = values[0]
 		}
 	}
@@ -102,7 +102,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 				switch {
 				case name == groupHeader:
 					group = value
-				case plainName.MatchString(name) && !strings.HasPrefix(name, reserved) && !ours(name):
+				case plainName.MatchString(name) && !strings.HasPrefix(name, reserved) && !ownHeader(name):
 					out[name] = value
 				}
 			}
@@ -111,9 +111,9 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	return out, group
 }
 
-// copied returns the headers that a message keeps when it is stored elsewhere: all but the server's
+// keptHeaders returns the headers that a message keeps when it is stored elsewhere: all but the server's
 // and those of an earlier move.
-func copied(h nats.Header) nats.Header {
+func keptHeaders(h nats.Header) nats.Header {
 	out := make(nats.Header, len(h)+4)
 	for name, values := range h {
 		if !strings.HasPrefix(name, reserved) && name != movedHeader && name != subjectHeader {
@@ -138,8 +138,8 @@ func ttl(h nats.Header) (d time.Duration, ok bool) {
 	return d, err == nil && d > 0
 }
 
-// toLive returns d as the value of such a header, which has whole seconds.
-func toLive(d time.Duration) string {
+// ttlValue returns d as the value of such a header, which has whole seconds.
+func ttlValue(d time.Duration) string {
 	return strconv.FormatInt(int64(max((d+time.Second-1)/time.Second, 1)), 10)
 }
 

@@ -166,12 +166,12 @@ func TestClock(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
 		for _, took := range []time.Duration{0, time.Second} { // until the server had looked at its clock
 			server := sent.Add(took + ahead)
-			if got := b.saw(sent, server); got < ahead || got > ahead+took {
+			if got := b.recordClock(sent, server); got < ahead || got > ahead+took {
 				t.Errorf("a clock that is %v ahead, seen after %v: %v", ahead, took, got)
 			}
 		}
 	}
-	if got := b.saw(sent, time.Time{}); got != 0 {
+	if got := b.recordClock(sent, time.Time{}); got != 0 {
 		t.Errorf("a server that does not say its time: %v", got)
 	}
 }

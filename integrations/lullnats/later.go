@@ -20,13 +20,13 @@ const (
 	laterTTLHeader = "Nats-Schedule-TTL" // Nats-TTL of the message that it becomes
 )
 
-// move puts a message off. It stores the message anew, for the server to put it back at its time,
+// putOff puts a message off. It stores the message anew, for the server to put it back at its time,
 // and acknowledges this one. A header carries its record.
 //
 // The copy has an id and a subject that only this message has, and the subject holds one message at
 // a time. So if the acknowledgement is lost, and the message comes again and is put off again,
 // there is one copy. (If it is acknowledged then instead, the copy still comes.)
-func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
+func (b *Broker) putOff(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
 	was := moved{
 		ID: d.ID, Origin: r.origin, Attempts: max(d.Attempt-s.Uncount, 1), Crashes: s.Crashes, Enqueued: stampOf(d.Enqueued), Ends: stampOf(r.expires),
@@ -35,7 +35,7 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	if s.Outcome == queue.Defer {
 		was.Attempts--
 	}
-	m := &nats.Msg{Subject: r.subject, Header: copied(r.header), Data: d.Body}
+	m := &nats.Msg{Subject: r.subject, Header: keptHeaders(r.header), Data: d.Body}
 	m.Header[movedHeader] = []string{was.encode()}
 	if live := r.header.Get(jetstream.MsgTTLHeader); live != "" {
 		name := jetstream.MsgTTLHeader
@@ -43,7 +43,7 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 			name = laterTTLHeader
 		}
 		if !r.expires.IsZero() {
-			live = toLive(time.Until(d.Expires) - s.After)
+			live = ttlValue(time.Until(d.Expires) - s.After)
 		}
 		m.Header[name] = []string{live}
 	}
@@ -91,11 +91,11 @@ func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.saw(before, consumer.CachedInfo().TimeStamp), nil
+	return b.recordClock(before, consumer.CachedInfo().TimeStamp), nil
 }
 
-// saw records the server's clock. The server read it at some moment since before.
-func (b *Broker) saw(before, there time.Time) time.Duration {
+// recordClock records the server's clock. The server read it at some moment since before.
+func (b *Broker) recordClock(before, there time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ahead, b.looked = there.Sub(before), before

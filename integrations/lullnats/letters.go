@@ -32,7 +32,7 @@ func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadL
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
-	return k.letters(ctx, c.DeadStream, c.DeadSubject)
+	return k.letters(ctx, c.DeadLetters, c.DeadLetterSubject)
 }
 
 // LettersIn is Letters for all dead letters of a stream, whatever their queues. It is for tools
@@ -79,7 +79,7 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 		case err != nil:
 			return nil, err
 		case m == nil || m.Seq > r.last:
-			if err := r.over(ctx); err != nil && len(all) == 0 {
+			if err := r.checkComplete(ctx); err != nil && len(all) == 0 {
 				return nil, err
 			} else if err != nil {
 				return all, nil // the next call asks again
@@ -97,9 +97,9 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 	return all, nil
 }
 
-// over returns an error if the stream has letters that were not read. The server also answers that there is no message
+// checkComplete returns an error if the stream has letters that were not read. The server also answers that there is no message
 // when it cannot read its files, or closes them.
-func (r *letters) over(ctx context.Context) error {
+func (r *letters) checkComplete(ctx context.Context) error {
 	info, err := r.info.Info(ctx, jetstream.WithSubjectFilter(r.filter))
 	if err != nil {
 		return fmt.Errorf("lullnats: stream %s: %w", r.stream, err)

@@ -16,9 +16,9 @@ import (
 
 // Answers of the server that package jetstream has no names for.
 const (
-	codeTooLarge    = jetstream.ErrorCode(10054) // message size exceeds maximum allowed
-	codeHeaders     = jetstream.ErrorCode(10097) // header size exceeds maximum allowed of 64k
-	codeOtherStream = jetstream.ErrorCode(10060) // expected stream does not match
+	codeMessageTooLarge = jetstream.ErrorCode(10054) // message size exceeds maximum allowed
+	codeHeaders         = jetstream.ErrorCode(10097) // header size exceeds maximum allowed of 64k
+	codeOtherStream     = jetstream.ErrorCode(10060) // expected stream does not match
 )
 
 // publish stores a message in that stream, under that id if there is one. It returns when the
@@ -45,14 +45,14 @@ func (k client) store(ctx context.Context, stream string, m *nats.Msg, options .
 		return ctx.Err()
 	}
 	err = k.failed("storing a message in "+stream, err)
-	if tooLarge(err) || is(err, codeOtherStream) {
+	if tooLarge(err) || isAPIError(err, codeOtherStream) {
 		return lull.Permanent(err)
 	}
 	return err
 }
 
 func tooLarge(err error) bool {
-	return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge, codeHeaders)
+	return errors.Is(err, nats.ErrMaxPayload) || isAPIError(err, codeMessageTooLarge, codeHeaders)
 }
 
 // letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too large for a message, the
@@ -64,11 +64,11 @@ func tooLarge(err error) bool {
 // the consumer, and the stream's name of the message when it was sent (its sequence and its time). So only the same letter
 // is discarded, which an earlier call has written.
 func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
-	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
+	m := &nats.Msg{Subject: c.DeadLetterSubject, Header: keptHeaders(header), Data: body}
 	m.Header[subjectHeader] = []string{subject}
 	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
 	id := queue.DeadLetterID(c.Stream, c.Consumer, origin)
-	err := k.publish(ctx, c.DeadStream, id, m)
+	err := k.publish(ctx, c.DeadLetters, id, m)
 	bare := *e
 	bare.Errors = nil
 	for _, smaller := range []func(){
@@ -80,10 +80,10 @@ func (k client) letter(ctx context.Context, c Config, origin, subject string, he
 			return err
 		}
 		smaller()
-		err = k.publish(ctx, c.DeadStream, id, m)
+		err = k.publish(ctx, c.DeadLetters, id, m)
 	}
 	if tooLarge(err) {
-		err = k.store(ctx, c.DeadStream, &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body})
+		err = k.store(ctx, c.DeadLetters, &nats.Msg{Subject: c.DeadLetterSubject, Header: keptHeaders(header), Data: body})
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func shorten(h nats.Header, e *queue.Envelope) {
 	e, keep := e.Shortened(sizes, additions)
 	for name, n := range keep {
 		n -= len(name) + 4
-		if n < 0 || ours(name) { // a part of what is encoded is of no use
+		if n < 0 || ownHeader(name) { // a part of what is encoded is of no use
 			delete(h, name)
 			continue
 		}
@@ -157,13 +157,13 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	if was := receiptOf(o.Letter); was == nil {
 		h, err = toHeader(o.Headers, o.Group)
 	} else {
-		h, had = copied(was.header), was.header.Get(subjectHeader)
+		h, had = keptHeaders(was.header), was.header.Get(subjectHeader)
 		h[queue.EnvelopeHeader] = []string{o.Headers[queue.EnvelopeHeader]}
 	}
 	if err != nil {
 		return err
 	}
-	subject, err := s.under(had)
+	subject, err := s.subjectFor(had)
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func receiptOf(l *queue.Letter) *letterReceipt {
 	return r
 }
 
-// under returns the subject of a message that had the given one as a letter, if it was one.
-func (s *Sender) under(had string) (string, error) {
+// subjectFor returns the subject of a message that had the given one as a letter, if it was one.
+func (s *Sender) subjectFor(had string) (string, error) {
 	switch {
 	case validSubject.MatchString(s.subject):
 		return s.subject, nil
 	case had == "":
 		return "", lull.Permanent(fmt.Errorf("lullnats: it is not known which subject the message had: name one in place of %s", s.subject))
-	case !validSubject.MatchString(had) || !covers(s.subject, had):
+	case !validSubject.MatchString(had) || !matchesAll(s.subject, had):
 		return "", lull.Permanent(fmt.Errorf("lullnats: the message had the subject %s, which is none of %s: name one", had, s.subject))
 	}
 	return had, nil

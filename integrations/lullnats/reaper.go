@@ -78,7 +78,7 @@ type Reaped struct {
 func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, error) {
 	k, c, err := connect(js, c)
 	if err == nil && !c.reaps() {
-		err = errors.New("lullnats: with a negative Config.MaxDeliver the server gives no message up")
+		err = errors.New("lullnats: with a negative Config.DeliveryLimit the server gives no message up")
 	}
 	if err != nil {
 		return nil, lull.Permanent(err)

@@ -70,7 +70,7 @@ func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration)
 	if err := b.sendReply(ctx, r, replyProgress); err != nil {
 		return time.Time{}, err
 	}
-	until := before.Add(b.leased())
+	until := before.Add(b.currentLease())
 	r.extended(before, until)
 	return until, nil
 }
@@ -89,7 +89,7 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	}
 	waits := s.After
 	if !b.c.Schedules {
-		waits = naked(waits)
+		waits = nakDelay(waits)
 	}
 	s, err := s.Within(d, waits, MaxDelay, b.c.Source)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 		err = b.deadLetter(ctx, d, r, s.Envelope)
 	default:
 		if b.c.Schedules {
-			err = b.move(ctx, d, r, s)
+			err = b.putOff(ctx, d, r, s)
 		} else {
 			err = b.nak(ctx, r, s.After)
 		}
@@ -113,12 +113,12 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return err
 }
 
-// naked returns the delay of a nak that keeps a message for d. When the server is restarted it keeps
+// nakDelay returns the delay of a nak that keeps a message for d. When the server is restarted it keeps
 // the time in whole seconds, rounded down. So naked adds a second, except to a delay of less than a
 // second: no restart is that short.
-func naked(d time.Duration) time.Duration {
-	if d >= restart {
-		d += restart
+func nakDelay(d time.Duration) time.Duration {
+	if d >= restartError {
+		d += restartError
 	}
 	return d
 }
@@ -129,10 +129,10 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	err := b.sendReply(ctx, r, fmt.Sprintf(`%s{"delay":%d}`, replyNak, naked(d)))
+	err := b.sendReply(ctx, r, fmt.Sprintf(`%s{"delay":%d}`, replyNak, nakDelay(d)))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		// It may have been carried out. Then another worker may get the message soon.
-		r.ends(asked.Add(d))
+		r.endBy(asked.Add(d))
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// A API is the part of the AWS SDK's *sqs.Client that a [Broker] needs. It must be safe for
+// An API is the part of the AWS SDK's *sqs.Client that a [Broker] needs. It must be safe for
 // concurrent use, and is never closed here.
 //
 // Every call is made with the SDK's retries switched off (see [NoRetries]).

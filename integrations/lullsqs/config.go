@@ -12,22 +12,22 @@ import (
 
 // The defaults of the zero Config.
 const (
-	DefaultWait     = 5 * time.Second
-	DefaultMaxDelay = 6 * time.Hour
+	defaultWait     = 5 * time.Second
+	defaultMaxDelay = 6 * time.Hour
 )
 
 // The limits of SQS.
 const (
 	longestWait  = 20 * time.Second
-	longestOut   = 12 * time.Hour // from its receive until it must be visible again, all in all
+	maxOut       = 12 * time.Hour // from its receive until it must be visible again, all in all
 	mostMessages = 10             // in one receive
 	mostAttrs    = 10             // of one message
 	mostBytes    = 1 << 20        // of one message, with its attributes
 	mostName     = 256            // of an attribute
 )
 
-// spare is kept of the twelve hours, since clocks differ.
-const spare = time.Minute
+// clockMargin is kept of the twelve hours, since clocks differ.
+const clockMargin = time.Minute
 
 // A Config names a queue and how it is read. It is plain, comparable data.
 type Config struct {
@@ -47,10 +47,10 @@ type Config struct {
 	// longer delay shortens the time for which a lease can be extended: queue.Capabilities.MaxLease
 	// is 11h59m less MaxDelay. Whole seconds from 1 s to 11 h. Zero: 6 h.
 	MaxDelay time.Duration
-	// Retention is how long Queue keeps a message. Declare and Check return it. A message that could
+	// MaxAge is how long Queue keeps a message. Declare and Check return it. A message that could
 	// not be retried in that time is a dead letter, with the reason queue.ReasonExpired. Zero: it is not
 	// known, and SQS drops such a message.
-	Retention time.Duration
+	MaxAge time.Duration
 }
 
 // Validate reports everything that is wrong with c at once. Each problem names its field, the value
@@ -69,20 +69,20 @@ func (c Config) Validate() error {
 		}
 	}
 	d := c.withDefaults()
-	l.Check(whole(d.Wait) && d.Wait >= time.Second && d.Wait <= longestWait, "Wait", c.Wait, "whole seconds from 1s to 20s, or 0 for the default of 5s")
-	l.Check(whole(d.MaxDelay) && d.MaxDelay >= time.Second && d.MaxDelay <= 11*time.Hour, "MaxDelay", c.MaxDelay, "whole seconds from 1s to 11h, or 0 for the default of 6h")
-	l.Check(c.Retention >= 0, "Retention", c.Retention, "a positive duration, or 0 if it is not known")
+	l.Check(isWholeSeconds(d.Wait) && d.Wait >= time.Second && d.Wait <= longestWait, "Wait", c.Wait, "whole seconds from 1s to 20s, or 0 for the default of 5s")
+	l.Check(isWholeSeconds(d.MaxDelay) && d.MaxDelay >= time.Second && d.MaxDelay <= 11*time.Hour, "MaxDelay", c.MaxDelay, "whole seconds from 1s to 11h, or 0 for the default of 6h")
+	l.Check(c.MaxAge >= 0, "MaxAge", c.MaxAge, "a positive duration, or 0 if it is not known")
 	return l.Err()
 }
 
 func (c Config) withDefaults() Config {
-	c.Wait = cmp.Or(c.Wait, DefaultWait)
-	c.MaxDelay = cmp.Or(c.MaxDelay, DefaultMaxDelay)
+	c.Wait = cmp.Or(c.Wait, defaultWait)
+	c.MaxDelay = cmp.Or(c.MaxDelay, defaultMaxDelay)
 	return c
 }
 
 // maxLease returns how long one delivery can be kept.
-func (c Config) maxLease() time.Duration { return longestOut - spare - c.MaxDelay }
+func (c Config) maxLease() time.Duration { return maxOut - clockMargin - c.MaxDelay }
 
 func isQueueURL(s string) bool {
 	u, err := url.Parse(s)
@@ -91,9 +91,9 @@ func isQueueURL(s string) bool {
 
 func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
-func whole(d time.Duration) bool { return d%time.Second == 0 }
+func isWholeSeconds(d time.Duration) bool { return d%time.Second == 0 }
 
-func ceil(d time.Duration) time.Duration {
+func ceilSeconds(d time.Duration) time.Duration {
 	if r := d % time.Second; r > 0 {
 		return d - r + time.Second
 	}

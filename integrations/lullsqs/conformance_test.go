@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -18,7 +19,7 @@ func TestConformanceOfTheDocumentation(t *testing.T) {
 	queuetest.Run(t, queuetest.Target{
 		Declare: func(t testing.TB, o queuetest.Options) string {
 			f := newFake()
-			config, err := Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Attempts: o.Attempts})
+			config, err := Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Policy: lull.Policy{Attempts: o.Attempts}})
 			must(t, err)
 			mu.Lock()
 			defer mu.Unlock()

@@ -26,7 +26,7 @@ func newClient() *sqs.Client {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := lullsqs.Declare(context.Background(), client, lullsqs.Topology{Queue: "orders", Attempts: queue.Policy().Attempts}); err != nil {
+	if _, err := lullsqs.Declare(context.Background(), client, lullsqs.Topology{Queue: "orders", Policy: queue.Policy()}); err != nil {
 		log.Fatal(err)
 	}
 	return client
@@ -39,7 +39,7 @@ func Example() {
 	defer stop()
 
 	policy := queue.Policy()
-	config, err := lullsqs.Check(ctx, client, lullsqs.Topology{Queue: "orders", Attempts: policy.Attempts})
+	config, err := lullsqs.Check(ctx, client, lullsqs.Topology{Queue: "orders", Policy: policy})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func Example() {
 func ExampleDeclare() {
 	client := newClient()
 	config, err := lullsqs.Declare(context.Background(), client, lullsqs.Topology{
-		Queue: "orders.fifo", Attempts: 10, Retention: 7 * 24 * time.Hour,
+		Queue: "orders.fifo", Policy: lull.Policy{Attempts: 10}, MaxAge: 7 * 24 * time.Hour,
 	})
 	if err != nil {
 		log.Fatal(err) // all that is missing or different, a line each
@@ -90,7 +90,7 @@ func ExampleDeclare() {
 // Dead letters of one reason go back to their queue, five a second.
 func ExampleBroker_Letters() {
 	client, ctx := newClient(), context.Background()
-	config, err := lullsqs.Check(ctx, client, lullsqs.Topology{Queue: "orders", Attempts: queue.Policy().Attempts})
+	config, err := lullsqs.Check(ctx, client, lullsqs.Topology{Queue: "orders", Policy: queue.Policy()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lullgo/lull"
 	lullsqs "github.com/lullgo/lull/integrations/lullsqs"
 )
 
@@ -15,7 +16,7 @@ func ExampleConfig_Validate() {
 }
 
 func ExampleTopology_Validate() {
-	fmt.Println(lullsqs.Topology{Queue: "orders.fifo", Attempts: 10, MaxReceives: 10}.Validate())
+	fmt.Println(lullsqs.Topology{Queue: "orders.fifo", Policy: lull.Policy{Attempts: 10}, DeliveryLimit: 10}.Validate())
 	// Output:
-	// MaxReceives is 10: want 12 (Attempts + 2) to 1000 receives, or 0 for the default
+	// DeliveryLimit is 10: want 12 (Policy.Attempts + 2) to 1000 receives, or 0 for the default
 }

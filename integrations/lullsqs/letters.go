@@ -28,17 +28,17 @@ func (q *Broker) read(c queue.ScanConfig) (queue.DeadLetters, error) {
 	if err != nil || !q.fifo {
 		return from, err
 	}
-	return &groups{DeadLetters: from, q: q, held: map[*queue.Letter]bool{}}, nil
+	return &groupedLetters{DeadLetters: from, q: q, held: map[*queue.Letter]bool{}}, nil
 }
 
-// groups is a reading of a FIFO queue. SQS hands out nothing of a group while others of it are out.
-type groups struct {
+// groupedLetters is a reading of a FIFO queue. SQS hands out nothing of a group while others of it are out.
+type groupedLetters struct {
 	queue.DeadLetters
 	q    *Broker
 	held map[*queue.Letter]bool // letters that may hide others of their group
 }
 
-func (g *groups) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
+func (g *groupedLetters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	letters, err := g.DeadLetters.Next(ctx, most)
 	for _, l := range letters {
 		if l.Receipt.(*queue.Delivery).Receipt.(*receipt).payload.extra.Group == nil { // else it is in a group of its own
@@ -46,12 +46,12 @@ func (g *groups) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 		}
 	}
 	if err == io.EOF && len(g.held) > 0 {
-		return letters, g.hidden(ctx)
+		return letters, g.checkHidden(ctx)
 	}
 	return letters, err
 }
 
-func (g *groups) Remove(ctx context.Context, l *queue.Letter) error {
+func (g *groupedLetters) Remove(ctx context.Context, l *queue.Letter) error {
 	err := g.DeadLetters.Remove(ctx, l)
 	if err == nil {
 		delete(g.held, l)
@@ -59,8 +59,8 @@ func (g *groups) Remove(ctx context.Context, l *queue.Letter) error {
 	return err
 }
 
-// hidden returns io.EOF if SQS counts no letter that could be received, else an error.
-func (g *groups) hidden(ctx context.Context) error {
+// checkHidden returns io.EOF if SQS counts no letter that could be received, else an error.
+func (g *groupedLetters) checkHidden(ctx context.Context) error {
 	count := "some"
 	if admin, ok := g.q.client.(Admin); ok {
 		const visible = types.QueueAttributeNameApproximateNumberOfMessages

@@ -59,7 +59,7 @@ func (q *Broker) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 		return nil, errNoLetters
 	}
 	config := q.config
-	config.Queue, config.DeadLetters, config.Retention = q.config.DeadLetters, "", 0
+	config.Queue, config.DeadLetters, config.MaxAge = q.config.DeadLetters, "", 0
 	dead, err := New(q.client, config)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// answer is how long an answer may take, beyond the requested wait.
-	answer = 10 * time.Second
+	// answerTime is how long an answer may take, beyond the requested wait.
+	answerTime = 10 * time.Second
 	// lateAnswer is the same when nobody waits for it any more.
 	lateAnswer = 2 * time.Second
 	// repeatable is how long SQS recognises a receive by its attempt id.
@@ -55,7 +55,7 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 		} else if err != nil {
 			return nil, err
 		}
-		wait, bounded := q.wait(ctx, w)
+		wait, bounded := q.pollWait(ctx, w)
 		if polled && wait <= 0 {
 			<-ctx.Done() // there is no time for another poll
 			return nil, ctx.Err()
@@ -100,9 +100,9 @@ func rateLimitWait(err error, n int) time.Duration {
 	return d
 }
 
-// wait returns how long a poll may wait for messages: no longer than half of the lease, and short
+// pollWait returns how long a poll may wait for messages: no longer than half of the lease, and short
 // enough to be answered before ctx ends. Zero: there is no time for one.
-func (q *Broker) wait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
+func (q *Broker) pollWait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
 	d = min(q.config.Wait, max((w.Lease/2).Truncate(time.Second), time.Second))
 	end, bounded := ctx.Deadline()
 	if bounded {
@@ -111,11 +111,11 @@ func (q *Broker) wait(ctx context.Context, w queue.Want) (d time.Duration, bound
 	return d, bounded
 }
 
-// patient returns a context for a poll. It does not end with ctx, but some time after the poll
+// pollContext returns a context for a poll. It does not end with ctx, but some time after the poll
 // should have been answered.
-func patient(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+func pollContext(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	answerDue := time.Now().Add(wait + lateAnswer)
-	poll, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+answer)
+	poll, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+answerTime)
 	stop := context.AfterFunc(ctx, func() {
 		t := time.NewTimer(time.Until(answerDue))
 		defer t.Stop()
@@ -132,7 +132,7 @@ func patient(ctx context.Context, wait time.Duration) (context.Context, context.
 }
 
 func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
-	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
+	out := min(ceilSeconds(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:              &q.config.Queue,
 		MaxNumberOfMessages:   int32(max(min(w.Max, mostMessages), 1)),
@@ -150,7 +150,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 		if !q.reading { // letters that SQS has moved keep their groups
 			in.MaxNumberOfMessages = 1
 		}
-		if q.repeat.id == "" || began.Add(wait+answer).Sub(q.repeat.since) > repeatable {
+		if q.repeat.id == "" || began.Add(wait+answerTime).Sub(q.repeat.since) > repeatable {
 			q.repeat = attempt{rand.Text(), began}
 		}
 		in.ReceiveRequestAttemptId = aws.String(q.repeat.id)
@@ -159,7 +159,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 	if q.reading {
 		in.MessageSystemAttributeNames = append(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameDeadLetterQueueSourceArn)
 	}
-	poll, cancel := patient(ctx, wait)
+	poll, cancel := pollContext(ctx, wait)
 	defer cancel()
 	res, err := q.client.ReceiveMessage(poll, in, NoRetries)
 	if !unanswered(err) {
@@ -193,7 +193,7 @@ func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Deliv
 		},
 	}
 	// It has just come: if its time is over, the clocks differ.
-	if end := d.Enqueued.Add(q.config.Retention); q.config.Retention > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
+	if end := d.Enqueued.Add(q.config.MaxAge); q.config.MaxAge > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
 		d.Expires = end
 	}
 	switch {

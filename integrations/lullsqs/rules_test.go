@@ -156,7 +156,7 @@ func TestDelaysThatAreRefused(t *testing.T) {
 
 func TestDelaysAreRoundedUp(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{0: 0, 1: time.Second, time.Second: time.Second, time.Second + 1: 2 * time.Second, 5 * time.Hour: 5 * time.Hour} {
-		if got := ceil(d); got != want {
+		if got := ceilSeconds(d); got != want {
 			t.Errorf("%v is rounded to %v", d, got)
 		}
 	}
@@ -662,7 +662,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Broker) {
-				q.config.Retention = x.retention
+				q.config.MaxAge = x.retention
 				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
 				time.Sleep(time.Second)
 				for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {

@@ -33,9 +33,9 @@ var (
 	errNoLetters = lull.Permanent(errors.New("lullsqs: there is no queue of dead letters (Config.DeadLetters)"))
 )
 
-// held returns an error if the lease of d is over, as far as this process knows. SQS does not
+// heldReceipt returns an error if the lease of d is over, as far as this process knows. SQS does not
 // report it: it answers a change of visibility that comes too late as if it had been made.
-func held(d *queue.Delivery) (r *receipt, err error) {
+func heldReceipt(d *queue.Delivery) (r *receipt, err error) {
 	r, ok := d.Receipt.(*receipt)
 	if !ok {
 		return nil, errForeign
@@ -59,19 +59,17 @@ func (q *Broker) Extend(ctx context.Context, d *queue.Delivery, lease time.Durat
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
-	r, err := held(d)
+	r, err := heldReceipt(d)
 	if err != nil {
 		return time.Time{}, err
 	}
 	began := time.Now()
 	last := r.since.Add(q.config.maxLease())
-	out := min(ceil(lease), last.Sub(began).Truncate(time.Second))
+	out := min(ceilSeconds(lease), last.Sub(began).Truncate(time.Second))
 	if out < time.Second {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.lease, nil
+		return r.end(), nil
 	}
-	if err := q.visible(ctx, r, out); err != nil {
+	if err := q.setVisibility(ctx, r, out); err != nil {
 		return time.Time{}, err
 	}
 	r.mu.Lock()
@@ -98,14 +96,18 @@ func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, err := held(d)
+	r, err := heldReceipt(d)
 	lapsed := err == errLapsed
 	if err != nil && !lapsed {
 		return err
 	}
-	s, err = s.Within(d, ceil(s.After), q.config.MaxDelay, q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
+	s, err = s.Within(d, ceilSeconds(s.After), q.config.MaxDelay, q.config.Queue[strings.LastIndexByte(q.config.Queue, '/')+1:])
 	if err != nil {
 		return err
+	}
+	gone := s.Outcome == queue.Ack || s.Outcome == queue.Drop
+	if lapsed && !gone {
+		return errLapsed
 	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
@@ -113,16 +115,10 @@ func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
-		if lapsed {
-			return errLapsed
-		}
 		if err = q.delay(ctx, r, s.After); err == nil && !time.Now().Before(r.end()) {
 			return errLapsed // it may have come too late, and changed nothing
 		}
 	case queue.DeadLetter:
-		if lapsed {
-			return errLapsed
-		}
 		err = q.deadLetter(ctx, d, r, s.Envelope)
 	}
 	if err != nil {
@@ -145,8 +141,8 @@ func (q *Broker) remove(ctx context.Context, r *receipt) error {
 	return handled(ctx, "delete", err)
 }
 
-// visible makes the message visible again after d, which is in whole seconds.
-func (q *Broker) visible(ctx context.Context, r *receipt, d time.Duration) error {
+// setVisibility makes the message visible again after d, which is in whole seconds.
+func (q *Broker) setVisibility(ctx context.Context, r *receipt, d time.Duration) error {
 	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle, VisibilityTimeout: seconds(d)}, NoRetries)
 	return handled(ctx, "change the visibility", err)
 }
@@ -156,14 +152,14 @@ func (q *Broker) visible(ctx context.Context, r *receipt, d time.Duration) error
 // differently, the message waits for as long as SQS allows: half of the rest, or half of that. That
 // is still longer than without any delay.
 func (q *Broker) delay(ctx context.Context, r *receipt, after time.Duration) error {
-	d := ceil(after)
-	err := q.visible(ctx, r, d)
+	d := ceilSeconds(after)
+	err := q.setVisibility(ctx, r, d)
 	if err == nil || !isTooLong(err) {
 		return err
 	}
-	rest := longestOut - spare - time.Since(r.since)
+	rest := maxOut - clockMargin - time.Since(r.since)
 	for d = min(d/2, rest).Truncate(time.Second); d >= time.Second && isTooLong(err); d = (d / 2).Truncate(time.Second) {
-		err = q.visible(ctx, r, d)
+		err = q.setVisibility(ctx, r, d)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/queue"
 )
 
 // A Topology names the queues that a consumer needs: a queue, and one for its dead letters. It is
@@ -28,28 +29,27 @@ type Topology struct {
 	// DeadLetters is the name of the queue of dead letters. Empty: Queue with "-dead"
 	// ("orders-dead", "orders-dead.fifo").
 	DeadLetters string
-	// Attempts is the policy's (lull.Policy.Attempts). Zero: 10, as in queue.Policy.
-	Attempts int
-	// MaxReceives is SQS' own limit (maxReceiveCount). After it, SQS moves a message to the dead
-	// letters by itself and without an envelope. It also counts deferrals, so it must be Attempts + 2
-	// at least. Zero: Attempts + 10, and [Check] accepts any value from Attempts + 2. Up to 1000.
-	MaxReceives int
-	// Retention is how long SQS keeps a message that nobody acknowledges: longer than
+	// Policy is the policy of the consumer's dependency. DeliveryLimit is compared with its Attempts. Zero: queue.Policy.
+	Policy lull.Policy
+	// DeliveryLimit is SQS' own limit (maxReceiveCount). After it, SQS moves a message to the dead
+	// letters by itself and without an envelope. It also counts deferrals. At least Policy.Attempts + 2,
+	// up to 1000. Zero: Policy.Attempts + 10, and [Check] accepts any value from Policy.Attempts + 2.
+	DeliveryLimit int
+	// MaxAge is how long SQS keeps a message that nobody acknowledges: longer than
 	// queue.Config.WorstCase. Whole seconds from 1 minute to 13 days. Zero: 4 days when the queue
 	// is declared, and any value when it is checked.
-	Retention time.Duration
-	// DeadRetention is how long SQS keeps dead letters. It must be longer than Retention: when SQS
+	MaxAge time.Duration
+	// DeadLetterMaxAge is how long SQS keeps dead letters. It must be longer than MaxAge: when SQS
 	// itself moves a message of a standard queue there, the time in its former queue counts. Whole
 	// seconds up to 14 days. Zero: 14 days when the queue is declared, and anything longer than
-	// Retention when it is checked.
-	DeadRetention time.Duration
+	// MaxAge when it is checked.
+	DeadLetterMaxAge time.Duration
 }
 
 // The defaults and limits of SQS.
 const (
 	defaultRetention = 4 * 24 * time.Hour
 	longestRetention = 14 * 24 * time.Hour
-	defaultAttempts  = 10
 )
 
 // Validate reports everything that is wrong with t at once.
@@ -63,10 +63,11 @@ func (t Topology) Validate() error {
 		l.Check(d.DeadLetters != t.Queue, "DeadLetters", strconv.Quote(d.DeadLetters), "another queue than Queue")
 		l.Check(isFIFO(d.DeadLetters) == isFIFO(t.Queue), "DeadLetters", strconv.Quote(d.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
 	}
-	l.Check(t.Attempts >= 0 && t.Attempts <= 998, "Attempts", t.Attempts, "1 to 998 attempts, or 0 for the default of 10")
-	l.Check(d.MaxReceives >= d.Attempts+2 && d.MaxReceives <= 1000, "MaxReceives", t.MaxReceives, fmt.Sprintf("%d (Attempts + 2) to 1000 receives, or 0 for the default", d.Attempts+2))
-	l.Check(whole(t.Retention) && d.Retention >= time.Minute && d.Retention < longestRetention, "Retention", t.Retention, "whole seconds from 1 minute to less than 14 days, or 0 for the default of 4 days")
-	l.Check(whole(t.DeadRetention) && d.DeadRetention > d.Retention && d.DeadRetention <= longestRetention, "DeadRetention", t.DeadRetention, "whole seconds, more than Retention and up to 14 days, or 0 for 14 days")
+	attempts := d.attempts()
+	l.In("Policy", t.Policy.Validate())
+	l.Check(d.DeliveryLimit >= attempts+2 && d.DeliveryLimit <= 1000, "DeliveryLimit", t.DeliveryLimit, fmt.Sprintf("%d (Policy.Attempts + 2) to 1000 receives, or 0 for the default", attempts+2))
+	l.Check(isWholeSeconds(t.MaxAge) && d.MaxAge >= time.Minute && d.MaxAge < longestRetention, "MaxAge", t.MaxAge, "whole seconds from 1 minute to less than 14 days, or 0 for the default of 4 days")
+	l.Check(isWholeSeconds(t.DeadLetterMaxAge) && d.DeadLetterMaxAge > d.MaxAge && d.DeadLetterMaxAge <= longestRetention, "DeadLetterMaxAge", t.DeadLetterMaxAge, "whole seconds, more than MaxAge and up to 14 days, or 0 for 14 days")
 	return l.Err()
 }
 
@@ -78,27 +79,31 @@ func (t Topology) withDefaults() Topology {
 			t.DeadLetters += ".fifo"
 		}
 	}
-	t.Attempts = cmp.Or(t.Attempts, defaultAttempts)
-	t.MaxReceives = cmp.Or(t.MaxReceives, min(t.Attempts+10, 1000))
-	t.Retention = cmp.Or(t.Retention, defaultRetention)
-	t.DeadRetention = cmp.Or(t.DeadRetention, longestRetention)
+	if t.Policy == (lull.Policy{}) {
+		t.Policy = queue.Policy()
+	}
+	t.DeliveryLimit = cmp.Or(t.DeliveryLimit, min(t.attempts()+10, 1000))
+	t.MaxAge = cmp.Or(t.MaxAge, defaultRetention)
+	t.DeadLetterMaxAge = cmp.Or(t.DeadLetterMaxAge, longestRetention)
 	return t
 }
+
+func (t Topology) attempts() int { return t.Policy.WithDefaults().MaxAttempts() }
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.fifo)?$`)
 
 func isQueueName(s string) bool { return len(s) <= 80 && queueName.MatchString(s) }
 
-// A Mismatch is an error of [Declare] or [Check]: everything that is missing or different.
-type Mismatch []string
+// A Mismatches is an error of [Declare] or [Check]: everything that is missing or different.
+type Mismatches []string
 
 // Error lists all of it, one a line.
-func (m Mismatch) Error() string { return strings.Join(m, "\n") }
+func (m Mismatches) Error() string { return strings.Join(m, "\n") }
 
-func (m *Mismatch) add(format string, args ...any) { *m = append(*m, fmt.Sprintf(format, args...)) }
+func (m *Mismatches) add(format string, args ...any) { *m = append(*m, fmt.Sprintf(format, args...)) }
 
 // Check finds out whether the queues of t exist and are as they must be. It returns the Config of a
-// [Broker]. It changes nothing. The error is a [Mismatch] with everything that is missing or
+// [Broker]. It changes nothing. The error is a [Mismatches] with everything that is missing or
 // different, marked with lull.Permanent. If the queues could not be asked, it is another error.
 //
 // It needs the permissions sqs:GetQueueUrl and sqs:GetQueueAttributes.
@@ -135,7 +140,7 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 		return Config{}, err
 	}
 	if dead.url == "" && declare {
-		if dead, err = create(ctx, a, t.DeadLetters, map[string]string{"MessageRetentionPeriod": inSeconds(t.DeadRetention)}); err != nil {
+		if dead, err = create(ctx, a, t.DeadLetters, map[string]string{"MessageRetentionPeriod": inSeconds(t.DeadLetterMaxAge)}); err != nil {
 			return Config{}, err
 		}
 	}
@@ -144,10 +149,10 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 		return Config{}, err
 	}
 	if declare && dead.attrs["QueueArn"] != "" {
-		policy := redrivePolicy{Target: dead.attrs["QueueArn"], Receives: json.Number(strconv.Itoa(t.MaxReceives))}.String()
+		policy := redrivePolicy{Target: dead.attrs["QueueArn"], Receives: json.Number(strconv.Itoa(t.DeliveryLimit))}.String()
 		switch {
 		case main.url == "":
-			main, err = create(ctx, a, t.Queue, map[string]string{"MessageRetentionPeriod": inSeconds(t.Retention), "RedrivePolicy": policy})
+			main, err = create(ctx, a, t.Queue, map[string]string{"MessageRetentionPeriod": inSeconds(t.MaxAge), "RedrivePolicy": policy})
 		case main.attrs["RedrivePolicy"] == "":
 			if _, err = a.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &main.url, Attributes: map[string]string{"RedrivePolicy": policy}}, NoRetries); err == nil {
 				main.attrs["RedrivePolicy"] = policy
@@ -161,7 +166,7 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 	if m := compare(main, dead, t, exact); len(m) > 0 {
 		return Config{}, lull.Permanent(fmt.Errorf("queues of SQS: %w", m))
 	}
-	return Config{Queue: main.url, DeadLetters: dead.url, Retention: time.Duration(main.number("MessageRetentionPeriod")) * time.Second}, nil
+	return Config{Queue: main.url, DeadLetters: dead.url, MaxAge: time.Duration(main.number("MessageRetentionPeriod")) * time.Second}, nil
 }
 
 func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
@@ -216,7 +221,7 @@ func create(ctx context.Context, a Admin, name string, attrs map[string]string) 
 }
 
 // compare returns what is wrong. want has the values that are required exactly (zero: any).
-func compare(main, dead state, t, want Topology) (m Mismatch) {
+func compare(main, dead state, t, want Topology) (m Mismatches) {
 	for _, s := range []state{main, dead} {
 		switch {
 		case s.url == "":
@@ -227,7 +232,7 @@ func compare(main, dead state, t, want Topology) (m Mismatch) {
 	}
 	if main.url != "" {
 		compareRedrive(&m, main, dead, t, want)
-		compareRetention(&m, main, want.Retention)
+		compareRetention(&m, main, want.MaxAge)
 	}
 	if dead.url == "" {
 		return m
@@ -235,11 +240,11 @@ func compare(main, dead state, t, want Topology) (m Mismatch) {
 	if dead.attrs["RedrivePolicy"] != "" {
 		m.add("%s: it has a RedrivePolicy: want none, for to be read counts as a receive", dead.name)
 	}
-	compareRetention(&m, dead, want.DeadRetention)
+	compareRetention(&m, dead, want.DeadLetterMaxAge)
 	if main.url == "" {
 		return m
 	}
-	if a, b := main.number("MessageRetentionPeriod"), dead.number("MessageRetentionPeriod"); want.DeadRetention == 0 && a > 0 && b > 0 && b <= a {
+	if a, b := main.number("MessageRetentionPeriod"), dead.number("MessageRetentionPeriod"); want.DeadLetterMaxAge == 0 && a > 0 && b > 0 && b <= a {
 		m.add("%s: MessageRetentionPeriod is %d s: want more than the %d s of %s", dead.name, b, a, main.name)
 	}
 	if a, b := main.number("MaximumMessageSize"), dead.number("MaximumMessageSize"); a > 0 && b > 0 && b < a {
@@ -254,7 +259,7 @@ func (s state) number(name string) int64 {
 	return n
 }
 
-func compareRetention(m *Mismatch, s state, want time.Duration) {
+func compareRetention(m *Mismatches, s state, want time.Duration) {
 	if got := s.number("MessageRetentionPeriod"); want > 0 && time.Duration(got)*time.Second != want {
 		m.add("%s: MessageRetentionPeriod is %d s: want %s s", s.name, got, inSeconds(want))
 	}
@@ -276,10 +281,10 @@ func (p redrivePolicy) String() string {
 	return string(b)
 }
 
-func compareRedrive(m *Mismatch, main, dead state, t, want Topology) {
+func compareRedrive(m *Mismatches, main, dead state, t, want Topology) {
 	text := main.attrs["RedrivePolicy"]
 	if text == "" {
-		m.add("%s: it has no RedrivePolicy: want one with a maxReceiveCount of %d to %s, for messages that no consumer settles", main.name, t.MaxReceives, dead.name)
+		m.add("%s: it has no RedrivePolicy: want one with a maxReceiveCount of %d to %s, for messages that no consumer settles", main.name, t.DeliveryLimit, dead.name)
 		return
 	}
 	var p redrivePolicy
@@ -291,15 +296,15 @@ func compareRedrive(m *Mismatch, main, dead state, t, want Topology) {
 		m.add("%s: RedrivePolicy.deadLetterTargetArn is %s: want %s", main.name, p.Target, target)
 	}
 	switch n := p.receives(); {
-	case want.MaxReceives != 0 && n != want.MaxReceives:
-		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d", main.name, n, want.MaxReceives)
-	case n < t.Attempts+2:
-		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d or more, 2 more than there are attempts", main.name, n, t.Attempts+2)
+	case want.DeliveryLimit != 0 && n != want.DeliveryLimit:
+		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d", main.name, n, want.DeliveryLimit)
+	case n < t.attempts()+2:
+		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d or more, 2 more than there are attempts", main.name, n, t.attempts()+2)
 	}
 }
 
 // compareAllow checks which queues the queue of dead letters accepts messages from.
-func compareAllow(m *Mismatch, main, dead state) {
+func compareAllow(m *Mismatches, main, dead state) {
 	text := dead.attrs["RedriveAllowPolicy"]
 	if text == "" {
 		return

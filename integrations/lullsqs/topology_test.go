@@ -24,8 +24,8 @@ func TestTopologiesThatCannotBe(t *testing.T) {
 		{Topology{Queue: "orders"}, ""},
 		{Topology{Queue: "orders.fifo"}, ""},
 		{Topology{Queue: strings.Repeat("x", 75)}, ""},
-		{Topology{Queue: "orders", Attempts: 998}, ""},
-		{Topology{Queue: "orders", Attempts: 3, MaxReceives: 5, Retention: time.Minute, DeadRetention: time.Hour}, ""},
+		{Topology{Queue: "orders", Policy: lull.Policy{Attempts: 998}}, ""},
+		{Topology{Queue: "orders", Policy: lull.Policy{Attempts: 3}, DeliveryLimit: 5, MaxAge: time.Minute, DeadLetterMaxAge: time.Hour}, ""},
 		{Topology{}, "Queue"},
 		{Topology{Queue: "or ders"}, "Queue"},
 		{Topology{Queue: strings.Repeat("x", 76)}, "DeadLetters"},
@@ -33,15 +33,15 @@ func TestTopologiesThatCannotBe(t *testing.T) {
 		{Topology{Queue: "orders", DeadLetters: "orders"}, "DeadLetters"},
 		{Topology{Queue: "orders", DeadLetters: "x.fifo"}, "DeadLetters"},
 		{Topology{Queue: "orders.fifo", DeadLetters: "x"}, "DeadLetters"},
-		{Topology{Queue: "orders", Attempts: 999}, "Attempts MaxReceives"},
-		{Topology{Queue: "orders", Attempts: -1}, "Attempts"},
-		{Topology{Queue: "orders", Attempts: 3, MaxReceives: 4}, "MaxReceives"},
-		{Topology{Queue: "orders", MaxReceives: 1001}, "MaxReceives"},
-		{Topology{Queue: "orders", Retention: time.Second}, "Retention"},
-		{Topology{Queue: "orders", Retention: 14 * 24 * time.Hour}, "Retention DeadRetention"},
-		{Topology{Queue: "orders", Retention: time.Hour, DeadRetention: time.Hour}, "DeadRetention"},
-		{Topology{Queue: "orders", DeadRetention: 15 * 24 * time.Hour}, "DeadRetention"},
-		{Topology{Queue: "orders", Retention: time.Hour + 1, DeadRetention: 2*time.Hour + 1}, "Retention DeadRetention"},
+		{Topology{Queue: "orders", Policy: lull.Policy{Attempts: 999}}, "DeliveryLimit"},
+		{Topology{Queue: "orders", Policy: lull.Policy{Attempts: -1}}, "Policy.Attempts"},
+		{Topology{Queue: "orders", Policy: lull.Policy{Attempts: 3}, DeliveryLimit: 4}, "DeliveryLimit"},
+		{Topology{Queue: "orders", DeliveryLimit: 1001}, "DeliveryLimit"},
+		{Topology{Queue: "orders", MaxAge: time.Second}, "MaxAge"},
+		{Topology{Queue: "orders", MaxAge: 14 * 24 * time.Hour}, "MaxAge DeadLetterMaxAge"},
+		{Topology{Queue: "orders", MaxAge: time.Hour, DeadLetterMaxAge: time.Hour}, "DeadLetterMaxAge"},
+		{Topology{Queue: "orders", DeadLetterMaxAge: 15 * 24 * time.Hour}, "DeadLetterMaxAge"},
+		{Topology{Queue: "orders", MaxAge: time.Hour + 1, DeadLetterMaxAge: 2*time.Hour + 1}, "MaxAge DeadLetterMaxAge"},
 	} {
 		err := c.t.Validate()
 		if got := strings.Join(problem.Fields(err), " "); got != c.fields {
@@ -60,7 +60,7 @@ func TestTopologiesThatCannotBe(t *testing.T) {
 // mismatches returns its lines.
 func mismatches(t *testing.T, err error) string {
 	t.Helper()
-	var m Mismatch
+	var m Mismatches
 	if !errors.As(err, &m) {
 		t.Fatalf("%v is no Mismatch", err)
 	}
@@ -84,7 +84,7 @@ func TestDeclare(t *testing.T) {
 	t.Parallel()
 	for _, fifo := range []bool{false, true} {
 		onAll(t, func(t *testing.T, a Admin) {
-			x := Topology{Queue: newName(t, fifo), Attempts: 5, Retention: 2 * time.Hour, DeadRetention: 48 * time.Hour}
+			x := Topology{Queue: newName(t, fifo), Policy: lull.Policy{Attempts: 5}, MaxAge: 2 * time.Hour, DeadLetterMaxAge: 48 * time.Hour}
 			dead := x.withDefaults().DeadLetters
 			_, err := Check(t.Context(), a, x)
 			if got, want := mismatches(t, err), fmt.Sprintf("the queue %s does not exist\nthe queue %s does not exist", x.Queue, dead); got != want {
@@ -104,9 +104,9 @@ func TestDeclare(t *testing.T) {
 					t.Errorf("%+v, %+v, want %+v", again, checked, first)
 				}
 			}
-			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Attempts: 3}) // fewer are no problem
+			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Policy: lull.Policy{Attempts: 3}}) // fewer are no problem
 			must(t, err)
-			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Attempts: 14, Retention: time.Hour, DeadRetention: 47 * time.Hour})
+			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Policy: lull.Policy{Attempts: 14}, MaxAge: time.Hour, DeadLetterMaxAge: 47 * time.Hour})
 			if got, want := mismatches(t, err), strings.Join([]string{
 				x.Queue + ": RedrivePolicy.maxReceiveCount is 15: want 16 or more, 2 more than there are attempts",
 				x.Queue + ": MessageRetentionPeriod is 7200 s: want 3600 s",
@@ -204,7 +204,7 @@ func TestDeclareAtTheSameTime(t *testing.T) {
 	}
 }
 
-// That the queues could not be asked is no Mismatch.
+// That the queues could not be asked is no Mismatches.
 func TestCheckThatFails(t *testing.T) {
 	for op, err := range map[string]error{"Url": apiError(403, "AccessDenied", ""), "Attributes": apiError(503, "ServiceUnavailable", ""), "Create": &types.QueueDeletedRecently{}, "Set": errors.New("reset")} {
 		f := newFake()
@@ -216,7 +216,7 @@ func TestCheckThatFails(t *testing.T) {
 			return nil
 		}
 		_, got := Declare(t.Context(), f, Topology{Queue: "orders"})
-		var m Mismatch
+		var m Mismatches
 		if !errors.Is(got, err) || errors.As(got, &m) {
 			t.Errorf("%s: %v", op, got)
 		}

@@ -59,7 +59,7 @@ func TestHeadersOfOthers(t *testing.T) {
 		t.Errorf("headers %v at attempt %d", d.Headers, d.Attempt)
 	}
 	b.settle(d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-	l, err := b.stream(b.c.WithDefaults().DeadStream).GetMsg(bg, 1)
+	l, err := b.stream(b.c.WithDefaults().DeadLetters).GetMsg(bg, 1)
 	b.ok(err)
 	if fmt.Sprint(l.Header.Values("kind"), l.Header.Get("x_trace")) != "[a b]t" && l.Header["x_trace"][0] != "t" {
 		t.Errorf("the letter has %v", l.Header)
@@ -70,7 +70,7 @@ func TestHeadersOfOthers(t *testing.T) {
 		}
 	}
 	b.equal("id of the letter", d.ID+" "+strings.Join(strings.Split(l.Header.Get("Nats-Msg-Id"), ":")[:2], ":"), fmt.Sprintf("mine dead-%s/%s/%s:1", b.c.Stream, b.c.Consumer, b.c.Stream))
-	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
+	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadLetters)
 }
 
 // A message that cannot be sent is refused for good, and nothing is sent.
@@ -108,7 +108,7 @@ func TestNoStreamForDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
 	b.send("hello")
-	b.ok(b.js.DeleteStream(bg, b.c.WithDefaults().DeadStream))
+	b.ok(b.js.DeleteStream(bg, b.c.WithDefaults().DeadLetters))
 	d := b.one()
 	ctx, cancel := context.WithTimeout(bg, 5*time.Second)
 	defer cancel()

@@ -28,7 +28,7 @@ func TestDeclare(t *testing.T) {
 	lines(t, lullnats.Check(bg, js, c),
 		"stream Q is missing: want a stream with the subject q",
 		"stream Q_DEAD is missing: want a stream for dead letters with the subject dead.Q.worker",
-		"stream Q_worker_ADVISORIES is missing: want a stream for the server's advisories, with the subjects $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.Q.worker and $JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.Q.worker (or a negative Config.MaxDeliver)",
+		"stream Q_worker_ADVISORIES is missing: want a stream for the server's advisories, with the subjects $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.Q.worker and $JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.Q.worker (or a negative Config.DeliveryLimit)",
 	)
 	_, err := lullnats.Open(bg, js, c)
 	if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == engine.CodeUnclassified || !strings.Contains(err.Error(), "is missing") {
@@ -55,10 +55,11 @@ func TestDeclare(t *testing.T) {
 		t.Error(err)
 	}
 	// Existing objects do not change, and Declare reports what is wrong with them.
-	c.Attempts, c.Lease, c.MaxAge = 20, time.Minute, time.Hour
+	c.Policy, c.Lease, c.MaxAge = queue.Policy(), time.Minute, time.Hour
+	c.Policy.Attempts = 20
 	want := []string{
 		"consumer worker of Q: AckWait is 31s: want 1m1s, which is Lease and a second",
-		"consumer worker of Q: MaxDeliver is 15: want 25, or Config.MaxDeliver to say what it is",
+		"consumer worker of Q: MaxDeliver is 15: want 25, or Config.DeliveryLimit to say what it is",
 	}
 	lines(t, lullnats.Declare(bg, js, c), want...)
 	lines(t, lullnats.Check(bg, js, c), want...)
@@ -130,7 +131,7 @@ func TestCheckNamesEverything(t *testing.T) {
 		"consumer worker of Q: InactiveThreshold is 1h0m0s: want 0, of a durable consumer: the server deletes it with all that it knows",
 		"consumer worker of Q: AckPolicy is AckAll: want explicit",
 		"consumer worker of Q: BackOff is [1s 1m0s]: want none: its first time is the lease instead of AckWait, and it is not heeded when a message fails",
-		"consumer worker of Q: MaxDeliver is 5: want 15, or Config.MaxDeliver to say what it is",
+		"consumer worker of Q: MaxDeliver is 5: want 15, or Config.DeliveryLimit to say what it is",
 		"consumer worker of Q: HeadersOnly is true: want false",
 		"consumer worker of Q: MaxAckPending is 20: want at least Concurrency, 50",
 		"stream Q_DEAD: Subjects is x.Q: want one that has dead.Q.worker",

@@ -18,7 +18,7 @@ func TestCommand(t *testing.T) {
 		must(t, json.Unmarshal([]byte(text), &a))
 		c := a.Config.WithDefaults()
 		to := strings.NewReplacer("*", "x", ">", "x").Replace(c.Subject)
-		return queuetest.CommandLine{Broker: a.URL, Refused: "nats://127.0.0.1:1", Dead: c.DeadStream, To: to, Mistaken: map[string]string{
+		return queuetest.CommandLine{Broker: a.URL, Refused: "nats://127.0.0.1:1", Dead: c.DeadLetters, To: to, Mistaken: map[string]string{
 			c.Stream: "this is a stream, and no subject; there are " + c.Subject,
 		}}
 	})

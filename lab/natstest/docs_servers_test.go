@@ -16,7 +16,7 @@ import (
 
 // What the comment of package lullnats shows, as it stands there.
 func packageComment(ctx context.Context, js jetstream.JetStream, policy lull.Policy, ledger *lull.Dependency, handle queue.Handler, report func(error)) error {
-	orders := lullnats.Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Attempts: policy.Attempts}
+	orders := lullnats.Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Policy: policy}
 	err := lullnats.Declare(ctx, js, orders) // or Check, where others declare
 	if err != nil {
 		return err

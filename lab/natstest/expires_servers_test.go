@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
@@ -36,7 +37,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 		for _, schedules := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", schedules), func(t *testing.T) {
 				r, began := shared(t), time.Now()
-				b := &bench{TB: t, r: r, js: r.js(t), c: fresh(lullnats.Config{Lease: patience, Attempts: 2, Schedules: schedules, Duplicates: time.Second})}
+				b := &bench{TB: t, r: r, js: r.js(t), c: fresh(lullnats.Config{Lease: patience, Policy: lull.Policy{Attempts: 2}, Schedules: schedules, Duplicates: time.Second})}
 				s := jetstream.StreamConfig{Name: b.c.Stream, Subjects: []string{b.c.Subject}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, MaxAge: x.maxAge, Duplicates: time.Second}
 				if schedules {
 					s.Subjects, s.AllowMsgSchedules = append(s.Subjects, "later."+b.c.Stream+".worker.>"), true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/queue"
 )
@@ -29,8 +30,8 @@ type bench struct {
 
 // calm is a queue whose leases do not lapse here. short is one with the shortest leases that the
 // server allows, for tests that wait for that and settle nothing.
-var calm = lullnats.Config{Lease: patience, Attempts: 1, MaxDeliver: 3}
-var short = lullnats.Config{Lease: 100 * time.Millisecond, Attempts: 1, MaxDeliver: 3}
+var calm = lullnats.Config{Lease: patience, Policy: lull.Policy{Attempts: 1}, DeliveryLimit: 3}
+var short = lullnats.Config{Lease: 100 * time.Millisecond, Policy: lull.Policy{Attempts: 1}, DeliveryLimit: 3}
 
 func newBench(t testing.TB, r *running, c lullnats.Config) *bench {
 	t.Helper()
@@ -177,7 +178,7 @@ func (b *bench) givenUp(n int) {
 func (b *bench) exhaust(n int) {
 	b.Helper()
 	before := b.msgs(b.c.WithDefaults().AdvisoryStream)
-	for got := 0; got < n*b.c.MaxDeliver; {
+	for got := 0; got < n*b.c.DeliveryLimit; {
 		d, err := b.Receive(bg, queue.Want{Max: 100, Lease: time.Second})
 		b.ok(err)
 		got += len(d)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/queue"
@@ -99,7 +100,7 @@ func TestServerKilled(t *testing.T) {
 		nc, js, err := dial(c.url())
 		must(t, err)
 		defer nc.Close()
-		b := &bench{TB: t, js: js, c: fresh(lullnats.Config{Lease: 5 * time.Second, Attempts: 50})}
+		b := &bench{TB: t, js: js, c: fresh(lullnats.Config{Lease: 5 * time.Second, Policy: lull.Policy{Attempts: 50}})}
 		b.ok(lullnats.Declare(bg, js, b.c))
 		b.open()
 		const n = 500

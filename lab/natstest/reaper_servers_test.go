@@ -70,7 +70,7 @@ func TestReaperWritesNoLetterTwice(t *testing.T) {
 	d := b.one()
 	// Settle does this before it is killed.
 	e := &queue.Envelope{Reason: "schema", OriginalID: "the-first", Redrives: 2, Source: b.c.Stream, Attempts: 1}
-	m := &nats.Msg{Subject: b.c.WithDefaults().DeadSubject, Header: nats.Header{}, Data: d.Body}
+	m := &nats.Msg{Subject: b.c.WithDefaults().DeadLetterSubject, Header: nats.Header{}, Data: d.Body}
 	m.Header.Set(queue.EnvelopeHeader, e.Encode())
 	if _, err := b.js.PublishMsg(bg, m, jetstream.WithMsgID(queue.DeadLetterID(b.c.Stream, b.c.Consumer, d.ID))); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestReaperIsCutShort(t *testing.T) {
 			if x.user != "" {
 				d := b.c.WithDefaults()
 				r.deny = map[string]string{
-					"fetch": "$JS.API.CONSUMER.MSG.NEXT." + d.AdvisoryStream + ".>", "read": "$JS.API.STREAM.MSG.GET." + d.Stream, "bury": d.DeadSubject,
+					"fetch": "$JS.API.CONSUMER.MSG.NEXT." + d.AdvisoryStream + ".>", "read": "$JS.API.STREAM.MSG.GET." + d.Stream, "bury": d.DeadLetterSubject,
 				}[x.user]
 				r.restart(t)
 				js = r.js(t)
@@ -355,7 +355,7 @@ func TestReapersKilled(t *testing.T) {
 	b.ok(err)
 	kills := 0
 	draw := seed.Rand(t)
-	letters := func() int { return b.msgs(b.c.WithDefaults().DeadStream) }
+	letters := func() int { return b.msgs(b.c.WithDefaults().DeadLetters) }
 	for deadline := time.Now().Add(patience); letters() < n*9/10 && time.Now().Before(deadline); kills++ {
 		p := exec.Command(self, "-test.run=^TestReapersKilled$")
 		p.Env = append(os.Environ(), reapHere+"="+r.url()+" "+b.c.Stream)
@@ -390,7 +390,7 @@ func victim(t *testing.T, at, stream string) {
 func TestNoReaperWithoutALimit(t *testing.T) {
 	t.Parallel()
 	c := short
-	c.MaxDeliver = -1
+	c.DeliveryLimit = -1
 	b := newBench(t, shared(t), c)
 	if _, err := lullnats.NewReaper(bg, b.js, b.c); err == nil {
 		t.Error("a reaper of nothing")

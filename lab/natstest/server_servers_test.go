@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/ports"
@@ -219,7 +220,7 @@ func target(t *testing.T, schedules bool) queuetest.Target {
 	r := own(t)
 	x := queuetest.Target{
 		Declare: func(t testing.TB, o queuetest.Options) string {
-			c := fresh(lullnats.Config{Lease: o.Lease, Order: o.Order, Attempts: o.Attempts, Schedules: schedules, Source: "orders"})
+			c := fresh(lullnats.Config{Lease: o.Lease, Order: o.Order, Policy: lull.Policy{Attempts: o.Attempts}, Schedules: schedules, Source: "orders"})
 			ctx, cancel := context.WithTimeout(bg, time.Minute) // many are made at once
 			defer cancel()
 			must(t, lullnats.Declare(ctx, r.js(t), c))

@@ -44,7 +44,7 @@ func ours(ctx context.Context, at place, handle handler) (letters func() int, st
 	ended := make(chan error, 1)
 	go func() { ended <- consumer.Run(run) }()
 	dead := func() int {
-		s, err := js.Stream(context.Background(), config.WithDefaults().DeadStream)
+		s, err := js.Stream(context.Background(), config.WithDefaults().DeadLetters)
 		if err != nil {
 			panic(fmt.Sprint("the stream of dead letters: ", err))
 		}

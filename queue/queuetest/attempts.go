@@ -11,12 +11,12 @@ import (
 var never step
 
 var attemptChecks = []check{
-	{name: "Attempt/rises with Retry", run: func(b *bench) { b.walk(retry(1), retry(2), retry(3), retry(4), retry(5)) }},
-	{name: "Attempt/and Defer", run: func(b *bench) {
+	{name: "Attempt/rises with Retry", run: func(b *tester) { b.walk(retry(1), retry(2), retry(3), retry(4), retry(5)) }},
+	{name: "Attempt/and Defer", run: func(b *tester) {
 		b.walk(postpone, postpone, postpone, postpone, retry(0), step{Settlement: queue.Settlement{Outcome: queue.Defer, After: 100 * time.Millisecond}})
 	}},
-	{name: "Attempt/rises when nobody settles", run: func(b *bench) { b.walk(never, never, retry(0)) }},
-	{name: "Attempt/over connections", run: func(b *bench) { // while it waits, is out, and is ready
+	{name: "Attempt/rises when nobody settles", run: func(b *tester) { b.walk(never, never, retry(0)) }},
+	{name: "Attempt/over connections", run: func(b *tester) { // while it waits, is out, and is ready
 		waits := queue.Settlement{Outcome: queue.Retry, After: 300 * time.Millisecond}
 		b.walk(step{waits, b.reconnect}, step{then: b.reconnect}, step{retry(0).Settlement, b.reconnect})
 	}},
@@ -39,10 +39,10 @@ var postpone = step{Settlement: queue.Settlement{Outcome: queue.Defer}}
 
 // walk takes a message through these steps. After each it comes as the attempt that queue.Broker describes, with what
 // was lost, and as it was.
-func (b *bench) walk(steps ...step) {
+func (b *tester) walk(steps ...step) {
 	b.Helper()
 	b.send("hello")
-	first := b.one()
+	first := b.receiveOne()
 	b.equal("attempt", first.Attempt, 1)
 	d, n, lost, crashes := first, 1, 0, 0
 	var failed time.Time
@@ -64,13 +64,13 @@ func (b *bench) walk(steps ...step) {
 			n++
 			lost++
 			if s.then == nil {
-				b.lapse(d)
+				b.letLapse(d)
 			}
 		}
 		if s.then != nil {
 			s.then()
 		}
-		d = b.attempt(what, first, n)
+		d = b.receiveAttempt(what, first, n)
 		if s.Outcome == 0 && b.can.Leases && time.Now().Before(lease) {
 			b.Errorf("%s: it came %v before its lease lapsed", what, time.Until(lease))
 		}
@@ -86,13 +86,13 @@ func (b *bench) walk(steps ...step) {
 		}
 	}
 	b.ack(d)
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
-// attempt takes the next delivery, which must be that attempt of that message.
-func (b *bench) attempt(what string, of *queue.Delivery, n int) *queue.Delivery {
+// receiveAttempt takes the next delivery, which must be that attempt of that message.
+func (b *tester) receiveAttempt(what string, of *queue.Delivery, n int) *queue.Delivery {
 	b.Helper()
-	d := b.one()
+	d := b.receiveOne()
 	b.equal(what+": id", d.ID, of.ID)
 	b.equal(what+": body", clip(d.Body), clip(of.Body))
 	for name, value := range of.Headers {
@@ -108,7 +108,7 @@ func (b *bench) attempt(what string, of *queue.Delivery, n int) *queue.Delivery 
 
 // What nobody has settled is told apart from attempts, and counts only as far as a
 // settlement says.
-func attemptLosses(b *bench) {
+func attemptLosses(b *tester) {
 	if !b.can.Losses {
 		b.Skip("not for this broker: losses are not told")
 	}
@@ -123,7 +123,7 @@ func attemptLosses(b *bench) {
 }
 
 // restarted has the server restarted while one message waits, one is ready, and one is a dead letter.
-func restarted(b *bench) {
+func restarted(b *tester) {
 	if b.target.Restart == nil {
 		b.Skip("not for this broker: what this broker has is gone when it is restarted, or it cannot be here")
 	}
@@ -133,7 +133,7 @@ func restarted(b *bench) {
 		n = 1
 	}
 	var due time.Time
-	for _, d := range b.all(b.Connection, n) {
+	for _, d := range b.receiveAll(b.Connection, n) {
 		s := queue.Settlement{Outcome: queue.Retry}
 		switch string(d.Body) {
 		case "dead":
@@ -150,7 +150,7 @@ func restarted(b *bench) {
 	b.equal("dead letters after a restart", len(b.letters(false)), n/3)
 	var waits *queue.Delivery
 	for range min(n, 2) {
-		d := b.one()
+		d := b.receiveOne()
 		b.equal("attempt after a restart: "+string(d.Body), d.Attempt, 2)
 		if string(d.Body) == "ready" {
 			b.ack(d)
@@ -165,6 +165,6 @@ func restarted(b *bench) {
 	if !b.can.FreeDefer {
 		n++
 	}
-	d := b.attempt("after a restart and Defer", waits, n)
-	b.ack(b.retried("and Retry", d, n+1))
+	d := b.receiveAttempt("after a restart and Defer", waits, n)
+	b.ack(b.retryAndReceive("and Retry", d, n+1))
 }

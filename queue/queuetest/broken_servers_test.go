@@ -17,7 +17,7 @@ func TestBrokenPoison(t *testing.T) {
 	s.forget = true
 	r := &recorder{TB: t}
 	r.run(func(t testing.TB) {
-		consumerPoison(newBench(t, s.target().withDefaults(), queue.Unordered), "exit", 0, 1, 3)
+		consumerPoison(newTester(t, s.target().withDefaults(), queue.Unordered), "exit", 0, 1, 3)
 	})
 	if !r.failed || !strings.Contains(r.text(), "is not a dead letter") {
 		t.Errorf("poison that is tried for ever is not found: %q", r.said)

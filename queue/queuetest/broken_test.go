@@ -583,7 +583,7 @@ func TestBroken(t *testing.T) {
 				never[name] = false
 				r := &recorder{TB: t}
 				synctest.Test(t, func(t *testing.T) {
-					r.run(func(t testing.TB) { c.run(newBench(t, target, order)) })
+					r.run(func(t testing.TB) { c.run(newTester(t, target, order)) })
 				})
 				if !r.failed {
 					t.Errorf("%s finds nothing wrong (skipped: %v)\n%s", name, r.skipped, r.text())

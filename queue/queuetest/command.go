@@ -41,7 +41,7 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: the program is another process")
 	}
 	program := Program(t)
-	b := newBench(t, target.withDefaults(), target.withDefaults().Orders[0])
+	b := newTester(t, target.withDefaults(), target.withDefaults().Orders[0])
 	line := of(b.address)
 	lull := func(args ...string) *exec.Cmd {
 		c := exec.CommandContext(b.ctx, program, args...)
@@ -49,7 +49,7 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 		return c
 	}
 	const n = 40
-	all := b.die(n)
+	all := b.makeLetters(n)
 	b.mistakes(lull, line)
 	b.inspected(lull, line, n)
 
@@ -58,8 +58,8 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	}
 	killed := cmp.Or(line.Killed, line.Broker)
 	seen := map[string]int{}
-	b.equal("the exit code after an interrupt", b.cut(redrive(killed), os.Interrupt, 5, seen), 1)
-	b.cut(redrive(killed), os.Kill, 10, seen)
+	b.equal("the exit code after an interrupt", b.interruptRedrive(redrive(killed), os.Interrupt, 5, seen), 1)
+	b.interruptRedrive(redrive(killed), os.Kill, 10, seen)
 	moved := 0
 	for back, left := time.Now().Add(line.Held), n; left > 0; {
 		all := time.Now().After(back) // of the letters can be read
@@ -128,7 +128,7 @@ func Program(t testing.TB) string {
 	return filepath.Join(built.folder, "lull")
 }
 
-func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
+func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	b.Helper()
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -142,8 +142,8 @@ func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	return out.String(), 0, errs.String()
 }
 
-// cut ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
-func (b *bench) cut(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
+// interruptRedrive ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
+func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
 	b.Helper()
 	var errs bytes.Buffer
 	c.Stderr = &errs
@@ -151,7 +151,7 @@ func (b *bench) cut(c *exec.Cmd, how os.Signal, after int, seen map[string]int) 
 		b.Fatal(err)
 	}
 	for range after {
-		d := b.one()
+		d := b.receiveOne()
 		seen[string(d.Body)]++
 		b.ack(d)
 	}
@@ -164,7 +164,7 @@ func (b *bench) cut(c *exec.Cmd, how os.Signal, after int, seen map[string]int) 
 }
 
 // mistakes have one clear line each, and an exit code.
-func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
+func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 	b.Helper()
 	type mistake struct {
 		args []string
@@ -196,7 +196,7 @@ func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 }
 
 // inspected holds what lull queue inspect shows against what is there.
-func (b *bench) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
+func (b *tester) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
 	b.Helper()
 	out, code, stderr := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
 	if code != 0 || stderr != "" {

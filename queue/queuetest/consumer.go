@@ -19,9 +19,9 @@ var consumerChecks = []check{
 	{name: "Consumer/a handler longer than the lease", run: consumerLong},
 	{name: "Consumer/an open breaker costs nothing", run: consumerBreaker},
 	{name: "Consumer/stops", run: consumerStops},
-	{name: "Consumer/poison that exits", run: func(b *bench) { consumerPoison(b, "exit", 0, 1, 3) }, process: true},
-	{name: "Consumer/poison that kills", run: func(b *bench) { consumerPoison(b, "kill", 0, 1, 3) }, process: true},
-	{name: "Consumer/poison beside others", run: func(b *bench) { consumerPoison(b, "kill", 23, 2, 2) }, process: true},
+	{name: "Consumer/poison that exits", run: func(b *tester) { consumerPoison(b, "exit", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison that kills", run: func(b *tester) { consumerPoison(b, "kill", 0, 1, 3) }, process: true},
+	{name: "Consumer/poison beside others", run: func(b *tester) { consumerPoison(b, "kill", 23, 2, 2) }, process: true},
 }
 
 var errBlip = errors.New("blip")
@@ -52,7 +52,7 @@ func (t *tally) all() map[string][]int {
 	return maps.Clone(t.seen)
 }
 
-func consumerOutcomes(b *bench) {
+func consumerOutcomes(b *tester) {
 	b.send("fine", "blip", "sick", "bad", "wrong schema", "panic", "duplicate", "too early")
 	deferrals := 0
 	var seen tally
@@ -84,7 +84,7 @@ func consumerOutcomes(b *bench) {
 		}
 		return nil
 	})
-	b.until("all are settled", func() bool {
+	b.await("all are settled", func() bool {
 		return r.settled(queue.Ack) == 3 && r.settled(queue.DeadLetter) == 4 && r.settled(queue.Drop) == 1
 	})
 	r.stop()
@@ -108,12 +108,12 @@ func consumerOutcomes(b *bench) {
 	b.equal("dead letters", dead, map[string]string{
 		"sick": "attempts_exhausted 3", "bad": "permanent 1", "wrong schema": "schema 1", "panic": "panicked 3",
 	})
-	b.empty("after all were settled")
+	b.expectEmpty("after all were settled")
 }
 
 // A handler that is three times longer than its lease keeps its message; where the lease
 // cannot be extended its context ends in time.
-func consumerLong(b *bench) {
+func consumerLong(b *tester) {
 	b.send("long")
 	var seen tally
 	var ended []time.Duration // how long before the end of its lease the context did
@@ -138,7 +138,7 @@ func consumerLong(b *bench) {
 	}
 	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{}, handler)
 	other := b.start(b.connect(), plain(3, 20*time.Millisecond), queue.Config{}, handler)
-	b.until("it is acknowledged", func() bool {
+	b.await("it is acknowledged", func() bool {
 		return r.settled(queue.Ack)+other.settled(queue.Ack) == 1 || !fixed && len(seen.attempts("long")) > 1
 	})
 	r.stop()
@@ -153,12 +153,12 @@ func consumerLong(b *bench) {
 		b.equal("contexts that ended", len(ended), 0)
 		b.equal("leases that were lost", r.count(queue.EventLeaseLost)+other.count(queue.EventLeaseLost), 0)
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // While the breaker is open nothing is tried, and when it is closed again no message has
 // lost an attempt.
-func consumerBreaker(b *bench) {
+func consumerBreaker(b *tester) {
 	p := plain(3, 20*time.Millisecond)
 	p.Breaker = queue.Policy().Breaker
 	var seen tally
@@ -167,7 +167,7 @@ func consumerBreaker(b *bench) {
 		return nil
 	})
 	b.send("before")
-	b.until("the first is handled", func() bool { return r.settled(queue.Ack) == 1 })
+	b.await("the first is handled", func() bool { return r.settled(queue.Ack) == 1 })
 	open := func() { r.dep.Breaker().ForceOpen(r.dep.Now()) }
 	open()
 	for i := range 10 {
@@ -176,7 +176,7 @@ func consumerBreaker(b *bench) {
 	time.Sleep(2*b.o.Lease + b.o.Lease/2)
 	b.equal("handled while the breaker is open", len(seen.all()), 1)
 	r.dep.Breaker().ForceClosed(r.dep.Now())
-	b.until("all are handled", func() bool { return r.settled(queue.Ack) == 11 })
+	b.await("all are handled", func() bool { return r.settled(queue.Ack) == 11 })
 	r.stop()
 	// A server that pushes may hand a message out in the moment in which it is stopped.
 	crossed, most := 0, 0
@@ -192,11 +192,11 @@ func consumerBreaker(b *bench) {
 		b.equal("attempts of "+body, attempts, []int{1})
 	}
 	b.equal("dead letters", len(b.letters(false)), 0)
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // A consumer that is stopped lets its handlers end; what does not end, or has failed, is given back.
-func consumerStops(b *bench) {
+func consumerStops(b *tester) {
 	const inTime, cutOff, failed = "ends in time", "is cut off", "has failed"
 	bodies := []string{inTime, cutOff, failed}
 	together := len(bodies)
@@ -234,18 +234,18 @@ func consumerStops(b *bench) {
 			n++
 		}
 		for range back {
-			d := b.one()
+			d := b.receiveOne()
 			// A server that pushes may have handed it out to a reader that was just ending.
 			b.equal("attempt of what was given back: "+string(d.Body), d.Attempt-d.Lost, n)
 			b.ack(d)
 		}
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // One message kills its worker, and what is in flight with it comes back. The others are handled. It is handled alone
 // at last, and a dead letter then.
-func consumerPoison(b *bench, how string, others, workers, attempts int) {
+func consumerPoison(b *tester, how string, others, workers, attempts int) {
 	const most = 6 // runs of it, more than attempts: three may be in company
 	var sent []string
 	for i := range others {
@@ -306,6 +306,6 @@ func consumerPoison(b *bench, how string, others, workers, attempts int) {
 	if others == 0 {
 		b.equal("runs of the handler", runs, most)
 		b.equal("attempts", l.Attempts, most)
-		b.empty("after the poison")
+		b.expectEmpty("after the poison")
 	}
 }

@@ -10,13 +10,13 @@ import (
 )
 
 var delayChecks = []check{
-	{name: "Delay/Retry", run: func(b *bench) { delayed(b, queue.Retry) }},
-	{name: "Delay/Defer", run: func(b *bench) { delayed(b, queue.Defer) }},
+	{name: "Delay/Retry", run: func(b *tester) { delayed(b, queue.Retry) }},
+	{name: "Delay/Defer", run: func(b *tester) { delayed(b, queue.Defer) }},
 	{name: "Delay/longest", run: longestDelay},
 }
 
 // No message comes before its delay is over. How late it comes is logged.
-func delayed(b *bench, o queue.MessageOutcome) {
+func delayed(b *tester, o queue.MessageOutcome) {
 	delays := []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 210 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 2500 * time.Millisecond}
 	if b.can.Order == queue.Total { // which wait for each other
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
@@ -31,7 +31,7 @@ func delayed(b *bench, o queue.MessageOutcome) {
 		b.send(strconv.Itoa(i))
 	}
 	for len(late) < len(delays) {
-		for _, d := range b.all(b.Connection, together) {
+		for _, d := range b.receiveAll(b.Connection, together) {
 			i, _ := strconv.Atoi(string(d.Body))
 			due[i] = time.Now().Add(delays[i])
 			b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
@@ -42,13 +42,13 @@ func delayed(b *bench, o queue.MessageOutcome) {
 	}
 	slices.Sort(late)
 	b.Logf("lateness of %d delays up to %v: median %v, longest %v", len(delays), delays[len(delays)-1], late[len(late)/2], late[len(late)-1])
-	b.empty("after all were acknowledged")
+	b.expectEmpty("after all were acknowledged")
 }
 
 // arrive takes the next message and returns how late it is.
-func (b *bench) arrive(due []time.Time) time.Duration {
+func (b *tester) arrive(due []time.Time) time.Duration {
 	b.Helper()
-	d := b.one()
+	d := b.receiveOne()
 	now := time.Now()
 	i, _ := strconv.Atoi(string(d.Body))
 	if due[i].IsZero() {
@@ -63,9 +63,9 @@ func (b *bench) arrive(due []time.Time) time.Duration {
 
 // The longest delay is taken, and the message does not come at once. A longer one is refused for good, as is what is no
 // settlement, and nothing becomes of the delivery.
-func longestDelay(b *bench) {
+func longestDelay(b *tester) {
 	b.send("hello")
-	d := b.one()
+	d := b.receiveOne()
 	for _, s := range []queue.Settlement{{}, {Outcome: queue.Retry, After: b.can.MaxDelay + 1}, {Outcome: queue.Defer, After: -1}} {
 		if err := b.Broker.Settle(b.ctx, d, s); lull.Classify(err).Kind != lull.KindPermanent {
 			b.Errorf("%+v is not refused for good: %v", s, err)

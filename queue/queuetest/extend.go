@@ -14,7 +14,7 @@ var extendChecks = []check{
 	{name: "Extend/ends when it says", run: extendEnds},
 }
 
-func (b *bench) extends() {
+func (b *tester) extends() {
 	b.Helper()
 	if !b.can.Extends {
 		b.Skip("not for this broker: leases cannot be extended, or there are none")
@@ -22,10 +22,10 @@ func (b *bench) extends() {
 }
 
 // A lease that is extended in time does not lapse, and the attempt stays.
-func extendKeeps(b *bench) {
+func extendKeeps(b *tester) {
 	b.extends()
 	b.send("hello")
-	d := b.one()
+	d := b.receiveOne()
 	other := b.connect()
 	quiet := make(chan struct{})
 	end := time.Now().Add(3 * b.o.Lease)
@@ -61,15 +61,15 @@ func extendKeeps(b *bench) {
 	b.equal("the error of Extend", failed, nil)
 	b.equal("a message whose lease is extended came again", came, false)
 	b.ack(d)
-	b.empty("after Ack of a message whose lease was extended")
+	b.expectEmpty("after Ack of a message whose lease was extended")
 }
 
-func extendLost(b *bench) {
+func extendLost(b *tester) {
 	b.extends()
 	b.send("hello")
-	first := b.one()
-	b.lapse(first)
-	d := b.attempt("after the lease", first, 2)
+	first := b.receiveOne()
+	b.letLapse(first)
+	d := b.receiveAttempt("after the lease", first, 2)
 	_, err := b.Broker.Extend(b.ctx, first, b.o.Lease)
 	if !errors.Is(err, queue.ErrLost) {
 		b.Errorf("Extend of a delivery whose message is out with another says %v, want ErrLost", err)
@@ -84,16 +84,16 @@ func extendLost(b *bench) {
 }
 
 // The message comes again, but not before the end of the lease that Receive or Extend returned.
-func extendEnds(b *bench) {
+func extendEnds(b *tester) {
 	b.extends()
 	b.send("hello")
-	first := b.one()
+	first := b.receiveOne()
 	time.Sleep(b.o.Lease / 2)
 	until, err := b.Broker.Extend(b.ctx, first, b.o.Lease)
 	if err != nil {
 		b.Fatalf("Extend: %v", err)
 	}
-	d := b.attempt("after the lease", first, 2)
+	d := b.receiveAttempt("after the lease", first, 2)
 	if now := time.Now(); now.Before(until) {
 		b.Errorf("the message came %v before the lease ended that Extend said", until.Sub(now))
 	} else {

@@ -17,13 +17,13 @@ var letterChecks = []check{
 	{name: "Letters/with a context that has ended", run: lettersEnded},
 }
 
-// die makes dead letters of these bodies, and returns them sorted.
-func (b *bench) die(n int) (all []string) {
+// makeLetters makes dead letters of these bodies, and returns them sorted.
+func (b *tester) makeLetters(n int) (all []string) {
 	b.Helper()
 	for i := range n {
 		body := fmt.Sprintf("letter %02d", i)
 		b.send(body)
-		d := b.one()
+		d := b.receiveOne()
 		e := envelope(d.ID)
 		e.Reason = []string{"even", "odd"}[i%2]
 		b.settle(b.Connection, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
@@ -32,8 +32,8 @@ func (b *bench) die(n int) (all []string) {
 	return all
 }
 
-func lettersRead(b *bench) {
-	all := b.die(25)
+func lettersRead(b *tester) {
+	all := b.makeLetters(25)
 	b.equal("letters", bodies(b.letters(false)), all)
 
 	from := b.reading(b.Connection)
@@ -54,28 +54,28 @@ func lettersRead(b *bench) {
 		}
 	}
 	b.equal("letters in a second reading", len(seen), len(all))
-	b.closed(from)
+	b.closeReading(from)
 	slices.Sort(left)
 	b.equal("letters that were not removed", bodies(b.letters(true)), left)
 	b.equal("letters after all were removed", len(b.letters(false)), 0)
-	b.empty("when all have died")
+	b.expectEmpty("when all have died")
 }
 
 // Letters of one group hide each other from nobody who removes them. (Those who do not may
 // see the first of a group only: see queue.Scan.)
-func lettersGroup(b *bench) {
+func lettersGroup(b *tester) {
 	const n = 3
 	for i := range n {
 		b.sendIn("a", fmt.Sprint(i))
 	}
 	for range n {
-		b.settle(b.Connection, b.one(), queue.Settlement{Outcome: queue.DeadLetter})
+		b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter})
 	}
 	b.equal("letters", bodies(b.letters(true)), []string{"0", "1", "2"})
 	b.equal("letters after all were removed", len(b.letters(false)), 0)
 }
 
-func (b *bench) first(from queue.DeadLetters, most int) []*queue.Letter {
+func (b *tester) firstLetters(from queue.DeadLetters, most int) []*queue.Letter {
 	b.Helper()
 	got, err := b.next(from, most)
 	if err != nil {
@@ -86,7 +86,7 @@ func (b *bench) first(from queue.DeadLetters, most int) []*queue.Letter {
 
 // eventually reads until there are n letters: what a reading has held comes back when a
 // lease lapses.
-func (b *bench) eventually(n int) (got []string) {
+func (b *tester) eventually(n int) (got []string) {
 	b.Helper()
 	for began := time.Now(); ; time.Sleep(b.o.Lease / 4) {
 		got = bodies(b.letters(false))
@@ -96,15 +96,15 @@ func (b *bench) eventually(n int) (got []string) {
 	}
 }
 
-func lettersDie(b *bench) {
-	all := b.die(5)
+func lettersDie(b *tester) {
+	all := b.makeLetters(5)
 	c := b.connect()
 	from := b.reading(c)
-	got := b.first(from, 2)
+	got := b.firstLetters(from, 2)
 	b.remove(from, got[0])
 	all = slices.DeleteFunc(all, func(s string) bool { return s == string(got[0].Body) })
 	if b.target.Virtual {
-		b.closed(from) // nothing dies here
+		b.closeReading(from) // nothing dies here
 	}
 	c.Close()
 	b.equal("letters after a reader's end", b.eventually(len(all)), all)
@@ -115,10 +115,10 @@ func lettersDie(b *bench) {
 	}
 }
 
-func lettersEnded(b *bench) {
-	b.die(2)
+func lettersEnded(b *tester) {
+	b.makeLetters(2)
 	from := b.reading(b.Connection)
-	got := b.first(from, 1)
+	got := b.firstLetters(from, 1)
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	if err := from.Remove(ended, got[0]); !errors.Is(err, context.Canceled) {
@@ -127,6 +127,6 @@ func lettersEnded(b *bench) {
 	if more, err := from.Next(ended, 10); !errors.Is(err, context.Canceled) {
 		b.Errorf("Next with a context that has ended says %d letters, %v", len(more), err)
 	}
-	b.closed(from)
+	b.closeReading(from)
 	b.equal("letters", len(b.eventually(2)), 2)
 }

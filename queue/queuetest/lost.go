@@ -42,7 +42,7 @@ func NothingLost(t *testing.T, target Target) {
 
 // lost is one run of it.
 type lost struct {
-	*bench
+	*tester
 	n       int
 	began   time.Time
 	workers []*worker
@@ -75,11 +75,11 @@ func nothingLost(t testing.TB, target Target, order queue.Order) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	b := &bench{TB: t, target: target, o: o, ctx: ctx, watch: newWatch(o.Lease)}
+	b := &tester{TB: t, target: target, o: o, ctx: ctx, watch: newWatch(o.Lease)}
 	b.address = target.Declare(t, o)
 	b.Connection = b.connect()
 	b.can = b.Broker.Capabilities()
-	l := &lost{bench: b, n: n, began: time.Now(), done: map[int]int{}, bad: map[int]int{}, accepted: map[int]bool{}}
+	l := &lost{tester: b, n: n, began: time.Now(), done: map[int]int{}, bad: map[int]int{}, accepted: map[int]bool{}}
 	l.sendAll()
 	sent := time.Since(l.began)
 	b.Connection.Close() // only the workers fetch
@@ -249,7 +249,7 @@ func (l *lost) settleDown() {
 
 func (l *lost) count(sent, handled time.Duration) {
 	l.Helper()
-	l.emptyFor(time.Second, "after all were handled") // the leases of all that was out have ended
+	l.expectEmptyFor(time.Second, "after all were handled") // the leases of all that was out have ended
 	reasons, letters := map[string]int{}, map[int]int{}
 	for _, x := range l.letters(false) {
 		i, err := strconv.Atoi(string(x.Body))
@@ -263,7 +263,7 @@ func (l *lost) count(sent, handled time.Duration) {
 		case x.Reason == queue.ReasonCrashed:
 		case x.Reason == queue.ReasonBroker || x.OriginalID == "" || x.Source != "orders" || x.Attempts < 1:
 			l.Errorf("message %d: a dead letter without its envelope: %+v", i, x.Envelope)
-		case !neverHandled(i) || x.Reason != "permanent" || len(x.Errors) == 0:
+		case !failsForGood(i) || x.Reason != "permanent" || len(x.Errors) == 0:
 			l.Errorf("message %d is a dead letter: %+v", i, x.Envelope)
 		}
 	}
@@ -278,7 +278,7 @@ func (l *lost) count(sent, handled time.Duration) {
 		case letters[i] == 0:
 			nowhere = append(nowhere, i)
 		}
-		if neverHandled(i) && l.done[i] > 0 {
+		if failsForGood(i) && l.done[i] > 0 {
 			wrong++
 		}
 	}

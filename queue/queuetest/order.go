@@ -18,28 +18,28 @@ var orderChecks = []check{
 	{name: "Order/over retries and consumers", run: orderRetries},
 }
 
-func (b *bench) ordered() {
+func (b *tester) ordered() {
 	b.Helper()
 	if b.can.Order == queue.Unordered {
 		b.Skip("not for this broker: no order is kept")
 	}
 }
 
-func (b *bench) sendIn(group string, bodies ...string) {
+func (b *tester) sendIn(group string, bodies ...string) {
 	b.Helper()
 	for _, body := range bodies {
 		b.sendOne(queue.Outgoing{Group: group, Body: []byte(body)})
 	}
 }
 
-func orderOne(b *bench) {
+func orderOne(b *tester) {
 	b.ordered()
 	b.sendIn("a", "a1", "a2", "a3")
 	if b.can.Order == queue.PerGroup {
 		b.sendIn("b", "b1")
 	}
 	other := b.connect()
-	out := b.all(b.Connection, map[queue.Order]int{queue.PerGroup: 2, queue.Total: 1}[b.can.Order])
+	out := b.receiveAll(b.Connection, map[queue.Order]int{queue.PerGroup: 2, queue.Total: 1}[b.can.Order])
 	for _, d := range out {
 		if !strings.HasSuffix(string(d.Body), "1") {
 			b.Errorf("%s came before the first of its group was gone", d.Body)
@@ -50,46 +50,46 @@ func orderOne(b *bench) {
 		b.ack(d)
 	}
 	for _, want := range []string{"a2", "a3"} {
-		d := b.one()
+		d := b.receiveOne()
 		b.equal("the next", string(d.Body), want)
 		b.ack(d)
 	}
 }
 
-func orderWaits(b *bench) {
+func orderWaits(b *tester) {
 	b.ordered()
 	if b.can.MaxDelay == 0 {
 		b.Skip("not for this broker: there are no delays")
 	}
 	for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 		b.sendIn("a", "a1", "a2")
-		d := b.one()
+		d := b.receiveOne()
 		b.equal("the first", string(d.Body), "a1")
 		due := time.Now().Add(b.after(1500 * time.Millisecond))
 		b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: b.after(1500 * time.Millisecond)})
 		if b.can.Order == queue.PerGroup {
 			b.sendIn("b", "b1")
-			d := b.one()
+			d := b.receiveOne()
 			b.equal("while the first waits, from another group", string(d.Body), "b1")
 			b.ack(d)
 		}
-		d = b.one()
+		d = b.receiveOne()
 		b.equal("after "+o.String(), string(d.Body), "a1")
 		if now := time.Now(); now.Before(due) {
 			b.Errorf("it came %v early", due.Sub(now))
 		}
 		b.ack(d)
-		d = b.one()
+		d = b.receiveOne()
 		b.equal("and then", string(d.Body), "a2")
 		b.ack(d)
 	}
 }
 
-func orderDead(b *bench) {
+func orderDead(b *tester) {
 	b.ordered()
 	b.sendIn("a", "a1", "a2")
-	b.settle(b.Connection, b.one(), queue.Settlement{Outcome: queue.DeadLetter})
-	d := b.one()
+	b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter})
+	d := b.receiveOne()
 	b.equal("after a dead letter", string(d.Body), "a2")
 	b.equal("its attempt", d.Attempt, 1)
 	b.ack(d)
@@ -97,7 +97,7 @@ func orderDead(b *bench) {
 
 // Two consumers handle groups of which some messages fail: each group comes in order,
 // and what fails is tried again before the next.
-func orderRetries(b *bench) {
+func orderRetries(b *tester) {
 	b.ordered()
 	const n = 8
 	var groups []string
@@ -135,8 +135,8 @@ func orderRetries(b *bench) {
 	}
 	r1 := b.start(b.Connection, plain(5, 100*time.Millisecond), queue.Config{}, handler)
 	r2 := b.start(b.connect(), plain(5, 100*time.Millisecond), queue.Config{}, handler)
-	b.until("all are handled", func() bool { mu.Lock(); defer mu.Unlock(); return handled == n*len(groups) })
+	b.await("all are handled", func() bool { mu.Lock(); defer mu.Unlock(); return handled == n*len(groups) })
 	r1.stop()
 	r2.stop()
-	b.empty("after all were handled")
+	b.expectEmpty("after all were handled")
 }

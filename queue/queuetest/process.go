@@ -138,7 +138,7 @@ func (j job) do(connect connector) {
 		os.Exit(4)
 	}()
 	for ctx.Err() == nil {
-		if err := j.once(ctx, connect); err != nil && ctx.Err() == nil {
+		if err := j.connectAndWork(ctx, connect); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, err)
 			time.Sleep(200 * time.Millisecond)
 		}
@@ -154,17 +154,17 @@ func die() { //outside: it is called in such a process
 	select {}
 }
 
-// once works with one connection.
-func (j job) once(ctx context.Context, connect connector) error {
+// connectAndWork works with one connection.
+func (j job) connectAndWork(ctx context.Context, connect connector) error {
 	c, err := connect(ctx, j.Address)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	w := newWatch(j.Lease)
-	context.AfterFunc(w.was, func() { printLine(lineLate) })
-	w.on(c)
-	defer w.pulse()()
+	context.AfterFunc(w.lateContext, func() { printLine(lineLate) })
+	w.watchCalls(c)
+	defer w.watchTimers()()
 	if j.Work == workRedrive {
 		return redriveAndDie(ctx, c)
 	}
@@ -232,8 +232,8 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 
 // What NothingLost's messages do: a hundredth fails for good, a fifth fails once or
 // twice.
-func neverHandled(i int) bool { return i%100 == 7 }
-func blips(i int) int {
+func failsForGood(i int) bool { return i%100 == 7 }
+func failuresOf(i int) int {
 	if i%5 == 0 {
 		return 1 + i/5%2
 	}
@@ -245,10 +245,10 @@ func handleNumber(_ context.Context, m *queue.Message) error {
 	switch {
 	case err != nil:
 		return queue.DeadLetterAs("no number", err)
-	case neverHandled(i):
+	case failsForGood(i):
 		printLine("bad %d", i)
 		return lull.Permanent(fmt.Errorf("message %d fails for good", i))
-	case m.Attempt <= blips(i):
+	case m.Attempt <= failuresOf(i):
 		printLine("blip %d", i)
 		return lull.Transient(errBlip)
 	}

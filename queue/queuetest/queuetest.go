@@ -88,7 +88,7 @@ type connector = func(ctx context.Context, address string) (*Connection, error)
 
 type check struct {
 	name string
-	run  func(b *bench)
+	run  func(b *tester)
 	// process: it needs another process.
 	process bool
 }
@@ -132,11 +132,11 @@ func (c check) in(t *testing.T, target Target, order queue.Order) {
 		t.Skip("not for this broker: " + why)
 	}
 	if !target.Virtual {
-		c.try(t, target, order)
+		c.runTrial(t, target, order)
 		return
 	}
 	if c.process {
 		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
-	synctest.Test(t, func(t *testing.T) { c.try(t, target, order) })
+	synctest.Test(t, func(t *testing.T) { c.runTrial(t, target, order) })
 }

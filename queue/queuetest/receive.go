@@ -25,7 +25,7 @@ var receiveChecks = []check{
 }
 
 // Receive waits for a message, and returns it without waiting for more.
-func receiveWaits(b *bench) {
+func receiveWaits(b *tester) {
 	var sent sync.WaitGroup
 	defer sent.Wait()
 	began := time.Now()
@@ -35,7 +35,7 @@ func receiveWaits(b *bench) {
 			b.Errorf("Send: %v", err)
 		}
 	})
-	d := b.some(b.Connection, 10)[0]
+	d := b.receive(b.Connection, 10)[0]
 	if waited := time.Since(began); waited < 500*time.Millisecond {
 		b.Errorf("a message came after %v, it was sent after 500ms", waited)
 	}
@@ -44,7 +44,7 @@ func receiveWaits(b *bench) {
 }
 
 // Receive returns soon after its context has ended, and can be called again.
-func receiveEnds(b *bench) {
+func receiveEnds(b *tester) {
 	for range 3 {
 		ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)
 		began := time.Now()
@@ -62,11 +62,11 @@ func receiveEnds(b *bench) {
 		}
 	}
 	b.send("hello")
-	b.equal("the next message", string(b.one().Body), "hello")
+	b.equal("the next message", string(b.receiveOne().Body), "hello")
 }
 
 // A Receive that ends in the moment in which a message comes does not leave it out: another returns it soon.
-func receiveEndsOften(b *bench) {
+func receiveEndsOften(b *tester) {
 	r := seed.Rand(b)
 	draw := func(most time.Duration) time.Duration { return time.Duration(r.Int64N(int64(most))) }
 	var sent sync.WaitGroup
@@ -102,10 +102,10 @@ func receiveEndsOften(b *bench) {
 		}
 	}
 	b.Logf("Receive ended %d times over 100 messages, which lost %d attempts", ended, again)
-	b.empty("after all were acknowledged")
+	b.expectEmpty("after all were acknowledged")
 }
 
-func receiveAsSent(b *bench) {
+func receiveAsSent(b *tester) {
 	sent := queue.Outgoing{
 		ID: "my-id-1", Group: "my-group", Body: []byte(`{"order": 1}`),
 		Headers: queue.Headers{
@@ -115,7 +115,7 @@ func receiveAsSent(b *bench) {
 	}
 	before := time.Now()
 	b.sendOne(sent)
-	d := b.one()
+	d := b.receiveOne()
 	after := time.Now()
 	b.equal("body", string(d.Body), string(sent.Body))
 	for name, value := range sent.Headers {
@@ -146,7 +146,7 @@ func receiveAsSent(b *bench) {
 }
 
 // A body is bytes: all of them, and any number.
-func receiveAnyBody(b *bench) {
+func receiveAnyBody(b *tester) {
 	raw := make([]byte, 1024)
 	for i := range raw {
 		raw[i] = byte(i * 7)
@@ -155,7 +155,7 @@ func receiveAnyBody(b *bench) {
 		"all bytes": raw, "zeros": make([]byte, 10), "64 KiB": []byte(strings.Repeat("0123456789abcdef", 4096)), "base64": []byte("aGVsbG8="), "none": nil,
 	} {
 		b.sendOne(queue.Outgoing{Body: body})
-		d := b.one()
+		d := b.receiveOne()
 		if string(d.Body) != string(body) {
 			b.Errorf("%s: a body of %d bytes came as %d, or other ones", what, len(body), len(d.Body))
 		}
@@ -164,10 +164,10 @@ func receiveAnyBody(b *bench) {
 }
 
 // A message that is out is handed out to nobody else.
-func receiveOut(b *bench) {
+func receiveOut(b *tester) {
 	b.send("hello")
 	other := b.connect()
-	d := b.one()
+	d := b.receiveOne()
 	wait := time.Second
 	if b.can.Leases {
 		wait = time.Until(d.Lease) - b.o.Lease/10
@@ -182,7 +182,7 @@ func receiveOut(b *bench) {
 }
 
 // What is called with a context that has ended changes nothing, and returns its error.
-func endedContexts(b *bench) {
+func endedContexts(b *tester) {
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	wantCanceled := func(what string, err error) {
@@ -196,7 +196,7 @@ func endedContexts(b *bench) {
 	got, err := b.Broker.Receive(ended, b.want(10))
 	wantCanceled("Receive", err)
 	b.equal("messages that it returned", len(got), 0)
-	d := b.one()
+	d := b.receiveOne()
 	b.equal("message", string(d.Body), "hello")
 	b.equal("attempt", d.Attempt, 1)
 	if b.can.Extends {
@@ -206,13 +206,13 @@ func endedContexts(b *bench) {
 	for _, o := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.Retry, queue.Defer, queue.DeadLetter} {
 		wantCanceled(fmt.Sprint("Settle (", o, ")"), b.Broker.Settle(ended, d, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}))
 	}
-	b.ack(b.retried("after Retry", d, 2))
+	b.ack(b.retryAndReceive("after Retry", d, 2))
 	b.equal("dead letters", len(b.letters(false)), 0)
-	b.empty("after contexts that had ended")
+	b.expectEmpty("after contexts that had ended")
 }
 
 // The capabilities of a broker are possible, and stay the same.
-func capabilities(b *bench) {
+func capabilities(b *tester) {
 	can := b.can
 	b.equal("Capabilities, asked again", b.Broker.Capabilities(), can)
 	b.equal("Capabilities of another connection", b.connect().Broker.Capabilities(), can)

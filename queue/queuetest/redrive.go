@@ -21,14 +21,14 @@ var redriveChecks = []check{
 	{name: "Inspect", run: inspect},
 }
 
-func (b *bench) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
+func (b *tester) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
 	if c.Rate == 0 {
 		c.Rate = math.Inf(1)
 	}
 	return queue.Redrive(ctx, from, b.Sender, c, progress)
 }
 
-func (b *bench) redriven(c queue.RedriveConfig) queue.Progress {
+func (b *tester) redriven(c queue.RedriveConfig) queue.Progress {
 	b.Helper()
 	p, err := b.redrive(b.ctx, b.reading(b.Connection), c, nil)
 	if err != nil {
@@ -38,14 +38,14 @@ func (b *bench) redriven(c queue.RedriveConfig) queue.Progress {
 }
 
 // A redriven message begins anew, under its old id, and its next dead letter knows.
-func redriveAll(b *bench) {
+func redriveAll(b *tester) {
 	b.send("one", "two")
 	ids := map[string]string{}
 	bury := func(_ context.Context, m *queue.Message) error {
 		return lull.Permanent(errBlip)
 	}
 	r := b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, bury)
-	b.until("both are dead", func() bool { return r.settled(queue.DeadLetter) == 2 })
+	b.await("both are dead", func() bool { return r.settled(queue.DeadLetter) == 2 })
 	r.stop()
 	b.reconnect()
 	for _, l := range b.letters(false) {
@@ -66,7 +66,7 @@ func redriveAll(b *bench) {
 		}
 		return lull.Permanent(errBlip)
 	})
-	b.until("both are settled", func() bool { return r.settled(queue.DeadLetter) == 1 && r.settled(queue.Ack) == 1 })
+	b.await("both are settled", func() bool { return r.settled(queue.DeadLetter) == 1 && r.settled(queue.Ack) == 1 })
 	r.stop()
 	l := b.letter()
 	b.equal("body", string(l.Body), "two")
@@ -75,16 +75,16 @@ func redriveAll(b *bench) {
 	b.equal("Redrive of those that were not redriven", b.redriven(queue.RedriveConfig{Filter: queue.Filter{MaxRedrives: 1}}), "moved 0 of 0 (1 seen)")
 	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 1 of 1 (1 seen)")
 	b.reconnect()
-	d := b.one()
+	d := b.receiveOne()
 	if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 2 || e.OriginalID != ids["two"] {
 		b.Errorf("after a second redrive the envelope is %+v", e)
 	}
 	b.ack(d)
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
-func redriveSome(b *bench) {
-	b.die(6)
+func redriveSome(b *tester) {
+	b.makeLetters(6)
 	b.equal("Redrive", b.redriven(queue.RedriveConfig{Filter: queue.Filter{Reason: "odd"}}), "moved 3 of 3 (6 seen)")
 	b.equal("messages", b.drain(3), map[string]int{"letter 01": 1, "letter 03": 1, "letter 05": 1})
 	b.equal("letters that are left", b.eventually(3), []string{"letter 00", "letter 02", "letter 04"})
@@ -99,7 +99,7 @@ func redriveSome(b *bench) {
 
 // drain takes n messages out of the queue, and sees that there are no more. It counts
 // them by body.
-func (b *bench) drain(n int) map[string]int {
+func (b *tester) drain(n int) map[string]int {
 	b.Helper()
 	seen := map[string]int{}
 	b.drainInto(seen, n)
@@ -107,7 +107,7 @@ func (b *bench) drain(n int) map[string]int {
 }
 
 // drainInto is drain where some of the n messages were seen before.
-func (b *bench) drainInto(seen map[string]int, n int) {
+func (b *tester) drainInto(seen map[string]int, n int) {
 	b.Helper()
 	take := func(got []*queue.Delivery) {
 		for _, d := range got {
@@ -116,7 +116,7 @@ func (b *bench) drainInto(seen map[string]int, n int) {
 		}
 	}
 	for len(seen) < n {
-		take(b.some(b.Connection, 10))
+		take(b.receive(b.Connection, 10))
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, b.o.Lease*3/2)
 	defer cancel()
@@ -131,13 +131,13 @@ func (b *bench) drainInto(seen map[string]int, n int) {
 
 // Letters that have all in common, the original id too, are as many messages: a producer
 // may give no ids, or one for all.
-func redriveAlike(b *bench) {
+func redriveAlike(b *tester) {
 	const n = 4
 	for range n {
 		b.send("alike")
 		e := envelope("the same")
 		e.FirstFailure, e.LastFailure = time.Time{}, time.Time{}
-		b.settle(b.Connection, b.one(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
+		b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
 	}
 	b.equal("dead letters", len(b.letters(false)), n)
 	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 4 of 4 (4 seen)")
@@ -145,9 +145,9 @@ func redriveAlike(b *bench) {
 	b.equal("messages that came", b.drain(1)["alike"], n)
 }
 
-func redriveCanceled(b *bench) {
+func redriveCanceled(b *tester) {
 	const n = 8
-	b.die(n)
+	b.makeLetters(n)
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
 	p, err := b.redrive(ctx, b.reading(b.Connection), queue.RedriveConfig{}, func(s queue.LetterResult) {
@@ -159,7 +159,7 @@ func redriveCanceled(b *bench) {
 		b.Errorf("Redrive that was canceled after 3 says %v, %v", p, err)
 	}
 	b.equal("letters that are left", len(b.eventually(n-3)), n-3)
-	b.rest(n, 3, 0)
+	b.redriveRest(n, 3, 0)
 }
 
 // stuckReading is a reading from which a letter cannot be removed at some time.
@@ -177,10 +177,10 @@ func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 	return s.DeadLetters.Remove(ctx, l)
 }
 
-// rest moves what is left of n letters after an interruption, before which that many were removed, and one may have been
+// redriveRest moves what is left of n letters after an interruption, before which that many were removed, and one may have been
 // sent and not removed. A letter may still be out with the reading that has ended, so it looks more than once. Then all
 // have come: once each where the broker deduplicates, else at least once.
-func (b *bench) rest(n, removed, unremoved int) {
+func (b *tester) redriveRest(n, removed, unremoved int) {
 	b.Helper()
 	moved := removed
 	for began := time.Now(); moved < n && !b.gaveUp(began); time.Sleep(b.o.Lease / 4) {
@@ -203,20 +203,20 @@ func (b *bench) rest(n, removed, unremoved int) {
 	b.equal("letters that are left", len(b.letters(false)), 0)
 }
 
-func redriveCut(b *bench) {
+func redriveCut(b *tester) {
 	const n = 6
-	b.die(n)
+	b.makeLetters(n)
 	from := &stuckReading{DeadLetters: b.reading(b.Connection), after: 2, fail: func() {}}
 	p, err := b.redrive(b.ctx, from, queue.RedriveConfig{}, nil)
 	if !errors.Is(err, errBlip) {
 		b.Errorf("Redrive from which a letter could not be removed says %v, %v", p, err)
 	}
-	b.rest(n, 2, 1)
+	b.redriveRest(n, 2, 1)
 }
 
-func redriveKilled(b *bench) {
+func redriveKilled(b *tester) {
 	const n = 6
-	b.die(n)
+	b.makeLetters(n)
 	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease}, func(line string) {
 		switch line {
 		case "":
@@ -229,11 +229,11 @@ func redriveKilled(b *bench) {
 	})
 	defer context.AfterFunc(b.ctx, w.kill)()
 	w.wait()
-	b.rest(n, 2, 1)
+	b.redriveRest(n, 2, 1)
 }
 
-func inspect(b *bench) {
-	all := b.die(12)
+func inspect(b *tester) {
+	all := b.makeLetters(12)
 	var seen []string
 	p, err := queue.Inspect(b.ctx, b.reading(b.Connection), queue.Filter{}, func(l *queue.Letter) (bool, error) {
 		seen = append(seen, string(l.Body))

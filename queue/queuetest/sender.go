@@ -12,7 +12,7 @@ var senderChecks = []check{
 	{name: "Send/the same id", run: sendSame},
 }
 
-func sendConcurrently(b *bench) {
+func sendConcurrently(b *tester) {
 	const senders, each = 4, 10
 	var work sync.WaitGroup
 	for s := range senders {
@@ -28,7 +28,7 @@ func sendConcurrently(b *bench) {
 	work.Wait()
 	seen, ids := map[string]int{}, map[string]bool{}
 	for len(seen) < senders*each {
-		for _, d := range b.some(b.Connection, 10) {
+		for _, d := range b.receive(b.Connection, 10) {
 			seen[string(d.Body)]++
 			if ids[d.ID] {
 				b.Errorf("two messages have the id %s, or one was delivered after Ack", d.ID)
@@ -42,12 +42,12 @@ func sendConcurrently(b *bench) {
 			b.Errorf("message %s came %d times", body, n)
 		}
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // Of two messages with one id one is discarded where the broker's capabilities include that. Dead letters
 // of two messages never are.
-func sendSame(b *bench) {
+func sendSame(b *tester) {
 	if !b.can.Deduplicates {
 		b.Skip("not for this broker: this broker does not deduplicate")
 	}
@@ -57,13 +57,13 @@ func sendSame(b *bench) {
 	b.sendOne(queue.Outgoing{ID: "another", Group: "g", Body: []byte("hello")})
 	var got []*queue.Delivery
 	for range 2 {
-		d := b.one()
+		d := b.receiveOne()
 		got = append(got, d)
 		b.settle(b.Connection, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: envelope("one")})
 	}
 	if got[0].ID == got[1].ID {
 		b.Errorf("two messages with one id %s", got[0].ID)
 	}
-	b.empty("of what was sent three times")
+	b.expectEmpty("of what was sent three times")
 	b.equal("dead letters of two messages with one original id", len(b.letters(false)), 2)
 }

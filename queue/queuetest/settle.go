@@ -11,33 +11,33 @@ import (
 )
 
 var settleChecks = []check{
-	{name: "Settle/ack", run: func(b *bench) { gone(b, queue.Ack) }},
-	{name: "Settle/drop", run: func(b *bench) { gone(b, queue.Drop) }},
+	{name: "Settle/ack", run: func(b *tester) { gone(b, queue.Ack) }},
+	{name: "Settle/drop", run: func(b *tester) { gone(b, queue.Drop) }},
 	{name: "Settle/dead letter", run: deadLetter},
 	{name: "Settle/dead letter of a redriven message", run: deadLetterAgain},
 	{name: "Settle/twice", run: settleTwice},
 	{name: "Settle/once more while it waits", run: settleWaiting},
-	{name: "Settle/what was lost, ack", run: func(b *bench) { settleLost(b, queue.Ack) }},
-	{name: "Settle/what was lost, retry", run: func(b *bench) { settleLost(b, queue.Retry) }},
-	{name: "Settle/what was lost, defer", run: func(b *bench) { settleLost(b, queue.Defer) }},
-	{name: "Settle/what was lost, dead letter", run: func(b *bench) { settleLost(b, queue.DeadLetter) }},
-	{name: "Settle/what was lost, drop", run: func(b *bench) { settleLost(b, queue.Drop) }},
+	{name: "Settle/what was lost, ack", run: func(b *tester) { settleLost(b, queue.Ack) }},
+	{name: "Settle/what was lost, retry", run: func(b *tester) { settleLost(b, queue.Retry) }},
+	{name: "Settle/what was lost, defer", run: func(b *tester) { settleLost(b, queue.Defer) }},
+	{name: "Settle/what was lost, dead letter", run: func(b *tester) { settleLost(b, queue.DeadLetter) }},
+	{name: "Settle/what was lost, drop", run: func(b *tester) { settleLost(b, queue.Drop) }},
 	{name: "Settle/concurrently", run: settleConcurrently},
 	{name: "Pause", run: pause},
 }
 
-func gone(b *bench, o queue.MessageOutcome) {
+func gone(b *tester, o queue.MessageOutcome) {
 	b.send("hello")
-	b.settle(b.Connection, b.one(), queue.Settlement{Outcome: o})
-	b.empty("after " + o.String())
+	b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: o})
+	b.expectEmpty("after " + o.String())
 	b.equal("dead letters", len(b.letters(false)), 0)
 }
 
-func deadLetter(b *bench) {
+func deadLetter(b *tester) {
 	body := "body \x00\xff"
 	headers := queue.Headers{"kind": "test", "text": "ünïcödé \x01", "lines": " a\r\nb: c\n ", "empty": ""}
 	b.sendOne(queue.Outgoing{Body: []byte(body), Group: "my-group", Headers: headers})
-	d := b.one()
+	d := b.receiveOne()
 	at := time.Now().Truncate(time.Millisecond).UTC()
 	e := &queue.Envelope{
 		Reason: "schema", Code: "bad_field", Errors: []string{"order 1: field x", "field x"}, Attempts: 3,
@@ -55,17 +55,17 @@ func deadLetter(b *bench) {
 	if !l.Enqueued.IsZero() && (l.Enqueued.Before(at.Add(-2*time.Second)) || l.Enqueued.After(time.Now().Add(2*time.Second))) {
 		b.Errorf("it became a dead letter at %v, Enqueued says %v", at, l.Enqueued)
 	}
-	b.empty("after a dead letter")
+	b.expectEmpty("after a dead letter")
 }
 
 // A message that was redriven has an envelope, in place of which the dead letter has
 // the new one.
-func deadLetterAgain(b *bench) {
+func deadLetterAgain(b *tester) {
 	former := envelope("original")
 	former.Redrives = 1
 	h := queue.LetterHeaders(queue.Headers{"kind": "test"}, former)
 	b.sendOne(queue.Outgoing{Body: []byte("hello"), Headers: h})
-	d := b.one()
+	d := b.receiveOne()
 	if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.OriginalID != "original" {
 		b.Errorf("the envelope that was sent came as %q", d.Headers[queue.EnvelopeHeader])
 	}
@@ -80,29 +80,29 @@ func deadLetterAgain(b *bench) {
 
 // Settling once more what is gone answers nil or ErrLost if it is the same, else ErrLost, and
 // changes nothing.
-func settleTwice(b *bench) {
+func settleTwice(b *tester) {
 	for _, first := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.DeadLetter} {
 		b.send(first.String())
-		d := b.one()
+		d := b.receiveOne()
 		b.settle(b.Connection, d, queue.Settlement{Outcome: first})
 		if err := b.trySettle(b.Connection, d, queue.Settlement{Outcome: first}); err != nil && !errors.Is(err, queue.ErrLost) {
 			b.Errorf("%v twice says %v, want nil or ErrLost", first, err)
 		}
 		for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
-			b.lost(b.Connection, d, queue.Settlement{Outcome: o}, "after "+first.String())
+			b.expectLost(b.Connection, d, queue.Settlement{Outcome: o}, "after "+first.String())
 		}
 	}
-	b.empty("what was gone and settled once more")
+	b.expectEmpty("what was gone and settled once more")
 	b.equal("dead letters", len(b.letters(false)), 1)
 }
 
 // A delivery that was settled is not its holder's: an acknowledgement that comes late
 // does not take away the message that waits for its next attempt.
-func settleWaiting(b *bench) {
+func settleWaiting(b *tester) {
 	for _, first := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 		for _, second := range []queue.MessageOutcome{queue.Ack, queue.Retry, queue.Defer, queue.Drop} {
 			b.send(first.String() + ", " + second.String())
-			d := b.one()
+			d := b.receiveOne()
 			b.settle(b.Connection, d, queue.Settlement{Outcome: first, After: b.after(200 * time.Millisecond)})
 			what := fmt.Sprint(second, " after ", first)
 			late := func(when string) {
@@ -116,34 +116,34 @@ func settleWaiting(b *bench) {
 			if first == queue.Retry || !b.can.FreeDefer {
 				n++
 			}
-			again := b.attempt(what, d, n)
+			again := b.receiveAttempt(what, d, n)
 			late("it is out again")
 			b.ack(again)
 		}
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // Who has lost a delivery, and does not know it, changes nothing.
-func settleLost(b *bench, o queue.MessageOutcome) {
+func settleLost(b *tester, o queue.MessageOutcome) {
 	b.send("hello")
 	slow := b.Connection
-	first := b.one()
+	first := b.receiveOne()
 	if b.can.Leases {
 		b.Connection = b.connect()
 	}
-	b.lapse(first)
-	d := b.attempt("after it was lost", first, 2)
+	b.letLapse(first)
+	d := b.receiveAttempt("after it was lost", first, 2)
 	if b.can.Leases {
-		b.lost(slow, first, queue.Settlement{Outcome: o}, "a delivery that was lost")
+		b.expectLost(slow, first, queue.Settlement{Outcome: o}, "a delivery that was lost")
 	} else if err := slow.Broker.Settle(b.ctx, first, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}); err == nil {
 		b.Errorf("Settle (%v) over a connection that was closed says nil", o)
 	}
-	b.ack(b.retried("after Retry by its holder", d, 3))
-	b.empty("after Ack")
+	b.ack(b.retryAndReceive("after Retry by its holder", d, 3))
+	b.expectEmpty("after Ack")
 }
 
-func settleConcurrently(b *bench) {
+func settleConcurrently(b *tester) {
 	const n = 30
 	for i := range n {
 		b.send(strconv.Itoa(i))
@@ -152,7 +152,7 @@ func settleConcurrently(b *bench) {
 	last := map[string]int{}
 	var work sync.WaitGroup
 	for left := n; left > 0; {
-		for _, d := range b.some(b.Connection, 10) {
+		for _, d := range b.receive(b.Connection, 10) {
 			if d.Attempt >= 2 {
 				left--
 			}
@@ -182,18 +182,18 @@ func settleConcurrently(b *bench) {
 			b.Errorf("message %s: the last attempt is %d, want 2", body, attempt)
 		}
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }
 
 // A pause costs no attempt, does not stop others, and ends with the next Receive.
-func pause(b *bench) {
+func pause(b *tester) {
 	p, ok := b.Broker.(queue.Pauser)
 	if !ok {
 		b.Skip("not for this broker: not a Pauser")
 	}
 	b.send("1", "2", "3")
 	left := 3
-	d := b.one()
+	d := b.receiveOne()
 	for range 2 {
 		if err := p.Pause(b.ctx, time.Now().Add(time.Minute)); err != nil {
 			b.Fatalf("Pause: %v", err)
@@ -207,7 +207,7 @@ func pause(b *bench) {
 		b.send("new")
 		left++
 		for found := false; !found; left-- {
-			d := b.some(other, 1)[0]
+			d := b.receive(other, 1)[0]
 			found = string(d.Body) == "new"
 			b.equal("attempt of a message that another consumer gets", d.Attempt, 1)
 			b.settle(other, d, queue.Settlement{Outcome: queue.Ack})
@@ -217,9 +217,9 @@ func pause(b *bench) {
 	time.Sleep(2 * b.o.Lease)
 	b.Logf("%d of 3 messages were not for others", left)
 	for range left {
-		d := b.one()
+		d := b.receiveOne()
 		b.equal("attempt after a pause", d.Attempt, 1)
 		b.ack(d)
 	}
-	b.empty("after Ack")
+	b.expectEmpty("after Ack")
 }

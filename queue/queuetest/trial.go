@@ -9,29 +9,29 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// longer is how often a check is repeated, each time with leases that are twice as long.
-const longer = 5
+// maxRepeats is how often a check is repeated, each time with leases that are twice as long.
+const maxRepeats = 5
 
-// try runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
+// runTrial runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
 // it has no time to answer. What a check finds then is not the broker's fault. So a check that fails while calls or timers
 // are late has no verdict: it is repeated, with a queue of its own and longer leases.
-func (c check) try(t testing.TB, target Target, order queue.Order) {
+func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 	t.Helper()
 	for n := 0; ; n++ {
 		r := &recorder{TB: t}
-		var b *bench
+		var b *tester
 		r.run(func(t testing.TB) {
-			b = newBench(t, target, order)
-			context.AfterFunc(b.was, func() {
+			b = newTester(t, target, order)
+			context.AfterFunc(b.lateContext, func() {
 				time.AfterFunc(10*b.lease, b.giveUp) // what has not come by then will not: other deliveries may be lost as well
 			})
 			c.run(b)
 		})
-		if !r.failed || b == nil || b.was.Err() == nil {
+		if !r.failed || b == nil || b.lateContext.Err() == nil {
 			r.reportTo(t)
 			return
 		}
-		if n == longer {
+		if n == maxRepeats {
 			t.Logf("leases of %v are too short for this machine", target.Lease)
 			r.reportTo(t)
 		}
@@ -42,19 +42,19 @@ func (c check) try(t testing.TB, target Target, order queue.Order) {
 
 // A watch notes whether this process, or a server beside it, was too late for a lease.
 type watch struct {
-	lease time.Duration
-	was   context.Context // ends when it notes so
-	late  func()          // notes it
+	lease       time.Duration
+	lateContext context.Context // ends when it notes so
+	late        func()          // notes it
 }
 
 func newWatch(lease time.Duration) *watch {
 	w := &watch{lease: lease}
-	w.was, w.late = context.WithCancel(context.Background())
+	w.lateContext, w.late = context.WithCancel(context.Background())
 	return w
 }
 
-// pulse notes when a timer is late by a quarter of a lease. Consumers extend theirs when a third of it is over.
-func (w *watch) pulse() (stop func()) {
+// watchTimers notes when a timer is late by a quarter of a lease. Consumers extend theirs when a third of it is over.
+func (w *watch) watchTimers() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -80,8 +80,8 @@ func (w *watch) answered(err error, began time.Time) {
 	}
 }
 
-// on has w watch the calls over c.
-func (w *watch) on(c *Connection) {
+// watchCalls has w watch the calls over c.
+func (w *watch) watchCalls(c *Connection) {
 	b := watched{c.Broker, w}
 	if p, ok := c.Broker.(queue.Pauser); ok {
 		c.Broker = watchedPauser{b, p}

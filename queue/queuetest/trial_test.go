@@ -54,18 +54,18 @@ func TestRepeats(t *testing.T) {
 	}{
 		{0, 0},
 		{time.Second, 3}, // with leases of 2 and 4 s they are late, with 8 s they are not
-		{time.Hour, longer + 1},
+		{time.Hour, maxRepeats + 1},
 	} {
 		r := &recorder{TB: t}
 		var leases []time.Duration
-		c := check{name: "fails", run: func(b *bench) {
+		c := check{name: "fails", run: func(b *tester) {
 			leases = append(leases, b.o.Lease)
 			b.send("hello")
-			b.ack(b.one())
+			b.ack(b.receiveOne())
 			b.Errorf("wrong")
 		}}
 		synctest.Test(t, func(t *testing.T) {
-			r.run(func(t testing.TB) { c.try(t, slow(x.answer), queue.Unordered) })
+			r.run(func(t testing.TB) { c.runTrial(t, slow(x.answer), queue.Unordered) })
 		})
 		t.Log(r.text())
 		if !r.Failed() || len(leases) != max(x.repeats, 1) {

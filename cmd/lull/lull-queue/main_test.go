@@ -31,10 +31,8 @@ func lullQueue(ctx context.Context, args ...string) (code int, stdout, stderr st
 // A memoryBroker has two queues in memory: "dead" and "orders".
 type memoryBroker struct {
 	dead, orders *queue.MemoryBroker
-	unsendable   string                  // a body that orders never takes
-	sent         func(n int) (stop bool) // after the nth was sent: is its answer lost?
-	cut          error                   // why the dead letters cannot be read to the end. Nil: they can
-	n            int
+	unsendable   string // a body that orders never takes
+	cut          error  // why the dead letters cannot be read to the end. Nil: they can
 }
 
 func (m *memoryBroker) Letters(_ context.Context, name string) (queue.DeadLetters, error) {
@@ -73,14 +71,7 @@ func (m *memoryBroker) Send(ctx context.Context, o queue.Outgoing) error {
 	if m.unsendable != "" && string(o.Body) == m.unsendable {
 		return lull.Permanent(errors.New("too large"))
 	}
-	if err := m.orders.Send(ctx, o); err != nil {
-		return err
-	}
-	m.n++
-	if m.sent != nil && m.sent(m.n) {
-		return errors.New("the answer was lost")
-	}
-	return nil
+	return m.orders.Send(ctx, o)
 }
 
 func (m *memoryBroker) Close() error { return nil }
@@ -227,39 +218,6 @@ func TestDryRunMovesNothing(t *testing.T) {
 			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
 		}
 	})
-}
-
-// A redrive that was interrupted anywhere and started again moves each message once, if the
-// broker deduplicates.
-func TestRedriveGoesOnWhereItStopped(t *testing.T) {
-	for stop := range 7 {
-		withLetters(t, 6, func(t *testing.T, m *memoryBroker) {
-			ctx, cancel := context.WithCancel(t.Context())
-			m.sent = func(n int) bool {
-				if n == stop {
-					cancel()
-				}
-				return n == stop // and the answer to that one is lost
-			}
-			if stop == 0 {
-				cancel()
-			}
-			code, out, errs := lullQueue(ctx, "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
-			if stop < 6 && (code != cli.Failed || !strings.Contains(errs, "lull: interrupted: ")) {
-				t.Errorf("interrupted at %d: exit code %d, printed %s%s", stop, code, out, errs)
-			}
-			if m.dead.Len() == 0 && stop < 6 {
-				t.Fatalf("interrupted at %d: no letters are left, so this test tells nothing", stop)
-			}
-			m.sent = nil
-			if code, out, errs = lullQueue(t.Context(), "redrive", "test://broker", "dead", "--to=orders", "--rate=max"); code != cli.OK {
-				t.Errorf("again after %d: exit code %d, printed %s%s", stop, code, out, errs)
-			}
-			if m.dead.Len() != 0 || m.orders.Len() != 6 {
-				t.Errorf("interrupted at %d: %d letters and %d messages are left, want none and 6", stop, m.dead.Len(), m.orders.Len())
-			}
-		})
-	}
 }
 
 func TestALetterThatCannotBeMoved(t *testing.T) {

@@ -50,7 +50,7 @@ func openAMQP(ctx context.Context, u *url.URL) (Broker, error) {
 // unreachable marks err as ErrUnreachable if it is one of the network.
 func unreachable(err error) error {
 	if network, ok := errors.AsType[net.Error](err); ok && network != nil {
-		return as(ErrUnreachable, err)
+		return markedAs(ErrUnreachable, err)
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func (r *rabbit) Letters(ctx context.Context, name string) (queue.DeadLetters, e
 // missing marks err as ErrNoQueue if the server did not find the queue.
 func missing(err error) error {
 	if e, ok := errors.AsType[*amqp091.Error](err); ok && e.Code == amqp091.NotFound {
-		return as(ErrNoQueue, err)
+		return markedAs(ErrNoQueue, err)
 	}
 	return err
 }

@@ -72,5 +72,5 @@ func Open(ctx context.Context, u *url.URL) (Broker, error) {
 	return b, nil
 }
 
-// as returns err, which errors.Is then finds as kind, too.
-func as(kind, err error) error { return fmt.Errorf("%w: %w", kind, err) }
+// markedAs returns err, which errors.Is then finds as kind, too.
+func markedAs(kind, err error) error { return fmt.Errorf("%w: %w", kind, err) }

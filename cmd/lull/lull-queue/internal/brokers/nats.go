@@ -44,7 +44,7 @@ func NATS(u *url.URL, options ...nats.Option) (*nats.Conn, jetstream.JetStream, 
 	server.RawQuery = ""
 	conn, err := nats.Connect(server.String(), options...)
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) {
-		return nil, nil, as(ErrUnreachable, err)
+		return nil, nil, markedAs(ErrUnreachable, err)
 	}
 	if err != nil {
 		return nil, nil, unreachable(err)
@@ -60,7 +60,7 @@ func NATS(u *url.URL, options ...nats.Option) (*nats.Conn, jetstream.JetStream, 
 func (s *stream) Letters(ctx context.Context, name string) (queue.DeadLetters, error) {
 	letters, err := lullnats.LettersIn(ctx, s.js, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		err = as(ErrNoQueue, err)
+		err = markedAs(ErrNoQueue, err)
 	}
 	return letters, err
 }

@@ -59,7 +59,7 @@ func (a *account) url(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if missing, ok := errors.AsType[*types.QueueDoesNotExist](err); ok {
-		return "", as(ErrNoQueue, missing)
+		return "", markedAs(ErrNoQueue, missing)
 	}
 	return name, unreachable(err)
 }

@@ -164,7 +164,7 @@ func (o *order) send(ctx context.Context) error {
 // written is how many dead letters have been written up to now.
 func (o *order) written(ctx context.Context) (n uint64, err error) {
 	err = o.call(ctx, func(ctx context.Context) error {
-		s, err := o.js.Stream(ctx, config().WithDefaults().DeadStream)
+		s, err := o.js.Stream(ctx, config().WithDefaults().DeadLetters)
 		if err == nil {
 			n = s.CachedInfo().State.LastSeq
 		}
@@ -196,7 +196,7 @@ func (o *order) dead(ctx context.Context) error {
 		for _, l := range some {
 			if l.Headers[headerRun] == o.id {
 				return fmt.Errorf("cell %s is a dead letter of %s: %s after %d attempts: %s",
-					l.Headers[headerResult], config().WithDefaults().DeadStream, l.Reason, l.Attempts, strings.Join(l.Errors, ": "))
+					l.Headers[headerResult], config().WithDefaults().DeadLetters, l.Reason, l.Attempts, strings.Join(l.Errors, ": "))
 			}
 		}
 	}

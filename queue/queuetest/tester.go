@@ -21,8 +21,8 @@ import (
 // patience is after how long something that does not happen never will.
 const patience = 3 * time.Minute
 
-// bench is one queue under test.
-type bench struct {
+// tester is one queue under test.
+type tester struct {
 	testing.TB
 	target  Target
 	o       Options
@@ -36,15 +36,15 @@ type bench struct {
 	groups, failures atomic.Int64
 }
 
-func newBench(t testing.TB, target Target, order queue.Order) *bench {
+func newTester(t testing.TB, target Target, order queue.Order) *tester {
 	t.Helper()
-	b := &bench{TB: t, target: target, o: Options{Lease: target.Lease, Order: order, Attempts: 20}}
+	b := &tester{TB: t, target: target, o: Options{Lease: target.Lease, Order: order, Attempts: 20}}
 	b.address = target.Declare(t, b.o)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
 	b.ctx, b.giveUp = ctx, cancel
 	b.watch = newWatch(target.Lease)
-	t.Cleanup(b.pulse())
+	t.Cleanup(b.watchTimers())
 	b.Connection = b.connect()
 	b.can = b.Broker.Capabilities()
 	if b.can.Order != order {
@@ -54,7 +54,7 @@ func newBench(t testing.TB, target Target, order queue.Order) *bench {
 }
 
 // connect is another connection. It is closed when the test ends, if it was not before.
-func (b *bench) connect() *Connection {
+func (b *tester) connect() *Connection {
 	b.Helper()
 	var c *Connection
 	var err error
@@ -70,22 +70,22 @@ func (b *bench) connect() *Connection {
 	shut := sync.OnceValue(c.Close)
 	mine := *c
 	mine.Close = shut
-	b.on(&mine)
+	b.watchCalls(&mine)
 	b.Cleanup(func() { shut() })
 	return &mine
 }
 
-func (b *bench) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)) }
+func (b *tester) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)) }
 
 // send sends messages with these bodies, each in a group of its own.
-func (b *bench) send(bodies ...string) {
+func (b *tester) send(bodies ...string) {
 	b.Helper()
 	for _, body := range bodies {
 		b.sendOne(queue.Outgoing{Body: []byte(body), Headers: queue.Headers{"kind": "test"}})
 	}
 }
 
-func (b *bench) sendOne(o queue.Outgoing) {
+func (b *tester) sendOne(o queue.Outgoing) {
 	b.Helper()
 	if o.Group == "" {
 		o.Group = b.group()
@@ -98,11 +98,11 @@ func (b *bench) sendOne(o queue.Outgoing) {
 	}
 }
 
-func (b *bench) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
+func (b *tester) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
 
 // passes reports whether err is a failure of the moment, as those whom brokers serve must bear
 // a few of: a connection may break on the best of days.
-func (b *bench) passes(err error) bool {
+func (b *tester) passes(err error) bool {
 	b.Helper()
 	if v := lull.Classify(err); err == nil || v.Kind != lull.KindTransient || b.failures.Add(1) > 3 {
 		return false
@@ -111,7 +111,7 @@ func (b *bench) passes(err error) bool {
 	return true
 }
 
-func (b *bench) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
+func (b *tester) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
 	b.Helper()
 	for {
 		if got, err = from.Next(b.ctx, most); !b.passes(err) {
@@ -120,8 +120,8 @@ func (b *bench) next(from queue.DeadLetters, most int) (got []*queue.Letter, err
 	}
 }
 
-// some waits for messages, of which there must be one at least.
-func (b *bench) some(c *Connection, most int) []*queue.Delivery {
+// receive waits for messages, of which there must be one at least.
+func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 	b.Helper()
 	for {
 		got, err := c.Broker.Receive(b.ctx, b.want(most))
@@ -130,7 +130,7 @@ func (b *bench) some(c *Connection, most int) []*queue.Delivery {
 			b.Fatalf("Receive returned %d messages, no more than %d were wanted", len(got), most)
 		case len(got) > 0:
 			for _, d := range got {
-				b.sane(d)
+				b.checkDelivery(d)
 			}
 			return got
 		case b.ctx.Err() != nil:
@@ -142,23 +142,23 @@ func (b *bench) some(c *Connection, most int) []*queue.Delivery {
 	}
 }
 
-func (b *bench) one() *queue.Delivery {
+func (b *tester) receiveOne() *queue.Delivery {
 	b.Helper()
-	return b.some(b.Connection, 1)[0]
+	return b.receive(b.Connection, 1)[0]
 }
 
-// all waits for n messages. None of them is settled meanwhile, so it takes messages
+// receiveAll waits for n messages. None of them is settled meanwhile, so it takes messages
 // that are no longer than a lease away.
-func (b *bench) all(c *Connection, n int) (all []*queue.Delivery) {
+func (b *tester) receiveAll(c *Connection, n int) (all []*queue.Delivery) {
 	b.Helper()
 	for len(all) < n {
-		all = append(all, b.some(c, min(n-len(all), 10))...)
+		all = append(all, b.receive(c, min(n-len(all), 10))...)
 	}
 	return all
 }
 
-// sane checks what holds for every delivery.
-func (b *bench) sane(d *queue.Delivery) {
+// checkDelivery checks what holds for every delivery.
+func (b *tester) checkDelivery(d *queue.Delivery) {
 	b.Helper()
 	now := time.Now()
 	if len(d.ID) < 1 || len(d.ID) > 512 {
@@ -183,7 +183,7 @@ func (b *bench) sane(d *queue.Delivery) {
 }
 
 // expectNothing fails the test if a message comes within that time.
-func (b *bench) expectNothing(c *Connection, d time.Duration, what string) {
+func (b *tester) expectNothing(c *Connection, d time.Duration, what string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, d)
 	defer cancel()
@@ -208,7 +208,7 @@ func clip(body []byte) string {
 	return string(body)
 }
 
-func (b *bench) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
+func (b *tester) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
 	b.Helper()
 	if err := b.trySettle(c, d, s); err != nil {
 		b.Fatalf("Settle (%v) of a delivery that is held: %v", s.Outcome, err)
@@ -216,27 +216,27 @@ func (b *bench) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
 }
 
 // trySettle settles, a dead letter with an envelope.
-func (b *bench) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement) error {
+func (b *tester) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement) error {
 	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
 		s.Envelope = envelope(d.ID)
 	}
 	return c.Broker.Settle(b.ctx, d, s)
 }
 
-// retried settles d with Retry, and takes its next delivery, which must be attempt n.
-func (b *bench) retried(what string, d *queue.Delivery, n int) *queue.Delivery {
+// retryAndReceive settles d with Retry, and takes its next delivery, which must be attempt n.
+func (b *tester) retryAndReceive(what string, d *queue.Delivery, n int) *queue.Delivery {
 	b.Helper()
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
-	return b.attempt(what, d, n)
+	return b.receiveAttempt(what, d, n)
 }
 
-func (b *bench) ack(d *queue.Delivery) {
+func (b *tester) ack(d *queue.Delivery) {
 	b.Helper()
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// lost settles a delivery that is not held, and must not be able to.
-func (b *bench) lost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
+// expectLost settles a delivery that is not held, and must not be able to.
+func (b *tester) expectLost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
 	b.Helper()
 	if err := b.trySettle(c, d, s); !errors.Is(err, queue.ErrLost) {
 		b.Errorf("%s: Settle (%v) says %v, want ErrLost", what, s.Outcome, err)
@@ -248,9 +248,9 @@ func envelope(id string) *queue.Envelope {
 	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
 }
 
-// lapse lets go of d without settling it: by waiting for its lease to lapse, or by
+// letLapse lets go of d without settling it: by waiting for its lease to lapse, or by
 // ending the connection, in place of which there is then another.
-func (b *bench) lapse(d *queue.Delivery) {
+func (b *tester) letLapse(d *queue.Delivery) {
 	b.Helper()
 	if b.can.Leases {
 		time.Sleep(time.Until(d.Lease))
@@ -259,7 +259,7 @@ func (b *bench) lapse(d *queue.Delivery) {
 	b.reconnect()
 }
 
-func (b *bench) reconnect() {
+func (b *tester) reconnect() {
 	b.Helper()
 	if err := b.Close(); err != nil {
 		b.Errorf("Close: %v", err)
@@ -267,20 +267,20 @@ func (b *bench) reconnect() {
 	b.Connection = b.connect()
 }
 
-// empty sees to it that nothing is in the queue: ready, waiting for no longer than a
+// expectEmpty sees to it that nothing is in the queue: ready, waiting for no longer than a
 // lease, or out.
-func (b *bench) empty(what string) {
+func (b *tester) expectEmpty(what string) {
 	b.Helper()
 	wait := b.o.Lease + b.o.Lease/2
 	if !b.can.Leases {
 		b.reconnect()
 		wait = time.Second
 	}
-	b.emptyFor(wait, what)
+	b.expectEmptyFor(wait, what)
 }
 
-// emptyFor is empty for what was out at most until the end of wait.
-func (b *bench) emptyFor(wait time.Duration, what string) {
+// expectEmptyFor is empty for what was out at most until the end of wait.
+func (b *tester) expectEmptyFor(wait time.Duration, what string) {
 	b.Helper()
 	b.expectNothing(b.Connection, wait, what)
 	if b.Depth == nil {
@@ -300,10 +300,10 @@ func (b *bench) emptyFor(wait time.Duration, what string) {
 }
 
 // letters are all dead letters, read with a connection of its own, left where they are or removed.
-func (b *bench) letters(remove bool) (all []*queue.Letter) {
+func (b *tester) letters(remove bool) (all []*queue.Letter) {
 	b.Helper()
 	from := b.reading(b.Connection)
-	defer b.closed(from)
+	defer b.closeReading(from)
 	b.readAll(from, 10, func(l *queue.Letter) {
 		all = append(all, l)
 		if remove {
@@ -314,7 +314,7 @@ func (b *bench) letters(remove bool) (all []*queue.Letter) {
 }
 
 // readAll visits the letters of a reading, of which no more than most come at a time.
-func (b *bench) readAll(from queue.DeadLetters, most int, visit func(*queue.Letter)) {
+func (b *tester) readAll(from queue.DeadLetters, most int, visit func(*queue.Letter)) {
 	b.Helper()
 	for {
 		got, err := b.next(from, most)
@@ -332,14 +332,14 @@ func (b *bench) readAll(from queue.DeadLetters, most int, visit func(*queue.Lett
 	}
 }
 
-func (b *bench) remove(from queue.DeadLetters, l *queue.Letter) {
+func (b *tester) remove(from queue.DeadLetters, l *queue.Letter) {
 	b.Helper()
 	if err := from.Remove(b.ctx, l); err != nil {
 		b.Fatalf("Remove: %v", err)
 	}
 }
 
-func (b *bench) reading(c *Connection) queue.DeadLetters {
+func (b *tester) reading(c *Connection) queue.DeadLetters {
 	b.Helper()
 	from, err := c.Letters(b.ctx)
 	if err != nil {
@@ -380,14 +380,14 @@ func (r *reading) Close(ctx context.Context) error {
 	return r.err
 }
 
-func (b *bench) closed(from queue.DeadLetters) {
+func (b *tester) closeReading(from queue.DeadLetters) {
 	b.Helper()
 	if err := from.Close(b.ctx); err != nil {
 		b.Errorf("Close of the reading: %v", err)
 	}
 }
 
-func (b *bench) letter() *queue.Letter {
+func (b *tester) letter() *queue.Letter {
 	b.Helper()
 	all := b.letters(false)
 	if len(all) != 1 {
@@ -405,7 +405,7 @@ func bodies(all []*queue.Letter) (out []string) {
 	return out
 }
 
-func (b *bench) equal(what string, got, want any) {
+func (b *tester) equal(what string, got, want any) {
 	b.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		b.Errorf("%s: %v, want %v", what, got, want)
@@ -413,7 +413,7 @@ func (b *bench) equal(what string, got, want any) {
 }
 
 // after is d, or as long as the broker can.
-func (b *bench) after(d time.Duration) time.Duration { return min(d, b.can.MaxDelay) }
+func (b *tester) after(d time.Duration) time.Duration { return min(d, b.can.MaxDelay) }
 
 // plain is a policy of n attempts with waits that short, with neither breaker nor budget.
 func plain(n int, wait time.Duration) lull.Policy {
@@ -426,7 +426,7 @@ func plain(n int, wait time.Duration) lull.Policy {
 
 // running is a consumer that runs until stop.
 type running struct {
-	b        *bench
+	b        *tester
 	consumer *queue.Consumer
 	dep      *lull.Dependency
 	cancel   context.CancelFunc
@@ -436,7 +436,7 @@ type running struct {
 	events []queue.Event
 }
 
-func (b *bench) start(c *Connection, p lull.Policy, config queue.Config, h queue.Handler) *running {
+func (b *tester) start(c *Connection, p lull.Policy, config queue.Config, h queue.Handler) *running {
 	b.Helper()
 	r := &running{b: b, done: make(chan error, 1)}
 	var err error
@@ -495,11 +495,11 @@ func (r *running) stop() {
 }
 
 // gaveUp reports whether what was waited for since then will never be.
-func (b *bench) gaveUp(since time.Time) bool {
+func (b *tester) gaveUp(since time.Time) bool {
 	return time.Since(since) > patience || b.ctx.Err() != nil
 }
 
-func (b *bench) until(what string, so func() bool) {
+func (b *tester) await(what string, so func() bool) {
 	b.Helper()
 	for began := time.Now(); !so(); {
 		if b.gaveUp(began) {

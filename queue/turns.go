@@ -7,17 +7,17 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// line is the messages that are being handled, and those that wait for their turn, because they or
-// others may crash this process.
-type line struct {
+// turns decides which messages are handled now. A message that was in hand in a crash waits until few others, or
+// none, are handled beside it.
+type turns struct {
 	mu    sync.Mutex
 	crowd engine.Crowd
 	wait  []*work // the first waits for what is being handled
 }
 
-// come lets w begin, or has it wait or go back.
-func (l *line) come(w *work) {
-	if w.first != nil {
+// come decides whether w begins, waits, or goes back.
+func (l *turns) come(w *work) {
+	if w.decidedEarly != nil {
 		return // its handler does not begin
 	}
 	l.mu.Lock()
@@ -27,15 +27,15 @@ func (l *line) come(w *work) {
 	case begin:
 		w.begun = true
 	case !wait && l.crowd.FreeDefer:
-		w.back = true
+		w.sendBack = true
 	default:
 		w.turn = make(chan struct{})
 		l.wait = append(l.wait, w)
 	}
 }
 
-// next lets those begin whose turn it is, after calling alone if they may crash.
-func (l *line) next(alone func()) {
+// next begins the messages whose turn it is. It calls alone before one that may crash.
+func (l *turns) next(alone func()) {
 	for {
 		l.mu.Lock()
 		if !l.crowd.BeginNext() {
@@ -54,15 +54,15 @@ func (l *line) next(alone func()) {
 }
 
 // shift removes the first of those that wait, with l.mu held.
-func (l *line) shift() {
+func (l *turns) shift() {
 	l.wait = slices.Delete(l.wait, 0, 1)
 	if len(l.wait) > 0 {
 		l.crowd.SetNext(l.wait[0].crashes)
 	}
 }
 
-// leave is for a message whose handler has ended, or does not begin.
-func (l *line) leave(w *work) {
+// leave removes a message whose handler has ended, or does not begin.
+func (l *turns) leave(w *work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch i := slices.Index(l.wait, w); {
@@ -76,7 +76,7 @@ func (l *line) leave(w *work) {
 	}
 }
 
-func (l *line) fetch(want int) int {
+func (l *turns) fetch(want int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.crowd.Fetch(want)
