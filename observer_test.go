@@ -229,8 +229,8 @@ type balanced struct {
 	open int
 }
 
-func (b *balanced) Begin(time.Duration)                          { b.open++ }
-func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
+func (b *balanced) Start(time.Duration)                           { b.open++ }
+func (b *balanced) Done(time.Duration, bool, budget.Receipt, int) { b.open-- }
 
 // Rule 18: an observer of the breaker that panics takes nothing with it: the budget learns
 // of the call, and a probe leaves its place.

@@ -8,12 +8,12 @@ import "time"
 // by any number of goroutines.
 type Plan struct {
 	Schedule
-	first [8]step // by retry, from 1
-	known int     // how many of them hold
+	first    [8]bounds // by retry, from 1
+	prepared int       // how many of them hold
 }
 
-// step holds the bounds from which the wait before one retry is drawn.
-type step struct{ lo, hi, ceiling time.Duration }
+// bounds holds the bounds from which the wait before one retry is drawn.
+type bounds struct{ lo, hi, ceiling time.Duration }
 
 // Prepare works out the first waits of s.
 func (s Schedule) Prepare() *Plan {
@@ -23,18 +23,18 @@ func (s Schedule) Prepare() *Plan {
 	}
 	for i := range p.first {
 		c := s.Ceiling(i + 1)
-		p.first[i] = step{ceiling: c}
+		p.first[i] = bounds{ceiling: c}
 		if s.step(i+1) > 0 {
 			p.first[i].lo, p.first[i].hi = s.spread(s.plan(), c)
 		}
 	}
-	p.known = len(p.first)
+	p.prepared = len(p.first)
 	return p
 }
 
 // Delay is as Schedule.Delay.
 func (p *Plan) Delay(retry int, prev time.Duration, rnd func() uint64) time.Duration {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd)
 	}
 	return p.Schedule.Delay(retry, prev, rnd)
@@ -42,7 +42,7 @@ func (p *Plan) Delay(retry int, prev time.Duration, rnd func() uint64) time.Dura
 
 // Draw is Delay and Ceiling at once.
 func (p *Plan) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, ceiling time.Duration) {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd), p.first[i].ceiling
 	}
 	return p.Schedule.Delay(retry, prev, rnd), p.Schedule.Ceiling(retry)
@@ -50,7 +50,7 @@ func (p *Plan) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, cei
 
 // Ceiling is as Schedule.Ceiling.
 func (p *Plan) Ceiling(retry int) time.Duration {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return p.first[i].ceiling
 	}
 	return p.Schedule.Ceiling(retry)

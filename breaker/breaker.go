@@ -30,22 +30,22 @@ type Breaker struct {
 	streak atomic.Int64
 	// sampleAt is when the next call may pass as a sample. Written under mu.
 	sampleAt atomic.Int64
-	counted  atomic.Pointer[cohorts] // nil until the first call that is counted
+	counted  atomic.Pointer[countsByStart] // nil until the first call that is counted
 
-	mu         sync.Mutex    // guards what follows
-	streakFrom time.Duration // end of the first failure in the row
-	downFrom   time.Duration // when the outage began that opened it
-	turnedAt   time.Duration // when it last closed, or opened after it was closed; never: the lowest number
-	closedBy   time.Duration // how long the probe took that closed it
-	random     uint64        // the latest random number
-	out        probes
-	audience   *audience.Audience[Change] // nil until there is something to report
-	lastProbe  uint32
-	successes  int16 // probes that succeeded in a row
-	openings   uint8 // since the breaker last stayed closed for a whole window
-	forced     bool
-	downGen    uint32  // the generation in which it opened after it was closed
-	callGap    float32 // nanoseconds between two calls before it opened, on average; zero: no samples
+	mu               sync.Mutex    // guards what follows
+	streakFrom       time.Duration // end of the first failure in the row
+	outageFrom       time.Duration // when the outage began that opened it
+	changedAt        time.Duration // when it last closed, or opened after it was closed; never: the lowest number
+	closingProbeTook time.Duration // how long the probe took that closed it
+	random           uint64        // the latest random number
+	probesOut        probes
+	audience         *audience.Audience[Change] // nil until there is something to report
+	lastProbe        uint32
+	successes        int16 // probes that succeeded in a row
+	openings         uint8 // since the breaker last stayed closed for a whole window
+	forced           bool
+	outageGen        uint32  // the generation in which it opened after it was closed
+	callGap          float32 // nanoseconds between two calls before it opened, on average; zero: no samples
 }
 
 const (
@@ -65,13 +65,13 @@ type Ticket struct {
 // depends.
 func (t Ticket) Probe() bool { return t.probe != 0 }
 
-// Fresh is the token of a call that started at start, unasked, because its breaker
+// LateTicket is the token of a call that started at start, unasked, because its breaker
 // had not been made yet. It is for those who make a breaker at the first failure,
-// which changes nothing where Config.Pristine is true: the calls that started
+// which changes nothing where Config.CanStartLate is true: the calls that started
 // before then, those that fail and those that succeed, are reported with such a
 // token. They count like calls that a breaker admitted before its first change of
 // state, and like those no more after it.
-func Fresh(start time.Duration) Ticket { return Ticket{start: start, gen: 1} }
+func LateTicket(start time.Duration) Ticket { return Ticket{start: start, gen: 1} }
 
 // Start asks whether a call may start at now. If so, the call must be reported
 // with Done, in whatever way it ends. If not, there is nothing to report.
@@ -111,13 +111,13 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Ticket
 		return b.refuse(now, w)
 	}
 	b.mu.Lock()
-	b.settle(now)
+	b.catchUp(now)
 	switch b.state() {
 	case Closed:
 		b.unlock()
 		return b.Start(now)
 	case HalfOpen:
-		if b.out.taken(stream) < int(b.probes) {
+		if b.probesOut.placesTaken(stream) < int(b.probes) {
 			t, notified := b.admit(now, stream), false
 			defer func() {
 				if !notified { // a listener panicked, and nobody will report the probe
@@ -149,14 +149,14 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Ticket, bool) {
 // A number is drawn from rnd (64 random bits) only to spread an open time;
 // nil stands for the middle of every range.
 func (b *Breaker) Done(now time.Duration, t Ticket, o Evidence, rnd func() uint64) {
-	b.DoneUsually(now, t, o, 0, rnd)
+	b.DoneWithUsualTime(now, t, o, 0, rnd)
 }
 
 // DoneUsually is Done for a caller that knows how long calls usually take that succeed; zero
 // if it does not. Where Config.ConsecutiveFor is not set, a row of failures that took less must
 // have lasted for twice as long to open the breaker: until then, calls that started before it
 // may still succeed.
-func (b *Breaker) DoneUsually(now time.Duration, t Ticket, o Evidence, usual time.Duration, rnd func() uint64) {
+func (b *Breaker) DoneWithUsualTime(now time.Duration, t Ticket, o Evidence, usual time.Duration, rnd func() uint64) {
 	w := b.word.Load()
 	if t.probe == sampled {
 		b.doneSample(now, t, o)
@@ -238,5 +238,5 @@ func (b *Breaker) OpenedAt(now time.Duration) (at time.Duration, ok bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.turnedAt, true
+	return b.changedAt, true
 }

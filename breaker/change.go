@@ -20,9 +20,9 @@ const (
 )
 
 var (
-	stateNames   = []string{"closed", "open", "half-open"}
-	outcomeNames = []string{"success", "failure", "neutral"}
-	reasonNames  = []string{
+	stateNames    = []string{"closed", "open", "half-open"}
+	evidenceNames = []string{"success", "failure", "neutral"}
+	reasonNames   = []string{
 		"failure rate", "consecutive failures", "slow rate", "probe failed", "probe timed out", "probes succeeded", "forced",
 		"open time passed",
 	}
@@ -55,7 +55,7 @@ const (
 )
 
 // String is "success", "failure" or "neutral".
-func (o Evidence) String() string { return choice.Name("unknown", outcomeNames, o) }
+func (o Evidence) String() string { return choice.Name("unknown", evidenceNames, o) }
 
 // ChangeReason is why a breaker changed its state.
 type ChangeReason uint8

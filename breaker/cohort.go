@@ -18,8 +18,8 @@ const (
 	oldestCohort = slotsInRing - slotsPerWindow - 1
 )
 
-// cohorts counts calls by the time of their start.
-type cohorts struct {
+// countsByStart counts calls by the time of their start.
+type countsByStart struct {
 	started window.Counter
 	failed  lazyCounter
 	slow    lazyCounter
@@ -53,19 +53,19 @@ func (l *lazyCounter) reset() {
 	}
 }
 
-// cohorts gives the counters, made for the first call that needs them.
-func (b *Breaker) cohorts() *cohorts {
+// countsByStart returns the counters, made for the first call that needs them.
+func (b *Breaker) cohorts() *countsByStart {
 	if c := b.counted.Load(); c != nil {
 		return c
 	}
-	b.counted.CompareAndSwap(nil, &cohorts{started: window.New(slotsInRing)})
+	b.counted.CompareAndSwap(nil, &countsByStart{started: window.New(slotsInRing)})
 	return b.counted.Load()
 }
 
 // share counts the call that started at start and ended at now into l, and gives
 // the figures to judge it by: how many calls started in the window that ended
 // with its start, those in flight included, and how many of those l holds.
-func (b *Breaker) share(c *cohorts, l *lazyCounter, now, start time.Duration) (part, whole int64) {
+func (b *Breaker) share(c *countsByStart, l *lazyCounter, now, start time.Duration) (part, whole int64) {
 	slot, _ := b.cohort(now, start)
 	l.add(slot, 1)
 	part = l.sum(slot)

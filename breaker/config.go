@@ -120,50 +120,50 @@ func (c Config) Validate() error {
 // Pristine reports whether a breaker with this configuration that has seen nothing
 // but successes and neutral calls is as good as new: it judges by failures in a
 // row alone. Whoever has many dependencies may then make the breaker of one at
-// its first failure; see Fresh.
-func (c Config) Pristine() bool { return c.Off || !(c.FailureRate > 0) && !(c.SlowRate > 0) }
+// its first failure; see LateTicket.
+func (c Config) CanStartLate() bool { return c.Off || !(c.FailureRate > 0) && !(c.SlowRate > 0) }
 
 // rules is a valid Config with its zeros filled in, ready to be applied.
 type rules struct {
-	consecutive    int64 // zero: off
-	consecutiveFor time.Duration
-	fitRow         bool // consecutiveFor may be longer where successes take long
-	failure        ratio
-	slow           ratio
-	slowCall       time.Duration
-	minCalls       int64
-	window         time.Duration
-	slot           time.Duration // width of a slot: window/slotsPerWindow
-	openFor        time.Duration // before jitter, not above openTop; zero: fitted to the outage
-	openTop        time.Duration // most before jitter
-	openMax        time.Duration // most after jitter
-	jitter         float64
-	probeTimeout   time.Duration
-	probes         int32
-	metricsOnly    bool
-	off            bool
-	counting       bool // calls are counted by their starts, for a rate
+	consecutive      int64 // zero: off
+	consecutiveFor   time.Duration
+	rowFitsSuccesses bool // consecutiveFor may be longer where successes take long
+	failure          ratio
+	slow             ratio
+	slowCall         time.Duration
+	minCalls         int64
+	window           time.Duration
+	slot             time.Duration // width of a slot: window/slotsPerWindow
+	openFor          time.Duration // before jitter, not above openTop; zero: fitted to the outage
+	openTop          time.Duration // most before jitter
+	openMax          time.Duration // most after jitter
+	jitter           float64
+	probeTimeout     time.Duration
+	probes           int32
+	metricsOnly      bool
+	off              bool
+	counting         bool // calls are counted by their starts, for a rate
 
 	listeners []func(Change)
 }
 
 func (c Config) rules() rules {
 	r := rules{
-		consecutive:    int64(max(0, cmp.Or(c.Consecutive, DefaultConsecutive))),
-		consecutiveFor: max(0, cmp.Or(c.ConsecutiveFor, DefaultConsecutiveFor)),
-		fitRow:         c.ConsecutiveFor == 0,
-		failure:        newRatio(c.FailureRate),
-		slow:           newRatio(c.SlowRate),
-		slowCall:       c.SlowCall,
-		minCalls:       int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
-		window:         cmp.Or(c.Window, DefaultWindow),
-		openFor:        c.OpenFor,
-		openMax:        cmp.Or(c.OpenMax, max(DefaultOpenMax, saturating.Add(c.OpenFor, c.OpenFor))),
-		jitter:         max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
-		probes:         int32(cmp.Or(c.Probes, DefaultProbes)),
-		probeTimeout:   cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
-		metricsOnly:    c.MetricsOnly,
-		off:            c.Off,
+		consecutive:      int64(max(0, cmp.Or(c.Consecutive, DefaultConsecutive))),
+		consecutiveFor:   max(0, cmp.Or(c.ConsecutiveFor, DefaultConsecutiveFor)),
+		rowFitsSuccesses: c.ConsecutiveFor == 0,
+		failure:          newRatio(c.FailureRate),
+		slow:             newRatio(c.SlowRate),
+		slowCall:         c.SlowCall,
+		minCalls:         int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
+		window:           cmp.Or(c.Window, DefaultWindow),
+		openFor:          c.OpenFor,
+		openMax:          cmp.Or(c.OpenMax, max(DefaultOpenMax, saturating.Add(c.OpenFor, c.OpenFor))),
+		jitter:           max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
+		probes:           int32(cmp.Or(c.Probes, DefaultProbes)),
+		probeTimeout:     cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
+		metricsOnly:      c.MetricsOnly,
+		off:              c.Off,
 	}
 	r.slot = r.window / slotsPerWindow
 	r.counting = r.failure != 0 || r.slow != 0

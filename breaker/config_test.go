@@ -47,7 +47,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 }
 
-func TestPristine(t *testing.T) {
+func TestCanStartLate(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config
 		want bool
@@ -58,8 +58,8 @@ func TestPristine(t *testing.T) {
 		{Config{SlowRate: 0.5, SlowCall: 1}, false},
 		{Config{Off: true, FailureRate: 0.5}, true},
 	} {
-		if got := c.cfg.Pristine(); got != c.want {
-			t.Errorf("%+v: pristine %t, want %t", c.cfg, got, c.want)
+		if got := c.cfg.CanStartLate(); got != c.want {
+			t.Errorf("%+v: CanStartLate %t, want %t", c.cfg, got, c.want)
 		}
 		b, untouched := must(t, c.cfg), must(t, c.cfg)
 		untouched.rules = b.rules
@@ -80,7 +80,7 @@ func TestTokenOfNothing(t *testing.T) {
 		t.Errorf("zero tokens: %v", s)
 	}
 	var off Breaker
-	off.Done(0, Fresh(0), Failure, nil)
+	off.Done(0, LateTicket(0), Failure, nil)
 	if s := off.State(0); s != Closed {
 		t.Errorf("the token of a call that nobody asked for, at a breaker that is off: %v", s)
 	}

@@ -13,10 +13,10 @@ func (b *Breaker) ForceOpen(now time.Duration) {
 		return
 	}
 	b.forced = true
-	b.openings, b.downFrom = 0, now
+	b.openings, b.outageFrom = 0, now
 	b.gate.Store(math.MaxInt64)
 	if b.state() != Open {
-		b.move(Open, Change{Reason: Forced, At: now})
+		b.changeState(Open, Change{Reason: Forced, At: now})
 	}
 }
 
@@ -41,7 +41,7 @@ func (b *Breaker) Auto(now time.Duration) {
 	}
 	b.forced = false
 	if b.state() == Open {
-		b.downFrom = now // what was before is not known
+		b.outageFrom = now // what was before is not known
 		b.gate.Store(int64(now))
 	}
 }

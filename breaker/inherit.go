@@ -22,10 +22,10 @@ func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	}
 	from.mu.Lock()
 	defer from.unlock()
-	from.settle(now)
+	from.catchUp(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.downFrom, b.turnedAt, b.closedBy, b.random = from.downFrom, from.turnedAt, from.closedBy, from.random
+	b.outageFrom, b.changedAt, b.closingProbeTook, b.random = from.outageFrom, from.changedAt, from.closingProbeTook, from.random
 	b.openings, b.forced, b.streakFrom = from.openings, from.forced, from.streakFrom
 	b.streak.Store(from.streak.Load())
 	if b.window == from.window {
@@ -44,7 +44,7 @@ func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	if b.openFor == 0 {
 		b.callGap = from.callGap
 	}
-	b.downGen = 1
+	b.outageGen = 1
 	b.setSample(now)
 	b.gate.Store(int64(until))
 	b.word.Store(1<<stateBits | uint64(Open))

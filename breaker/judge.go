@@ -51,8 +51,8 @@ func (b *Breaker) judgeStreak(now time.Duration, t Ticket, usual time.Duration, 
 		b.streakFrom = now
 	}
 	v.from = b.streakFrom
-	needed := b.rowNeeded(now, n)
-	if b.fitRow && v.took < usual {
+	needed := b.neededLength(now, n)
+	if b.rowFitsSuccesses && v.took < usual {
 		needed = max(needed, saturating.Add(usual, usual))
 	}
 	if !v.opens && n >= b.consecutive && saturating.Since(v.from, now) >= needed {
@@ -70,15 +70,15 @@ const (
 // rowNeeded is how long there must have been nothing but failures for a row of n to
 // open the breaker; Config.ConsecutiveFor has the rule for those soon after it closed.
 // The lock is held.
-func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
-	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
-	if b.consecutiveFor == 0 || saturating.Since(b.turnedAt, now) >= soon {
+func (b *Breaker) neededLength(now time.Duration, n int64) time.Duration {
+	soon := max(b.window, saturating.Add(b.closingProbeTook, b.closingProbeTook))
+	if b.consecutiveFor == 0 || saturating.Since(b.changedAt, now) >= soon {
 		return b.consecutiveFor
 	}
 	if n/relapseFailures >= b.consecutive {
-		return max(b.consecutiveFor/relapseParts, b.closedBy)
+		return max(b.consecutiveFor/relapseParts, b.closingProbeTook)
 	}
-	return max(b.consecutiveFor, b.closedBy)
+	return max(b.consecutiveFor, b.closingProbeTook)
 }
 
 // forget takes back a call that shows nothing.

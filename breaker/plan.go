@@ -42,7 +42,7 @@ func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 	}
 	b.rules = &p.rules
 	b.random = chance.Middle
-	b.turnedAt = math.MinInt64
+	b.changedAt = math.MinInt64
 	if own := withoutNil(listeners); len(own) > 0 {
 		a := audience.Of(slices.Concat(p.rules.listeners, own))
 		b.audience = &a

@@ -81,10 +81,10 @@ func TestProbesList(t *testing.T) {
 }
 
 // The numbers are those of SplitMix64, as published with its source (Vigna).
-func TestAnotherIsSplitMix64(t *testing.T) {
+func TestNextRandomIsSplitMix64(t *testing.T) {
 	for luck, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 0x9e3779b97f4a7c15: 0x6e789e6aa1b965f4, 1234567: 6457827717110365317} {
-		if got := another(luck); got != want {
-			t.Errorf("another(%#x) is %#x, want %#x", luck, got, want)
+		if got := nextRandom(luck); got != want {
+			t.Errorf("nextRandom(%#x) is %#x, want %#x", luck, got, want)
 		}
 	}
 }

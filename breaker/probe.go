@@ -14,7 +14,7 @@ func (b *Breaker) admit(now time.Duration, stream bool) Ticket {
 	if b.lastProbe == 0 {
 		b.lastProbe = 1
 	}
-	b.out.add(probe{id: b.lastProbe, stream: stream, since: now})
+	b.probesOut.add(probe{id: b.lastProbe, stream: stream, since: now})
 	b.setGate()
 	return Ticket{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
@@ -26,7 +26,7 @@ func (b *Breaker) releaseProbe(t Ticket) {
 	if t.gen != generation(b.word.Load()) {
 		return
 	}
-	if _, out := b.out.remove(t.probe); out {
+	if _, out := b.probesOut.remove(t.probe); out {
 		b.setGate()
 	}
 }
@@ -42,8 +42,8 @@ func (b *Breaker) Accepted(now time.Duration, t Ticket) {
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
-	if t.gen == generation(b.word.Load()) && b.out.accept(t.probe, now) {
+	b.catchUp(now)
+	if t.gen == generation(b.word.Load()) && b.probesOut.accept(t.probe, now) {
 		b.setGate()
 	}
 }
@@ -52,8 +52,8 @@ func (b *Breaker) Accepted(now time.Duration, t Ticket) {
 // when the time of the first of those that are out is over. The lock is held.
 func (b *Breaker) setGate() {
 	gate := time.Duration(math.MinInt64)
-	if b.out.taken(false) >= int(b.probes) {
-		gate = saturating.Add(b.out.oldest(), b.probeTimeout)
+	if b.probesOut.placesTaken(false) >= int(b.probes) {
+		gate = saturating.Add(b.probesOut.oldest(), b.probeTimeout)
 	}
 	b.gate.Store(int64(gate))
 }
@@ -63,11 +63,11 @@ func (b *Breaker) setGate() {
 // successes, which may close it (ProbesSucceeded). Successes counts them up to then. The
 // lock is held.
 func (b *Breaker) overdue(now time.Duration) (at time.Duration, what ChangeReason, successes int64, due bool) {
-	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {
+	if b.state() != HalfOpen || b.probesOut.len() == 0 || now < saturating.Add(b.probesOut.oldest(), b.probeTimeout) {
 		return 0, 0, 0, false
 	}
 	successes = int64(b.successes)
-	for _, p := range b.out.byAge() {
+	for _, p := range b.probesOut.byAge() {
 		at = saturating.Add(p.since, b.probeTimeout)
 		switch {
 		case now < at:
@@ -91,11 +91,11 @@ func (b *Breaker) doneProbe(now time.Duration, t Ticket, o Evidence, rnd func() 
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
+	b.catchUp(now)
 	if t.gen != generation(b.word.Load()) {
 		return
 	}
-	p, ok := b.out.remove(t.probe)
+	p, ok := b.probesOut.remove(t.probe)
 	switch {
 	case !ok:
 		return // reported before, or timed out

@@ -44,7 +44,7 @@ func (p *probes) add(q probe) {
 
 // taken is how many places are, for a stream or for a call that ends: one of those is kept
 // out only by its own kind.
-func (p *probes) taken(stream bool) (n int) {
+func (p *probes) placesTaken(stream bool) (n int) {
 	if stream {
 		return p.len()
 	}

@@ -25,7 +25,7 @@ func (b *Breaker) sample(now time.Duration) (Ticket, bool) {
 		return Ticket{}, false
 	}
 	b.setSample(now)
-	return Ticket{start: now, gen: b.downGen, probe: sampled}, true
+	return Ticket{start: now, gen: b.outageGen, probe: sampled}, true
 }
 
 // setSample sets when the next sample may pass. The lock is held.
@@ -44,14 +44,14 @@ func (b *Breaker) doneSample(now time.Duration, t Ticket, o Evidence) {
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
+	b.catchUp(now)
 	took := saturating.Since(t.start, now)
-	if b.state() == Closed || b.forced || t.gen != b.downGen || b.tooSlow(took) {
+	if b.state() == Closed || b.forced || t.gen != b.outageGen || b.tooSlow(took) {
 		return
 	}
 	if b.state() == Open {
 		b.gate.Store(math.MinInt64)
-		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
+		b.changeState(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
 	b.probeSucceeded(now, took)
 }

@@ -96,7 +96,7 @@ func TestARowIsJudgedWhenSuccessesCouldHaveCome(t *testing.T) {
 		var first, now time.Duration
 		for now = 0; b.State(now) == Closed && now < time.Minute; now += 100 * ms {
 			tok, _ := b.Start(now)
-			b.DoneUsually(now+c.took, tok, Failure, c.usual, nil)
+			b.DoneWithUsualTime(now+c.took, tok, Failure, c.usual, nil)
 			if now == 0 {
 				first = c.took
 			}

@@ -111,8 +111,8 @@ func TestStreakOfARelapse(t *testing.T) {
 }
 
 // A breaker that is made at the first failure, and gets the calls before it
-// with fresh tokens, is the same as one that was there all the time.
-func TestFreshIsLikeHavingBeenThere(t *testing.T) {
+// with late tickets, is the same as one that was there all the time.
+func TestALateBreakerIsLikeOneThatWasThere(t *testing.T) {
 	changes := 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 14))
@@ -127,7 +127,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 			now += time.Duration(r.IntN(50)) * time.Millisecond
 			if r.IntN(2) == 0 {
 				tok, ok := b.Start(now)
-				other, also := Fresh(now), true
+				other, also := LateTicket(now), true
 				if lazy != nil {
 					other, also = lazy.Start(now)
 				}

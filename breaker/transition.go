@@ -8,10 +8,10 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// another derives a further number from random, for a probe that times out:
+// nextRandom derives a further number from random, for a probe that times out:
 // that is noticed in Start, where none is handed in. (The finalizer of
 // SplitMix64.) The middle stays the middle.
-func another(random uint64) uint64 {
+func nextRandom(random uint64) uint64 {
 	if random == chance.Middle {
 		return random
 	}
@@ -26,7 +26,7 @@ func another(random uint64) uint64 {
 // before and after that within openMax.
 func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration {
 	r := b.rules
-	d := r.fitted(saturating.Since(b.downFrom, at), took)
+	d := r.fitted(saturating.Since(b.outageFrom, at), took)
 	if r.openFor > 0 {
 		d = r.doubled(b.openings)
 	}
@@ -83,7 +83,7 @@ func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 		if what == ProbesSucceeded {
 			return Closed, 0
 		}
-		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.random)))
+		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, nextRandom(b.random)))
 	}
 	if s == Open && now >= until && !b.forced {
 		s = HalfOpen
@@ -97,16 +97,16 @@ func (b *Breaker) state() CircuitState { return CircuitState(b.word.Load() & sta
 
 // move goes over to another state and a new generation, in which no probe is out
 // yet, and queues the change for the listeners.
-func (b *Breaker) move(to CircuitState, c Change) {
+func (b *Breaker) changeState(to CircuitState, c Change) {
 	w := b.word.Load()
 	c.From, c.To, c.MetricsOnly = CircuitState(w&stateMask), to, b.metricsOnly
 	if c.From == Closed {
-		b.turnedAt = c.At
-		b.downGen = generation(w) + 1
+		b.changedAt = c.At
+		b.outageGen = generation(w) + 1
 		b.setSample(c.At)
 	}
 	b.announce(c)
-	b.out.clear()
+	b.probesOut.clear()
 	b.successes = 0
 	gen := generation(w) + 1
 	if gen == 0 {
@@ -118,15 +118,15 @@ func (b *Breaker) move(to CircuitState, c Change) {
 // settle makes the changes that have become due by now: a probe that has timed
 // out opens the breaker as of that moment, those that were accepted so long ago close
 // it, and an open time that has passed makes way for probes.
-func (b *Breaker) settle(now time.Duration) {
+func (b *Breaker) catchUp(now time.Duration) {
 	if at, what, successes, due := b.overdue(now); due && what == ProbesSucceeded {
 		b.close(at, 0, what, successes)
 	} else if due {
-		b.open(at, b.probeTimeout, Change{Reason: what, Calls: successes + 1, Failures: 1}, another(b.random))
+		b.open(at, b.probeTimeout, Change{Reason: what, Calls: successes + 1, Failures: 1}, nextRandom(b.random))
 	}
 	if b.state() == Open && int64(now) >= b.gate.Load() && !b.forced {
 		b.gate.Store(math.MinInt64)
-		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
+		b.changeState(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
 }
 
@@ -139,7 +139,7 @@ func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
 		b.openings++
 	}
 	b.gate.Store(int64(c.Until))
-	b.move(Open, c)
+	b.changeState(Open, c)
 }
 
 // close begins a new count, because of a probe that took so long.
@@ -150,8 +150,8 @@ func (b *Breaker) close(now, took time.Duration, why ChangeReason, calls int64) 
 		c.slow.reset()
 	}
 	b.streak.Store(0)
-	b.turnedAt, b.closedBy = now, took
-	b.move(Closed, Change{Reason: why, At: now, Calls: calls})
+	b.changedAt, b.closingProbeTook = now, took
+	b.changeState(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 
 // trip, which takes the lock itself, opens a breaker that is closed and in the
@@ -160,15 +160,15 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 	random := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == closedIn(gen) && !b.forced {
-		recovered := saturating.Since(b.turnedAt, now) >= b.window
+		recovered := saturating.Since(b.changedAt, now) >= b.window
 		if recovered {
 			b.openings = 0
 		}
 		switch {
 		case v.reason == Consecutive:
-			b.downFrom = v.from
+			b.outageFrom = v.from
 		case recovered:
-			b.downFrom = now - b.window // that was judged; else the last outage continues
+			b.outageFrom = now - b.window // that was judged; else the last outage continues
 		}
 		if recovered { // else callers may have come to call more often, because of the outage
 			b.callGap = 0

@@ -23,8 +23,8 @@ type Account struct {
 	// flow is the content of the window. It is made once two calls earn closer
 	// together than Config.QuietGap, and stays: until then the stock pays for all
 	// that a window could.
-	flow atomic.Pointer[Ratio]
-	last atomic.Int64 // when a call last earned, plus one; not kept once there is flow
+	window atomic.Pointer[Ratio]
+	last   atomic.Int64 // when a call last earned, plus one; not kept once there is flow
 }
 
 // accountWindow is how far back the earnings reach that an Account keeps above its stock:
@@ -39,7 +39,7 @@ func newAccount(c Config) *Account {
 }
 
 // Begin earns, if arrivals do.
-func (a *Account) Begin(now time.Duration) {
+func (a *Account) Start(now time.Duration) {
 	if a.stock.terms.arrivals() {
 		a.earn(now)
 	}
@@ -49,26 +49,26 @@ func (a *Account) Begin(now time.Duration) {
 func (*Account) Failed(time.Duration) {}
 
 // Settle does nothing: a retry has been paid for and stays so.
-func (*Account) Settle(time.Duration, Receipt) {}
+func (*Account) Release(time.Duration, Receipt) {}
 
 // Repay puts a token back.
-func (a *Account) Repay(now time.Duration, _ Receipt) { a.putBack(now, 1) }
+func (a *Account) Refund(now time.Duration, _ Receipt) { a.refund(now, 1) }
 
-func (a *Account) putBack(now time.Duration, retries int) {
+func (a *Account) refund(now time.Duration, retries int) {
 	over := a.stock.add(uint64(retries) * stateToken)
-	if flow := a.flow.Load(); flow != nil && over > 0 {
+	if flow := a.window.Load(); flow != nil && over > 0 {
 		flow.earn(now, over)
 	}
 }
 
 // End earns, if the call succeeded and successes do. The retries of a call that succeeded
 // have helped, and what they cost is given back.
-func (a *Account) End(now time.Duration, success bool, _ Receipt, retries int) {
+func (a *Account) Done(now time.Duration, success bool, _ Receipt, retries int) {
 	if !success {
 		return
 	}
 	if retries > 0 {
-		a.putBack(now, retries)
+		a.refund(now, retries)
 	}
 	if !a.stock.terms.arrivals() {
 		a.earn(now)
@@ -77,32 +77,32 @@ func (a *Account) End(now time.Duration, success bool, _ Receipt, retries int) {
 
 func (a *Account) earn(now time.Duration) {
 	over := a.stock.earn()
-	if flow := a.flow.Load(); flow != nil {
+	if flow := a.window.Load(); flow != nil {
 		flow.earn(now, over)
 	} else {
-		a.watch(now)
+		a.startWindow(now)
 	}
 }
 
 // watch makes flow when two calls have earned closer together than the gap. What
 // they earned is not in it: the next call's is the first.
-func (a *Account) watch(now time.Duration) {
+func (a *Account) startWindow(now time.Duration) {
 	gap := int64(a.stock.terms.quietGap())
 	if gap == 0 {
 		return // a window could hold nothing
 	}
 	last := a.last.Swap(int64(now) + 1)
 	if last != 0 && int64(now)+1-last < gap {
-		a.flow.CompareAndSwap(nil, &Ratio{width: accountWindow / slots, whole: true})
+		a.window.CompareAndSwap(nil, &Ratio{slotWidth: accountWindow / slots, wholeTokens: true})
 	}
 }
 
 // Withdraw pays one token for one retry, or refuses and takes nothing. The class
 // makes no difference, and nothing is drawn by chance.
 func (a *Account) Withdraw(now time.Duration, class Class, rnd func() uint64) Grant {
-	if flow := a.flow.Load(); flow != nil {
+	if flow := a.window.Load(); flow != nil {
 		if g := flow.Withdraw(now, class, rnd); g.OK {
-			a.stock.paidElsewhere()
+			a.stock.clearRefused()
 			return g
 		}
 	}
@@ -113,7 +113,7 @@ func (a *Account) Withdraw(now time.Duration, class Class, rnd func() uint64) Gr
 // it is never a fraction: less than a token pays for nothing.
 func (a *Account) Balance(now time.Duration) float64 {
 	tokens := a.stock.Balance(now)
-	if flow := a.flow.Load(); flow != nil {
+	if flow := a.window.Load(); flow != nil {
 		tokens += math.Floor(flow.Balance(now))
 	}
 	return tokens

@@ -26,10 +26,10 @@ func withFlow(t testing.TB, c Config) *Account {
 	t.Helper()
 	a := mustAccount(t, c)
 	for range 2 { // the same moment twice
-		a.Begin(0)
-		a.End(0, true, 0, 0)
+		a.Start(0)
+		a.Done(0, true, 0, 0)
 	}
-	if a.flow.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
+	if a.window.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
 		t.Fatalf("%+v: no window after two calls at once, or %v in it", c, a.Balance(0))
 	}
 	return a
@@ -171,7 +171,7 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 				}
 			case k < 0.1:
 				a.Failed(at)
-				a.Settle(at, Receipt(r.Int64()))
+				a.Release(at, Receipt(r.Int64()))
 			case k < 0.5 && r.Float64() < failing:
 				has := a.Balance(at) >= 1
 				got, want := a.Withdraw(at, Class(r.IntN(4)), never), m.withdraw(at)
@@ -184,13 +184,13 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 					refusals++
 				}
 			default:
-				a.Begin(at)
+				a.Start(at)
 				if cfg.Earn == Arrivals {
 					m.earn(at)
 				}
 				success := r.Float64() >= failing
 				retries := max(r.IntN(8)-4, 0)
-				a.End(at, success, Receipt(min(retries, 1)), retries)
+				a.Done(at, success, Receipt(min(retries, 1)), retries)
 				if success {
 					m.refund(at, retries)
 				}
@@ -224,11 +224,11 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 			earnMany(a, now, 1)
 			now += gap
 		}
-		if a.flow.Load() != nil {
+		if a.window.Load() != nil {
 			t.Errorf("%+v: a window, with calls %v apart", c, gap)
 		}
 		earnMany(a, now-1, 1)
-		if a.flow.Load() == nil {
+		if a.window.Load() == nil {
 			t.Errorf("%+v: no window, with two calls %v apart", c, gap-1)
 		}
 	}
@@ -247,7 +247,7 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 	tiny := mustAccount(t, Config{Ratio: MinRatio, Stock: MaxStock})
 	earnMany(tiny, 0, 10)
 	earnMany(tiny, -1, 10)
-	if tiny.flow.Load() != nil {
+	if tiny.window.Load() != nil {
 		t.Error("a window that no calls can fill")
 	}
 }
@@ -268,7 +268,7 @@ func TestRule01RetriesThatHelpedAreGivenBack(t *testing.T) {
 				fails = pick(r, 0.02, 0.2, 0.5, 1)
 			}
 			now += time.Duration(r.Int64N(int64(100 * time.Millisecond)))
-			a.Begin(now)
+			a.Start(now)
 			retries, ok := 0, r.Float64() >= fails
 			for !ok && retries < 4 {
 				if g := a.Withdraw(now, Transient, never); !g.OK {
@@ -278,7 +278,7 @@ func TestRule01RetriesThatHelpedAreGivenBack(t *testing.T) {
 				retries++
 				ok = r.Float64() >= fails
 			}
-			a.End(now, ok, Receipt(min(retries, 1)), retries)
+			a.Done(now, ok, Receipt(min(retries, 1)), retries)
 			if ok {
 				successes++
 				helped += retries
@@ -331,7 +331,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 			wg.Go(func() {
 				for i := range 10_000 {
 					now := time.Duration(i) * time.Millisecond
-					a.Begin(now)
+					a.Start(now)
 					success := (i+g)%8 != 0
 					if !success {
 						switch g := a.Withdraw(now, Transient, never); {
@@ -341,7 +341,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					a.End(now, success, 0, 0)
+					a.Done(now, success, 0, 0)
 					if success || c.Earn == Arrivals {
 						earned.Add(1)
 					}
@@ -361,14 +361,14 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 }
 
 // What a retry has cost is put back once, wherever it was paid from, and never above what fits.
-func TestRepay(t *testing.T) {
+func TestRefund(t *testing.T) {
 	for name, c := range map[string]Config{"account": {Stock: 3}, "ratio": {Window: time.Minute, Stock: 3}} {
 		b, err := New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 100 {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		before := b.Balance(0)
 		var paid []Grant
@@ -383,7 +383,7 @@ func TestRepay(t *testing.T) {
 			t.Fatalf("%s: %d retries", name, len(paid))
 		}
 		for _, g := range paid {
-			b.(Repayable).Repay(0, g.Receipt)
+			b.(Refundable).Refund(0, g.Receipt)
 		}
 		if got := b.Balance(0); got != before {
 			t.Errorf("%s: %v tokens, before %v", name, got, before)
@@ -394,8 +394,8 @@ func TestRepay(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := b.Withdraw(0, Transient, nil)
-	b.Repay(0, g.Receipt)
-	b.Repay(0, g.Receipt)
+	b.Refund(0, g.Receipt)
+	b.Refund(0, g.Receipt)
 	if got := b.Balance(0); got != 3 {
 		t.Errorf("%v tokens in a bucket of 3", got)
 	}

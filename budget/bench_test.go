@@ -24,7 +24,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				c.budget.End(now, true, 0, 0)
+				c.budget.Done(now, true, 0, 0)
 			}
 		})
 		b.Run(c.name+", all cores", func(b *testing.B) {
@@ -32,7 +32,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 				var now time.Duration
 				for pb.Next() {
 					now += 100
-					c.budget.End(now, true, 0, 0)
+					c.budget.Done(now, true, 0, 0)
 				}
 			})
 		})
@@ -60,8 +60,8 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				budget.Begin(now)
-				budget.End(now, true, 0, 0)
+				budget.Start(now)
+				budget.Done(now, true, 0, 0)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func BenchmarkWithdraw(b *testing.B) {
 				now += c.step
 				c.budget.Withdraw(now, Transient, never)
 				if c.earn {
-					c.budget.End(now, true, 0, 0)
+					c.budget.Done(now, true, 0, 0)
 				}
 			}
 		})
@@ -127,13 +127,13 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	var now time.Duration
 	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": mustBucket(t, Config{}), "ratio": mustRatio(t, Config{})} {
 		for name, f := range map[string]func(){
-			"a successful call": func() { b.Begin(now); b.End(now, true, 0, 0) },
+			"a successful call": func() { b.Start(now); b.Done(now, true, 0, 0) },
 			"a failing call": func() {
-				b.Begin(now)
+				b.Start(now)
 				b.Failed(now)
 				b.Withdraw(now, Timeout, soonest)
-				b.Settle(now, 1)
-				b.End(now, false, 1, 1)
+				b.Release(now, 1)
+				b.Done(now, false, 1, 1)
 			},
 			"a look": func() { b.Balance(now) },
 		} {

@@ -53,7 +53,7 @@ func (b *Bucket) fill(t terms) {
 }
 
 // Begin earns, if arrivals do.
-func (b *Bucket) Begin(time.Duration) {
+func (b *Bucket) Start(time.Duration) {
 	if b.terms.arrivals() {
 		b.earn()
 	}
@@ -63,13 +63,13 @@ func (b *Bucket) Begin(time.Duration) {
 func (*Bucket) Failed(time.Duration) {}
 
 // Settle does nothing: a retry has been paid for and stays so.
-func (*Bucket) Settle(time.Duration, Receipt) {}
+func (*Bucket) Release(time.Duration, Receipt) {}
 
 // Repay puts a token back.
-func (b *Bucket) Repay(time.Duration, Receipt) { b.add(stateToken) }
+func (b *Bucket) Refund(time.Duration, Receipt) { b.add(stateToken) }
 
 // End earns, if the call succeeded and successes do.
-func (b *Bucket) End(_ time.Duration, success bool, _ Receipt, _ int) {
+func (b *Bucket) Done(_ time.Duration, success bool, _ Receipt, _ int) {
 	if success && !b.terms.arrivals() {
 		b.earn()
 	}
@@ -99,7 +99,7 @@ func (b *Bucket) add(n uint64) (over int64) {
 
 // paidElsewhere notes that a retry was paid from another purse, so that the next
 // refusal is news.
-func (b *Bucket) paidElsewhere() {
+func (b *Bucket) clearRefused() {
 	for s := b.state.Load(); s&refusedBit != 0; s = b.state.Load() {
 		if b.state.CompareAndSwap(s, s&^refusedBit) {
 			return

@@ -43,12 +43,12 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 	// Once there is a window, all that is written is in it.
 	flowing := withFlow(t, Config{})
 	a.stock.fill(flowing.stock.terms)
-	a.flow.Store(flowing.flow.Load())
+	a.window.Store(flowing.window.Load())
 	readOnly("calls on a full account with a window", func() { earnMany(a, 0, 10) })
 	if got := flowing.Balance(0); got != DefaultStock+1 {
 		t.Errorf("a balance of %v, want a stock of 2 and 1 in the window", got)
 	}
-	a.flow.Store(nil)
+	a.window.Store(nil)
 	wrote := false
 	defer func() {
 		if !wrote {
@@ -71,7 +71,7 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 			for range 3 {
 				b.Failed(0)
 				b.Withdraw(0, Transient, never)
-				b.End(0, false, 0, 0)
+				b.Done(0, false, 0, 0)
 				b.Balance(0)
 			}
 		})

@@ -47,7 +47,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 		for g := range 8 {
 			wg.Go(func() {
 				for i := range 20_000 {
-					b.Begin(0)
+					b.Start(0)
 					success := (i+g)%16 != 0
 					if !success {
 						switch g := b.Withdraw(0, Transient, never); {
@@ -57,7 +57,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					b.End(0, success, 0, 0)
+					b.Done(0, success, 0, 0)
 					if success || c.config.Earn == Arrivals {
 						earned.Add(1)
 					}
@@ -90,7 +90,7 @@ func TestARefusalLosesNoDeposit(t *testing.T) {
 	var done atomic.Bool
 	wg.Go(func() {
 		for range deposits {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		done.Store(true)
 	})

@@ -74,7 +74,7 @@ type Grant struct {
 // block for longer than it takes to count, and never read a clock.
 type Budget interface {
 	// Begin: a call begins.
-	Begin(now time.Duration)
+	Start(now time.Duration)
 
 	// Failed: an attempt failed in a way that another might mend, whether or
 	// not another is wanted. (The gRPC throttle counts these.)
@@ -89,11 +89,11 @@ type Budget interface {
 
 	// Settle: the attempt that r paid for has ended, whatever its result, or
 	// will never be made. (Budgets of concurrency count these.)
-	Settle(now time.Duration, r Receipt)
+	Release(now time.Duration, r Receipt)
 
 	// End: the call has ended. last is the receipt of the last retry that it
 	// paid for, zero if it paid for none, and retries how many it paid for.
-	End(now time.Duration, success bool, last Receipt, retries int)
+	Done(now time.Duration, success bool, last Receipt, retries int)
 
 	// Balance is the number of retries that the budget would pay for right now,
 	// never negative. Below one it may be a probability, over all processes that
@@ -101,10 +101,10 @@ type Budget interface {
 	Balance(now time.Duration) float64
 }
 
-// Repayable is a Budget that takes a payment back. What it was for is a retry that failed on the
+// Refundable is a Budget that takes a payment back. What it was for is a retry that failed on the
 // caller's side.
-type Repayable interface {
+type Refundable interface {
 	// Repay puts back what Withdraw has taken for r. It is called after Settle, at most once for
 	// each grant, and such a grant is not among those of End.
-	Repay(now time.Duration, r Receipt)
+	Refund(now time.Duration, r Receipt)
 }

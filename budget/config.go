@@ -120,7 +120,7 @@ func New(c Config) (Budget, error) {
 // budgets need not make one before a retry is wanted of it or two calls have come
 // that close; Begin and End may be left out until then. (A Bucket is as good as
 // new however close they come.)
-func (c Config) FullAtStart() bool { return c.Window == 0 || c.Unlimited }
+func (c Config) CanStartLate() bool { return c.Window == 0 || c.Unlimited }
 
 // QuietGap is how far apart the calls that earn must be for an Account to do
 // without its window: at stock / ratio of them in half a minute, 1.5 s apart for

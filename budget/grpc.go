@@ -84,7 +84,7 @@ func (t *GRPCThrottle) Rescale(c GRPCConfig) error {
 }
 
 // Begin does nothing.
-func (*GRPCThrottle) Begin(time.Duration) {}
+func (*GRPCThrottle) Start(time.Duration) {}
 
 // Failed takes a token.
 func (t *GRPCThrottle) Failed(time.Duration) {
@@ -106,10 +106,10 @@ func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 }
 
 // Settle does nothing.
-func (*GRPCThrottle) Settle(time.Duration, Receipt) {}
+func (*GRPCThrottle) Release(time.Duration, Receipt) {}
 
 // End puts back the ratio, if the call succeeded.
-func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt, _ int) {
+func (t *GRPCThrottle) Done(_ time.Duration, success bool, _ Receipt, _ int) {
 	if !success {
 		return
 	}

@@ -16,7 +16,7 @@ func Inherit(now time.Duration, to, from Budget) {
 	case *Account:
 		to.stock.inherit(now, from)
 		if from, ok := from.(*Account); ok {
-			to.flow.Store(from.flow.Load())
+			to.window.Store(from.window.Load())
 			to.last.Store(from.last.Load())
 		}
 	case *Bucket:

@@ -30,7 +30,7 @@ func TestInherit(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 9 {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		return b // 4.5 and half a one to begin with
 	}
@@ -72,7 +72,7 @@ func TestInherit(t *testing.T) {
 func TestInheritTheWindow(t *testing.T) {
 	b, _ := budget.New(budget.Config{Stock: 1, Ratio: 0.5})
 	for i := range 100 {
-		b.End(time.Duration(i)*10*time.Millisecond, true, 0, 0)
+		b.Done(time.Duration(i)*10*time.Millisecond, true, 0, 0)
 	}
 	now := time.Second
 	had := b.Balance(now)

@@ -71,7 +71,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 						p := &fleet[r.IntN(processes)]
 						p.calls++
 						p.attempts++
-						p.budget.Begin(now)
+						p.budget.Start(now)
 						if config.Earn == Arrivals {
 							earns(p)
 						}
@@ -99,7 +99,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 								c.failed = !works()
 								continue
 							}
-							c.p.budget.End(now, !c.failed, 0, 0)
+							c.p.budget.Done(now, !c.failed, 0, 0)
 							if !c.failed && config.Earn == Successes {
 								earns(c.p)
 							}
@@ -156,12 +156,12 @@ func TestWhatABudgetBuys(t *testing.T) {
 			succeeded := 0
 			for n := range calls {
 				now := time.Duration(n) * c.every
-				b.Begin(now)
+				b.Start(now)
 				ok := r.Float64() >= failing
 				for n := 1; !ok && n < attempts && b.Withdraw(now, Transient, r.Uint64).OK; n++ {
 					ok = r.Float64() >= failing
 				}
-				b.End(now, ok, 0, 0)
+				b.Done(now, ok, 0, 0)
 				if ok {
 					succeeded++
 				}
@@ -195,9 +195,9 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 			b := fleet[r.IntN(processes)]
 			calls++
 			attempts++
-			b.Begin(now)
+			b.Start(now)
 			if now < healthy {
-				b.End(now, true, 0, 0)
+				b.Done(now, true, 0, 0)
 				continue
 			}
 			failing++
@@ -209,9 +209,9 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 					break
 				}
 				attempts, inOutage, last = attempts+1, inOutage+1, g.Receipt
-				b.Settle(now, g.Receipt)
+				b.Release(now, g.Receipt)
 			}
-			b.End(now, false, last, 0)
+			b.Done(now, false, last, 0)
 		}
 		t.Logf("%4d processes: %d calls, %d attempts (%.4f×); in the outage %d calls, %d retries (%.4f)",
 			processes, calls, attempts, float64(attempts)/float64(calls),
@@ -239,7 +239,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 			for range processes {
 				b := mustRatio(t, Config{Ratio: ratio})
 				at := time.Duration(r.Int64N(int64(time.Hour)))
-				b.Begin(at)
+				b.Start(at)
 				for range 3 {
 					b.Failed(at)
 					if !b.Withdraw(at, Transient, r.Uint64).OK {
@@ -247,7 +247,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 					}
 					granted++
 				}
-				b.End(at, false, 0, 0)
+				b.Done(at, false, 0, 0)
 			}
 		}
 		n := float64(processes * seeds)
@@ -271,7 +271,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			}
 			b := mustRatio(t, Config{Window: window})
 			for range 100 {
-				b.End(0, true, 0, 0)
+				b.Done(0, true, 0, 0)
 			}
 			if got, want := b.Balance(window*9/10), 10.1; got != want {
 				t.Errorf("window %v: balance %v while it lasts, want %v", window, got, want)
@@ -283,7 +283,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
 			}
 			for range 10 {
-				b.End(later, true, 0, 0)
+				b.Done(later, true, 0, 0)
 			}
 			if got := b.Balance(later); got != 1 {
 				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
@@ -301,7 +301,7 @@ func never() uint64   { panic("no draw was due") }
 
 func earnMany(b Budget, now time.Duration, n int) {
 	for range n {
-		b.Begin(now)
-		b.End(now, true, 0, 0)
+		b.Start(now)
+		b.Done(now, true, 0, 0)
 	}
 }

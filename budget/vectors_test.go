@@ -26,9 +26,9 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 	for name, b := range map[string]Budget{"grpc": grpc, "bucket": bucket} {
 		fill := func() {
 			for range 2 {
-				b.Begin(2e9)
-				b.Settle(2e9, 1)
-				b.End(2e9, true, 10, 10)
+				b.Start(2e9)
+				b.Release(2e9, 1)
+				b.Done(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {

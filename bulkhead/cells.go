@@ -12,12 +12,12 @@ import (
 // permit between flight and a cell does not change how many are out.
 type cell struct {
 	free atomic.Uint32
-	_    [64 - 4]byte // a cache line of its own
+	_    [64 - 4]byte // a cache line of its ownCell
 }
 
 const (
-	// lostSteps is how often goroutines must get in each other's way before there are cells.
-	lostSteps = 16
+	// lostStepsForCells is how often goroutines must get in each other's way before there are cells.
+	lostStepsForCells = 16
 	// perStripe is the smallest limit for each stripe with which there are cells: with
 	// fewer permits those of other cells would be looked for all the time.
 	perStripe = 4
@@ -25,7 +25,7 @@ const (
 
 // contended counts a step that somebody else was quicker to make.
 func (l *Limiter) contended() {
-	if l.lost.Add(1) == lostSteps {
+	if l.lostSteps.Add(1) == lostStepsForCells {
 		l.makeCells(stripe.Count())
 	}
 }
@@ -50,21 +50,21 @@ func (c *cell) take() bool {
 	}
 }
 
-// own is the cell of the goroutine that calls it.
-func own(cells []cell) (*cell, stripe.Seat) {
+// ownCell is the cell of the goroutine that calls it.
+func ownCell(cells []cell) (*cell, stripe.Seat) {
 	seat := stripe.Here()
 	return &cells[seat.Of(len(cells))], seat
 }
 
 // tryCells is TryAcquire with cells.
-func (l *Limiter) tryCells(cells []cell) bool {
-	for c, seat := own(cells); ; c = &cells[seat.Of(len(cells))] {
+func (l *Limiter) acquireFromCells(cells []cell) bool {
+	for c, seat := ownCell(cells); ; c = &cells[seat.Of(len(cells))] {
 		n := c.free.Load()
 		if n == 0 {
 			break
 		}
 		if c.free.CompareAndSwap(n, n-1) {
-			return l.unlessWaiting()
+			return l.unlessSomebodyWaits()
 		}
 		seat.Move()
 	}
@@ -73,8 +73,8 @@ func (l *Limiter) tryCells(cells []cell) bool {
 		switch {
 		case w >= oneWaiting:
 			return false
-		case !l.room(w):
-			return l.takeAny() && l.unlessWaiting()
+		case !l.hasRoom(w):
+			return l.takeFromAnyCell() && l.unlessSomebodyWaits()
 		case l.word.CompareAndSwap(w, w+oneInFlight):
 			return true
 		}
@@ -82,7 +82,7 @@ func (l *Limiter) tryCells(cells []cell) bool {
 }
 
 // takeAny takes a permit out of any cell, if there is one.
-func (l *Limiter) takeAny() bool {
+func (l *Limiter) takeFromAnyCell() bool {
 	cells := l.cells.Load()
 	if cells == nil {
 		return false
@@ -97,7 +97,7 @@ func (l *Limiter) takeAny() bool {
 
 // unlessWaiting is the end of taking a permit out of a cell: if somebody waits for it,
 // that one gets it, and unlessWaiting returns false.
-func (l *Limiter) unlessWaiting() bool {
+func (l *Limiter) unlessSomebodyWaits() bool {
 	if l.word.Load() < oneWaiting {
 		return true
 	}
@@ -107,8 +107,8 @@ func (l *Limiter) unlessWaiting() bool {
 
 // keep puts a permit that is given back into a cell, or counts it as no longer out if
 // there are enough in there. It returns false if the permit is still to be given back.
-func (l *Limiter) keep(cells []cell) bool {
-	c, seat := own(cells)
+func (l *Limiter) putInCell(cells []cell) bool {
+	c, seat := ownCell(cells)
 	n := c.free.Load()
 	if n >= l.size()/uint32(2*len(cells)) { // half of all permits may be in cells
 		w := l.word.Load()

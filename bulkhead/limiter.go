@@ -21,12 +21,12 @@ type Limiter struct {
 	// counted in by the same compare-and-swap that finds the limit reached. From then on a
 	// permit that is given back goes to a waiter instead of into the low half, and so does
 	// one that is found in a cell.
-	word  atomic.Uint64
-	queue atomic.Pointer[queue]  // nil until somebody waits
-	cells atomic.Pointer[[]cell] // nil until cores contend for the word
-	lost  atomic.Uint32          // how often one did
+	word      atomic.Uint64
+	queue     atomic.Pointer[queue]  // nil until somebody waits
+	cells     atomic.Pointer[[]cell] // nil until cores contend for the word
+	lostSteps atomic.Uint32          // how often one did
 
-	_ [64 - 44]byte // a cache line of its own
+	_ [64 - 44]byte // a cache line of its ownCell
 }
 
 const (
@@ -54,17 +54,17 @@ func (l *Limiter) size() uint32 {
 }
 
 // room reports whether a permit is not out when the word is w.
-func (l *Limiter) room(w uint64) bool { return uint32(w) < l.size() }
+func (l *Limiter) hasRoom(w uint64) bool { return uint32(w) < l.size() }
 
 // TryAcquire takes a permit if one is free and nobody waits for it. It reports
 // whether it did; then the caller owes a Release.
 func (l *Limiter) TryAcquire() bool {
 	for {
 		if cells := l.cells.Load(); cells != nil {
-			return l.tryCells(*cells)
+			return l.acquireFromCells(*cells)
 		}
 		w := l.word.Load()
-		if !l.room(w) {
+		if !l.hasRoom(w) {
 			if l.cells.Load() == nil {
 				return false
 			}
@@ -89,12 +89,12 @@ func (l *Limiter) Release() {
 		case uint32(w) == 0:
 			return
 		case w >= oneWaiting:
-			if l.handOver() {
+			if l.admitFirst() {
 				return
 			}
 		default:
 			if cells := l.cells.Load(); cells != nil {
-				if l.keep(*cells) {
+				if l.putInCell(*cells) {
 					return
 				}
 			} else if l.word.CompareAndSwap(w, w-oneInFlight) {

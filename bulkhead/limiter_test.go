@@ -37,7 +37,7 @@ func TestCells(t *testing.T) {
 		if l.cells.Load() != nil {
 			t.Errorf("limit %d: cells for one goroutine", limit)
 		}
-		for range lostSteps {
+		for range lostStepsForCells {
 			l.contended()
 		}
 		if got := l.cells.Load() != nil; got != want {

@@ -21,10 +21,10 @@ const (
 	Refused
 )
 
-var outcomeNames = [...]string{"admitted", "queued", "refused"}
+var joinResultNames = [...]string{"admitted", "queued", "refused"}
 
 // String is the outcome in lower case, such as "admitted".
-func (o JoinResult) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o JoinResult) String() string { return choice.Name("outcome", joinResultNames[:], o) }
 
 // A Waiter is one caller's place in the queue of one Limiter. It may be used
 // again once it waits no longer, but must not be copied or changed while it does.
@@ -84,13 +84,13 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	w.admitted = false
 	for {
 		word := l.word.Load()
-		if l.room(word) {
+		if l.hasRoom(word) {
 			if l.word.CompareAndSwap(word, word+oneInFlight) {
 				return Admitted
 			}
 			continue
 		}
-		if word < oneWaiting && l.takeAny() {
+		if word < oneWaiting && l.takeFromAnyCell() {
 			return Admitted
 		}
 		if word>>32 >= uint64(l.maxQueue) {
@@ -104,7 +104,7 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	q.push(l, w)
 	// A permit may have come into a cell since. One that comes from now on is handed over by
 	// whoever brings it.
-	for q.first != nil && l.takeAny() {
+	for q.first != nil && l.takeFromAnyCell() {
 		if q.first == w {
 			q.remove(w)
 			l.word.Add(^uint64(oneWaiting - 1))
@@ -135,7 +135,7 @@ func (l *Limiter) Leave(w *Waiter) bool {
 
 // handOver gives the permit of the caller to the first who waits. It returns
 // false if nobody waits any longer.
-func (l *Limiter) handOver() bool {
+func (l *Limiter) admitFirst() bool {
 	q := l.queue.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,14 +154,14 @@ func (l *Limiter) admit(q *queue) {
 	l.word.Add(^uint64(oneWaiting - 1)) // as many are out: the permit has a new owner
 	if w.Admit != nil {
 		q.admits = append(q.admits, w.Admit)
-		q.call()
+		q.callAdmits()
 	}
 }
 
 // call calls the Admits that are due, in order, on one goroutine at a time, so that an
 // Admit that calls Release does not grow the stack. It is entered and left with the lock
 // held, and gives it up for each Admit.
-func (q *queue) call() {
+func (q *queue) callAdmits() {
 	if q.calling {
 		return
 	}
@@ -170,7 +170,7 @@ func (q *queue) call() {
 		admit := q.admits[q.called]
 		q.admits[q.called] = nil
 		q.called++
-		q.unlocked(admit)
+		q.callUnlocked(admit)
 	}
 	q.admits, q.called = q.admits[:0], 0
 	q.calling = false
@@ -178,13 +178,13 @@ func (q *queue) call() {
 
 // unlocked calls admit without the lock. If admit panics, a Release that has
 // nothing to do with it carries the panic, after the Admits behind it were called.
-func (q *queue) unlocked(admit func()) {
+func (q *queue) callUnlocked(admit func()) {
 	returned := false
 	defer func() {
 		q.mu.Lock()
 		if !returned {
 			q.calling = false
-			q.call()
+			q.callAdmits()
 		}
 	}()
 	q.mu.Unlock()

@@ -221,7 +221,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	if m.blank {
 		if m.plan.lazy {
 			// Nothing has ever failed here, so there is nothing to ask.
-			c.token = breaker.Fresh(now)
+			c.token = breaker.LateTicket(now)
 			return Success
 		}
 		m = s.remember()
@@ -234,7 +234,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 		c.token = token
 	}
 	if b := m.budget; b != nil && c.attemptsBefore == 0 {
-		b.Begin(now)
+		b.Start(now)
 	}
 	return Success
 }
@@ -338,7 +338,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		}
 	}
 	if c.s.Plan().throttles != nil && c.pass == noPass {
-		wait, ok := c.s.remember().throttle.Ask(now, random)
+		wait, ok := c.s.remember().throttle.Start(now, random)
 		if !ok {
 			return c.finish(now, Throttled, random)
 		}
@@ -522,7 +522,7 @@ func (c *Call) release(now time.Duration) {
 	}
 	if c.paid {
 		c.paid = false
-		c.s.remember().budget.Settle(now, c.receipt)
+		c.s.remember().budget.Release(now, c.receipt)
 	}
 }
 
@@ -530,7 +530,7 @@ func (c *Call) release(now time.Duration) {
 func (c *Call) report(now time.Duration, o throttle.Evidence) {
 	if c.pass != noPass {
 		c.pass = noPass
-		c.s.remember().throttle.Learn(now, o)
+		c.s.remember().throttle.Done(now, o)
 	}
 }
 
@@ -561,9 +561,9 @@ func load(v Verdict, shows evidence) throttle.Evidence {
 func (c *Call) forget(now time.Duration) {
 	switch c.pass {
 	case passed:
-		c.s.remember().throttle.Learn(now, throttle.Unsent)
+		c.s.remember().throttle.Done(now, throttle.Unsent)
 	case underWay:
-		c.s.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.remember().throttle.Done(now, throttle.Neutral)
 	}
 	c.pass = noPass
 }
@@ -601,10 +601,10 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.inTime(m, now)
 	}
 	if b := m.budget; b != nil {
-		b.End(now, r == Success, c.receipt, int(c.paidRetries))
+		b.Done(now, r == Success, c.receipt, int(c.paidRetries))
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
-		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usual(), random)
+		b.DoneWithUsualTime(now, c.token, outcome, c.s.Current().answered.usual(), random)
 	}
 	return done(r)
 }
@@ -632,7 +632,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 	c.inTime(m, now)
 	if b := m.budget; b != nil {
-		b.End(now, true, 0, 0)
+		b.Done(now, true, 0, 0)
 	}
 	if b := m.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
@@ -657,7 +657,7 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 // LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m.breaker != nil {
-		m.breaker.DoneUsually(now, c.token, c.outcome(c.reason), c.s.Current().answered.usual(), random)
+		m.breaker.DoneWithUsualTime(now, c.token, c.outcome(c.reason), c.s.Current().answered.usual(), random)
 	}
 }
 

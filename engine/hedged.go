@@ -151,7 +151,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		r.counted = true
 	}
 	if m.throttle != nil && c.pass == noPass {
-		wait, ok := m.throttle.Ask(now, random)
+		wait, ok := m.throttle.Start(now, random)
 		if !ok {
 			return Throttled, Step{}
 		}
@@ -213,7 +213,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 	shows := c.evidenceOf(r.began, v)
 	if r.passed {
 		r.passed = false
-		c.s.remember().throttle.Learn(now, load(v, shows))
+		c.s.remember().throttle.Done(now, load(v, shows))
 	}
 	paid := r.paid
 	c.Release(now, r)
@@ -256,7 +256,7 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	c.giveBack(now, r)
 	if r.passed {
 		r.passed = false
-		c.s.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.remember().throttle.Done(now, throttle.Neutral)
 	}
 }
 
@@ -273,10 +273,10 @@ func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {
 		c.s.remember().limiter.Release()
 	}
 	if r.paid {
-		c.s.remember().budget.Settle(now, r.receipt)
+		c.s.remember().budget.Release(now, r.receipt)
 	}
 	if r.counted {
-		c.s.remember().hedger.Settle()
+		c.s.remember().hedger.Release()
 	}
 	r.permit, r.paid, r.counted = false, false, false
 }

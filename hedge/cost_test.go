@@ -17,7 +17,7 @@ func trained(tb testing.TB) (*Hedger, time.Duration) {
 		if d, ok := f.Delay(); ok && i%20 == 0 {
 			h.Fire(now+d, &f)
 			h.Done(now+d+ms, &f, false)
-			h.Settle()
+			h.Release()
 			continue
 		}
 		h.Done(now+took, &f, true)
@@ -38,7 +38,7 @@ func TestCostNoAllocations(t *testing.T) {
 			f := h.Start(now)
 			h.Fire(now+10*ms, &f)
 			h.Fire(now+11*ms, &f)
-			h.Settle()
+			h.Release()
 			h.Done(now+12*ms, &f, now%(100*ms) != 0)
 			h.Delay(now)
 			h.Counts(now)
@@ -89,10 +89,10 @@ func TestCostMemory(t *testing.T) {
 	}
 	pages := 0
 	for d := range doublings {
-		if h.learned.Load().ended[d].Load() != nil {
+		if h.learned.Load().succeeded[d].Load() != nil {
 			pages++
 		}
-		if h.learned.Load().cut[d].Load() != nil {
+		if h.learned.Load().unfinished[d].Load() != nil {
 			pages++
 		}
 	}
@@ -147,7 +147,7 @@ func BenchmarkHedge(b *testing.B) {
 				}
 				g := f
 				if h.Fire(now, &g) == Granted {
-					h.Settle()
+					h.Release()
 				}
 			}
 		})

@@ -15,10 +15,10 @@ type Hedger struct {
 
 	// What it remembers is made when there is something to remember: learned when
 	// calls come often enough to learn from, recent at the first late call.
-	learned atomic.Pointer[latencies]
-	recent  atomic.Pointer[recent]
-	gate    atomic.Uint64 // counts successes until then; see often
-	out     atomic.Int64  // hedges in flight
+	learned     atomic.Pointer[latencies]
+	recent      atomic.Pointer[recent]
+	gate        atomic.Uint64 // counts successes until then; see often
+	inFlightNow atomic.Int64  // hedges in flight
 }
 
 // Start notes that the first attempt of a call starts at now, and when another may
@@ -37,11 +37,11 @@ func (h *Hedger) start(now time.Duration) Flight {
 	}
 	d, why := h.delay, Granted
 	if h.learns {
-		if d = h.known(now); d == 0 {
+		if d = h.learnedDelay(now); d == 0 {
 			why = Unlearned
 		}
 	}
-	return Flight{start: now, delay: d, may: allowance{left: h.hedges, why: why, learn: h.learns}}
+	return Flight{start: now, delay: d, allowed: allowance{left: h.hedges, why: why, learn: h.learns}}
 }
 
 // Fire asks whether another attempt of the call may be sent at now, beside those
@@ -53,29 +53,29 @@ func (h *Hedger) Fire(now time.Duration, f *Flight) FireResult {
 	switch {
 	case h == nil || h.rules == nil:
 		return Off
-	case f.may.why != Granted:
-		return f.may.why
+	case f.allowed.why != Granted:
+		return f.allowed.why
 	case !h.isTail(now):
-		f.may.why = TooManyLate
-	case !h.takeOff():
-		f.may.why = TooManyInFlight
+		f.allowed.why = TooManyLate
+	case !h.acquire():
+		f.allowed.why = TooManyInFlight
 	default:
-		if f.may.left--; f.may.left == 0 {
-			f.may.why = AttemptsInUse
+		if f.allowed.left--; f.allowed.left == 0 {
+			f.allowed.why = AttemptsInUse
 		}
 		return Granted
 	}
-	return f.may.why
+	return f.allowed.why
 }
 
 // takeOff counts one more hedge in flight, if that is allowed.
-func (h *Hedger) takeOff() bool {
+func (h *Hedger) acquire() bool {
 	for {
-		n := h.out.Load()
+		n := h.inFlightNow.Load()
 		if n >= h.inFlight {
 			return false
 		}
-		if h.out.CompareAndSwap(n, n+1) {
+		if h.inFlightNow.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
@@ -83,13 +83,13 @@ func (h *Hedger) takeOff() bool {
 
 // Settle notes that a hedge that was granted has ended, in whatever way. One too
 // many is ignored when none is in flight.
-func (h *Hedger) Settle() {
+func (h *Hedger) Release() {
 	if h == nil {
 		return
 	}
 	for {
-		n := h.out.Load()
-		if n == 0 || h.out.CompareAndSwap(n, n-1) {
+		n := h.inFlightNow.Load()
+		if n == 0 || h.inFlightNow.CompareAndSwap(n, n-1) {
 			return
 		}
 	}
@@ -105,16 +105,16 @@ func (h *Hedger) Settle() {
 // Only the first Done of a Flight counts. Without one the call is not learned from,
 // which, if it happens to slow calls, has others hedged too soon.
 func (h *Hedger) Done(now time.Duration, f *Flight, succeeded bool) {
-	if f.may.learn && h != nil && h.rules != nil {
+	if f.allowed.learn && h != nil && h.rules != nil {
 		h.done(now, f, succeeded)
 	}
 }
 
 func (h *Hedger) done(now time.Duration, f *Flight, succeeded bool) {
-	f.may.learn = false
+	f.allowed.learn = false
 	if l := h.learned.Load(); l != nil {
 		l.add(now, saturating.Since(f.start, now), succeeded, h.slot)
-	} else if succeeded && h.often(now) {
+	} else if succeeded && h.succeedOften(now) {
 		h.learned.CompareAndSwap(nil, newLatencies(now, h.slot))
 	}
 }
@@ -126,7 +126,7 @@ func (h *Hedger) Delay(now time.Duration) (time.Duration, bool) {
 	case h == nil || h.rules == nil:
 		return 0, false
 	case h.learns:
-		d := h.known(now)
+		d := h.learnedDelay(now)
 		return d, d > 0
 	}
 	return h.delay, true
@@ -137,5 +137,5 @@ func (h *Hedger) InFlight() int {
 	if h == nil {
 		return 0
 	}
-	return int(h.out.Load())
+	return int(h.inFlightNow.Load())
 }

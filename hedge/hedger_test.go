@@ -26,7 +26,7 @@ func TestOff(t *testing.T) {
 				t.Fatalf("%s: Fire says %v", name, why)
 			}
 			h.Done(now, &f, true)
-			h.Settle()
+			h.Release()
 		}
 		if _, ok := h.Delay(0); ok || h.InFlight() != 0 {
 			t.Errorf("%s: a delay, or %d in flight", name, h.InFlight())
@@ -101,7 +101,7 @@ func TestInFlight(t *testing.T) {
 			t.Errorf("hedge %d: %v, want %v", i+1, why, want)
 		}
 	}
-	h.Settle()
+	h.Release()
 	if why := h.Fire(2*ms, &flights[4]); why != TooManyInFlight {
 		t.Errorf("asked again, it says %v", why)
 	}
@@ -110,7 +110,7 @@ func TestInFlight(t *testing.T) {
 		t.Errorf("after one has ended: %v, %d in flight", why, h.InFlight())
 	}
 	for range 10 { // more than there are
-		h.Settle()
+		h.Release()
 	}
 	if h.InFlight() != 0 {
 		t.Errorf("%d in flight after all have ended", h.InFlight())

@@ -38,7 +38,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 							t.Errorf("%d hedges in flight", n)
 						}
 						h.Done(now+d+time.Duration(r.IntN(20))*ms, &f, false)
-						h.Settle()
+						h.Release()
 						continue
 					}
 				}
@@ -110,7 +110,7 @@ func TestRaceSamplesAddUp(t *testing.T) {
 	wg.Wait()
 	l := h.learned.Load()
 	all := span{l.slot.Load(), slots}
-	if ended, cut := l.ended.total(all), l.cut.total(all); ended != goroutines*rounds*4/5 || cut != goroutines*rounds/5 {
+	if ended, cut := l.succeeded.total(all), l.unfinished.total(all); ended != goroutines*rounds*4/5 || cut != goroutines*rounds/5 {
 		t.Errorf("%d successes and %d others, want %d and %d", ended, cut, goroutines*rounds*4/5, goroutines*rounds/5)
 	}
 }

@@ -24,10 +24,10 @@ const (
 )
 
 const (
-	tick      = 250 * time.Millisecond // width of a slot
-	second    = 4                      // slots
-	longest   = 32                     // slots
-	longestIs = longest * tick
+	tick        = 250 * time.Millisecond // width of a slot
+	second      = 4                      // slots
+	longest     = 32                     // slots
+	longestSpan = longest * tick
 	// enough is how many hedges the calls that are looked at must pay for, if they
 	// can be had: of fewer, one more or less shows nothing.
 	enough = 4
@@ -44,7 +44,7 @@ func (r *recent) started(now time.Duration, earns int64) {
 
 // fromStock takes back what a late call has put into stock when it started, and a hedge if
 // there is one.
-func (r *recent) fromStock(earned int64) bool {
+func (r *recent) takeFromStock(earned int64) bool {
 	for {
 		n := r.stock.Load()
 		left, ok := max(n-earned, 0), false
@@ -79,7 +79,7 @@ func (h *Hedger) isTail(now time.Duration) bool {
 	for n := second; ; n *= 2 {
 		allowed := h.share * float64(r.calls.Sum(at, n))
 		if allowed >= enough || n == longest {
-			return float64(r.late.Sum(at, n)) <= allowed+slack || allowed < enough && r.fromStock(h.earns)
+			return float64(r.late.Sum(at, n)) <= allowed+slack || allowed < enough && r.takeFromStock(h.earns)
 		}
 	}
 }

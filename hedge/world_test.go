@@ -188,7 +188,7 @@ func (w *world) ended(c *flown, attempt int, success bool) {
 	if attempt == 0 {
 		w.hedger.Done(w.now, &c.flight, success)
 	} else {
-		w.hedger.Settle()
+		w.hedger.Release()
 	}
 }
 

@@ -14,7 +14,7 @@ func TestListenersHearInOrder(t *testing.T) {
 	s, err = New(Config{Unconditional: true, Jitter: -1}, func(c Change) {
 		a = append(a, c)
 		// A listener may use the set.
-		s.Status(c.At)
+		s.States(c.At)
 		s.Update(c.At, append(keys(2), c.Key))
 		sweep(s, c.At)
 	}, nil, func(c Change) { b = append(b, c) })

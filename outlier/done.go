@@ -51,7 +51,7 @@ func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint6
 	if o == LocalOrigin && s.split {
 		h.local.Add(1)
 	} else {
-		h.ext.Add(1)
+		h.external.Add(1)
 	}
 	var w streaks
 	var longer [rows]bool
@@ -64,13 +64,13 @@ func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint6
 	}
 	for _, row := range [...]int{gatewayFailure, anyFailure, localFailure} { // Envoy's order
 		if limit := s.inARow[row]; longer[row] && limit > 0 {
-			s.grown(now, h, row, w.of(row), limit, random)
+			s.rowGrew(now, h, row, w.of(row), limit, random)
 		}
 	}
 }
 
 // grown checks a row that is n failures long now.
-func (s *Set) grown(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
+func (s *Set) rowGrew(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
 	if s.unconditional {
 		if n == limit {
 			s.endRow(now, h, row, int64(n), random)
@@ -108,7 +108,7 @@ func (s *Set) endRow(now time.Duration, h *host, row int, n int64, random func()
 	if h.gone || h.ejected {
 		return
 	}
-	s.found(h, finding{reason: ChangeReason(row), counts: counts{n, n}}, now, random)
+	s.ejectOrSpare(h, finding{reason: ChangeReason(row), counts: counts{n, n}}, now, random)
 	for {
 		old := h.streaks.Load()
 		if h.streaks.CompareAndSwap(old, uint64(streaks(old).ended(row))) {

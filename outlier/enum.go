@@ -129,13 +129,13 @@ const (
 	// Values that are none of these count as Neutral.
 	Neutral
 
-	outcomes
+	evidences
 )
 
-var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
+var evidenceNames = [evidences]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
 
 // String returns the outcome in lower case, such as "gateway failure".
-func (o Evidence) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o Evidence) String() string { return choice.Name("outcome", evidenceNames[:], o) }
 
 // ChangeReason is why an endpoint was ejected, or came back.
 type ChangeReason uint8

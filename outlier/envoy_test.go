@@ -142,7 +142,7 @@ func TestEnvoyJitter(t *testing.T) {
 			e, _ := s.Pick(0, nil, nil)
 			s.Done(0, e, FiveXX, func() uint64 { return c.random })
 		}
-		if d := s.Status(0)[0].Until - 30*time.Second; d < c.from || d > c.to {
+		if d := s.States(0)[0].Until - 30*time.Second; d < c.from || d > c.to {
 			t.Errorf("%s: %v more than the base", name, d)
 		}
 	}

@@ -71,7 +71,7 @@ func sweep(s *Set, now time.Duration) {
 
 // ejected are the keys of those that are.
 func ejected(s *Set, now time.Duration) (list []string) {
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Ejected {
 			list = append(list, st.Key)
 		}
@@ -79,13 +79,13 @@ func ejected(s *Set, now time.Duration) (list []string) {
 	return list
 }
 
-func status(t testing.TB, s *Set, now time.Duration, key string) Status {
+func status(t testing.TB, s *Set, now time.Duration, key string) EndpointState {
 	t.Helper()
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Key == key {
 			return st
 		}
 	}
 	t.Fatalf("no endpoint %q", key)
-	return Status{}
+	return EndpointState{}
 }

@@ -78,7 +78,7 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	}
 	var calls int64
 	for _, g := range s.hosts {
-		calls += g.sum.calls + g.open.calls
+		calls += g.sum.calls + g.sinceSweep.calls
 	}
 	own := counts{int64(n), int64(n)}.with(h.allLoad() - before.load)
 	usual := others.rate()
@@ -86,7 +86,7 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(falseAlarmEvery*float64(max(1, calls))*float64(len(s.hosts))) {
 		return
 	}
-	s.found(h, finding{ChangeReason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
+	s.ejectOrSpare(h, finding{ChangeReason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
 	if h.forgetResults {
 		s.forget(h)
 	}
@@ -156,7 +156,7 @@ func (s *Set) judgeByMedian(e []sample, reason ChangeReason, at time.Duration, r
 		}
 		own := c.with(s.growth(c.h))
 		if own.rate() < threshold && evidence(own, peers) >= enough {
-			s.found(c.h, finding{reason, c.counts, median, threshold}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, median, threshold}, at, random)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (s *Set) judgeByMean(e []sample, reason ChangeReason, at time.Duration, ran
 	mean, threshold := meanThreshold(e, s.factor)
 	for _, c := range e {
 		if c.percent() < threshold {
-			s.found(c.h, finding{reason, c.counts, mean / 100, threshold / 100}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, mean / 100, threshold / 100}, at, random)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (o counts) percent() float64 { return float64(o.calls-o.failures) * 100 / f
 func (s *Set) judgeByPercent(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	for _, c := range e {
 		if c.percent() <= float64(100-s.failurePercent) {
-			s.found(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func (o counts) likelihood() float64 {
 }
 
 // roll reports whether an outlier that was found for this reason is ejected.
-func (s *Set) roll(why ChangeReason, random func() uint64) bool {
+func (s *Set) mayEject(why ChangeReason, random func() uint64) bool {
 	percent := s.enforce[why]
 	return percent >= 100 || percent > 0 && chance.UpTo(99, random) < percent
 }

@@ -81,11 +81,11 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 	v := s.view.Load()
 	stripe, seat := v.stripe()
 	var h *host
-	switch n := len(v.open); {
+	switch n := len(v.endpoints); {
 	case n == 0:
 		return Endpoint{}, false
 	case n == 1:
-		h = v.open[0]
+		h = v.endpoints[0]
 	case tried == nil || tried.n == 0:
 		h = s.choose(v, nil, stripe, random)
 	default:
@@ -106,7 +106,7 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 func (s *Set) chooseUntried(v *view, tried *Tried, stripe uint32, random func() uint64) *host {
 	var found [len(tried.ids)]int32
 	skip := found[:0]
-	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.open)-1; i-- { // latest first
+	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.endpoints)-1; i-- { // latest first
 		for at, id := range v.ids {
 			if id == tried.ids[i] {
 				skip = insert(skip, int32(at))
@@ -130,7 +130,7 @@ func insert(list []int32, at int32) []int32 {
 // choose returns a host of v that is not at a place in skip. skip is sorted, and leaves at
 // least one.
 func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64) *host {
-	k := uint64(len(v.open) - len(skip))
+	k := uint64(len(v.endpoints) - len(skip))
 	if s.choice == RoundRobin {
 		return v.at((s.turn.Add(1)-1)%k, skip)
 	}
@@ -146,7 +146,7 @@ func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64)
 		j++
 	}
 	a, b := v.at(i, skip), v.at(j, skip)
-	if b.better(a, stripe, s.choice) {
+	if b.isBetterThan(a, stripe, s.choice) {
 		return b
 	}
 	return a
@@ -159,7 +159,7 @@ func (v *view) at(i uint64, skip []int32) *host {
 			i++
 		}
 	}
-	return v.open[i]
+	return v.endpoints[i]
 }
 
 // least returns the one of k with the fewest calls under way. The search begins at a
@@ -178,7 +178,7 @@ func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	return best
 }
 
-func (h *host) better(g *host, stripe uint32, c Choice) bool {
+func (h *host) isBetterThan(g *host, stripe uint32, c Choice) bool {
 	a, b := h.load(stripe), g.load(stripe)
 	if c == LeastTime {
 		x, y := math.Float64frombits(h.took.Load()), math.Float64frombits(g.took.Load())

@@ -27,7 +27,7 @@ func TestNoEndpoints(t *testing.T) {
 		if e, ok := s.Pick(0, nil, nil); ok {
 			t.Errorf("a set that was emptied gave %q", e.Key())
 		}
-		if len(s.Status(0)) != 0 {
+		if len(s.States(0)) != 0 {
 			t.Error("there are endpoints")
 		}
 	})
@@ -41,7 +41,7 @@ func TestTwoChoices(t *testing.T) {
 	s.Update(0, keys(n))
 	r := rand.New(rand.NewPCG(1, 1))
 	// Load them with 0 to n-1 calls.
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		want := slices.Index(keys(n), st.Key)
 		for have := 0; have < want; {
 			if e, _ := s.Pick(0, r.Uint64, nil); e.Key() == st.Key {
@@ -143,21 +143,21 @@ func TestLeastTimeOfTheUnknown(t *testing.T) {
 	known, unknown := &host{}, &host{}
 	known.took.Store(math.Float64bits(1))
 	for _, c := range [][2]*host{{known, unknown}, {unknown, known}, {unknown, unknown}} {
-		if c[0].better(c[1], 0, LeastTime) {
+		if c[0].isBetterThan(c[1], 0, LeastTime) {
 			t.Error("one of two with equal loads is better, and the time of both is not known")
 		}
 	}
 	busy, quick := &host{}, &host{}
 	busy.word.Store(1 << loadShift)
-	if !known.better(busy, 0, LeastTime) {
+	if !known.isBetterThan(busy, 0, LeastTime) {
 		t.Error("an endpoint without calls is not better than a busy one of which no time is known")
 	}
 	known.took.Store(math.Float64bits(0.5))
 	quick.took.Store(math.Float64bits(0.3))
-	if !quick.better(known, 0, LeastTime) {
+	if !quick.isBetterThan(known, 0, LeastTime) {
 		t.Error("of two with equal loads the quicker one is not better")
 	}
-	if known.better(quick, 0, LeastTime) {
+	if known.isBetterThan(quick, 0, LeastTime) {
 		t.Error("of two with equal loads the slower one is better")
 	}
 }

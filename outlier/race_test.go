@@ -40,7 +40,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				for stop.Load() == 0 {
 					s.Update(time.Duration(clock.Load()), slices.Delete(slices.Clone(all), 5+r.IntN(2), 7))
 					s.Update(time.Duration(clock.Load()), all)
-					s.Status(time.Duration(clock.Load()))
+					s.States(time.Duration(clock.Load()))
 					runtime.Gosched()
 				}
 			})
@@ -84,7 +84,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				t.Errorf("%d changes: the test does not stir", changes.Load())
 			}
 			s.Update(now, all)
-			for _, st := range s.Status(now) {
+			for _, st := range s.States(now) {
 				if st.Load != 0 {
 					t.Errorf("%+v: calls under way when all have ended", st)
 				}
@@ -127,7 +127,7 @@ func TestRaceCountsAddUp(t *testing.T) {
 	}
 	wg.Wait()
 	var calls, failures int64
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		calls += st.Calls
 		failures += st.Failures
 		if st.Load != 0 {
@@ -197,7 +197,7 @@ func TestStripes(t *testing.T) {
 		t.Error("stripes without calls")
 	}
 	var load int64
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		load += st.Load
 	}
 	if load != 2 {
@@ -205,7 +205,7 @@ func TestStripes(t *testing.T) {
 	}
 	s.Done(now, before, Success, nil)
 	s.Done(now, during, Success, nil)
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Load != 0 {
 			t.Errorf("%+v", st)
 		}

@@ -22,9 +22,9 @@ type Set struct {
 	next atomic.Int64 // when the next sweep is due
 	_    [64]byte     // nothing that calls write shares a cache line with these
 
-	turn atomic.Uint64 // of RoundRobin
-	lost atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
-	_    [48]byte
+	turn      atomic.Uint64 // of RoundRobin
+	lostSteps atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
+	_         [48]byte
 
 	mu       sync.Mutex // guards what follows
 	hosts    []*host    // in the order of the latest Update
@@ -45,9 +45,9 @@ type Set struct {
 
 // A view holds the endpoints that Pick chooses from. It is never changed.
 type view struct {
-	open    []*host // the healthy ones, or all of them
-	ids     []uint32
-	stripes uint32 // zero: none
+	endpoints []*host // the healthy ones, or all of them
+	ids       []uint32
+	stripes   uint32 // zero: none
 }
 
 // New returns an empty set, or what is wrong with the configuration. Listeners
@@ -149,11 +149,11 @@ func (s *Set) publish() {
 		v.stripes = s.stripes
 	}
 	for _, h := range s.hosts {
-		if v.stripes > 0 && h.more == nil {
-			h.more = make([]cell, v.stripes)
+		if v.stripes > 0 && h.cells == nil {
+			h.cells = make([]cell, v.stripes)
 		}
 		if all || !h.ejected {
-			v.open = append(v.open, h)
+			v.endpoints = append(v.endpoints, h)
 			v.ids = append(v.ids, h.id)
 		}
 	}

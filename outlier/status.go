@@ -6,8 +6,8 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// Status is the state of one endpoint in a set.
-type Status struct {
+// EndpointState is the state of one endpoint in a set.
+type EndpointState struct {
 	Key     string
 	Ejected bool
 	// Until is the end of the ejection, zero if Ejected is false. The endpoint comes
@@ -28,26 +28,26 @@ type Status struct {
 
 // SuccessRate returns the share of calls that succeeded within the last Interval, and
 // whether there were any.
-func (s Status) SuccessRate() (rate float64, ok bool) {
+func (s EndpointState) SuccessRate() (rate float64, ok bool) {
 	if s.Calls == 0 {
 		return 0, false
 	}
 	return float64(s.Calls-s.Failures-s.Unanswered) / float64(s.Calls), true
 }
 
-// Status returns the state of each endpoint at now, in the order of the latest Update. It
+// States returns the state of each endpoint at now, in the order of the latest Update. It
 // changes nothing: an ejection that is over by now is shown as over, though the endpoint
 // is taken back only when the next call comes.
-func (s *Set) Status(now time.Duration) []Status {
+func (s *Set) States(now time.Duration) []EndpointState {
 	s.mu.Lock()
 	defer s.unlock()
-	list := make([]Status, len(s.hosts))
+	list := make([]EndpointState, len(s.hosts))
 	for i, h := range s.hosts {
 		s.collect(h)
 		t := s.recent(h, now)
-		list[i] = Status{
+		list[i] = EndpointState{
 			Key: h.key, Ejected: h.ejected, Until: h.until, Ejections: h.times, Overflows: h.overflows,
-			Load: h.allLoad(), Calls: t.calls, Failures: t.ext, Unanswered: t.local,
+			Load: h.allLoad(), Calls: t.calls, Failures: t.external, Unanswered: t.local,
 		}
 		if !h.ejected || s.tick < window.Tick(now, s.width) && s.nextSweep(h.until) <= now {
 			list[i].Ejected, list[i].Until = false, 0
@@ -63,7 +63,7 @@ func (s *Set) recent(h *host, now time.Duration) tally {
 	if missed >= uint64(s.sweeps) {
 		return tally{}
 	}
-	t := h.open
+	t := h.sinceSweep
 	// past[tick%sweeps] is the oldest.
 	for back := uint64(1); back < uint64(s.sweeps)-missed; back++ {
 		t.add(h.past[(s.tick+uint64(s.sweeps)-back)%uint64(s.sweeps)])

@@ -30,13 +30,13 @@ func (h *host) cell(stripe uint32) *atomic.Uint64 {
 	if stripe == 0 {
 		return &h.word
 	}
-	return &h.more[stripe-1].Uint64
+	return &h.cells[stripe-1].Uint64
 }
 
 // allLoad is how many calls are under way. The lock is held.
 func (h *host) allLoad() int64 {
 	n := h.load(0)
-	for i := range h.more {
+	for i := range h.cells {
 		n += h.load(uint32(i) + 1)
 	}
 	return n
@@ -57,7 +57,7 @@ func (s *Set) contended(v *view, seat stripe.Seat) {
 	if v.stripes > 0 {
 		seat.Move()
 	}
-	if s.lost.Add(1)%contention != 0 || runtime.GOMAXPROCS(0) == 1 {
+	if s.lostSteps.Add(1)%contention != 0 || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
 	s.mu.Lock()
@@ -72,8 +72,8 @@ func (s *Set) contended(v *view, seat stripe.Seat) {
 
 // quieten ends the stripes when there are few calls, after a whole interval of
 // them. The lock is held.
-func (s *Set) quieten() {
-	s.lost.Store(0)
+func (s *Set) endStripes() {
+	s.lostSteps.Store(0)
 	if !s.striped || s.tick < s.unstripe {
 		return
 	}

@@ -40,7 +40,7 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 			s.lowerSteps(h, at)
 		}
 	}
-	s.quieten()
+	s.endStripes()
 	s.next.Store(int64(s.timeOf(s.tick + 1)))
 }
 
@@ -65,7 +65,7 @@ func (s *Set) timeOf(tick uint64) time.Duration {
 // advance ends the slot that was open. The lock is held.
 func (s *Set) advance(h *host, slot uint64, idle bool) {
 	s.collect(h)
-	if h.open.calls == 0 && s.choice == LeastTime {
+	if h.sinceSweep.calls == 0 && s.choice == LeastTime {
 		// The measured time of an endpoint ages while it gets no calls.
 		took := math.Float64frombits(h.took.Load()) / 2
 		if idle || took < 1 {
@@ -79,9 +79,9 @@ func (s *Set) advance(h *host, slot uint64, idle bool) {
 		fill(h.began, load)
 	}
 	h.sum.sub(h.past[slot])
-	h.sum.add(h.open)
-	h.past[slot] = h.open
-	h.open = tally{}
+	h.sum.add(h.sinceSweep)
+	h.past[slot] = h.sinceSweep
+	h.sinceSweep = tally{}
 }
 
 // takeBack ends an ejection. The lock is held.
@@ -111,7 +111,7 @@ func (s *Set) lowerSteps(h *host, at time.Duration) {
 }
 
 // found ejects an outlier if there is room, or spares it, by the rules. The lock is held.
-func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) {
+func (s *Set) ejectOrSpare(h *host, f finding, at time.Duration, random func() uint64) {
 	if h.ejected {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) 
 		Key: h.key, Reason: f.reason, At: at, Ejections: h.times,
 		Calls: f.calls, Failures: f.failures, Usual: f.usual, Threshold: f.threshold,
 	}
-	if !s.roll(f.reason, random) {
+	if !s.mayEject(f.reason, random) {
 		c.Kind = Spared
 		s.audience.Announce(c)
 		h.forgetResults = !s.unconditional

@@ -33,7 +33,7 @@ func TestTimeRunsBackwards(t *testing.T) {
 		}
 		s.Done(now-time.Second, e, Success, dice.Uint64)
 	}
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		if st.Ejected || st.Load != 0 {
 			t.Errorf("%+v", st)
 		}

@@ -88,7 +88,7 @@ func TestOffDoesNothing(t *testing.T) {
 	for name, th := range map[string]*Throttle{"nil": nil, "zero": &zero, "off": plan.New()} {
 		learns(th, 0, RateLimited, 1000)
 		for range 1000 {
-			if wait, ok := th.Ask(0, unlucky); wait != 0 || !ok {
+			if wait, ok := th.Start(0, unlucky); wait != 0 || !ok {
 				t.Fatalf("%s: wait %v, %t", name, wait, ok)
 			}
 		}

@@ -23,8 +23,8 @@ var states = []struct {
 	{"AdaptiveFewRequests", Config{Mode: Adaptive, MinRequests: math.MaxInt}, func(t *Throttle) { learns(t, 0, RateLimited, 5) }, RateLimited, false},
 	{"AdaptiveRefused", Config{Mode: Adaptive, ProbeEvery: -1}, func(t *Throttle) { learns(t, 0, RateLimited, 1000) }, Accepted, true},
 	{"CubicFree", Config{Mode: Cubic}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
-	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited) }, Accepted, false},
-	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited); t.Ask(0, nil) }, Accepted, true},
+	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Done(0, RateLimited) }, Accepted, false},
+	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Done(0, RateLimited); t.Start(0, nil) }, Accepted, true},
 }
 
 func TestCostNoAllocations(t *testing.T) {
@@ -34,12 +34,12 @@ func TestCostNoAllocations(t *testing.T) {
 		var now time.Duration
 		round := func() {
 			now += 100 * time.Microsecond
-			_, ok := th.Ask(now, unlucky)
+			_, ok := th.Start(now, unlucky)
 			if ok == s.refused {
 				t.Fatalf("%s: passed %t at %v", s.name, ok, now)
 			}
 			if ok {
-				th.Learn(now, s.outcome)
+				th.Done(now, s.outcome)
 			}
 		}
 		round()
@@ -82,12 +82,12 @@ func TestCostMemory(t *testing.T) {
 		use    func(*Throttle)
 		atMost uint64
 	}{
-		{"off", Off, func(t *Throttle) { t.Learn(0, RateLimited) }, 24},
-		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Ask(0, nil); t.State(0) }, 24},
-		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Learn(0, Accepted) }, 24 + 80 + 256},
-		{"adaptive", Adaptive, func(t *Throttle) { t.Learn(0, Accepted); t.Learn(0, RateLimited) }, 24 + 80 + 256 + 48 + 256},
+		{"off", Off, func(t *Throttle) { t.Done(0, RateLimited) }, 24},
+		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Start(0, nil); t.State(0) }, 24},
+		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Done(0, Accepted) }, 24 + 80 + 256},
+		{"adaptive", Adaptive, func(t *Throttle) { t.Done(0, Accepted); t.Done(0, RateLimited) }, 24 + 80 + 256 + 48 + 256},
 		{"cubic, unused", Cubic, func(t *Throttle) { t.State(0) }, 24},
-		{"cubic", Cubic, func(t *Throttle) { t.Ask(0, nil); t.Learn(0, RateLimited) }, 24 + 144 + 8},
+		{"cubic", Cubic, func(t *Throttle) { t.Start(0, nil); t.Done(0, RateLimited) }, 24 + 144 + 8},
 	} {
 		p, err := Prepare(Config{Mode: c.mode})
 		if err != nil {
@@ -110,8 +110,8 @@ func BenchmarkThrottle(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				if _, ok := th.Ask(now, unlucky); ok {
-					th.Learn(now, s.outcome)
+				if _, ok := th.Start(now, unlucky); ok {
+					th.Done(now, s.outcome)
 				}
 			}
 		})
@@ -129,8 +129,8 @@ func BenchmarkThrottleParallel(b *testing.B) {
 				var now time.Duration
 				for pb.Next() {
 					now += 100
-					if _, ok := th.Ask(now, unlucky); ok {
-						th.Learn(now, s.outcome)
+					if _, ok := th.Start(now, unlucky); ok {
+						th.Done(now, s.outcome)
 					}
 				}
 			})

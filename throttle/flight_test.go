@@ -49,12 +49,12 @@ func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
 		now := time.Duration(i) * step
 		second := now / sec
 		for _, a := range answers[i] {
-			a.client.Learn(now, a.outcome)
+			a.client.Done(now, a.outcome)
 		}
 		for range poisson(r, f.calls*step.Seconds()) {
 			l.calls[second]++
 			c := clients[r.IntN(len(clients))]
-			wait, ok := c.Ask(now, r.Uint64)
+			wait, ok := c.Start(now, r.Uint64)
 			if !ok {
 				l.refused[second]++
 				continue

@@ -27,7 +27,7 @@ func at(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 // learns reports n outcomes at now.
 func learns(t *Throttle, now time.Duration, o Evidence, n int) {
 	for range n {
-		t.Learn(now, o)
+		t.Done(now, o)
 	}
 }
 

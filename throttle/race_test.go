@@ -25,7 +25,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(g), 10))
 				for i := range 20_000 {
 					now := time.Duration(clock.Add(int64(r.IntN(20_000))))
-					wait, ok := th.Ask(now, r.Uint64)
+					wait, ok := th.Start(now, r.Uint64)
 					if ok && (wait < 0 || wait > 5*time.Millisecond) {
 						t.Errorf("wait %v", wait)
 					}
@@ -43,7 +43,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 					if o == Accepted {
 						accepts.Add(1)
 					}
-					th.Learn(now, o)
+					th.Done(now, o)
 					if r.IntN(100) == 0 {
 						th.State(now)
 					}
@@ -70,7 +70,7 @@ func TestRaceOneProbe(t *testing.T) {
 				for ready.Add(1); ready.Load() < 2; {
 					runtime.Gosched()
 				}
-				if _, ok := th.Ask(0, unlucky); ok {
+				if _, ok := th.Start(0, unlucky); ok {
 					passed.Add(1)
 				}
 			})
@@ -86,16 +86,16 @@ func TestRaceOneProbe(t *testing.T) {
 func TestRaceEachPlaceOnce(t *testing.T) {
 	th := must(t, Config{Mode: Cubic, MaxWait: 10 * sec})
 	for i := range 1000 {
-		th.Learn(at(float64(i)/100), Accepted)
+		th.Done(at(float64(i)/100), Accepted)
 	}
-	th.Learn(10*sec, RateLimited)
+	th.Done(10*sec, RateLimited)
 	var mu sync.Mutex
 	waits := map[time.Duration]int{}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				if wait, ok := th.Ask(10*sec, nil); ok {
+				if wait, ok := th.Start(10*sec, nil); ok {
 					mu.Lock()
 					waits[wait]++
 					mu.Unlock()

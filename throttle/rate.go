@@ -36,14 +36,14 @@ func newRate(now time.Duration) *rate {
 	return r
 }
 
-// ask is Throttle.Ask.
-func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
+// start is Throttle.Start.
+func (r *rate) start(ru *rules, now time.Duration) (time.Duration, bool) {
 	if !r.limiting.Load() {
 		return 0, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.limits(ru, now) {
+	if !r.stillLimits(ru, now) {
 		return 0, true
 	}
 	r.refill(now)
@@ -60,21 +60,21 @@ func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
 
 // limits reports whether attempts are still held to the rate at now, and ends it if
 // the last rate-limited answer is a window ago. mu must be held.
-func (r *rate) limits(ru *rules, now time.Duration) bool {
+func (r *rate) stillLimits(ru *rules, now time.Duration) bool {
 	if r.limiting.Load() && saturating.Since(r.reducedAt, now) >= ru.window {
 		r.limiting.Store(false)
 	}
 	return r.limiting.Load()
 }
 
-// learn is Throttle.Learn.
-func (r *rate) learn(ru *rules, now time.Duration, o Evidence) {
+// done is Throttle.Done.
+func (r *rate) done(ru *rules, now time.Duration, o Evidence) {
 	if !r.limiting.Load() && o != RateLimited && (o == Unsent || r.meter.add(now)) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	limits := r.limits(ru, now)
+	limits := r.stillLimits(ru, now)
 	if o == Unsent {
 		r.tokens++ // what is too much refill cuts off
 		return
@@ -83,15 +83,15 @@ func (r *rate) learn(ru *rules, now time.Duration, o Evidence) {
 	switch {
 	case o == RateLimited:
 		if !limits || saturating.Since(r.reducedAt, now) >= ru.fallEvery {
-			r.fall(ru, now, limits)
+			r.lower(ru, now, limits)
 		}
 	case limits && o <= Unanswered:
-		r.set(ru, now, r.curve(ru, now))
+		r.setRate(ru, now, r.curve(ru, now))
 	}
 }
 
 // fall lowers the rate after a rate-limited answer.
-func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
+func (r *rate) lower(ru *rules, now time.Duration, limits bool) {
 	r.max = r.meter.rate
 	if limits {
 		r.max = min(r.max, r.fill)
@@ -103,7 +103,7 @@ func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
 		r.tokens = r.capacity
 	}
 	r.reducedAt = now
-	r.set(ru, now, ru.curve.beta*r.max)
+	r.setRate(ru, now, ru.curve.beta*r.max)
 	r.limiting.Store(true)
 }
 
@@ -113,7 +113,7 @@ func (r *rate) curve(ru *rules, now time.Duration) float64 {
 }
 
 // set puts a rate in force, but at most twice the measured one.
-func (r *rate) set(ru *rules, now time.Duration, to float64) {
+func (r *rate) setRate(ru *rules, now time.Duration, to float64) {
 	r.refill(now)
 	to = min(to, 2*r.meter.rate)
 	fill := max(to, ru.minRate)

@@ -27,7 +27,7 @@ type shares struct {
 	accepts window.Counter
 	// rest are the requests that were not accepted, those refused here included.
 	// They are made at the first, so that a client of a good backend does without.
-	rest atomic.Pointer[window.Counter]
+	notAccepted atomic.Pointer[window.Counter]
 }
 
 func newShares() *shares { return &shares{accepts: window.New(slots)} }
@@ -38,18 +38,18 @@ func (s *shares) count(r *rules, now time.Duration, accepted bool) {
 		s.accepts.Add(window.Tick(now, r.slot), 1)
 		return
 	}
-	rest := s.rest.Load()
+	rest := s.notAccepted.Load()
 	if rest == nil {
 		c := window.New(slots)
-		s.rest.CompareAndSwap(nil, &c)
-		rest = s.rest.Load()
+		s.notAccepted.CompareAndSwap(nil, &c)
+		rest = s.notAccepted.Load()
 	}
 	rest.Add(window.Tick(now, r.slot), 1)
 	s.credit.Add(-1)
 }
 
 // ask decides, and counts the request if it is refused.
-func (s *shares) ask(r *rules, now time.Duration, random func() uint64) bool {
+func (s *shares) start(r *rules, now time.Duration, random func() uint64) bool {
 	if int64(now) < s.acceptUntil.Load() && s.credit.Load() > 0 {
 		return true
 	}
@@ -95,7 +95,7 @@ func (s *shares) acceptAll(r *rules, now time.Duration, n int64) {
 
 // sum adds up the last n slots.
 func (s *shares) sum(tick uint64, n int) (accepts, rest int64) {
-	if c := s.rest.Load(); c != nil {
+	if c := s.notAccepted.Load(); c != nil {
 		rest = max(0, c.Sum(tick, n))
 	}
 	return max(0, s.accepts.Sum(tick, n)), rest

@@ -101,7 +101,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			}
 			luck := r.Uint64()
 			if r.IntN(3) > 0 {
-				_, got := th.Ask(now, func() uint64 { return luck })
+				_, got := th.Start(now, func() uint64 { return luck })
 				want := slow.ask(now, luck)
 				if got != want {
 					t.Fatalf("seed %d, step %d, %+v: at %v passed %t, want %t", seed, step, cfg, now, got, want)
@@ -119,7 +119,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			if r.Float64() < bad {
 				o = []Evidence{RateLimited, Unanswered, Neutral, Unsent}[r.IntN(4)]
 			}
-			th.Learn(now, o)
+			th.Done(now, o)
 			if o <= Unanswered {
 				slow.requests = append(slow.requests, request{now, o == Accepted})
 			}

@@ -27,29 +27,29 @@ type Throttle struct {
 // Under Cubic the wait is for a place that is now taken, in the order in which
 // callers ask. With a refusal, which takes nothing, the wait is the one that was
 // too long. Nothing is drawn.
-func (t *Throttle) Ask(now time.Duration, random func() uint64) (wait time.Duration, ok bool) {
+func (t *Throttle) Start(now time.Duration, random func() uint64) (wait time.Duration, ok bool) {
 	if t == nil || t.rules == nil {
 		return 0, true
 	}
 	if t.rules.mode == Adaptive {
 		s := t.shares.Load()
-		return 0, s == nil || s.ask(t.rules, now, random)
+		return 0, s == nil || s.start(t.rules, now, random)
 	}
 	r := t.rate.Load()
 	if r == nil {
 		r = t.begin(now)
 	}
-	return r.ask(t.rules, now)
+	return r.start(t.rules, now)
 }
 
 // Learn reports how an attempt ended that Ask had let pass.
-func (t *Throttle) Learn(now time.Duration, o Evidence) {
+func (t *Throttle) Done(now time.Duration, o Evidence) {
 	if t == nil || t.rules == nil {
 		return
 	}
 	if t.rules.mode == Adaptive {
 		if o <= Unanswered {
-			t.learned().count(t.rules, now, o == Accepted)
+			t.counters().count(t.rules, now, o == Accepted)
 		}
 		return
 	}
@@ -57,11 +57,11 @@ func (t *Throttle) Learn(now time.Duration, o Evidence) {
 	if r == nil {
 		r = t.begin(now)
 	}
-	r.learn(t.rules, now, o)
+	r.done(t.rules, now, o)
 }
 
 // learned returns the counters of an Adaptive throttle.
-func (t *Throttle) learned() *shares {
+func (t *Throttle) counters() *shares {
 	if s := t.shares.Load(); s != nil {
 		return s
 	}

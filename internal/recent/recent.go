@@ -11,13 +11,13 @@ import (
 // A Cache keeps a value for each key. Its methods may be called concurrently. Make
 // one with New. Get of a key that it holds takes no lock and allocates nothing.
 type Cache[V any] struct {
-	size  int
-	make  func(key string) V
-	clock atomic.Int64  // counts new keys: the age of an entry is measured in them
-	count atomic.Int64  // of entries in byKey
-	byKey sync.Map      // of *entry[V]
-	mu    sync.Mutex    // held to add and to remove, and to change near
-	holds atomic.Uint64 // how often Hold has ended; changes under mu
+	size    int
+	make    func(key string) V
+	clock   atomic.Int64  // counts new keys: the age of an entry is measured in them
+	count   atomic.Int64  // of entries in byKey
+	byKey   sync.Map      // of *entry[V]
+	mu      sync.Mutex    // held to add and to remove, and to change near
+	freezes atomic.Uint64 // how often Hold has ended; changes under mu
 	// near has some of the entries, by place: a few keys are most of what is asked for.
 	near [16]atomic.Pointer[entry[V]]
 }
@@ -73,7 +73,7 @@ func (c *Cache[V]) Has(key string) bool {
 // meanwhile.
 func (c *Cache[V]) add(key string) V {
 	for {
-		holds := c.holds.Load()
+		holds := c.freezes.Load()
 		if v, ok := c.keep(key, c.make(key), holds); ok {
 			return v
 		}
@@ -89,7 +89,7 @@ func (c *Cache[V]) keep(key string, value V, holds uint64) (_ V, ok bool) {
 	if v, ok := c.byKey.Load(key); ok {
 		return v.(*entry[V]).value, true
 	}
-	if c.holds.Load() != holds {
+	if c.freezes.Load() != holds {
 		return value, false
 	}
 	e := &entry[V]{key: key, value: value}
@@ -125,10 +125,10 @@ func (c *Cache[V]) evict(n int) {
 
 // Hold calls f while no key comes or leaves. Values that are being made meanwhile are made
 // anew: f may change what they are made of.
-func (c *Cache[V]) Hold(f func()) {
+func (c *Cache[V]) Freeze(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.holds.Add(1)
+	defer c.freezes.Add(1)
 	f()
 }
 

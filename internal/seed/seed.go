@@ -26,7 +26,7 @@ func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
-	return rand.New(&locked{src: rand.NewPCG(named(t, h.Sum64), 0)})
+	return rand.New(&locked{src: rand.NewPCG(seedFor(t, h.Sum64), 0)})
 }
 
 // locked is a source that several goroutines may draw from. A rand.Rand keeps nothing itself.
@@ -44,7 +44,7 @@ func (l *locked) Uint64() uint64 {
 // Fresh returns a seed that differs from run to run.
 func Fresh(t testing.TB) uint64 {
 	t.Helper()
-	return named(t, rand.Uint64)
+	return seedFor(t, rand.Uint64)
 }
 
 // usedSeed is a seed that a test's failure will name.
@@ -53,12 +53,12 @@ type usedSeed struct {
 	seed uint64
 }
 
-var uses sync.Map // of used, so that each is named once
+var uses sync.Map // of used, so that each is seedFor once
 
-// named is the seed in LULL_SEED, or else the one that is made. A test that fails names it,
+// seedFor is the seed in LULL_SEED, or else the one that is made. A test that fails names it,
 // and so does one that panics, which has not failed yet when its cleanup runs. (What a test
 // logs that passes is printed under -v alone.)
-func named(t testing.TB, otherwise func() uint64) uint64 {
+func seedFor(t testing.TB, otherwise func() uint64) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("LULL_SEED"), 10, 64)
 	if err != nil {

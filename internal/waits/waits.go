@@ -27,11 +27,11 @@ func Same(a, b backoff.Schedule, retries int) bool {
 	if a == b || retries < 1 {
 		return true
 	}
-	return !oddly(a) && !oddly(b)
+	return !drawnUnevenly(a) && !drawnUnevenly(b)
 }
 
-// oddly reports whether a wait is not drawn evenly, or depends on the one before.
-func oddly(s backoff.Schedule) bool {
+// drawnUnevenly reports whether a wait is not drawn evenly, or depends on the one before.
+func drawnUnevenly(s backoff.Schedule) bool {
 	return s.Kind == backoff.Ethernet || s.Jitter == backoff.Decorrelated && s.Kind == backoff.Exponential
 }
 

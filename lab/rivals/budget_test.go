@@ -22,9 +22,9 @@ func TestBudgetsMarkTheEdge(t *testing.T) {
 	} {
 		fill := func() {
 			for range 2 {
-				b.Begin(2e9)
-				b.Settle(2e9, 1)
-				b.End(2e9, true, 10, 10)
+				b.Start(2e9)
+				b.Release(2e9, 1)
+				b.Done(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {
@@ -91,13 +91,13 @@ func TestBudgetsOfOthersValidate(t *testing.T) {
 
 // poke calls everything once, with whatever values.
 func poke(b budget.Budget, now time.Duration, c budget.Class, r budget.Receipt) {
-	b.Begin(now)
+	b.Start(now)
 	b.Failed(now)
 	b.Withdraw(now, c, never)
-	b.Settle(now, r)
-	b.End(now, true, r, int(r))
+	b.Release(now, r)
+	b.Done(now, true, r, int(r))
 	b.Balance(now)
-	b.End(-now, false, -r, int(-r))
+	b.Done(-now, false, -r, int(-r))
 	b.Withdraw(-now, c, never)
 }
 

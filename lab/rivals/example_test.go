@@ -73,7 +73,7 @@ func ExampleAWSLegacy() {
 	b.Withdraw(0, budget.Timeout, nil)
 	g := b.Withdraw(0, budget.Transient, nil)
 	fmt.Println("paid", g.Receipt, "retries left", b.Balance(0))
-	b.End(0, true, g.Receipt, 1)
+	b.Done(0, true, g.Receipt, 1)
 	fmt.Println("retries left", b.Balance(0))
 	// Output:
 	// {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
@@ -86,12 +86,12 @@ func ExampleEnvoyDefault() {
 	fmt.Printf("%+v\n", rivals.EnvoyDefault())
 	b := rivals.Budget{Envoy: rivals.EnvoyDefault()}.New()
 	for range 20 {
-		b.Begin(0)
+		b.Start(0)
 	}
 	fmt.Println("at once:", b.Balance(0))
 	g := b.Withdraw(0, budget.Transient, nil)
 	fmt.Println("with one under way:", b.Balance(0))
-	b.Settle(0, g.Receipt)
+	b.Release(0, g.Receipt)
 	fmt.Println("when it is over:", b.Balance(0))
 	// Output:
 	// {Percent:20 MinConcurrency:3}
@@ -107,7 +107,7 @@ func ExampleFinagleDefault() {
 	b := rivals.Budget{Finagle: rivals.FinagleDefault()}.New()
 	fmt.Println("before the first call:", b.Balance(0))
 	for range 50 {
-		b.Begin(0)
+		b.Start(0)
 	}
 	fmt.Println("after 50 calls:", b.Balance(0))
 	// Output:

@@ -64,7 +64,7 @@ func (b *running) advance(now time.Duration) {
 }
 
 // Begin counts a call.
-func (b *running) Begin(time.Duration) {
+func (b *running) Start(time.Duration) {
 	b.mu.Lock()
 	b.calls++
 	b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) b
 }
 
 // Settle counts a retry as over, whether it has run or not.
-func (b *running) Settle(now time.Duration, r budget.Receipt) {
+func (b *running) Release(now time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (b *running) Settle(now time.Duration, r budget.Receipt) {
 }
 
 // End counts a call as over.
-func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
+func (b *running) Done(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	b.calls--
 	b.mu.Unlock()

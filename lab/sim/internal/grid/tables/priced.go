@@ -18,11 +18,11 @@ type priced struct {
 
 const pricedSize = 2
 
-func (*priced) Begin(time.Duration)                  {}
-func (*priced) Failed(time.Duration)                 {}
-func (*priced) Settle(time.Duration, budget.Receipt) {}
+func (*priced) Start(time.Duration)                   {}
+func (*priced) Failed(time.Duration)                  {}
+func (*priced) Release(time.Duration, budget.Receipt) {}
 
-func (b *priced) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *priced) Done(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success {
 		b.tokens = min(b.tokens+budget.DefaultRatio, pricedSize)
 	}
@@ -66,12 +66,12 @@ type allowed struct {
 	answered time.Duration
 }
 
-func (b *allowed) End(now time.Duration, success bool, last budget.Receipt, retries int) {
+func (b *allowed) Done(now time.Duration, success bool, last budget.Receipt, retries int) {
 	if success {
 		b.tokens = min(b.tokens+b.earn, b.size)
 		b.answered = now
 	}
-	b.Budget.End(now, success, last, retries)
+	b.Budget.Done(now, success, last, retries)
 }
 
 func (b *allowed) Withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {

@@ -20,7 +20,7 @@ const (
 	TooManyInFlight
 )
 
-var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
+var fireResultNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
 
 // String is the reason as a label for logs and metrics, such as "too_many_late".
-func (r FireResult) String() string { return choice.Name("reason", reasonNames[:], r) }
+func (r FireResult) String() string { return choice.Name("reason", fireResultNames[:], r) }

@@ -37,7 +37,7 @@ const (
 	Unsent
 )
 
-var outcomeNames = [...]string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
+var evidenceNames = [...]string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
 
 // String is the outcome in lower case, such as "rate_limited".
-func (o Evidence) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+func (o Evidence) String() string { return choice.Name("outcome", evidenceNames[:], o) }
