@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -61,7 +62,7 @@ func TestCanStartLate(t *testing.T) {
 		if got := c.cfg.CanStartLate(); got != c.want {
 			t.Errorf("%+v: CanStartLate %t, want %t", c.cfg, got, c.want)
 		}
-		b, untouched := must(t, c.cfg), must(t, c.cfg)
+		b, untouched := must.Have(New(c.cfg)), must.Have(New(c.cfg))
 		untouched.rules = b.rules
 		run(b, time.Hour, 10, Success)
 		run(b, time.Hour, 10, Neutral)
@@ -72,7 +73,7 @@ func TestCanStartLate(t *testing.T) {
 }
 
 func TestTokenOfNothing(t *testing.T) {
-	b := must(t, rated(first(Config{MinCalls: 1})))
+	b := must.Have(New(rated(first(Config{MinCalls: 1}))))
 	for range 100 {
 		b.Done(0, Ticket{}, Failure, nil)
 	}

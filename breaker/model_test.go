@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -300,7 +301,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 	m.c = c
 
 	var heard []Change
-	b := must(t, c, func(c Change) { heard = append(heard, c) })
+	b := must.Have(New(c, func(c Change) { heard = append(heard, c) }))
 	badness := 0.3
 	var flying, reported []*modelCall
 	now := time.Duration(r.Int64N(int64(time.Hour)))

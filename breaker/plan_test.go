@@ -3,14 +3,13 @@ package breaker
 import (
 	"slices"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestPlanMakesBreakersApart(t *testing.T) {
 	var all, own []CircuitState
-	p, err := Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) }))
 	one := p.New(nil, func(c Change) { own = append(own, c.To) }, nil)
 	var two Breaker
 	p.Init(&two)
@@ -29,10 +28,7 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 }
 
 func TestPlanOff(t *testing.T) {
-	p, err := Prepare(Config{Off: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{Off: true}))
 	b := p.New(func(c Change) { t.Errorf("heard %v", c) })
 	b.ForceOpen(0)
 	if n := run(b, 0, 100, Failure); n != 100 {

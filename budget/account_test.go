@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func mustAccount(t testing.TB, c Config) *Account {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(c.Validate())
 	return newAccount(c)
 }
 
@@ -144,7 +143,7 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 		m := newAccountModel(cfg)
 		var a Budget = mustAccount(t, cfg)
 		if m.bucket = seed%3 == 0; m.bucket {
-			a = mustBucket(t, cfg)
+			a = must.Have(NewBucket(cfg))
 		}
 		failing := r.Float64()
 		if r.IntN(3) == 0 {
@@ -363,10 +362,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 // What a retry has cost is put back once, wherever it was paid from, and never above what fits.
 func TestRefund(t *testing.T) {
 	for name, c := range map[string]Config{"account": {Stock: 3}, "ratio": {Window: time.Minute, Stock: 3}} {
-		b, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(New(c))
 		for range 100 {
 			b.Done(0, true, 0, 0)
 		}
@@ -389,10 +385,7 @@ func TestRefund(t *testing.T) {
 			t.Errorf("%s: %v tokens, before %v", name, got, before)
 		}
 	}
-	b, err := NewBucket(Config{Stock: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(NewBucket(Config{Stock: 3}))
 	g := b.Withdraw(0, Transient, nil)
 	b.Refund(0, g.Receipt)
 	b.Refund(0, g.Receipt)

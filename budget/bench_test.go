@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func BenchmarkEndSuccess(b *testing.B) {
-	spent := mustBucket(b, Config{Stock: MaxStock, Ratio: MinRatio})
+	spent := must.Have(NewBucket(Config{Stock: MaxStock, Ratio: MinRatio}))
 	for spent.Withdraw(0, Transient, never).OK { // it will not be full again
 	}
 	for _, c := range []struct {
@@ -15,7 +17,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 		budget Budget
 	}{
 		{"account", withFlow(b, Config{})},
-		{"bucket", mustBucket(b, Config{})},
+		{"bucket", must.Have(NewBucket(Config{}))},
 		{"bucket that is not full", spent},
 		{"ratio", mustRatio(b, Config{})},
 	} {
@@ -52,10 +54,7 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 		{"grpc", func() (Budget, error) { return NewGRPCThrottle(GRPCConfig{100, 0.1}) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			budget, err := c.new()
-			if err != nil {
-				b.Fatal(err)
-			}
+			budget := must.Have(c.new())
 			var now time.Duration
 			b.ReportAllocs()
 			for b.Loop() {
@@ -68,7 +67,7 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 }
 
 func BenchmarkWithdraw(b *testing.B) {
-	bucket, empty := mustBucket(b, Config{Ratio: 1}), mustBucket(b, Config{Stock: 1})
+	bucket, empty := must.Have(NewBucket(Config{Ratio: 1})), must.Have(NewBucket(Config{Stock: 1}))
 	empty.Withdraw(0, Transient, never)
 	rich, spent := withFlow(b, Config{Ratio: 1}), withFlow(b, Config{Stock: 1})
 	spent.Withdraw(0, Transient, never)
@@ -125,7 +124,7 @@ func TestSize(t *testing.T) {
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	var now time.Duration
-	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": mustBucket(t, Config{}), "ratio": mustRatio(t, Config{})} {
+	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": must.Have(NewBucket(Config{})), "ratio": mustRatio(t, Config{})} {
 		for name, f := range map[string]func(){
 			"a successful call": func() { b.Start(now); b.Done(now, true, 0, 0) },
 			"a failing call": func() {

@@ -9,24 +9,21 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Cores share a cache line for reading, and fight over it for writing. So while
 // nothing fails nothing is written, and neither is it when a refusal repeats
 // another: here the bucket lies in memory that faults at a write.
 func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
-	page, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))
 	defer syscall.Munmap(page)
 	b := (*Bucket)(unsafe.Pointer(&page[0]))
 	a := (*Account)(unsafe.Pointer(&page[512]))
 	protect := func(how int) {
 		t.Helper()
-		if err := syscall.Mprotect(page, how); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(syscall.Mprotect(page, how))
 	}
 	readOnly := func(what string, f func()) {
 		t.Helper()

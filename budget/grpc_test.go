@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 type grpcVectors struct {
@@ -82,10 +84,7 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 	if len(e.Want) != len(tokens) {
 		t.Fatalf("%d calls, want %d", len(e.Want), len(tokens))
 	}
-	b, err := NewGRPCThrottle(GRPCConfig{e.MaxTokens, e.TokenRatio})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(NewGRPCThrottle(GRPCConfig{e.MaxTokens, e.TokenRatio}))
 	request := -1
 	for i, want := range e.Want {
 		status := "UNAVAILABLE"
@@ -113,10 +112,7 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 
 func TestGRPCKeepsThreeDecimals(t *testing.T) {
 	for ratio, want := range map[float64]float64{0.5466: 0.546, 0.9999: 0.999, 0.001: 0.001, 0.0019: 0.001, 1e300: 1000} {
-		b, err := NewGRPCThrottle(GRPCConfig{1000, ratio})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(NewGRPCThrottle(GRPCConfig{1000, ratio}))
 		for range 1000 {
 			b.Failed(0)
 		}

@@ -5,30 +5,22 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What one budget has left the next begins with, if there is room for it.
 func TestInherit(t *testing.T) {
 	account := func(stock float64) budget.Budget {
-		b, err := budget.New(budget.Config{Stock: stock, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.New(budget.Config{Stock: stock, Ratio: 0.5}))
 		return b
 	}
 	bucket := func(stock float64) budget.Budget {
-		b, err := budget.NewBucket(budget.Config{Stock: stock, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.NewBucket(budget.Config{Stock: stock, Ratio: 0.5}))
 		return b
 	}
 	unlimited, _ := budget.New(budget.Config{Unlimited: true})
 	ratio := func() budget.Budget {
-		b, err := budget.New(budget.Config{Window: 10 * time.Second, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.New(budget.Config{Window: 10 * time.Second, Ratio: 0.5}))
 		for range 9 {
 			b.Done(0, true, 0, 0)
 		}

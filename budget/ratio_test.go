@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -65,7 +66,7 @@ func TestATokenIsSpentOnce(t *testing.T) {
 		tokens, news int64
 	}{
 		"Ratio":   {mustRatio(t, Config{Ratio: 1, Stock: 19_999}), 20_000, 1},
-		"Bucket":  {mustBucket(t, Config{Stock: 20_000}), 20_000, 1},
+		"Bucket":  {must.Have(NewBucket(Config{Stock: 20_000})), 20_000, 1},
 		"Account": {account, 6000, 8},
 	} {
 		var granted, news atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -16,9 +17,7 @@ func mustRatio(t testing.TB, c Config) *Ratio {
 	if c.Window == 0 {
 		c.Window = 10 * time.Second
 	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(c.Validate())
 	return newRatio(c)
 }
 
@@ -44,7 +43,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 			back int // calls whose earnings can be left when the outage begins
 		}{
 			{func() Budget { return mustAccount(t, config) }, 30_000},
-			{func() Budget { return mustBucket(t, config) }, 0},
+			{func() Budget { return must.Have(NewBucket(config)) }, 0},
 		} {
 			for _, processes := range []int{1, 100, 1000} {
 				for _, waiting := range []int{1, 50} {
@@ -143,12 +142,12 @@ func TestWhatABudgetBuys(t *testing.T) {
 	}{
 		{"Ratio, quiet", func() Budget { return mustRatio(t, Config{}) }, quiet, [3]float64{99, 95, 90}},
 		{"Ratio, busy", func() Budget { return mustRatio(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
-		{"Bucket of 1", func() Budget { return mustBucket(t, Config{Stock: 1}) }, busy, [3]float64{99.91, 98.2, 94.5}},
-		{"Bucket of 2", func() Budget { return mustBucket(t, Config{}) }, busy, [3]float64{99.995, 99.4, 96.6}},
-		{"Bucket of 10", func() Budget { return mustBucket(t, Config{Stock: 10}) }, busy, [3]float64{99.9999, 99.987, 98.7}},
+		{"Bucket of 1", func() Budget { return must.Have(NewBucket(Config{Stock: 1})) }, busy, [3]float64{99.91, 98.2, 94.5}},
+		{"Bucket of 2", func() Budget { return must.Have(NewBucket(Config{})) }, busy, [3]float64{99.995, 99.4, 96.6}},
+		{"Bucket of 10", func() Budget { return must.Have(NewBucket(Config{Stock: 10})) }, busy, [3]float64{99.9999, 99.987, 98.7}},
 		{"Account, quiet", func() Budget { return mustAccount(t, Config{}) }, quiet, [3]float64{99.995, 99.4, 96.6}},
 		{"Account, busy", func() Budget { return mustAccount(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
-		{"unlimited", func() Budget { return mustBucket(t, Config{Unlimited: true}) }, busy, [3]float64{99.9999, 99.987, 99.9}},
+		{"unlimited", func() Budget { return must.Have(NewBucket(Config{Unlimited: true})) }, busy, [3]float64{99.9999, 99.987, 99.9}},
 	} {
 		for i, failing := range []float64{0.01, 0.05, 0.10} {
 			r := rand.New(rand.NewPCG(17, uint64(i)))

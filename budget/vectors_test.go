@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // vectors reads the published cases of another system. Each file names the
 // place that they come from.
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/" + name))
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -3,7 +3,6 @@ package hedge
 import (
 	"container/heap"
 	"math/rand/v2"
-	"testing"
 	"time"
 )
 
@@ -190,13 +189,4 @@ func (w *world) ended(c *flown, attempt int, success bool) {
 	} else {
 		w.hedger.Release()
 	}
-}
-
-func must(t testing.TB, c Config) *Hedger {
-	t.Helper()
-	h, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }

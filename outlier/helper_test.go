@@ -12,16 +12,6 @@ import (
 // slower is how much less a long run does.
 var slower = 5 / min(seed.Runs(1), 5)
 
-// must is New for a configuration that is right.
-func must(t testing.TB, c Config, listeners ...func(Change)) *Set {
-	t.Helper()
-	s, err := New(c, listeners...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // keys names n endpoints.
 func keys(n int) []string {
 	k := make([]string, n)

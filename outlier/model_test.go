@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A reference does what Set does, slowly: it keeps every result and counts them
@@ -529,7 +530,7 @@ func TestModel(t *testing.T) {
 
 func modelRun(t *testing.T, seed uint64, c Config, r *rand.Rand, seen map[string]int) {
 	var events []Change
-	s := must(t, c, func(c Change) { events = append(events, c); seen[fmt.Sprintf("%v: %v", c.Kind, c.Reason)]++ })
+	s := must.Have(New(c, func(c Change) { events = append(events, c); seen[fmt.Sprintf("%v: %v", c.Kind, c.Reason)]++ }))
 	m := newReference(c)
 	type flying struct {
 		e          Endpoint

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -80,10 +81,7 @@ func TestZerosAreFilledIn(t *testing.T) {
 }
 
 func TestOffDoesNothing(t *testing.T) {
-	plan, err := Prepare(Config{K: 3, Window: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Have(Prepare(Config{K: 3, Window: time.Hour}))
 	var zero Throttle
 	for name, th := range map[string]*Throttle{"nil": nil, "zero": &zero, "off": plan.New()} {
 		learns(th, 0, RateLimited, 1000)
@@ -99,10 +97,7 @@ func TestOffDoesNothing(t *testing.T) {
 }
 
 func TestPlanMakesThrottlesApart(t *testing.T) {
-	p, err := Prepare(Config{Mode: Adaptive})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{Mode: Adaptive}))
 	one := p.New()
 	var two Throttle
 	p.Init(&two)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // states are the throttles whose calls are measured: how each came to be so, and
@@ -29,7 +31,7 @@ var states = []struct {
 
 func TestCostNoAllocations(t *testing.T) {
 	for _, s := range states {
-		th := must(t, s.config)
+		th := must.Have(New(s.config))
 		s.prepare(th)
 		var now time.Duration
 		round := func() {
@@ -89,10 +91,7 @@ func TestCostMemory(t *testing.T) {
 		{"cubic, unused", Cubic, func(t *Throttle) { t.State(0) }, 24},
 		{"cubic", Cubic, func(t *Throttle) { t.Start(0, nil); t.Done(0, RateLimited) }, 24 + 144 + 8},
 	} {
-		p, err := Prepare(Config{Mode: c.mode})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Have(Prepare(Config{Mode: c.mode}))
 		n := bytes(func() *Throttle { th := p.New(); c.use(th); return th })
 		t.Logf("%s: %d bytes", c.name, n)
 		if n > c.atMost {
@@ -104,7 +103,7 @@ func TestCostMemory(t *testing.T) {
 func BenchmarkThrottle(b *testing.B) {
 	for _, s := range states {
 		b.Run(s.name, func(b *testing.B) {
-			th := must(b, s.config)
+			th := must.Have(New(s.config))
 			s.prepare(th)
 			var now time.Duration
 			b.ReportAllocs()
@@ -121,7 +120,7 @@ func BenchmarkThrottle(b *testing.B) {
 func BenchmarkThrottleParallel(b *testing.B) {
 	for _, s := range states {
 		b.Run(s.name, func(b *testing.B) {
-			th := must(b, s.config)
+			th := must.Have(New(s.config))
 			s.prepare(th)
 			b.ReportAllocs()
 			b.ResetTimer()

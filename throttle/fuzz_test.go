@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Whatever the configuration, the times and their order: nothing panics, waits are
@@ -58,7 +60,7 @@ func TestTheEndsOfTime(t *testing.T) {
 	for _, mode := range []Mode{Adaptive, Cubic} {
 		for _, from := range times {
 			for _, to := range times {
-				th := must(t, Config{Mode: mode})
+				th := must.Have(New(Config{Mode: mode}))
 				learns(th, from, RateLimited, 100)
 				th.Start(from, unlucky)
 				learns(th, to, RateLimited, 100)

@@ -2,21 +2,10 @@ package throttle
 
 import (
 	"math"
-	"testing"
 	"time"
 )
 
 const sec = time.Second
-
-// must is New for a configuration that is right.
-func must(t testing.TB, c Config) *Throttle {
-	t.Helper()
-	th, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return th
-}
 
 // unlucky is the lowest number, which any probability refuses.
 func unlucky() uint64 { return 0 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Everything at once, on one clock that all read. What must hold: nothing
@@ -17,7 +19,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 		{Mode: Adaptive, Window: time.Hour, ProbeEvery: time.Millisecond},
 		{Mode: Cubic, MinRate: 1000, MaxWait: 5 * time.Millisecond, Window: sec},
 	} {
-		th := must(t, c)
+		th := must.Have(New(c))
 		var clock, requests, accepts atomic.Int64
 		var wg sync.WaitGroup
 		for g := range 8 {
@@ -61,7 +63,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 // Of those who ask at the same moment one is the probe.
 func TestRaceOneProbe(t *testing.T) {
 	for range 5000 {
-		th := must(t, Config{Mode: Adaptive})
+		th := must.Have(New(Config{Mode: Adaptive}))
 		learns(th, 0, RateLimited, 20)
 		var passed, ready atomic.Int32
 		var wg sync.WaitGroup
@@ -84,7 +86,7 @@ func TestRaceOneProbe(t *testing.T) {
 
 // Cubic hands each place out once.
 func TestRaceEachPlaceOnce(t *testing.T) {
-	th := must(t, Config{Mode: Cubic, MaxWait: 10 * sec})
+	th := must.Have(New(Config{Mode: Cubic, MaxWait: 10 * sec}))
 	for i := range 1000 {
 		th.Done(at(float64(i)/100), Accepted)
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // rateLimitedAt is a throttle that saw so many attempts a second for ten seconds, and
@@ -12,7 +14,7 @@ import (
 func rateLimitedAt(t *testing.T, c Config, rate int) (th *Throttle, now time.Duration) {
 	t.Helper()
 	c.Mode = Cubic
-	th = must(t, c)
+	th = must.Have(New(c))
 	for i := range 10 * rate {
 		now = at(float64(i) / float64(rate))
 		if wait, ok := th.Start(now, nil); wait != 0 || !ok {
@@ -48,7 +50,7 @@ func TestWhatMovesTheRate(t *testing.T) {
 		Accepted: {false, true, true}, RateLimited: {true, false, true}, Unanswered: {false, true, true},
 		Neutral: {false, false, true}, Unsent: {false, false, false}, 77: {false, false, true},
 	} {
-		th := must(t, Config{Mode: Cubic})
+		th := must.Have(New(Config{Mode: Cubic}))
 		for now := time.Duration(0); now < 10*sec; now += sec / 10 {
 			th.Done(now, o)
 		}
@@ -66,7 +68,7 @@ func TestWhatMovesTheRate(t *testing.T) {
 
 // What was never sent is not in the rate that is measured afterwards either.
 func TestUnsentIsNotMeasured(t *testing.T) {
-	th := must(t, Config{Mode: Cubic})
+	th := must.Have(New(Config{Mode: Cubic}))
 	th.Start(0, nil)
 	learns(th, 0, Unsent, 100)
 	th.Done(sec/2, Accepted)
@@ -349,7 +351,7 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 	passed, refused := 0, 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		th := must(t, Config{Mode: Cubic, Window: math.MaxInt64, MaxWait: -1, FallEvery: -1})
+		th := must.Have(New(Config{Mode: Cubic, Window: math.MaxInt64, MaxWait: -1, FallEvery: -1}))
 		th.Start(0, nil)
 		var slow slowLimiter
 		gap, bad := r.ExpFloat64(), r.Float64()
@@ -402,7 +404,7 @@ func TestWaitsAreInOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		maxWait := time.Duration(r.Int64N(int64(20 * sec)))
-		th := must(t, Config{Mode: Cubic, MaxWait: maxWait, FallEvery: time.Duration(r.IntN(2)) * -1})
+		th := must.Have(New(Config{Mode: Cubic, MaxWait: maxWait, FallEvery: time.Duration(r.IntN(2)) * -1}))
 		var now, last time.Duration
 		bad := r.Float64()
 		for step := range 2000 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -86,7 +87,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 		if r.IntN(2) == 0 {
 			cfg.ProbeEvery = 1 + time.Duration(r.Int64N(int64(cfg.Window)))
 		}
-		th := must(t, cfg)
+		th := must.Have(New(cfg))
 		slow := slowShares{cfg: cfg}
 		now := time.Duration(0)
 		bad := r.Float64() // how much of what is sent goes unaccepted

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // bookAlone is the formula of the book and nothing else.
@@ -11,7 +13,7 @@ var bookAlone = Config{Mode: Adaptive, MinRequests: 1, Recent: DefaultWindow, Pr
 
 // The draw is asked for only when it decides, and once.
 func TestDrawsOnlyWhenItDecides(t *testing.T) {
-	th := must(t, bookAlone)
+	th := must.Have(New(bookAlone))
 	draws := 0
 	count := func() uint64 { draws++; return math.MaxUint64 }
 	learns(th, 0, Accepted, 5)

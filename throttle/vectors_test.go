@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // awsVectors are the published cases of the AWS SDKs; the file names their places.
@@ -42,13 +44,8 @@ type awsVectors struct {
 
 func vectors(t *testing.T) (v awsVectors) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/aws_cubic.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/aws_cubic.json"))
+	must.Succeed(json.Unmarshal(data, &v))
 	if len(v.Curve) != 3 || len(v.E2E) != 17 || len(v.Meter) != 5 || len(v.Bucket) != 3 {
 		t.Fatalf("cases are missing: %+v", v)
 	}
@@ -106,7 +103,7 @@ func TestTheRateBeforeIsTheMaximum(t *testing.T) {
 func TestVectorsEndToEnd(t *testing.T) {
 	// The cases have no two rate-limited answers within a second.
 	for _, every := range []time.Duration{0, -1} {
-		th := must(t, Config{Mode: Cubic, FallEvery: every})
+		th := must.Have(New(Config{Mode: Cubic, FallEvery: every}))
 		th.Start(0, nil) // the client is made at 0
 		for _, c := range vectors(t).E2E {
 			o := Accepted
@@ -136,7 +133,7 @@ func TestVectorsEndToEnd(t *testing.T) {
 func TestVectorsMeter(t *testing.T) {
 	for _, c := range vectors(t).Meter {
 		for _, since := range []time.Duration{0, time.Hour} { // whenever it is used first
-			th := must(t, Config{Mode: Cubic})
+			th := must.Have(New(Config{Mode: Cubic}))
 			th.Start(since, nil)
 			for _, s := range c.At {
 				th.Done(since+at(s), Accepted)
@@ -147,7 +144,7 @@ func TestVectorsMeter(t *testing.T) {
 		}
 	}
 	// The first slot begins with the full second, as in botocore and aws-sdk-go-v2.
-	th := must(t, Config{Mode: Cubic})
+	th := must.Have(New(Config{Mode: Cubic}))
 	th.Start(at(0.7), nil)
 	th.Done(at(0.8), Accepted)
 	if got := th.State(at(0.8)).Sent; !near(got, 0.8/0.5) {
@@ -155,7 +152,7 @@ func TestVectorsMeter(t *testing.T) {
 	}
 	// From botocore's test of the smoothing: after ten quiet seconds the rate lies
 	// between the old one and the new one.
-	th = must(t, Config{Mode: Cubic})
+	th = must.Have(New(Config{Mode: Cubic}))
 	th.Start(0, nil)
 	for _, s := range []float64{1, 1.5, 2, 2.5, 3, 3.5, 4, 14} {
 		th.Done(at(s), Accepted)
