@@ -30,9 +30,8 @@ func (b *Breaker) ForceClosed(now time.Duration) {
 	}
 }
 
-// Auto lets the breaker decide again. One that was forced open lets probes
-// decide, beginning with the next call. One that was forced closed stays so
-// until the next failure is judged.
+// Auto ends ForceOpen and ForceClosed. After ForceOpen a probe decides; after ForceClosed
+// the breaker stays closed until the next failure is judged.
 func (b *Breaker) Auto(now time.Duration) {
 	b.mu.Lock()
 	defer b.unlock()

@@ -11,8 +11,7 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 	var all, own []CircuitState
 	p := must.Have(Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) }))
 	one := p.New(nil, func(c Change) { own = append(own, c.To) }, nil)
-	var two Breaker
-	p.Init(&two)
+	two := p.New()
 	fails(one, 0, 0)
 	if s := two.State(0); s != Closed {
 		t.Errorf("the other breaker of the plan: %v", s)

@@ -7,14 +7,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// sampleCalls is how far apart samples are, in calls as they came before the breaker opened. A
-// probe that hangs hides that the dependency is back; a sample that started later shows it.
+// One of so many calls, at the rate before the breaker opened, passes as a sample. It shows
+// that the dependency is back while a probe hangs.
 const sampleCalls = 16
 
-// sampled is the probe number of all samples.
 const sampled = math.MaxUint32
 
-// sample lets a call pass as a sample, if one is due.
 func (b *Breaker) sample(now time.Duration) (Ticket, bool) {
 	if int64(now) < b.sampleAt.Load() {
 		return Ticket{}, false
@@ -37,7 +35,8 @@ func (b *Breaker) setSample(now time.Duration) {
 	b.sampleAt.Store(int64(saturating.Add(now, sampleCalls*time.Duration(min(b.callGap, float32(time.Hour))))))
 }
 
-// doneSample is Done for a sample. Its success is that of a probe. Its failure changes nothing.
+// doneSample is Done for a sample. A success counts like a probe's; a failure changes
+// nothing.
 func (b *Breaker) doneSample(now time.Duration, t Ticket, o Evidence) {
 	if o != Success {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// nextRandom derives a further number from random, for a probe that times out:
-// that is noticed in Start, where none is handed in. (The finalizer of
-// SplitMix64.) The middle stays the middle.
+// nextRandom derives another number from random (the finalizer of SplitMix64). It is for
+// probes that time out, which is noticed in Start, where no source is passed. The middle
+// stays the middle.
 func nextRandom(random uint64) uint64 {
 	if random == chance.Middle {
 		return random
@@ -21,9 +21,8 @@ func nextRandom(random uint64) uint64 {
 	return random ^ random>>31
 }
 
-// openTime is how long the breaker stays open when it opens at the given moment,
-// because of a call that took so long: spread upwards by the jitter, and both
-// before and after that within openMax.
+// openTime returns how long the breaker stays open if it opens at the given time, because
+// of a call that took so long.
 func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration {
 	r := b.rules
 	d := r.fitted(saturating.Since(b.outageFrom, at), took)
@@ -37,16 +36,16 @@ func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration 
 	return d + time.Duration(chance.Scale(uint64(spread), random))
 }
 
-// A breaker is open for one part in outageParts of the outage so far, and for
-// callFactor times as long as the failed call took at most.
+// A breaker is open for one of outageParts of the outage so far, and for at most callFactor
+// times as long as the failed call took.
 const (
 	outageParts = 10
 	callFactor  = 10
 )
 
-// fitted is the open time, before jitter, that fits an outage of that age and a
-// failed call that took so long. It is never zero: that an open breaker refuses
-// the calls of the moment at which it opened holds for all.
+// fitted returns the open time, before jitter, for an outage of that age and a failed call
+// that took so long. It is at least 1 ns, so an open breaker refuses at the moment at which
+// it opened.
 func (r *rules) fitted(age, took time.Duration) time.Duration {
 	most := r.openTop
 	if took < most/callFactor {
@@ -55,8 +54,7 @@ func (r *rules) fitted(age, took time.Duration) time.Duration {
 	return max(1, min(age/outageParts, most))
 }
 
-// doubled is the open time, before jitter, of an opening that n others went
-// before.
+// doubled returns the open time, before jitter, after n earlier openings.
 func (r *rules) doubled(n uint8) time.Duration {
 	d := r.openFor
 	for ; n > 0 && d < r.openTop; n-- {
@@ -69,8 +67,8 @@ func (r *rules) doubled(n uint8) time.Duration {
 	return d
 }
 
-// peek is the state at now and, if that is Open, when it ends: what settle would
-// make of the breaker, without doing it.
+// peek returns the state at now and, if that is Open, its end. It is catchUp without a
+// change.
 func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 	w := b.word.Load()
 	if CircuitState(w&stateMask) == Closed || b.metricsOnly {
@@ -95,8 +93,8 @@ func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 
 func (b *Breaker) state() CircuitState { return CircuitState(b.word.Load() & stateMask) }
 
-// move goes over to another state and a new generation, in which no probe is out
-// yet, and queues the change for the listeners.
+// changeState begins another state and a new generation without probes, and queues the
+// change for the listeners.
 func (b *Breaker) changeState(to CircuitState, c Change) {
 	w := b.word.Load()
 	c.From, c.To, c.MetricsOnly = CircuitState(w&stateMask), to, b.metricsOnly
@@ -115,9 +113,8 @@ func (b *Breaker) changeState(to CircuitState, c Change) {
 	b.word.Store(uint64(gen)<<stateBits | uint64(to))
 }
 
-// settle makes the changes that have become due by now: a probe that has timed
-// out opens the breaker as of that moment, those that were accepted so long ago close
-// it, and an open time that has passed makes way for probes.
+// catchUp makes the changes that are due by now: by probes whose time is over, and by an
+// open time that has passed.
 func (b *Breaker) catchUp(now time.Duration) {
 	if at, what, successes, due := b.overdue(now); due && what == ProbesSucceeded {
 		b.close(at, 0, what, successes)
@@ -130,8 +127,7 @@ func (b *Breaker) catchUp(now time.Duration) {
 	}
 }
 
-// open begins an open time at the given moment, because of a call that took so
-// long.
+// open begins an open time, because of a call that took so long.
 func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
 	b.random = random
 	c.At, c.Until = at, saturating.Add(at, b.openTime(at, took, random))
@@ -154,8 +150,8 @@ func (b *Breaker) close(now, took time.Duration, why ChangeReason, calls int64) 
 	b.changeState(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 
-// trip, which takes the lock itself, opens a breaker that is closed and in the
-// generation that was judged.
+// trip takes the lock, and opens a breaker that is closed and still in the generation that
+// was judged.
 func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint64) {
 	random := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()

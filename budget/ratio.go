@@ -11,25 +11,28 @@ import (
 )
 
 const (
-	// token is one retry, in the units that are counted. Ratios therefore keep
-	// five decimals, and a slot holds at least 2.7 million retries either way.
+	// token is one retry, in the units that are counted. A slot holds at least 2.7 million
+	// retries, added or taken.
 	token = 100_000
 
-	// slots is how many pieces the window is cut into, as in Finagle and tower.
+	// slots is how many slots a window has, as in Finagle and tower.
 	slots = 10
 )
 
-// Ratio allows retries up to a ratio of the calls in a sliding window; the
-// package comment has the rule. Make one with New and a Window; a
-// zero Ratio refuses every retry. Its methods may be called concurrently.
+// Ratio allows retries up to a ratio of the calls in a sliding window:
+//
+//	retries ≤ ratio × earned + floor × W
+//
+// The page docs/mechanisms.md has the rule. Make one with New and a Window; a zero Ratio
+// refuses every retry. Its methods may be called concurrently.
 type Ratio struct {
 	// Configuration, and what the healthy path reads.
 	slotWidth  time.Duration // of a slot
 	perSuccess int64         // units that a successful call earns
 	perArrival int64         // units that a beginning call earns
-	// last is the latest tick seen, plus one; zero until the first use. turn is
-	// when its slot ends. Both are written under mu, last before turn, and only
-	// grow. Whoever has read a last that is not zero may use counts.
+	// last is the latest tick, plus one; zero until the first use. slotEnd is when its slot
+	// ends. Both only grow, and are written under mu, last first. counts may be used once
+	// last is not zero.
 	last    atomic.Uint64
 	slotEnd atomic.Int64
 	counts  window.Counter // made at the first use
@@ -42,9 +45,9 @@ type Ratio struct {
 
 	mu       sync.Mutex // serializes withdrawals; guards what follows
 	refusing bool       // refused since the last grant
-	// need is the balance that a grant needs, 1 to token: the units earned
-	// since the last mark, itself included, or always token if whole. Zero: no marks
-	// were drawn. It is as of tick looked, whose slot held seen.
+	// needed is the balance that a grant needs, 1 to token: the units earned since the last
+	// mark, including the mark. It is always token if wholeTokens, and zero if no marks
+	// were drawn. It is as of tick needTick, when that slot's sum was needSlot.
 	needed   int32
 	needTick uint64
 	needSlot int64
@@ -53,7 +56,7 @@ type Ratio struct {
 	until    time.Duration // end of the cooldown
 }
 
-// newRatio returns a budget that nobody has used yet, of what has been validated.
+// newRatio returns an unused budget, for a valid Config.
 func newRatio(c Config) *Ratio {
 	if c.Ratio == 0 {
 		c.Ratio = DefaultRatio
@@ -73,28 +76,25 @@ func newRatio(c Config) *Ratio {
 	return b
 }
 
-// Begin earns, if arrivals do.
+// Start earns, if arrivals do.
 func (b *Ratio) Start(now time.Duration) { b.earn(now, b.perArrival) }
 
-// End earns, if the call succeeded and successes do.
+// Done earns, if the call succeeded and successes do.
 func (b *Ratio) Done(now time.Duration, success bool, _ Receipt, _ int) {
 	if success {
 		b.earn(now, b.perSuccess)
 	}
 }
 
-// Repay puts a token back, into the slot of now.
+// Refund puts a token back, into the slot of now.
 func (b *Ratio) Refund(now time.Duration, _ Receipt) { b.earn(now, token) }
 
-// Failed does nothing: a failure costs only if it is retried.
-func (*Ratio) Failed(time.Duration) {}
-
-// Settle does nothing: a retry has been paid for and stays so.
+func (*Ratio) Failed(time.Duration)           {}
 func (*Ratio) Release(time.Duration, Receipt) {}
 
-// earn deposits into the slot of now. A deposit that is late counts in the
-// latest slot that anybody has used, so that slots are only ever taken over in
-// the order of time and no withdrawal is forgotten before its window is over.
+// earn adds to the slot of now. A late deposit counts in the latest slot in use. So slots
+// are reused in the order of time, and no withdrawal is forgotten before its window is
+// over.
 func (b *Ratio) earn(now time.Duration, n int64) {
 	if n == 0 {
 		return
@@ -122,19 +122,18 @@ func (b *Ratio) advance(at uint64) uint64 {
 		b.counts = window.New(slots)
 		b.counts.Add(at, b.initial)
 	case at-last >= slots:
-		// Nothing is live. Slots know their age only on a circle of ticks, so
-		// after a very long rest they must not be left to be judged by it.
+		// Nothing is left in the window. Slots know their age only on a circle of ticks,
+		// which a very long rest may have passed.
 		b.counts.Reset()
 	}
 	b.last.Store(at)
-	// At the end of time this is negative, and every call asks here.
+	// At the end of time this is negative, and every call comes here.
 	b.slotEnd.Store(int64(at) * int64(b.slotWidth))
 	return at
 }
 
-// Withdraw pays one token for one retry, or refuses and takes nothing. The class
-// makes no difference. In a balance below one token the marks of the package
-// comment decide, and asking again does not change their answer.
+// Withdraw pays one token for one retry, or refuses and takes nothing. In a balance below
+// one token, marks decide (docs/mechanisms.md); asking again gets the same answer.
 func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	if b.slotWidth <= 0 {
 		return Grant{}
@@ -147,8 +146,8 @@ func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	}
 	at := b.advance(window.Tick(b.now, b.slotWidth) + 1)
 
-	// Nobody else withdraws meanwhile. A deposit that arrives after the sum was
-	// taken is not seen, which errs on the safe side.
+	// No other withdrawal runs meanwhile. A deposit that comes after the sum is not seen,
+	// which is safe.
 	balance := b.counts.Sum(at, slots) + b.reserve
 	slot := b.counts.Sum(at, 1)
 	if b.wholeTokens {
@@ -163,8 +162,7 @@ func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	case balance <= 0 || balance < int64(b.needed):
 		return b.refuse()
 	case slot < -window.Max:
-		// The slot is too full of withdrawals to be relied on to record one
-		// more, and one that is not recorded would be free.
+		// The slot is too full of withdrawals to record one more, which would be free then.
 		return b.refuse()
 	}
 	b.counts.Add(at, -token)
@@ -173,10 +171,9 @@ func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	return Grant{OK: true, Receipt: 1}
 }
 
-// follow moves need on by what was earned since the last look, given what the
-// slot of at holds. The floor earns its share of the reserve with every slot.
-// After a look a whole window ago nobody knows how much that was, but nothing of
-// what was judged then is left, so that a new draw judges nothing twice.
+// moveNeed adds to needed what was earned since the last withdrawal, given the sum of the
+// slot of at. The floor earns its share with every slot. After a whole window it ends the
+// marks: nothing that they judged is left, so a new draw judges nothing twice.
 func (b *Ratio) moveNeed(at uint64, slot int64) {
 	if n := at - b.needTick; n >= slots {
 		b.needed = 0
@@ -190,16 +187,15 @@ func (b *Ratio) moveNeed(at uint64, slot int64) {
 	b.needTick, b.needSlot = at, slot
 }
 
-// drawMark is which unit of the balance is the first that is marked, from 1, the
-// oldest, to token: what the balance must have been for a grant. The higher the
-// bits, the lower.
+// drawMark returns which unit of the balance is the first with a mark, from 1, the oldest,
+// to token. The higher the bits, the lower.
 func drawMark(rnd func() uint64) int64 {
 	return token - int64(chance.UpTo(token-1, rnd))
 }
 
-// refuse begins a cooldown or, if there are none, reports whether this refusal is
-// news: the first after a grant, or after a whole window without one. Deposits
-// do not make it news, or every failure in a half-failing stream would be.
+// refuse begins a cooldown. Without cooldowns it reports Exhausted for the first refusal
+// after a grant, or after a whole window without a refusal. A deposit does not make the
+// next refusal a first one; otherwise many would be while half of the calls fail.
 func (b *Ratio) refuse() Grant {
 	if b.cooldown > 0 {
 		b.until = saturating.Add(b.now, b.cooldown)
@@ -210,9 +206,9 @@ func (b *Ratio) refuse() Grant {
 	return Grant{Exhausted: news}
 }
 
-// Balance is the tokens that could be spent now. One or more pays for a retry;
-// below one it is the share of processes with that balance that have a mark in
-// it, and so the probability of a grant. In debt or in a cooldown it is zero.
+// Balance returns the tokens that can be spent now. Below one it is the probability of a
+// grant: the share of processes with that balance that have a mark in it. It is zero in a
+// cooldown.
 func (b *Ratio) Balance(now time.Duration) float64 {
 	if b.slotWidth <= 0 {
 		return 0

@@ -7,23 +7,22 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A Hedger decides for the calls to one dependency when a second attempt may run
-// beside the first. Make one with New, or with a Plan; nil and the zero Hedger are
-// off. Its methods may be called concurrently. It must not be copied.
+// A Hedger decides for the calls to one dependency when a second attempt may run beside the
+// first. Make one with New or with a Plan; nil and the zero Hedger are off. Its methods may
+// be called concurrently. It must not be copied.
 type Hedger struct {
 	*rules // shared by all of a plan; nil when hedging is off
 
-	// What it remembers is made when there is something to remember: learned when
-	// calls come often enough to learn from, recent at the first late call.
+	// learned is made when calls come often enough to learn from, recent at the first late
+	// call.
 	learned     atomic.Pointer[latencies]
 	recent      atomic.Pointer[recent]
 	gate        atomic.Uint64 // counts successes until then; see often
 	inFlightNow atomic.Int64  // hedges in flight
 }
 
-// Start notes that the first attempt of a call starts at now, and when another may
-// be sent beside it; see Flight.Delay. Only calls that may be hedged should be
-// started here: those that are safe to carry out twice.
+// Start records that the first attempt of a call starts at now. Flight.Delay then returns
+// when another may be sent beside it. Start only calls that are safe to carry out twice.
 func (h *Hedger) Start(now time.Duration) Flight {
 	if h == nil || h.rules == nil {
 		return Flight{}
@@ -44,11 +43,9 @@ func (h *Hedger) start(now time.Duration) Flight {
 	return Flight{start: now, delay: d, allowed: allowance{left: h.hedges, why: why, learn: h.learns}}
 }
 
-// Fire asks whether another attempt of the call may be sent at now, beside those
-// under way, since none has succeeded for the time that Flight.Delay gave. If it
-// answers Granted the hedge is counted, and Settle must be called once when it has
-// ended, also by a panic. After any other answer there is no point in asking for this
-// call again: the answer stays the same.
+// Fire asks whether another attempt of the call may be sent at now, because none has
+// succeeded for Flight.Delay. If the result is Granted, call Release once when the attempt
+// has ended, also after a panic. Any other result stays the same for this call.
 func (h *Hedger) Fire(now time.Duration, f *Flight) FireResult {
 	switch {
 	case h == nil || h.rules == nil:
@@ -68,7 +65,7 @@ func (h *Hedger) Fire(now time.Duration, f *Flight) FireResult {
 	return f.allowed.why
 }
 
-// takeOff counts one more hedge in flight, if that is allowed.
+// acquire counts one more hedge in flight, if that is allowed.
 func (h *Hedger) acquire() bool {
 	for {
 		n := h.inFlightNow.Load()
@@ -81,8 +78,7 @@ func (h *Hedger) acquire() bool {
 	}
 }
 
-// Settle notes that a hedge that was granted has ended, in whatever way. One too
-// many is ignored when none is in flight.
+// Release records that a granted hedge has ended. If none is in flight it does nothing.
 func (h *Hedger) Release() {
 	if h == nil {
 		return
@@ -95,15 +91,13 @@ func (h *Hedger) Release() {
 	}
 }
 
-// Done notes that the first attempt of the call ended at now. Succeeded means that
-// it ran to its own end, and that this was a success, whether or not a hedge was
-// quicker. Everything else is false: it failed, it timed out, its caller went away, or
-// it was cancelled because a hedge had won. Then its time is not a latency, and all
-// that is learned is that a success would have taken longer. How hedges end is not
-// learned from at all.
+// Done records that the first attempt of the call ended at now. succeeded is true if it ran
+// to its own end and that was a success, even if a hedge was quicker. It is false if the
+// attempt failed, timed out, or was cancelled; then a success would have taken longer.
+// Nothing is learned from hedges.
 //
-// Only the first Done of a Flight counts. Without one the call is not learned from,
-// which, if it happens to slow calls, has others hedged too soon.
+// Only the first Done of a Flight counts. If slow calls have no Done, others are hedged too
+// soon.
 func (h *Hedger) Done(now time.Duration, f *Flight, succeeded bool) {
 	if f.allowed.learn && h != nil && h.rules != nil {
 		h.done(now, f, succeeded)
@@ -119,8 +113,7 @@ func (h *Hedger) done(now time.Duration, f *Flight, succeeded bool) {
 	}
 }
 
-// Delay returns what Flight.Delay would be for a call that starts at now. False: it
-// would not be hedged.
+// Delay returns what Flight.Delay would return for a call that starts at now.
 func (h *Hedger) Delay(now time.Duration) (time.Duration, bool) {
 	switch {
 	case h == nil || h.rules == nil:
@@ -132,7 +125,7 @@ func (h *Hedger) Delay(now time.Duration) (time.Duration, bool) {
 	return h.delay, true
 }
 
-// InFlight is the number of hedges that have been granted and not settled.
+// InFlight returns how many granted hedges were not released.
 func (h *Hedger) InFlight() int {
 	if h == nil {
 		return 0

@@ -10,9 +10,7 @@ import (
 
 func TestOff(t *testing.T) {
 	p := must.Have(Prepare(Config{Attempts: 1, Percentile: 0.9}))
-	var initialized Hedger
-	p.Init(&initialized)
-	for name, h := range map[string]*Hedger{"nil": nil, "zero": new(Hedger), "one attempt": p.New(), "no plan": (*Plan)(nil).New(), "Init": &initialized} {
+	for name, h := range map[string]*Hedger{"nil": nil, "zero": new(Hedger), "one attempt": p.New(), "no plan": (*Plan)(nil).New()} {
 		for now := time.Duration(0); now < time.Second; now += ms {
 			f := h.Start(now)
 			if f != (Flight{}) {

@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// latencies are what the first attempts of the calls in the window have shown of
-// their latency: when they succeeded, or for how long they had not when they were
-// cut short.
+// latencies are what the first attempts in the window have shown: after how long they
+// succeeded, or for how long they had not succeeded when they ended.
 type latencies struct {
 	// What every call reads.
 	next    atomic.Int64  // from when on delay is to be learned anew
@@ -28,8 +27,7 @@ type latencies struct {
 	tick uint64     // number of the slot that is counted into
 }
 
-// relearnAfter is how long a percentile is good for before it is learned anew; a slot's
-// width, where that is less.
+// A percentile is used for so long, or for a slot's width if that is less.
 const relearnAfter = 250 * time.Millisecond
 
 func newLatencies(now, width time.Duration) *latencies {
@@ -39,7 +37,7 @@ func newLatencies(now, width time.Duration) *latencies {
 	return l
 }
 
-// known is the delay for a call that starts at now, zero if it is not known.
+// learnedDelay returns the delay for a call that starts at now; zero: unknown.
 func (h *Hedger) learnedDelay(now time.Duration) time.Duration {
 	l := h.learned.Load()
 	if l == nil {
@@ -51,7 +49,7 @@ func (h *Hedger) learnedDelay(now time.Duration) time.Duration {
 	return time.Duration(l.delay.Load())
 }
 
-// learn finds the delay, unless another goroutine is doing so.
+// learn computes the delay, unless another goroutine does.
 func (l *latencies) learn(now time.Duration, r *rules) bool {
 	if !l.mu.TryLock() {
 		return false
@@ -67,8 +65,7 @@ func (l *latencies) learn(now time.Duration, r *rules) bool {
 	return true
 }
 
-// add counts the first attempt of a call, into the latest slot: one that is
-// reported late is a little younger for it.
+// add counts a first attempt, in the latest slot.
 func (l *latencies) add(now, took time.Duration, succeeded bool, width time.Duration) {
 	if int64(now) >= l.slotEnd.Load() && l.mu.TryLock() {
 		l.advance(now, width)
@@ -81,7 +78,7 @@ func (l *latencies) add(now, took time.Duration, succeeded bool, width time.Dura
 	t.add(l.slot.Load(), took)
 }
 
-// advance forgets what has left the window at now. mu must be held.
+// advance clears what has left the window at now. mu must be held.
 func (l *latencies) advance(now, width time.Duration) {
 	to := window.Tick(now, width)
 	if to <= l.tick {
@@ -105,12 +102,11 @@ func (l *latencies) moveTo(tick uint64, width time.Duration) {
 	l.slotEnd.Store(end)
 }
 
-// plentyTimes is how many times MinSamples are more than is needed: then the window is
-// the shorter for it.
+// With so many times MinSamples a part of the window is enough.
 const plentyTimes = 10
 
-// recentSpan is as much of the window as it takes for so many successes: a whole slot
-// and the one that is counted into, or more. And how many there are.
+// recentSpan returns the latest slots with enough successes, at least two, and the number
+// of successes in them.
 func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 	s = span{newest: l.slot.Load(), slots: 2}
 	for n = l.succeeded.total(s); n < enough && s.slots < slots; s.slots++ {
@@ -119,11 +115,11 @@ func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 	return s, n
 }
 
-// percentile is the least latency, among those of the n successes in s, that a
-// share p of all first attempts does not exceed: the estimate of Kaplan and Meier
-// (1958), with one more attempt that has outlasted all (of n successes the k-th is
-// then the first with k/(n+1) ≥ p). If more than 1-p have outlasted all successes it
-// is the longest: it is Share that decides then. Others may count meanwhile.
+// percentile returns the least latency, among those of the n successes in s, that a share p
+// of all first attempts does not exceed: the estimate of Kaplan and Meier (1958), with one
+// more attempt that outlasts all (so of n successes it is the k-th, the first with k/(n+1)
+// ≥ p). If more than 1-p have outlasted all successes, it is the longest; Share decides
+// then. Others may count meanwhile.
 func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	left := n + l.unfinished.total(s) + 1
 	alive := 1.0
@@ -148,8 +144,8 @@ func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	return at
 }
 
-// often reports whether ten calls have succeeded within eight seconds. A process that
-// makes fewer cannot hedge any of them under the usual Share.
+// succeedOften reports whether ten calls have succeeded within eight seconds. With fewer,
+// none could be hedged under the usual Share.
 func (h *Hedger) succeedOften(now time.Duration) bool {
 	const calls, countBits = 10, 8
 	at := window.Tick(now, longestSpan) + 1

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Done reports at now how the call that got e ended. It must be called once for
-// each Endpoint that Pick returned. The result of a call that began before the endpoint
-// was ejected, or before it came back, is counted only with Config.Unconditional.
-//
-// Numbers are drawn from random only when a sweep is due or an endpoint is found
-// to be an outlier. If random is nil, the middle of every range is used.
+// Done records at now how the call to e ended. Call it once for each Endpoint that Pick
+// returned. A result of a call that started before the endpoint was ejected, or before it
+// came back, counts only with Config.Unconditional. random returns 64 random bits, and is
+// called only if a sweep is due or an endpoint is an outlier; nil stands for the middle of
+// every range.
 func (s *Set) Done(now time.Duration, e Endpoint, o Evidence, random func() uint64) {
 	h := e.h
 	if h == nil {
@@ -37,7 +36,7 @@ func (s *Set) Done(now time.Duration, e Endpoint, o Evidence, random func() uint
 }
 
 // learn adds the duration of a success to the mean, with a weight of an eighth. Of two at
-// the same moment one may be lost; that does not matter.
+// the same moment one may be lost.
 func (h *host) learn(d time.Duration) {
 	took := max(1, float64(d))
 	if old := math.Float64frombits(h.took.Load()); old > 0 {
@@ -69,7 +68,7 @@ func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint6
 	}
 }
 
-// grown checks a row that is n failures long now.
+// rowGrew judges a row that has n failures now, if that is due.
 func (s *Set) rowGrew(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
 	if s.unconditional {
 		if n == limit {
@@ -94,8 +93,8 @@ func (s *Set) rowGrew(now time.Duration, h *host, row int, n, limit uint64, rand
 	}
 }
 
-// judgedAt reports whether a row of n failures, at least limit, is checked: at each step
-// up to four times the limit, and then each time that it has doubled. Sweeps check it too.
+// judgedAt reports whether a row of n failures is judged: from limit to four times the
+// limit, and then each time that it has doubled. Sweeps judge it too.
 func judgedAt(n, limit uint64) bool {
 	times := n / limit
 	return n <= 4*limit || n%limit == 0 && times&(times-1) == 0

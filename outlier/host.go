@@ -7,9 +7,8 @@ import (
 
 // A host is the state of one endpoint in a set.
 type host struct {
-	// word is calls under way << loadShift | results that were not collected yet, of
-	// stripe 0. Both are in one word, so a call writes it once at its start and once at
-	// its end.
+	// word is calls in flight << loadShift | results not collected yet, of stripe 0. It is
+	// one word, so a call writes it once at its start and once at its end.
 	word     atomic.Uint64
 	streaks  atomic.Uint64 // failures in a row, of each kind; see streaks
 	gen      atomic.Uint32 // changes when it is ejected, comes back, or leaves the set
@@ -67,7 +66,7 @@ func (t *tally) sub(u tally) {
 type counts struct{ calls, failures int64 }
 
 // of returns the counts by one measure: whether calls got an answer (local), or which
-// answer it was. Without Split t.local is zero.
+// answer it was.
 func (t tally) of(local bool) counts {
 	o := counts{t.calls - t.local, t.external}
 	if local {
@@ -78,14 +77,14 @@ func (t tally) of(local bool) counts {
 	return o
 }
 
-// with returns o plus more calls that have not failed so far.
+// with returns o and more calls that have not failed so far.
 func (o counts) with(more int64) counts {
 	o.calls += max(0, more)
 	return o
 }
 
-// A start is the state when a row began: the results of the others, and the number of
-// calls under way to this one.
+// A start is the state when a row began: the results of the others, and the calls in flight
+// to this endpoint.
 type start struct {
 	others counts
 	load   int64
@@ -93,7 +92,7 @@ type start struct {
 
 func (o counts) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
 
-// collect adds the results since it was last called. The lock is held.
+// collect adds the results since the last collect. The lock is held.
 func (s *Set) collect(h *host) {
 	t := tally{external: int64(h.external.Load()), local: int64(h.local.Load())}
 	for i := range uint32(len(h.cells)) + 1 {
@@ -137,8 +136,8 @@ const (
 	rows
 )
 
-// streaks are three counters in one word. So a success can end all rows in one step, and
-// mostly needs only to read it.
+// streaks are the lengths of the rows, in one word. A success ends all rows in one step,
+// and mostly needs only to read it.
 type streaks uint64
 
 const (
@@ -157,7 +156,7 @@ func (w streaks) longer(row int) streaks {
 
 func (w streaks) ended(row int) streaks { return w &^ (streakMax << (row * streakBits)) }
 
-// after returns the rows after one more failure, and which of them it made longer.
+// after returns the rows after one more failure, and which of them grew.
 func (w streaks) after(o Evidence, split bool) (next streaks, longer [rows]bool) {
 	if o == LocalOrigin && split {
 		return w.longer(localFailure), [rows]bool{localFailure: true}

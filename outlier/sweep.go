@@ -8,8 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// sweep runs the sweeps that are due by now. One goroutine runs them; others continue
-// meanwhile with the old view.
+// sweep runs the sweeps that are due by now. Other goroutines go on with the old view.
 func (s *Set) sweep(now time.Duration, random func() uint64) {
 	if !s.mu.TryLock() {
 		return
@@ -17,9 +16,9 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 	defer s.unlock()
 	last := window.Tick(now, s.width)
 	for n := 0; s.tick < last; n++ {
-		// A call that comes too late for a sweep makes it before it is counted. So what
-		// was counted since the last sweep belongs to the first slot, and once that has
-		// left the interval nothing changes but by ejections that end.
+		// A call that comes after a sweep was due makes it before it is counted. So what
+		// was counted since the last sweep belongs to the first slot. When that has left
+		// the interval, only ejections that end change anything.
 		slot := s.tick % uint64(s.sweeps)
 		s.tick++
 		idle := n > s.sweeps
@@ -99,7 +98,7 @@ func (s *Set) takeBack(h *host, at time.Duration, why ChangeReason) {
 	s.audience.Announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
 }
 
-// lowerSteps lowers the multiplier of an endpoint that has stayed in. The lock is held.
+// lowerSteps lowers the multiplier of an endpoint that was not ejected. The lock is held.
 func (s *Set) lowerSteps(h *host, at time.Duration) {
 	if h.ejected || h.steps == 0 || at < h.steadyFrom {
 		return
@@ -110,7 +109,7 @@ func (s *Set) lowerSteps(h *host, at time.Duration) {
 	}
 }
 
-// found ejects an outlier if there is room, or spares it, by the rules. The lock is held.
+// ejectOrSpare ejects an outlier if there is room, or spares it. The lock is held.
 func (s *Set) ejectOrSpare(h *host, f finding, at time.Duration, random func() uint64) {
 	if h.ejected {
 		return

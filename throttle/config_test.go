@@ -99,10 +99,9 @@ func TestOffDoesNothing(t *testing.T) {
 func TestPlanMakesThrottlesApart(t *testing.T) {
 	p := must.Have(Prepare(Config{Mode: Adaptive}))
 	one := p.New()
-	var two Throttle
-	p.Init(&two)
+	two := p.New()
 	learns(one, 0, RateLimited, 100)
-	learns(&two, 0, Accepted, 7)
+	learns(two, 0, Accepted, 7)
 	if s := one.State(0); s.Requests != 100 || s.Accepts != 0 {
 		t.Errorf("one: %+v", s)
 	}

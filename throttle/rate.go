@@ -11,17 +11,16 @@ import (
 // minCapacity is the smallest size of the bucket, in attempts.
 const minCapacity = 1
 
-// rate is the memory of a Cubic throttle.
+// rate is the state of a Cubic throttle.
 type rate struct {
-	// limiting: attempts are held to the rate. Written under mu. While it is false
-	// attempts are counted and not looked at any further.
+	// limiting: attempts are held to the rate. While it is false they are only counted.
+	// Written under mu.
 	limiting atomic.Bool
 	meter    meter
 
 	mu sync.Mutex // guards what follows, and closes the slots of the meter
-	// tokens are the attempts that may go at once. Below zero they are those that
-	// wait, in terms of the present fill: the last of them goes in -tokens/fill
-	// seconds.
+	// tokens are the attempts that may be sent at once. Below zero they are those that
+	// wait, in terms of the present fill: the last of them is sent in -tokens/fill seconds.
 	tokens    float64
 	fill      float64 // tokens per second
 	capacity  float64
@@ -36,7 +35,6 @@ func newRate(now time.Duration) *rate {
 	return r
 }
 
-// start is Throttle.Start.
 func (r *rate) start(ru *rules, now time.Duration) (time.Duration, bool) {
 	if !r.limiting.Load() {
 		return 0, true
@@ -58,7 +56,7 @@ func (r *rate) start(ru *rules, now time.Duration) (time.Duration, bool) {
 	return wait, true
 }
 
-// limits reports whether attempts are still held to the rate at now, and ends it if
+// stillLimits reports whether attempts are held to the rate at now. It ends the limit if
 // the last rate-limited answer is a window ago. mu must be held.
 func (r *rate) stillLimits(ru *rules, now time.Duration) bool {
 	if r.limiting.Load() && saturating.Since(r.reducedAt, now) >= ru.window {
@@ -67,7 +65,6 @@ func (r *rate) stillLimits(ru *rules, now time.Duration) bool {
 	return r.limiting.Load()
 }
 
-// done is Throttle.Done.
 func (r *rate) done(ru *rules, now time.Duration, o Evidence) {
 	if !r.limiting.Load() && o != RateLimited && (o == Unsent || r.meter.add(now)) {
 		return
@@ -90,14 +87,14 @@ func (r *rate) done(ru *rules, now time.Duration, o Evidence) {
 	}
 }
 
-// fall lowers the rate after a rate-limited answer.
+// lower lowers the rate after a rate-limited answer.
 func (r *rate) lower(ru *rules, now time.Duration, limits bool) {
 	r.max = r.meter.rate
 	if limits {
 		r.max = min(r.max, r.fill)
 	} else {
-		// In the SDKs the bucket fills in the first seconds of a client's life, before
-		// it is used. Here it is full by now, for the rate that it is about to get.
+		// In the SDKs the bucket fills in the first seconds of a client, before it is used.
+		// So it is full now, for the rate that it is about to get.
 		r.fill, r.filled = 1, now
 		r.capacity = max(r.max, minCapacity)
 		r.tokens = r.capacity
@@ -107,27 +104,27 @@ func (r *rate) lower(ru *rules, now time.Duration, limits bool) {
 	r.limiting.Store(true)
 }
 
-// curve is the rate that the curve has reached.
+// curve returns the rate of the curve at now.
 func (r *rate) curve(ru *rules, now time.Duration) float64 {
 	return ru.curve.rate(saturating.Since(r.reducedAt, now).Seconds(), r.max)
 }
 
-// set puts a rate in force, but at most twice the measured one.
+// setRate sets the rate, to at most twice the measured one.
 func (r *rate) setRate(ru *rules, now time.Duration, to float64) {
 	r.refill(now)
 	to = min(to, 2*r.meter.rate)
 	fill := max(to, ru.minRate)
 	if r.tokens < 0 {
-		// Those who wait know for how long. Their number is scaled so that
-		// who comes next waits for the last of them, and no longer.
+		// The attempts that wait keep their waits. Their number is scaled so that the next
+		// one waits for the last of them, and no longer.
 		r.tokens *= fill / r.fill
 	}
 	r.fill = fill
 	r.capacity = max(to, minCapacity)
 }
 
-// refill adds what has accrued, up to the capacity. Time that runs backwards adds
-// nothing.
+// refill adds the tokens since the last refill, up to the capacity. Time that goes
+// backwards adds nothing.
 func (r *rate) refill(now time.Duration) {
 	r.tokens = min(r.tokens+saturating.Since(r.filled, now).Seconds()*r.fill, r.capacity)
 	r.filled = max(r.filled, now)

@@ -51,7 +51,7 @@ func (b *FleetBudget) Start(now time.Duration) { b.local.Start(now) }
 // Failed does nothing: a failure costs only if it is retried.
 func (*FleetBudget) Failed(time.Duration) {}
 
-// Settle does nothing: a retry has been paid for and stays so.
+// Release does nothing: a retry has been paid for and stays so.
 func (*FleetBudget) Release(time.Duration, budget.Receipt) {}
 
 // End records that a call has ended. It earns, if it succeeded and successes do. What its

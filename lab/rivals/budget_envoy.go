@@ -72,7 +72,7 @@ func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) 
 	}
 }
 
-// Settle counts a retry as over. A zero receipt paid for none.
+// Release counts a retry as over. A zero receipt paid for none.
 func (e *envoyConcurrency) Release(_ time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return

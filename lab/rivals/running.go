@@ -89,7 +89,7 @@ func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) b
 	return budget.Grant{OK: true, Receipt: budget.Receipt(at) + 1}
 }
 
-// Settle counts a retry as over, whether it has run or not.
+// Release counts a retry as over, whether it has run or not.
 func (b *running) Release(now time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return

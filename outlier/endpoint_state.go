@@ -10,24 +10,23 @@ import (
 type EndpointState struct {
 	Key     string
 	Ejected bool
-	// Until is the end of the ejection, zero if Ejected is false. The endpoint comes
-	// back with the first sweep from then on.
+	// Until is the end of the ejection; zero if Ejected is false. The next sweep takes the
+	// endpoint back.
 	Until time.Duration
-	// Ejections is how often it has been ejected since it came into the set.
+	// Ejections is how often it was ejected since it came into the set.
 	Ejections int64
-	// Overflows is how often it was found to be an outlier, but too many were
-	// ejected already (Config.MaxEjected).
+	// Overflows is how often it was an outlier, but too many were ejected already
+	// (Config.MaxEjected).
 	Overflows int64
-	// Load is how many calls are under way.
+	// Load is how many calls are in flight.
 	Load int64
-	// Calls and Failures are those that ended within the last Interval, since the
-	// endpoint was last judged anew. Where Split is set, Unanswered are those that
-	// got no answer; they are not among Failures.
+	// Calls and Failures are those that ended within the last Interval, since the endpoint
+	// was last judged anew. With Split, Unanswered are the calls without an answer; they
+	// are not among Failures.
 	Calls, Failures, Unanswered int64
 }
 
-// SuccessRate returns the share of calls that succeeded within the last Interval, and
-// whether there were any.
+// SuccessRate returns the share of calls that succeeded. ok is false if there were none.
 func (s EndpointState) SuccessRate() (rate float64, ok bool) {
 	if s.Calls == 0 {
 		return 0, false
@@ -36,8 +35,8 @@ func (s EndpointState) SuccessRate() (rate float64, ok bool) {
 }
 
 // States returns the state of each endpoint at now, in the order of the latest Update. It
-// changes nothing: an ejection that is over by now is shown as over, though the endpoint
-// is taken back only when the next call comes.
+// changes nothing: an ejection that is over is shown as over, although the next call takes
+// the endpoint back.
 func (s *Set) States(now time.Duration) []EndpointState {
 	s.mu.Lock()
 	defer s.unlock()
@@ -56,8 +55,7 @@ func (s *Set) States(now time.Duration) []EndpointState {
 	return list
 }
 
-// recent returns the results of the last interval, including the open slot. The lock is
-// held.
+// recent returns the results of the last interval. The lock is held.
 func (s *Set) recent(h *host, now time.Duration) tally {
 	missed := max(window.Tick(now, s.width), s.tick) - s.tick // sweeps since
 	if missed >= uint64(s.sweeps) {
